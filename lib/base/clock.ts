@@ -1,0 +1,21 @@
+/**
+ * Time, injected everywhere so that tests never sleep.
+ * `now` is wall time in ms since 1970: for people, expiry dates and usage rows; it may step.
+ * `monotonic` is ms since an arbitrary start: for every interval and time-out; it never steps.
+ */
+export interface Clock {
+  now(): number
+  monotonic(): number
+  /** Runs `fn` once after `ms`. The returned function cancels. Does not keep the process alive. */
+  after(ms: number, fn: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, fn) {
+    const timer = setTimeout(fn, ms)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}

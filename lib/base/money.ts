@@ -1,0 +1,47 @@
+import { invariant } from './assert.ts'
+
+/** Whole micro-CNY (a millionth of a CNY), always a safe integer: about ±9 billion CNY. */
+export type Micro = number & { readonly __unit: 'micro-CNY' }
+
+export const ZERO = 0 as Micro
+const MICROS = 1_000_000
+
+export function micro(value: number): Micro {
+  invariant(Number.isSafeInteger(value), `not a whole number of micro-CNY: ${value}`)
+  return value as Micro
+}
+
+export const add = (a: Micro, b: Micro): Micro => micro(a + b)
+export const subtract = (a: Micro, b: Micro): Micro => micro(a - b)
+
+const DECIMAL = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/
+
+/**
+ * Reads a decimal with at most six places, from a string or a number (`5`, `'0.000001'`), as millionths.
+ * `null` when it is none: exponents, more places, spaces, and more than nine digits before the point are refused.
+ */
+export function parseMillionths(text: unknown): number | null {
+  if (typeof text === 'number') text = Number.isFinite(text) ? plain(text) : ''
+  const m = typeof text === 'string' ? DECIMAL.exec(text) : null
+  if (m === null) return null
+  const value = Number(m[2]) * MICROS + Number((m[3] ?? '').padEnd(6, '0'))
+  return m[1] === '-' && value !== 0 ? -value : value
+}
+
+/** A number's shortest decimal without exponent: YAML gives 0.0000001 as 1e-7. */
+function plain(value: number): string {
+  const text = String(value)
+  return text.includes('e') ? value.toFixed(20).replace(/\.?0+$/, '') : text
+}
+
+export function parseMicro(text: unknown): Micro | null {
+  const value = parseMillionths(text)
+  return value === null ? null : micro(value)
+}
+
+/** An amount of CNY with six places, as error texts and the admin API print it: `-0.600200`. */
+export function formatMicro(value: Micro | bigint): string {
+  const negative = value < 0
+  const text = String(negative ? -value : value).padStart(7, '0')
+  return `${negative ? '-' : ''}${text.slice(0, -6)}.${text.slice(-6)}`
+}

@@ -1,0 +1,55 @@
+/** An answer the upstream compressed although asked not to: decoded beside its way to the client, for the meter only. */
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import type { Transform } from 'node:stream'
+import type { Meter } from '../protocols/protocol.ts'
+
+const DECODERS: Record<string, () => Transform> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+export class SideDecoder {
+  readonly #stream: Transform
+  #broken = false
+
+  constructor(stream: Transform, meter: Meter) {
+    this.#stream = stream
+    stream.on('data', (chunk: Buffer) => meter.feed(chunk))
+    stream.on('error', () => {
+      this.#broken = true // not what its header says: the meter has seen what could be read
+    })
+  }
+
+  /** False: wait for `drained` before the next chunk, so that what is decoded stays bounded. */
+  write(chunk: Buffer, drained: () => void): boolean {
+    if (this.#broken || this.#stream.write(chunk)) return true
+    this.#stream.once('drain', drained)
+    this.#stream.once('error', drained)
+    return false
+  }
+
+  /** `done` once the meter has everything. */
+  end(done: () => void): void {
+    if (this.#broken) {
+      done()
+      return
+    }
+    let called = false
+    const once = () => {
+      if (!called) done()
+      called = true
+    }
+    this.#stream.once('end', once)
+    this.#stream.once('error', once)
+    this.#stream.end()
+  }
+}
+
+/** null = an encoding we do not know; the answer passes and counts as unreported. */
+export function decoderFor(encoding: string, meter: Meter): SideDecoder | null {
+  const create = DECODERS[encoding]
+  return create === undefined ? null : new SideDecoder(create(), meter)
+}

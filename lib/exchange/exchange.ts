@@ -1,0 +1,154 @@
+/**
+ * One request and its answer. Pre-shaped: every field a stage may set stands in the constructor, in one order.
+ * It ends in `finish`, exactly once, whatever happened.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { KeyEntry } from '../access/keys.ts'
+import type { Candidate, Candidates } from '../channels/pick.ts'
+import type { Hold } from '../ledger/ledger.ts'
+import type { Tariff } from '../pricing/tariff.ts'
+import type { Facts } from '../protocols/facts.ts'
+import type { ErrorName } from '../terms/errors.ts'
+import type { Protocol, UsageRow } from '../terms/records.ts'
+import { finish } from './finish.ts'
+import { type Placement, queryKey, type Target } from './paths.ts'
+import { refuse } from './refuse.ts'
+import type { Relay } from './relay.ts'
+import type { Services } from './services.ts'
+import type { World } from './world.ts'
+
+export type Listener = 'main' | 'direct'
+
+/** Answered before a status could be sent: the client left. The number web servers log for it. */
+export const CLIENT_CLOSED = 499
+
+export class Exchange {
+  readonly services: Services
+  readonly world: World
+  readonly listener: Listener
+  readonly id: string
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly method: string
+  /** As requested, without the query. */
+  readonly path: string
+  /** Without its `?`. */
+  readonly query: string
+  /** Monotonic ms. */
+  readonly startedMs: number
+
+  target: Target | null = null
+  secret: string | null = null
+  entry: KeyEntry | null = null
+  /** A place among the account's open requests is taken. */
+  entered = false
+  body: Buffer[] = []
+  bodyBytes = 0
+  facts: Facts | null = null
+  model = ''
+  candidates: Candidates | null = null
+  /** The candidate to try next, chosen but not yet asked. */
+  candidate: Candidate | null = null
+  tariff: Tariff | null = null
+  hold: Hold | null = null
+  /** Output tokens the hold covers at first; 0 = all that the request allows. */
+  coveredOutput = 0
+
+  relay: Relay | null = null
+  attempts = 0
+  /** Monotonic ms; 0 = never asked an upstream. */
+  dispatchedMs = 0
+  /** Of the time since dispatch, ms spent waiting for the upstream. */
+  upstreamMs = 0
+
+  /** Sent to the client; 0 = none yet. */
+  status = 0
+  refusal: ErrorName | null = null
+  /** The whole answer was handed to the connection. */
+  ended = false
+  /** The client's connection closed before the answer was whole. */
+  left = false
+  /** The response's connection is done with this exchange. */
+  closed = false
+  finished = false
+  row: UsageRow | null = null
+
+  constructor(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse) {
+    this.services = services
+    services.openCount++
+    this.world = services.world
+    this.listener = listener
+    this.id = services.nextId()
+    this.req = req
+    this.res = res
+    this.method = req.method ?? ''
+    const url = req.url ?? ''
+    const at = url.indexOf('?')
+    this.path = at < 0 ? url : url.slice(0, at)
+    this.query = at < 0 ? '' : url.slice(at + 1)
+    this.startedMs = services.clock.monotonic()
+  }
+
+  get protocol(): Protocol | null {
+    return this.target === null ? null : this.target.endpoint.protocol
+  }
+
+  /** Forwarded without charge (token counting). */
+  get free(): boolean {
+    return this.target !== null && this.target.endpoint.action === 'count'
+  }
+
+  /** The header under its own name or one of its aliases. */
+  header(name: string): string | undefined {
+    const value = this.req.headers[name]
+    if (value !== undefined) return value as string
+    for (const alias of this.world.config.wire[name] ?? []) {
+      const other = this.req.headers[alias]
+      if (other !== undefined) return other as string
+    }
+    return undefined
+  }
+
+  /** The credential in one of the places, or null. An empty one counts as sent. */
+  credential(places: readonly Placement[]): string | null {
+    for (const place of places) {
+      const found = credentialAt(this, place)
+      if (found !== null) return found
+    }
+    return null
+  }
+
+  refuse(name: ErrorName, args: string[] = [], retryAfterS = 0): void {
+    refuse(this, name, args, retryAfterS)
+  }
+
+  /** Something of ours broke. */
+  fail(error: unknown): void {
+    this.services.log.error({ id: this.id, err: error }, 'exchange failed')
+    if (this.relay !== null) this.relay.fail()
+    else if (!this.ended && !this.left) this.refuse('internal')
+  }
+
+  /** The response's connection is done: the answer was delivered, or the client left. */
+  onClose(): void {
+    this.closed = true
+    this.left = !this.ended
+    if (this.relay === null || this.relay.closed) this.finish()
+    else if (this.left) this.relay.clientLeft()
+  }
+
+  finish(): void {
+    if (this.finished) return
+    this.finished = true
+    finish(this)
+  }
+}
+
+function credentialAt(x: Exchange, place: Placement): string | null {
+  if (place === 'x-api-key') return (x.req.headers['x-api-key'] as string | undefined) ?? null
+  if (place === 'gamma') return x.header('x-gamma-api-key') ?? null
+  if (place === 'query') return queryKey(x.query)
+  const value = x.req.headers.authorization
+  if (value === undefined || value.length < 7 || value.slice(0, 7).toLowerCase() !== 'bearer ') return null
+  return value.slice(7)
+}

@@ -1,0 +1,58 @@
+/** The end of every exchange: whatever is still taken goes back, then metrics and one log line. */
+import { formatMicro } from '../base/money.ts'
+import { CLIENT_CLOSED, type Exchange } from './exchange.ts'
+
+export function finish(x: Exchange): void {
+  const { services } = x
+  services.openCount--
+  if (x.status === 0) x.status = CLIENT_CLOSED
+  if (x.relay !== null) services.sweeper.remove(x.relay)
+  if (x.hold !== null && x.row === null) services.ledger.void(x.hold)
+  if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
+  // chosen and never asked: a channel on probation must not wait for a verdict that will not come
+  if (x.candidate !== null && x.relay === null) services.health.report(x.candidate.channel.name, 'ignored')
+  const totalMs = services.clock.monotonic() - x.startedMs
+  count(x, totalMs)
+  log(x, totalMs)
+}
+
+function count(x: Exchange, totalMs: number): void {
+  const { metrics } = x.services
+  const protocol = x.protocol ?? 'none'
+  metrics.inflight(protocol, -1)
+  metrics.request(protocol, x.status, totalMs / 1000)
+  metrics.overhead((totalMs - x.upstreamMs) / 1000)
+  if (x.refusal !== null) metrics.refusal(x.refusal)
+  const { row } = x
+  if (row === null) return
+  metrics.settlement(x.world.modelNames.has(row.model) ? row.model : 'other', row)
+  if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.firstByteMs / 1000)
+}
+
+function log(x: Exchange, totalMs: number): void {
+  const { row } = x
+  x.services.log.info(
+    {
+      id: x.id,
+      listener: x.listener,
+      method: x.method,
+      path: x.path,
+      protocol: x.protocol,
+      model: x.model,
+      status: x.status,
+      refusal: x.refusal,
+      account: x.entry?.account.id,
+      key: x.entry?.key.id,
+      channel: row?.channel,
+      attempts: x.attempts,
+      end: row?.end,
+      basis: row?.basis,
+      charge: row === null ? undefined : formatMicro(row.charge),
+      input: row?.input,
+      output: row?.output,
+      first_byte_ms: row?.firstByteMs,
+      duration_ms: Math.round(totalMs),
+    },
+    'request',
+  )
+}

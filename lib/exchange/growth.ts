@@ -1,0 +1,89 @@
+/**
+ * A hold that grows while the answer streams: at first only some output tokens are covered, and more are set aside
+ * ahead of what is produced. Usually that is one comparison per chunk. When the lease in memory is spent the upstream
+ * waits for the store; when the money has ended what is covered was delivered, and not a token more.
+ */
+import type { Hold } from '../ledger/ledger.ts'
+import type { Tariff } from '../pricing/tariff.ts'
+import type { Exchange } from './exchange.ts'
+
+/** The last of the money is asked for in ever smaller steps, down to this many tokens. */
+const SMALLEST_STEP = 16
+
+export class Growth {
+  readonly #x: Exchange
+  readonly #hold: Hold
+  readonly #changed: () => void
+  readonly #stepTokens: number
+  #covered: number
+  #exhausted = false
+  #kept: Buffer[] = []
+  #boundaryBeforeKept: boolean | null = null
+  /** An answer of the store's is under way. */
+  waiting = false
+  /** Output tokens in what went on to the client. */
+  delivered = 0
+
+  /** `changed` is called when a wait is over, with `covers` to be asked again. */
+  constructor(x: Exchange, hold: Hold, changed: () => void) {
+    this.#x = x
+    this.#hold = hold
+    this.#changed = changed
+    this.#stepTokens = this.#covered = x.coveredOutput
+  }
+
+  /** May an answer of `tokens` so far go on to the client? Grows ahead of need. */
+  covers(tokens: number): boolean {
+    while (tokens + this.#stepTokens / 2 > this.#covered && !this.#exhausted && !this.waiting) this.#grow(this.#stepTokens)
+    if (tokens > this.#covered) return false
+    this.delivered = tokens
+    return true
+  }
+
+  #grow(tokens: number): void {
+    const amount = (this.#x.tariff as Tariff).ofOutput(tokens)
+    const { ledger } = this.#x.services
+    if (ledger.grow(this.#hold, amount)) {
+      this.#covered += tokens
+      return
+    }
+    this.waiting = true
+    ledger.growLater(this.#hold, amount).then(
+      grown => this.#answered(tokens, grown),
+      () => this.#answered(SMALLEST_STEP, false), // the store is away: what is covered must do
+    )
+  }
+
+  #answered(tokens: number, grown: boolean): void {
+    this.waiting = false
+    if (this.#x.row !== null) return // settled meanwhile; the ledger has taken back what came late
+    if (grown) this.#covered += tokens
+    else if (tokens > SMALLEST_STEP) {
+      this.#grow(Math.max(SMALLEST_STEP, Math.floor(tokens / 4)))
+      if (this.waiting) return
+    } else this.#exhausted = true
+    if (this.#kept.length > 0) this.#changed()
+  }
+
+  /** Holds a chunk back until it is covered. `boundary`: what went on before it ended between two events. */
+  keep(chunk: Buffer, boundary: boolean): void {
+    this.#boundaryBeforeKept ??= boundary
+    this.#kept.push(chunk)
+  }
+
+  release(): Buffer[] {
+    const kept = this.#kept
+    this.#kept = []
+    this.#boundaryBeforeKept = null
+    return kept
+  }
+
+  /** Where the client's bytes ended, while something is held back; null = nothing is. */
+  get atBoundary(): boolean | null {
+    return this.#boundaryBeforeKept
+  }
+
+  get holdsBack(): boolean {
+    return this.#kept.length > 0
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Which request is which: every path the gateway knows, and the tolerance for prefixes people get wrong.
+ * Nothing else in the code looks at a path.
+ */
+import type { Protocol } from '../terms/records.ts'
+
+/** Where a client may put its key. */
+export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
+
+export type Action = 'relay' | 'count' | 'models' | 'model' | 'upgrade'
+
+/** One endpoint. Immutable; a request refers to it. */
+export interface Endpoint {
+  action: Action
+  protocol: Protocol | null
+  /** Read in this order; the first that is sent wins. */
+  placements: readonly Placement[]
+  /** Path sent upstream; generate-content builds it from the model. */
+  upstreamPath: string
+  /** Errors carry the messages protocol's top-level type. */
+  messagesErrors: boolean
+  /** The model list in generate-content's own form. */
+  native: boolean
+}
+
+/** An endpoint as one request named it. */
+export interface Target {
+  endpoint: Endpoint
+  /** From the path, decoded: generate-content and single models. */
+  model: string | null
+  /** As it stood in the path, for passing on unchanged. */
+  rawModel: string
+  /** `generateContent`, `streamGenerateContent` or `countTokens`. */
+  verb: string
+}
+
+const BEARER = ['bearer'] as const
+const MESSAGES = ['x-api-key', 'bearer'] as const
+const GAMMA = ['gamma', 'query'] as const
+const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
+
+const endpoint = (
+  action: Action,
+  protocol: Protocol | null,
+  placements: readonly Placement[],
+  upstreamPath = '',
+): Endpoint => ({
+  action,
+  protocol,
+  placements,
+  upstreamPath,
+  messagesErrors: protocol === 'messages',
+  native: false,
+})
+
+const MODELS = endpoint('models', null, ANY)
+const MODEL = endpoint('model', null, ANY)
+const NATIVE_MODELS: Endpoint = { ...MODELS, native: true }
+const NATIVE_MODEL: Endpoint = { ...MODEL, native: true }
+const GENERATE = endpoint('relay', 'generate', GAMMA)
+const GENERATE_COUNT = endpoint('count', 'generate', GAMMA)
+const UPGRADE = endpoint('upgrade', 'responses', BEARER)
+
+/** Without the `/v1` layer, which a client with a key may leave out. */
+const POST: Record<string, Endpoint> = {
+  '/messages': endpoint('relay', 'messages', MESSAGES, '/v1/messages'),
+  '/messages/count_tokens': endpoint('count', 'messages', MESSAGES, '/v1/messages/count_tokens'),
+  '/chat/completions': endpoint('relay', 'chat', BEARER, '/v1/chat/completions'),
+  '/responses': endpoint('relay', 'responses', BEARER, '/v1/responses'),
+  '/responses/input_tokens': endpoint('count', 'responses', BEARER, '/v1/responses/input_tokens'),
+  '/images/generations': endpoint('relay', 'images', BEARER, '/v1/images/generations'),
+}
+
+const GENERATE_PATH = /^(\/v1beta|\/v1alpha|\/v1|)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/
+
+export interface PathQuestion {
+  method: string
+  path: string
+  /** The request asks to become a WebSocket. */
+  upgrade: boolean
+  /** A key was sent in one of these places. */
+  hasKey(placements: readonly Placement[]): boolean
+  /** A version header of the messages protocol was sent. */
+  hasVersion(): boolean
+}
+
+const plain = (e: Endpoint): Target => ({ endpoint: e, model: null, rawModel: '', verb: '' })
+const PLAIN = new Map<string, Target>(Object.entries(POST).map(([path, e]) => [`/v1${path}`, plain(e)]))
+
+/** null = no such path, or not with this method. */
+export function findTarget(q: PathQuestion): Target | null {
+  if (q.method === 'POST') return PLAIN.get(q.path) ?? postTarget(q)
+  return q.method === 'GET' ? getTarget(q) : null
+}
+
+function postTarget(q: PathQuestion): Target | null {
+  const { path } = q
+  if (path.startsWith('/v1/v1/messages')) return PLAIN.get(path.slice(3)) ?? null
+  const bare = POST[path]
+  if (bare !== undefined && Object.hasOwn(POST, path)) return q.hasKey(bare.placements) ? plain(bare) : null
+  const m = GENERATE_PATH.exec(path)
+  if (m === null || (m[1] === '' && !q.hasKey(GAMMA))) return null
+  const verb = m[3] as string
+  return modelTarget(verb === 'countTokens' ? GENERATE_COUNT : GENERATE, m[2] as string, verb)
+}
+
+function getTarget(q: PathQuestion): Target | null {
+  let { path } = q
+  if (path === '/v1/responses') return q.upgrade ? plain(UPGRADE) : null
+  if (path.startsWith('/v1/v1/models') && q.hasVersion()) path = path.slice(3)
+  if (path === '/models' || path.startsWith('/models/')) {
+    if (!q.hasKey(ANY)) return null
+    path = `/v1${path}`
+  }
+  if (path === '/v1/models') return plain(MODELS)
+  if (path === '/v1beta/models') return plain(NATIVE_MODELS)
+  if (path.startsWith('/v1/models/')) return modelTarget(MODEL, path.slice('/v1/models/'.length), '')
+  if (path.startsWith('/v1beta/models/')) return modelTarget(NATIVE_MODEL, path.slice('/v1beta/models/'.length), '')
+  return null
+}
+
+function modelTarget(e: Endpoint, rawModel: string, verb: string): Target | null {
+  if (rawModel === '') return null
+  try {
+    return { endpoint: e, model: decodeURIComponent(rawModel), rawModel, verb }
+  } catch {
+    return null // a broken percent escape names nothing
+  }
+}
+
+/** The query without the gateway's own `key`; everything else stays byte for byte. With its `?`, or empty. */
+export function queryWithoutKey(query: string): string {
+  if (query === '') return ''
+  if (!/key|%/i.test(query)) return `?${query}`
+  const kept = query.split('&').filter(part => queryName(part) !== 'key')
+  return kept.length === 0 ? '' : `?${kept.join('&')}`
+}
+
+/** The value of the `key` parameter, or null. */
+export function queryKey(query: string): string | null {
+  if (!/key|%/i.test(query)) return null
+  return new URLSearchParams(query).get('key')
+}
+
+function queryName(part: string): string {
+  const end = part.indexOf('=')
+  const name = end < 0 ? part : part.slice(0, end)
+  try {
+    return decodeURIComponent(name.replaceAll('+', ' '))
+  } catch {
+    return name
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * A plan is a line of stages over one exchange, not an onion: none wraps another, each refuses or adds a fact,
+ * and the only work that comes after, `finish`, cannot be skipped.
+ *
+ * The order is checked by the compiler: a stage names what it needs and what it gives, and `step` takes it only
+ * when everything it needs has been given before.
+ */
+import type { Exchange } from './exchange.ts'
+import { type Answer, NEXT, type Verdict } from './verdict.ts'
+
+/** What stages give each other. */
+export type Fact = 'target' | 'secret' | 'key' | 'admitted' | 'throttled' | 'body' | 'model' | 'route' | 'tariff' | 'hold'
+
+export interface Stage<Needs extends Fact, Gives extends Fact> {
+  (x: Exchange): Answer
+  needs?: Needs
+  gives?: Gives
+}
+
+/** Makes a stage of a function; the name of what it needs and gives stands with it. */
+export const stage = <Needs extends Fact = never, Gives extends Fact = never>(
+  run: (x: Exchange) => Answer,
+): Stage<Needs, Gives> => run
+
+export class Plan<Has extends Fact = never> {
+  readonly stages: readonly ((x: Exchange) => Answer)[]
+
+  constructor(stages: readonly ((x: Exchange) => Answer)[] = []) {
+    this.stages = stages
+  }
+
+  step<Needs extends Fact, Gives extends Fact>(next: [Needs] extends [Has] ? Stage<Needs, Gives> : never): Plan<Has | Gives> {
+    return new Plan<Has | Gives>([...this.stages, next])
+  }
+}
+
+/** Runs the stages in order until one is done. A failure of ours becomes the 500 row; nothing is thrown. */
+export function run(plan: Plan<Fact>, x: Exchange, from = 0): void {
+  const { stages } = plan
+  try {
+    for (let i = from; i < stages.length; i++) {
+      const answer = (stages[i] as (x: Exchange) => Answer)(x)
+      if (answer === NEXT) continue
+      if (typeof answer === 'object') wait(plan, x, i, answer)
+      return
+    }
+  } catch (error) {
+    x.fail(error)
+  }
+}
+
+function wait(plan: Plan<Fact>, x: Exchange, at: number, answer: Promise<Verdict>): void {
+  answer.then(
+    verdict => {
+      if (verdict === NEXT && !x.finished) run(plan, x, at + 1)
+    },
+    error => x.fail(error),
+  )
+}

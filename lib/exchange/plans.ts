@@ -1,0 +1,36 @@
+/** The table of contents: what happens to a request, in order. */
+import type { Action } from './paths.ts'
+import { type Fact, Plan } from './plan.ts'
+import { admit } from './stages/admit.ts'
+import { authenticate } from './stages/authenticate.ts'
+import { findCandidates } from './stages/candidates.ts'
+import { chooseModel } from './stages/choose-model.ts'
+import { countLocally } from './stages/count.ts'
+import { credential } from './stages/credential.ts'
+import { dispatch } from './stages/dispatch.ts'
+import { listModels } from './stages/models.ts'
+import { price } from './stages/price.ts'
+import { readBody } from './stages/read-body.ts'
+import { reserve } from './stages/reserve.ts'
+import { throttle } from './stages/throttle.ts'
+import { refuseUpgrade } from './stages/upgrade.ts'
+
+const known = new Plan<'target'>().step(credential).step(authenticate).step(admit)
+
+const relay = known
+  .step(throttle)
+  .step(readBody)
+  .step(chooseModel)
+  .step(findCandidates)
+  .step(price)
+  .step(reserve)
+  .step(dispatch)
+
+/** Free: no rate, no price, no hold. */
+const count = known.step(readBody).step(chooseModel).step(countLocally).step(dispatch)
+
+const models = known.step(listModels)
+
+const upgrade = new Plan<'target'>().step(refuseUpgrade)
+
+export const PLANS: Record<Action, Plan<Fact>> = { relay, count, models, model: models, upgrade }

@@ -1,0 +1,36 @@
+/** What every exchange of a process shares. Built once; the world inside is swapped on reload. */
+import type { Concurrency } from '../access/concurrency.ts'
+import type { KeyCache } from '../access/keys.ts'
+import type { RateLimiter } from '../access/rate.ts'
+import type { Clock } from '../base/clock.ts'
+import type { RetryBudget } from '../channels/budget.ts'
+import type { Health } from '../channels/health.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Logger } from '../terms/log.ts'
+import type { Metrics } from '../terms/metrics.ts'
+import type { Pools } from '../upstream/pools.ts'
+import type { Sweeper } from './sweeper.ts'
+import type { World } from './world.ts'
+
+export interface Services {
+  clock: Clock
+  nextId: () => string
+  log: Logger
+  metrics: Metrics
+  keys: KeyCache
+  rates: RateLimiter
+  concurrency: Concurrency
+  ledger: Ledger
+  health: Health
+  retries: RetryBudget
+  pools: Pools
+  sweeper: Sweeper
+  /** The newest world; an exchange keeps the one it began with. */
+  world: World
+  /** Upstreams that are read on although their client has left. */
+  drainingCount: number
+  /** No new work: the process is shutting down. */
+  draining: boolean
+  /** Exchanges that have not finished. */
+  openCount: number
+}

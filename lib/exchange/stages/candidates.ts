@@ -1,0 +1,31 @@
+/** Which channels may serve this exchange; the first of them is chosen here, the next ones as attempts fail. */
+import type { KeyEntry } from '../../access/keys.ts'
+import { Candidates } from '../../channels/pick.ts'
+import type { Protocol } from '../../terms/records.ts'
+import { affinityOf } from '../affinity.ts'
+import type { Exchange } from '../exchange.ts'
+import { stage } from '../plan.ts'
+import { DONE, NEXT } from '../verdict.ts'
+
+export const findCandidates = stage<'model', 'route'>(x => {
+  const { group } = (x.entry as KeyEntry).key
+  if (!chooseCandidate(x)) {
+    x.refuse('no_channel', [group, x.model])
+    return DONE
+  }
+  if (x.candidate !== null) return NEXT
+  const { verdict, retryAfterS } = x.candidates as Candidates
+  if (verdict === 'saturated') x.refuse('saturated', [], retryAfterS)
+  else x.refuse('channels_resting', [group, x.model], retryAfterS)
+  return DONE
+})
+
+/** False when no channel of the group names the model for the protocol. True with `x.candidate` null: all rest. */
+export function chooseCandidate(x: Exchange): boolean {
+  const { group } = (x.entry as KeyEntry).key
+  const route = x.world.routes.find(group, x.model, x.protocol as Protocol)
+  if (route === undefined) return false
+  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random)
+  x.candidate = x.candidates.next()
+  return true
+}

@@ -1,0 +1,25 @@
+/** Which model: generate-content says it in the path, the others in the body. */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import { stage } from '../plan.ts'
+import { DONE, NEXT } from '../verdict.ts'
+
+export const chooseModel = stage<'key' | 'body', 'model'>(x => {
+  const facts = x.facts as Facts
+  const ofPath = x.target?.model ?? null
+  if (ofPath === null && facts.modelSpan !== null && !facts.modelIsString) {
+    x.refuse('not_json')
+    return DONE
+  }
+  x.model = ofPath ?? facts.model ?? ''
+  if (x.model === '') {
+    x.refuse('no_model')
+    return DONE
+  }
+  const { models } = x.entry as KeyEntry
+  if (models !== null && !models.has(x.model)) {
+    x.refuse('model_restricted', [x.model])
+    return DONE
+  }
+  return NEXT
+})

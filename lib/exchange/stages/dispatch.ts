@@ -1,0 +1,9 @@
+/** Hands the exchange to its relay: attempts over the candidates, then the bytes. */
+import { Relay } from '../relay.ts'
+import { stage } from '../plan.ts'
+import { DONE } from '../verdict.ts'
+
+export const dispatch = stage<'body' | 'model', never>(x => {
+  if (!x.left) new Relay(x).start()
+  return DONE
+})

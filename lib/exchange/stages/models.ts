@@ -1,0 +1,66 @@
+/** The models a key may use, in one list that every client family reads. */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Target } from '../paths.ts'
+import { stage } from '../plan.ts'
+import { answer, ownHeaders } from '../refuse.ts'
+import { DONE } from '../verdict.ts'
+
+/** The catalogue keeps no dates of models; clients want one. */
+const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }
+
+export const listModels = stage<'admitted', never>(x => {
+  const { endpoint, model } = x.target as Target
+  const ids = usableModels(x)
+  if (endpoint.action === 'model') {
+    if (model === null || !ids.includes(model)) x.refuse('model_unknown', [model ?? ''])
+    else send(x, endpoint.native ? nativeEntry(x, model) : { ...entry(model), ...nativeEntry(x, model) })
+  } else {
+    send(x, endpoint.native ? { models: ids.map(id => nativeEntry(x, id)) } : page(x, ids))
+  }
+  return DONE
+})
+
+/** Routed in the key's group by an enabled channel, priced, and ticked when the key is restricted. Sorted. */
+function usableModels(x: Exchange): string[] {
+  const { key, models } = x.entry as KeyEntry
+  return x.world.routes
+    .models(key.group)
+    .filter(id => x.world.tariff(key.group, id) !== null && (models === null || models.has(id)))
+}
+
+function page(x: Exchange, ids: string[]): object {
+  const query = new URLSearchParams(x.query)
+  const after = query.get('after_id') ?? query.get('after')
+  const rest = after === null ? ids : ids.filter(id => id > after)
+  const limit = Number(query.get('limit') ?? '')
+  const shown = Number.isInteger(limit) && limit > 0 ? rest.slice(0, limit) : rest
+  return {
+    object: 'list',
+    data: shown.map(entry),
+    has_more: shown.length < rest.length,
+    first_id: shown[0] ?? null,
+    last_id: shown.at(-1) ?? null,
+    models: shown.map(id => nativeEntry(x, id)),
+  }
+}
+
+const entry = (id: string) => ({ id, type: 'model', object: 'model', display_name: id, ...CREATED, owned_by: 'gateway' })
+
+const METHODS: Partial<Record<Protocol, string[]>> = { generate: ['generateContent', 'streamGenerateContent', 'countTokens'] }
+
+function nativeEntry(x: Exchange, id: string): object {
+  const protocols = x.world.routes.protocolsOf((x.entry as KeyEntry).key.group, id)
+  return {
+    name: `models/${id}`,
+    displayName: id,
+    supportedGenerationMethods: protocols.flatMap(p => METHODS[p] ?? []),
+  }
+}
+
+function send(x: Exchange, body: object): void {
+  const headers = ownHeaders(x)
+  headers.push('content-type', 'application/json; charset=utf-8')
+  answer(x, 200, headers, Buffer.from(JSON.stringify(body)))
+}

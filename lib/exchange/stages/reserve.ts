@@ -1,0 +1,59 @@
+/** Sets the worst case aside. From here on the exchange owes the ledger a settle or a void. */
+import type { KeyEntry } from '../../access/keys.ts'
+import { formatMicro } from '../../base/money.ts'
+import { Hold, type Refusal } from '../../ledger/ledger.ts'
+import type { Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import { stage } from '../plan.ts'
+import { storeFailed } from '../store-failed.ts'
+import { DONE, NEXT, type Verdict } from '../verdict.ts'
+
+export const reserve = stage<'tariff', 'hold'>(x => {
+  const { key, account } = x.entry as KeyEntry
+  if (!x.services.ledger.accepting) {
+    x.refuse('unavailable')
+    return DONE
+  }
+  const held = x.services.ledger.reserve(account.id, key.id, key.cap, estimate(x))
+  if (!(held instanceof Promise)) return judge(x, held)
+  return held.then(
+    answer => judge(x, answer),
+    error => storeFailed(x, error),
+  )
+})
+
+/** A stream can be ended when the money does, so only its first part need be held; a whole answer cannot. */
+function estimate(x: Exchange): ReturnType<Tariff['estimate']> {
+  const facts = x.facts as Facts
+  const cap = x.world.config.hold.outputTokens
+  x.coveredOutput = cap > 0 && streams(x) ? cap : 0
+  return (x.tariff as Tariff).estimate({
+    bodyBytes: x.bodyBytes,
+    maxOutput: facts.maxOutput,
+    n: facts.n,
+    cacheTtl: facts.cacheTtl,
+    protocol: x.protocol as Protocol,
+    ...(x.coveredOutput > 0 ? { outputCap: x.coveredOutput } : {}),
+  })
+}
+
+/** The answer will be an event stream, as far as the request can tell. */
+const streams = (x: Exchange): boolean =>
+  x.protocol === 'generate' ? x.target?.verb === 'streamGenerateContent' && /(^|&)alt=sse(&|$)/.test(x.query) : (x.facts as Facts).stream
+
+function judge(x: Exchange, answer: Hold | Refusal): Verdict {
+  if (answer instanceof Hold) {
+    x.hold = answer
+    if (!x.left) return NEXT
+    x.services.ledger.void(answer)
+    x.hold = null
+    return DONE
+  }
+  if (answer.refused === 'unavailable') x.refuse('unavailable')
+  else if (answer.refused === 'cap_used') x.refuse('key')
+  else if (answer.refused === 'quota') x.refuse('quota', [formatMicro(answer.available)])
+  else x.refuse('estimate', [formatMicro(answer.available), formatMicro(answer.need)])
+  return DONE
+}

@@ -1,0 +1,25 @@
+/** What goes to one candidate: the path, and the few edits in place that the body needs for it. */
+import type { Candidate } from '../channels/pick.ts'
+import { askForUsage, type Edit, mapModel } from '../protocols/edit.ts'
+import type { ProtocolRow } from '../protocols/protocol.ts'
+import type { Facts } from '../protocols/facts.ts'
+import type { Exchange } from './exchange.ts'
+import { queryWithoutKey, type Target } from './paths.ts'
+
+/** The model under its upstream name, and usage asked for where the protocol reports none unasked. */
+export function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] {
+  const facts = x.facts as Facts
+  const edits: Edit[] = []
+  if (candidate.upstreamModel !== x.model && x.target?.model === null) edits.push(mapModel(facts, candidate.upstreamModel))
+  if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
+  return edits
+}
+
+export function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
+  const { endpoint, model, rawModel, verb } = x.target as Target
+  const query = queryWithoutKey(x.query)
+  if (model === null) return channel.basePath + endpoint.upstreamPath + query
+  // the same name goes on as the client wrote it
+  const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
+  return `${channel.basePath}/v1beta/models/${name}:${verb}${query}`
+}

@@ -1,0 +1,60 @@
+/** Everything built from one version of config and catalogue. Immutable: a change builds a new one and swaps it. */
+import type { BlockList } from 'node:net'
+import { compileAddresses } from '../access/ip.ts'
+import { compileRoutes, type Routes } from '../channels/table.ts'
+import { compileTariff, type Tariff } from '../pricing/tariff.ts'
+import type { Catalog } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
+import type { Group, Model, Rate } from '../terms/records.ts'
+
+const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null }
+
+export class World {
+  readonly config: Config
+  readonly routes: Routes
+  readonly trusted: BlockList | null
+  /** Names the catalogue knows: the only model names that may become metric labels. */
+  readonly modelNames: ReadonlySet<string>
+  readonly channelNames: readonly string[]
+  /** Header names a client may use → the spec's name. */
+  readonly aliases: ReadonlyMap<string, string>
+  readonly #groups: ReadonlyMap<string, Group>
+  readonly #models: ReadonlyMap<string, Model>
+  readonly #tariffs = new Map<string, Map<string, Tariff | null>>()
+
+  constructor(config: Config, catalog: Catalog) {
+    this.config = config
+    this.routes = compileRoutes(catalog)
+    this.trusted = config.trustedProxies.length === 0 ? null : compileAddresses(config.trustedProxies)
+    this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
+    this.#models = new Map(catalog.models.map(m => [m.name, m]))
+    this.modelNames = new Set(this.#models.keys())
+    this.channelNames = catalog.channels.map(c => c.name)
+    this.aliases = new Map(Object.entries(config.wire).flatMap(([name, others]) => [name, ...others].map(o => [o, name])))
+  }
+
+  group(name: string): Group {
+    return this.#groups.get(name) ?? { name, ...DEFAULT_GROUP }
+  }
+
+  model(name: string): Model | undefined {
+    return this.#models.get(name)
+  }
+
+  rateOf(account: { rate: Rate | null }, group: string): Rate {
+    return account.rate ?? this.group(group).rate ?? this.config.limits.rate
+  }
+
+  /** What the model costs in the group; null = not priced. Compiled on first use. */
+  tariff(group: string, model: string): Tariff | null {
+    let ofGroup = this.#tariffs.get(group)
+    if (ofGroup === undefined) this.#tariffs.set(group, (ofGroup = new Map()))
+    let tariff = ofGroup.get(model)
+    if (tariff === undefined) {
+      const row = this.#models.get(model)
+      tariff = row === undefined ? null : compileTariff(row, this.group(group))
+      if (row !== undefined) ofGroup.set(model, tariff) // only names the catalogue knows are remembered
+    }
+    return tariff
+  }
+}

@@ -1,0 +1,253 @@
+/** One serving process: store, world, ledger and public listeners; swaps worlds on change; drains on the way out. */
+import type http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import { Concurrency } from './access/concurrency.ts'
+import { KeyCache } from './access/keys.ts'
+import { RateLimiter } from './access/rate.ts'
+import { systemClock } from './base/clock.ts'
+import { idMaker } from './base/ids.ts'
+import { RetryBudget } from './channels/budget.ts'
+import { Health } from './channels/health.ts'
+import { consolePages } from './console/page.ts'
+import { Sweeper } from './exchange/sweeper.ts'
+import type { Services } from './exchange/services.ts'
+import { World } from './exchange/world.ts'
+import { Ledger } from './ledger/ledger.ts'
+import { createPublicServer } from './public/server.ts'
+import { openStore } from './store/open.ts'
+import { type Change, type Store, StoreUnavailable } from './store/store.ts'
+import type { Config } from './terms/config.ts'
+import type { Logger } from './terms/log.ts'
+import { Metrics } from './terms/metrics.ts'
+import { Pools } from './upstream/pools.ts'
+
+/** Changes made by another process are followed this often; those of our own admin API at once. */
+const FOLLOW_MS = 800
+const RETRY_FLOOR_PER_S = 10
+const RETRY_WINDOW_S = 10
+const CONNECTIONS_PER_ORIGIN = 4096
+const DRAIN_POLL_MS = 20
+/** Between the last answer and the end of its connection, so that the client has it. */
+const LINGER_MS = 50
+
+const clock = systemClock
+
+export class Gateway {
+  readonly store: Store
+  readonly metrics: Metrics
+  readonly ledger: Ledger
+  readonly health: Health
+  readonly services: Services
+  readonly #log: Logger
+  readonly #servers: http.Server[] = []
+  #config: Config
+  #changeSeq = 0
+  #following: Promise<void> = Promise.resolve()
+  #cancelFollow: (() => void) | null = null
+  #storeReachable = true
+
+  private constructor(config: Config, log: Logger, metrics: Metrics, store: Store, ledger: Ledger, world: World) {
+    this.#config = config
+    this.#log = log
+    this.metrics = metrics
+    this.store = store
+    this.ledger = ledger
+    this.health = new Health({
+      clock,
+      onAuthFailure: channel => log.error({ channel }, 'the upstream refuses the channel key: resting it for long'),
+    })
+    this.services = {
+      clock,
+      nextId: idMaker(clock.now),
+      log,
+      metrics,
+      keys: new KeyCache({ store, clock }),
+      rates: new RateLimiter({ store, clock, holder: ledger.holder, log }),
+      concurrency: new Concurrency(),
+      ledger,
+      health: this.health,
+      retries: createBudget(config),
+      pools: new Pools(poolOptions(config)),
+      sweeper: new Sweeper(clock),
+      world,
+      drainingCount: 0,
+      draining: false,
+      openCount: 0,
+    }
+  }
+
+  /** Everything but the listeners. The schema and the catalogue are in the store already. */
+  static async start(config: Config, log: Logger, metrics: Metrics, store: Store): Promise<Gateway> {
+    const changeSeq = await store.changeSeq()
+    const ledger = await Ledger.open({ store, clock, log, folder: config.journal, limitBytes: config.journalLimitBytes })
+    const gateway = new Gateway(config, log, metrics, store, ledger, new World(config, await store.catalog()))
+    gateway.#changeSeq = changeSeq
+    gateway.#enter(gateway.services.world)
+    gateway.#observe()
+    gateway.#scheduleFollow()
+    return gateway
+  }
+
+  /** Opens the public listeners; resolves with the addresses they have. */
+  async listen(): Promise<{ main: string; direct: string }> {
+    const pages = consolePages(() => this.#config.public)
+    const [main, direct] = await Promise.all([
+      this.#open(createPublicServer(this.services, 'main', pages), this.#config.listen.main),
+      this.#open(createPublicServer(this.services, 'direct', null), this.#config.listen.direct),
+    ])
+    return { main, direct }
+  }
+
+  #open(server: http.Server, at: { host: string; port: number }): Promise<string> {
+    this.#servers.push(server)
+    return listenOn(server, at)
+  }
+
+  get config(): Config {
+    return this.#config
+  }
+
+  /** Store reachable, catalogue loaded, not on the way out. */
+  async ready(): Promise<boolean> {
+    if (this.services.draining) return false
+    return await this.store.ping().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** A new config from now on; requests under way end with the world they began with. */
+  async reconfigure(config: Config): Promise<void> {
+    this.#config = config
+    this.services.retries = createBudget(config)
+    await this.#rebuild()
+  }
+
+  async #rebuild(): Promise<void> {
+    const world = new World(this.#config, await this.store.catalog())
+    this.#enter(world)
+    this.services.world = world
+  }
+
+  /** What the process keeps beside the world follows it. */
+  #enter(world: World): void {
+    const { config } = world
+    const { timeouts, keepalive, clientGone } = config
+    this.services.sweeper.setShortest([
+      timeouts.firstByteMs,
+      timeouts.idleMs,
+      timeouts.mainMs,
+      keepalive.mainMs,
+      keepalive.directMs,
+      clientGone.drainMs,
+    ])
+    this.services.pools.keep(world.routes.origins, poolOptions(config))
+    this.metrics.setChannels(world.channelNames)
+  }
+
+  #observe(): void {
+    const { ledger, health, metrics } = this
+    metrics.observe({
+      holdsOpen: () => ledger.holdsOpen,
+      heldMicro: () => ledger.heldTotal,
+      journalEntries: () => ledger.journalEntries,
+      settlementLagMs: () => ledger.settlementLagMs,
+      channelStates: () => health.states(),
+      imbalanceMicro: () => 0,
+    })
+  }
+
+  // --- following the store
+
+  /** Brings this process up to the store's latest change. */
+  follow(): Promise<void> {
+    this.#following = this.#following.then(() => this.#catchUp()).catch(error => this.#followFailed(error))
+    return this.#following
+  }
+
+  #scheduleFollow(): void {
+    this.#cancelFollow = clock.after(FOLLOW_MS, () => {
+      void this.follow().then(() => {
+        if (this.#cancelFollow !== null) this.#scheduleFollow()
+      })
+    })
+  }
+
+  async #catchUp(): Promise<void> {
+    const changes = await this.store.changesSince(this.#changeSeq)
+    if (!this.#storeReachable) this.#log.info('the store answers again')
+    this.#storeReachable = true
+    if (changes === null) {
+      this.#changeSeq = await this.store.changeSeq()
+      this.services.keys.clear()
+      await this.#rebuild()
+      return
+    }
+    for (const change of changes) this.#apply(change)
+    if (changes.some(change => change.kind === 'catalog')) await this.#rebuild()
+    const last = changes.at(-1)
+    if (last !== undefined) this.#changeSeq = last.seq
+  }
+
+  #apply(change: Change): void {
+    this.services.keys.onChange(change)
+    this.ledger.onChange(change)
+  }
+
+  #followFailed(error: unknown): void {
+    if (!(error instanceof StoreUnavailable)) this.#log.error({ err: error }, 'following the store failed')
+    else if (this.#storeReachable) this.#log.warn({ err: error.message }, 'the store does not answer: serving from memory')
+    this.#storeReachable = false
+  }
+
+  // --- the way out
+
+  /**
+   * New connections are refused from now on; resolves when nothing is open any more and the books are closed.
+   * What is still open after `deadlineMs` is ended and charged as if its upstream had broken off.
+   */
+  async drain(deadlineMs: number): Promise<void> {
+    const { services } = this
+    services.draining = true
+    // http's own close would cut idle connections, on which a client may be sending its next request just now
+    for (const server of this.#servers) net.Server.prototype.close.call(server)
+    const until = clock.monotonic() + deadlineMs
+    while (services.openCount > 0 && clock.monotonic() < until) await pause(DRAIN_POLL_MS)
+    await pause(LINGER_MS)
+    services.sweeper.each(relay => relay.shutDown())
+    for (const server of this.#servers) server.closeAllConnections()
+    this.#cancelFollow?.()
+    this.#cancelFollow = null
+    await this.#following
+    await this.ledger.stop()
+    await services.pools.destroy()
+    await this.store.close()
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+const createBudget = (config: Config): RetryBudget =>
+  new RetryBudget({ share: config.retry.budget, floorPerS: RETRY_FLOOR_PER_S, windowS: RETRY_WINDOW_S, clock })
+
+const poolOptions = (config: Config) => ({ connectMs: config.timeouts.connectMs, connections: CONNECTIONS_PER_ORIGIN })
+
+/** A store whose statements are counted. */
+export async function openProcessStore(config: Config, metrics: Metrics, log: Logger): Promise<Store> {
+  return openStore(config.store, {
+    secret: config.secret,
+    onStatement: (op, ok) => metrics.storeStatement(op, ok),
+    onWarning: message => log.warn(message),
+  })
+}
+
+export function listenOn(server: http.Server, at: { host: string; port: number }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: at.host, port: at.port, backlog: 4096 }, () => {
+      server.off('error', reject)
+      const { address, port } = server.address() as AddressInfo
+      resolve(`http://${address.includes(':') ? `[${address}]` : address}:${port}`)
+    })
+  })
+}

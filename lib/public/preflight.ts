@@ -1,0 +1,29 @@
+/** A browser asks before it sends a key from another site's page: any site may, and none may use cookies. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+const A_DAY_S = '86400'
+
+export function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => string): boolean {
+  if (req.method !== 'OPTIONS' || req.headers.origin === undefined) return false
+  const id = nextId()
+  // a browser does not take * for authorization, so the names it asked for are given back
+  const asked = req.headers['access-control-request-headers']
+  res.writeHead(204, [
+    'x-request-id',
+    id,
+    'request-id',
+    id,
+    'access-control-allow-origin',
+    '*',
+    'access-control-allow-methods',
+    'GET, POST, OPTIONS',
+    'access-control-allow-headers',
+    typeof asked === 'string' && /^[\w\-, ]{1,2000}$/.test(asked) ? asked : 'authorization, content-type, x-api-key',
+    'access-control-max-age',
+    A_DAY_S,
+    'vary',
+    'access-control-request-headers',
+  ])
+  res.end()
+  return true
+}

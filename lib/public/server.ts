@@ -1,0 +1,101 @@
+/** The two public listeners: node:http on one side, an exchange and its plan on the other. */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { renderError } from '../terms/errors.ts'
+import { Exchange, type Listener } from '../exchange/exchange.ts'
+import { findTarget, type PathQuestion, type Placement } from '../exchange/paths.ts'
+import { run } from '../exchange/plan.ts'
+import { PLANS } from '../exchange/plans.ts'
+import type { Services } from '../exchange/services.ts'
+import { preflight } from './preflight.ts'
+
+/** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
+const KEEP_ALIVE_MS = 125_000
+const HEADERS_MS = 130_000
+/** An upload that takes longer than this is no request any more. */
+const REQUEST_MS = 600_000
+const MAX_HEADER_BYTES = 64 * 1024
+
+/** What is served beside the API: the console, on the main address only. True = answered. */
+export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
+
+export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): http.Server {
+  const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES })
+  server.headersTimeout = HEADERS_MS
+  server.requestTimeout = REQUEST_MS
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    if (pages?.(req, res) || preflight(req, res, services.nextId)) return
+    accept(services, listener, req, res)
+  })
+  server.on('upgrade', (req: IncomingMessage, socket: Socket) => acceptUpgrade(services, listener, server, req, socket))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => answerBadBytes(services, error, socket))
+  return server
+}
+
+function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): void {
+  const x = new Exchange(services, listener, req, res)
+  res.on('close', () => x.onClose())
+  req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
+  res.on('error', ignore)
+  if (services.draining) res.shouldKeepAlive = false
+  x.target = findTarget(new Question(x))
+  services.metrics.inflight(x.protocol ?? 'none', 1)
+  if (x.target === null) x.refuse('url', [x.method, x.path])
+  else run(PLANS[x.target.endpoint.action], x)
+}
+
+const ignore = (): void => {}
+
+class Question implements PathQuestion {
+  readonly #x: Exchange
+
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+
+  get method(): string {
+    return this.#x.method
+  }
+
+  get path(): string {
+    return this.#x.path
+  }
+
+  get upgrade(): boolean {
+    return this.#x.req.headers.upgrade !== undefined
+  }
+
+  hasKey(placements: readonly Placement[]): boolean {
+    const secret = this.#x.credential(placements)
+    return secret !== null && secret !== ''
+  }
+
+  hasVersion(): boolean {
+    return this.#x.header('alpha-version') !== undefined
+  }
+}
+
+/** No WebSockets: the answer is an ordinary one, on a connection that then closes. */
+function acceptUpgrade(services: Services, listener: Listener, server: http.Server, req: IncomingMessage, socket: Socket): void {
+  const res = new http.ServerResponse(req)
+  res.assignSocket(socket)
+  res.shouldKeepAlive = false
+  res.on('finish', () => socket.destroySoon())
+  socket.on('error', ignore)
+  void server
+  accept(services, listener, req, res)
+}
+
+/** Bytes that are no HTTP: an envelope if the connection still takes one, then its end. */
+function answerBadBytes(services: Services, error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const id = services.nextId()
+  const body = renderError('not_json', [], id, false, false)
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
+      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}

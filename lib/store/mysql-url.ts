@@ -1,0 +1,56 @@
+/** What a `mysql://` URL says: where, as whom, how safe, how patient. */
+import { readFileSync } from 'node:fs'
+
+export interface MysqlSettings {
+  host: string
+  port: number
+  user: string
+  password: string
+  database: string
+  ssl: { ca?: string; rejectUnauthorized: true } | null
+  /** Most connections of this process. */
+  pool: number
+  connectMs: number
+  /** Each statement, and each wait for a connection. */
+  queryMs: number
+}
+
+const KNOWN = ['ssl', 'ssl_ca', 'pool', 'connect_ms', 'query_ms']
+
+function whole(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+  const text = query.get(name)
+  if (text === null) return otherwise
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < 1 || value > most) {
+    throw new Error(`store: ${name}: expected a whole number from 1 to ${most}, found ${text}`)
+  }
+  return value
+}
+
+/**
+ * `mysql://user:password@host:3306/database?ssl=verify&ssl_ca=FILE&pool=8&connect_ms=5000&query_ms=10000`.
+ * `ssl=verify` (implied by `ssl_ca`, a file of PEM certificates): TLS, and the server's certificate and name must be good.
+ */
+export function parseMysqlUrl(text: string): MysqlSettings {
+  const url = new URL(text)
+  const query = url.searchParams
+  for (const name of query.keys()) {
+    if (!KNOWN.includes(name)) throw new Error(`store: expected only ${KNOWN.join(', ')} in the URL's query, found ${name}`)
+  }
+  const database = decodeURIComponent(url.pathname.slice(1))
+  if (url.hostname === '' || database === '') throw new Error('store: the mysql URL must name a host and a database')
+  const ssl = query.get('ssl')
+  if (ssl !== null && ssl !== 'verify') throw new Error(`store: ssl: expected verify, found ${ssl}`)
+  const ca = query.get('ssl_ca')
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? 3306 : Number(url.port),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database,
+    ssl: ca !== null ? { ca: readFileSync(ca, 'utf8'), rejectUnauthorized: true } : ssl ? { rejectUnauthorized: true } : null,
+    pool: whole(query, 'pool', 8, 100),
+    connectMs: whole(query, 'connect_ms', 5_000, 60_000),
+    queryMs: whole(query, 'query_ms', 10_000, 600_000),
+  }
+}

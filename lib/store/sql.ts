@@ -1,0 +1,95 @@
+/** The store over any SQL engine. The ideas are in the files of `sql/`; this one joins them to the interface. */
+import type { Micro } from '../base/money.ts'
+import type { Account, Channel, Group, Model } from '../terms/records.ts'
+import type { Driver } from './driver.ts'
+import { migrate } from './migrations.ts'
+import { Sealer } from './secrets.ts'
+import { Accounts } from './sql/accounts.ts'
+import { audit } from './sql/audit.ts'
+import { Books } from './sql/books.ts'
+import { Catalogue } from './sql/catalogue.ts'
+import { changeSeq, changesSince } from './sql/changes.ts'
+import { Holders } from './sql/holders.ts'
+import { Keys } from './sql/keys.ts'
+import { settle } from './sql/settle.ts'
+import { pruneUsage, usage } from './sql/usage.ts'
+import type { Holder, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
+
+export class SqlStore implements Store {
+  readonly #driver: Driver
+  readonly #accounts: Accounts
+  readonly #keys: Keys
+  readonly #catalogue: Catalogue
+  readonly #books: Books
+  readonly #holders: Holders
+
+  constructor(driver: Driver, secret: string, warn: (message: string) => void) {
+    this.#driver = driver
+    this.#accounts = new Accounts(driver)
+    this.#keys = new Keys(driver)
+    this.#catalogue = new Catalogue(driver, new Sealer(secret), warn)
+    this.#books = new Books(driver)
+    this.#holders = new Holders(driver)
+  }
+
+  migrate = () => migrate(this.#driver)
+  close = () => this.#driver.close()
+  ping = async () => {
+    await this.#driver.query('ping', 'SELECT 1 AS one', [])
+  }
+
+  findKey = (hash: string) => this.#keys.find(hash)
+  accounts = () => this.#accounts.list()
+  account = (id: number) => this.#accounts.byId(id)
+  accountByName = (name: string) => this.#accounts.byName(name)
+  createAccount = (account: { name: string; groups: string[] }) => this.#accounts.create(account)
+  updateAccount = (id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>) =>
+    this.#accounts.update(id, change)
+  keys = (accountId?: number) => this.#keys.list(accountId)
+  key = (id: number) => this.#keys.byId(id)
+  keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
+  keyNames = (ids: readonly number[]) => this.#keys.names(ids)
+  createKey = (key: NewKey) => this.#keys.create(key)
+  updateKey = (id: number, change: Partial<Omit<NewKey, 'accountId'>>) => this.#keys.update(id, change)
+  deleteKey = (id: number) => this.#keys.delete(id)
+
+  catalog = () => this.#catalogue.read()
+  putGroup = (group: Group) => this.#catalogue.putGroup(group)
+  putModel = (model: Model) => this.#catalogue.putModel(model)
+  putChannel = (channel: Channel) => this.#catalogue.putChannel(channel)
+  deleteGroup = (name: string) => this.#catalogue.delete('group', name)
+  deleteModel = (name: string) => this.#catalogue.delete('model', name)
+  deleteChannel = (name: string) => this.#catalogue.delete('channel', name)
+
+  changeSeq = () => changeSeq(this.#driver)
+  changesSince = (seq: number) => changesSince(this.#driver, seq)
+
+  purses = (ids: PurseId[]) => this.#books.purses(ids)
+  topUp = (accountId: number, amount: Micro, reference: string, atMs: number) =>
+    this.#accounts.topUp(accountId, amount, reference, atMs)
+  lease = (purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean) =>
+    this.#books.lease(purse, holder, need, want, partial)
+  giveBack = (purse: PurseId, holder: string, amount: Micro) => this.#books.giveBack(purse, holder, amount)
+  recall = (purse: PurseId) => this.#books.recall(purse)
+  settle = (batch: readonly Settlement[]) => settle(this.#driver, batch)
+  audit = () => audit(this.#driver)
+  reportHeld = (holder: string, held: ReadonlyMap<PurseId, Micro>) => this.#holders.reportHeld(holder, held)
+  heldByOthers = (purses: PurseId[] | null, exceptHolders: readonly string[]) =>
+    this.#holders.heldByOthers(purses, exceptHolders)
+
+  register = (holder: Holder) => this.#holders.register(holder)
+  beat = async (holderId: string) => {
+    const alive = await this.#holders.beat(holderId)
+    await this.#books.resolveDoubts()
+    return alive
+  }
+  holders = () => this.#holders.list()
+  bury = (holderId: string) => this.#holders.bury(holderId)
+
+  rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
+  swapRateWindow = (accountId: number, version: number, state: string) =>
+    this.#holders.swapRateWindow(accountId, version, state)
+
+  usage = (filter: UsageFilter) => usage(this.#driver, filter)
+  pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
+}

@@ -1,0 +1,97 @@
+/** Accounts and top-ups. An account's money is its purse, made with it. */
+import { invariant } from '../../base/assert.ts'
+import type { Micro } from '../../base/money.ts'
+import type { Account } from '../../terms/records.ts'
+import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
+import { accountPurse, StoreConflict } from '../store.ts'
+import { recordChange } from './changes.ts'
+import { integer, json, jsonOrNull, text, toJson } from './text.ts'
+
+export const ACCOUNT_COLUMNS = 'a.id, a.name, a.status, a.allowed_groups, a.rate'
+
+export const toAccount = (row: Row): Account => ({
+  id: integer(row, 'id'),
+  name: text(row, 'name'),
+  status: text(row, 'status') as Account['status'],
+  groups: json(row, 'allowed_groups'),
+  rate: jsonOrNull(row, 'rate'),
+})
+
+export class Accounts {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  async #select(where: string, params: Param[]): Promise<Account[]> {
+    return (await this.#driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a ${where}`, params)).map(toAccount)
+  }
+
+  list(): Promise<Account[]> {
+    return this.#select('ORDER BY a.id', [])
+  }
+
+  async byId(id: number): Promise<Account | null> {
+    return (await this.#select('WHERE a.id = ?', [id]))[0] ?? null
+  }
+
+  async byName(name: string): Promise<Account | null> {
+    return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
+  }
+
+  async create({ name, groups }: { name: string; groups: string[] }): Promise<Account> {
+    const insert = "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES (?, 'active', ?, 0)"
+    try {
+      return await this.#driver.transaction('createAccount', async tx => {
+        const { insertId: id } = await tx.run(insert, [name, toJson(groups)])
+        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, 0, 0)', [accountPurse(id)])
+        await recordChange(tx, 'account', String(id))
+        return { id, name, status: 'active', groups: [...groups], rate: null }
+      })
+    } catch (error) {
+      throw error instanceof DuplicateKey ? new StoreConflict(`account ${name} exists already`) : error
+    }
+  }
+
+  async update(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>): Promise<Account> {
+    const set: [string, Param][] = []
+    if (change.status !== undefined) set.push(['status', change.status])
+    if (change.groups !== undefined) set.push(['allowed_groups', toJson(change.groups)])
+    if (change.rate !== undefined) set.push(['rate', toJson(change.rate)])
+    return this.#driver.transaction('updateAccount', async tx => {
+      if (set.length > 0) {
+        const assignments = set.map(([column]) => `${column} = ?`).join(', ')
+        await tx.run(`UPDATE accounts SET ${assignments} WHERE id = ?`, [...set.map(([, value]) => value), id])
+      }
+      const [row] = await tx.query(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
+      if (row === undefined) throw new StoreConflict(`there is no account with id ${id}`)
+      if (set.length > 0) await recordChange(tx, 'account', String(id))
+      return toAccount(row)
+    })
+  }
+
+  /** The reference's row is what makes it once: two that come together wait for each other there. */
+  async topUp(id: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'> {
+    invariant(Number.isSafeInteger(amount), `top-up of ${amount}`)
+    const insert = 'INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (?, ?, ?, ?)'
+    // The last condition keeps the sum a safe integer.
+    const credit = 'UPDATE purses SET credit = credit + ? WHERE id = ? AND credit + ? BETWEEN ? AND ?'
+    const { MIN_SAFE_INTEGER, MAX_SAFE_INTEGER } = Number
+    try {
+      return await this.#driver.transaction('topUp', async tx => {
+        await tx.run(insert, [id, reference, amount, Math.floor(atMs)])
+        const range = [amount, MIN_SAFE_INTEGER, MAX_SAFE_INTEGER]
+        const { changes } = await tx.run(credit, [amount, accountPurse(id), ...range])
+        if (changes !== 1) throw new StoreConflict(`no account with id ${id}, or its credits would pass all bounds`)
+        await recordChange(tx, 'account', String(id))
+        return 'created' as const
+      })
+    } catch (error) {
+      if (!(error instanceof DuplicateKey)) throw error
+    }
+    const there = 'SELECT amount FROM topups WHERE account_id = ? AND reference = ?'
+    const [row] = await this.#driver.query('topUp', there, [id, reference])
+    return integer(row!, 'amount') === amount ? 'same' : 'conflict'
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Purses and leases.
+ *
+ * A purse row holds `credit` and `promised`: all that was ever moved out of it, whether it has been charged since or is
+ * still leased. What may be promised is `credit - promised`, so one conditional UPDATE of one row decides. A charge out
+ * of a lease lowers only the lease's row, which no other process touches: settling never waits for an account, and what
+ * a purse has spent is `promised` less its leases. A charge without lease raises `promised`.
+ *
+ * Rows are locked purses first, then leases, each in the order of their ids. Where a transaction must read before it
+ * writes, an UPDATE that changes nothing takes the lock: it is the one way to do so that every engine has.
+ */
+import { invariant } from '../../base/assert.ts'
+import { type Micro, micro } from '../../base/money.ts'
+import { CommitUncertain, type Driver, type Statements } from '../driver.ts'
+import { type Grant, type Purse, type PurseId, StoreConflict } from '../store.ts'
+import { recordChange } from './changes.ts'
+import { Doubts } from './doubts.ts'
+import { integer, marks, money, moneyOrNull, padded, text } from './text.ts'
+
+/** A slice beyond the need is at most this part of what would be left … */
+const EXTRA_PART = 8
+/** … and there is none when less than this many times the need is free. */
+const PLENTY = 16
+
+/** How much of `free` goes to a process that needs `need` and would like `want`. */
+export function slice(free: number, need: number, want: number, partial: boolean): number {
+  if (free < need) return partial ? Math.max(0, free) : 0
+  if (free < need * PLENTY) return need
+  return need + Math.min(want - need, Math.floor((free - need) / EXTRA_PART))
+}
+
+/** From this much free on, `slice` gives all of `want`. */
+const floorOf = (need: number, want: number): number =>
+  want === need
+    ? need
+    : Math.min(Math.max(need * PLENTY, need + (want - need) * EXTRA_PART), Number.MAX_SAFE_INTEGER)
+
+const viewOf = (ids: number): string =>
+  'SELECT p.id, p.credit, p.promised, COALESCE(SUM(l.amount), 0) AS leased, ' +
+  'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.amount ELSE 0 END), 0) AS elsewhere ' +
+  `FROM purses p LEFT JOIN leases l ON l.purse_id = p.id WHERE p.id IN (${marks(ids)}) ` +
+  'GROUP BY p.id, p.credit, p.promised'
+
+interface View {
+  purse: Purse
+  heldElsewhere: boolean
+}
+
+async function views(tx: Pick<Statements, 'query'>, ids: readonly PurseId[], holder: string): Promise<Map<string, View>> {
+  const asked = padded(ids)
+  const result = new Map<string, View>()
+  for (const row of await tx.query(viewOf(asked.length), [holder, ...asked])) {
+    const id = text(row, 'id') as PurseId
+    const leased = money(row, 'leased')
+    const spent = micro(integer(row, 'promised') - leased)
+    const purse = { id, credit: moneyOrNull(row, 'credit'), spent, leased }
+    result.set(id, { purse, heldElsewhere: integer(row, 'elsewhere') > 0 })
+  }
+  return result
+}
+
+/** In the order asked; ids without purse are left out. One statement. */
+export async function readPurses(tx: Pick<Statements, 'query'>, ids: readonly PurseId[]): Promise<Purse[]> {
+  if (ids.length === 0) return []
+  const found = await views(tx, ids, '')
+  return ids.flatMap(id => found.get(id)?.purse ?? [])
+}
+
+export const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
+export const PROMISE = 'UPDATE purses SET promised = promised + ? WHERE id = ?'
+const PROMISE_IF_FREE = `${PROMISE} AND (credit IS NULL OR credit - promised >= ?)`
+const LEASE_MORE = 'UPDATE leases SET amount = amount + ?, ticket = ? WHERE purse_id = ? AND holder = ?'
+const LEASE_FIRST = 'INSERT INTO leases (purse_id, holder, amount, held, ticket) VALUES (?, ?, ?, 0, ?)'
+const TOUCH_HOLDER = 'UPDATE holders SET beat = beat + 1 WHERE id = ?'
+
+/** A dead process's leases go back by its holder's row, so a lease needs that row; locking it keeps the burial waiting. */
+async function addToLease(tx: Statements, purse: PurseId, holder: string, amount: number, ticket: string): Promise<void> {
+  if ((await tx.run(LEASE_MORE, [amount, ticket, purse, holder])).changes === 1) return
+  const { changes } = await tx.run(TOUCH_HOLDER, [holder])
+  if (changes !== 1) throw new StoreConflict(`holder ${holder} is not registered`)
+  await tx.run(LEASE_FIRST, [purse, holder, amount, ticket])
+}
+
+export class Books {
+  readonly #driver: Driver
+  readonly #doubts: Doubts
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+    this.#doubts = new Doubts(driver)
+  }
+
+  purses(ids: readonly PurseId[]): Promise<Purse[]> {
+    return readPurses({ query: (sql, params) => this.#driver.query('purses', sql, params) }, ids)
+  }
+
+  lease(purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean): Promise<Grant> {
+    invariant(need >= 0 && want >= need && need * PLENTY <= Number.MAX_SAFE_INTEGER, `lease of ${need} to ${want}`)
+    return this.#doubts.inTurn(purse, holder, async () => {
+      await this.#doubts.resolve(purse, holder)
+      const ticket = this.#doubts.ticket()
+      let granted = 0
+      try {
+        return await this.#driver.transaction('lease', async tx => {
+          const grant = await this.#lease(tx, purse, holder, need, want, partial, ticket)
+          granted = grant.granted
+          return grant
+        })
+      } catch (error) {
+        if (error instanceof CommitUncertain && granted > 0) this.#doubts.granted(purse, holder, ticket, granted)
+        throw error
+      }
+    })
+  }
+
+  async #lease(
+    tx: Statements,
+    purse: PurseId,
+    holder: string,
+    need: number,
+    want: number,
+    partial: boolean,
+    ticket: string,
+  ): Promise<Grant> {
+    const rich = await tx.run(PROMISE_IF_FREE, [want, purse, floorOf(need, want)])
+    if (rich.changes === 1) {
+      if (want > 0) await addToLease(tx, purse, holder, want, ticket)
+      return grantOf(await view(tx, purse, holder), want)
+    }
+    await tx.run(LOCK_PURSE, [purse])
+    const before = (await view(tx, purse, holder)).purse
+    const granted = slice(before.credit! - before.spent - before.leased, need, want, partial)
+    if (granted > 0) {
+      await tx.run(PROMISE, [granted, purse])
+      await addToLease(tx, purse, holder, granted, ticket)
+    }
+    return grantOf(await view(tx, purse, holder), granted)
+  }
+
+  giveBack(purse: PurseId, holder: string, amount: Micro): Promise<void> {
+    invariant(amount >= 0, `giving back ${amount}`)
+    return this.#doubts.inTurn(purse, holder, async () => {
+      this.#doubts.owe(purse, holder, amount)
+      await this.#doubts.resolve(purse, holder)
+    })
+  }
+
+  /** What a broken connection left open is put right. */
+  resolveDoubts(): Promise<void> {
+    return this.#doubts.resolveAll()
+  }
+
+  recall(purse: PurseId): Promise<void> {
+    return this.#driver.transaction('recall', tx => recordChange(tx, 'recall', purse))
+  }
+}
+
+async function view(tx: Statements, purse: PurseId, holder: string): Promise<View> {
+  const found = (await views(tx, [purse], holder)).get(purse)
+  if (found === undefined) throw new StoreConflict(`there is no purse ${purse}`)
+  return found
+}
+
+const grantOf = ({ purse, heldElsewhere }: View, granted: number): Grant => ({
+  granted: micro(granted),
+  purse,
+  heldElsewhere,
+})

@@ -1,0 +1,106 @@
+/** The processes that hold leases, what they hold open, and the rate windows that they share. */
+import type { Micro } from '../../base/money.ts'
+import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
+import type { Holder, PurseId } from '../store.ts'
+import { LOCK_PURSE, PROMISE } from './books.ts'
+import { caseOf, chunks, integer, marks, money, padded, text } from './text.ts'
+
+export class Holders {
+  readonly #driver: Driver
+  readonly #register: string
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+    const overwrite = driver.dialect.overwrite(['id'], ['host', 'beat'])
+    this.#register = `INSERT INTO holders (id, host, beat) VALUES (?, ?, ?) ${overwrite}`
+  }
+
+  async register({ id, host, beat }: Holder): Promise<void> {
+    await this.#driver.run('register', this.#register, [id, host, beat])
+  }
+
+  async beat(id: string): Promise<boolean> {
+    return (await this.#driver.run('beat', 'UPDATE holders SET beat = beat + 1 WHERE id = ?', [id])).changes === 1
+  }
+
+  async list(): Promise<Holder[]> {
+    const rows = await this.#driver.query('holders', 'SELECT id, host, beat FROM holders ORDER BY id', [])
+    return rows.map(row => ({ id: text(row, 'id'), host: text(row, 'host'), beat: integer(row, 'beat') }))
+  }
+
+  bury(id: string): Promise<void> {
+    return this.#driver.transaction('bury', tx => bury(tx, id))
+  }
+
+  async reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void> {
+    const pairs = [...held].sort(([a], [b]) => (a < b ? -1 : 1))
+    await this.#driver.transaction('reportHeld', async tx => {
+      // Only rows that change are written: most leases have nothing open.
+      const zero = 'UPDATE leases SET held = 0 WHERE holder = ? AND held <> 0'
+      await tx.run(zero, [holder])
+      for (const some of chunks(pairs)) {
+        const set = padded(some)
+        const ids = set.map(([purse]) => purse)
+        const sql =
+          `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
+          `WHERE holder = ? AND purse_id IN (${marks(ids.length)})`
+        await tx.run(sql, [...set.flat(), holder, ...ids])
+      }
+    })
+  }
+
+  async heldByOthers(purses: PurseId[] | null, exceptHolders: readonly string[]): Promise<Map<PurseId, Micro>> {
+    const result = new Map<PurseId, Micro>()
+    const except = exceptHolders.length === 0 ? '' : `AND holder NOT IN (${marks(exceptHolders.length)}) `
+    for (const some of purses === null ? [null] : chunks(purses)) {
+      const asked = some === null ? [] : padded(some)
+      const among = some === null ? '' : `AND purse_id IN (${marks(asked.length)}) `
+      const sql = `SELECT purse_id, SUM(held) AS held FROM leases WHERE held > 0 ${except}${among}GROUP BY purse_id`
+      for (const row of await this.#driver.query('heldByOthers', sql, [...exceptHolders, ...asked])) {
+        result.set(text(row, 'purse_id') as PurseId, money(row, 'held'))
+      }
+    }
+    return result
+  }
+
+  async rateWindow(accountId: number): Promise<{ version: number; state: string } | null> {
+    const sql = 'SELECT version, state FROM rate_windows WHERE account_id = ?'
+    const [row] = await this.#driver.query('rateWindow', sql, [accountId])
+    return row === undefined ? null : { version: integer(row, 'version'), state: text(row, 'state') }
+  }
+
+  async swapRateWindow(accountId: number, version: number, state: string): Promise<boolean> {
+    const update = 'UPDATE rate_windows SET version = version + 1, state = ? WHERE account_id = ? AND version = ?'
+    const insert = 'INSERT INTO rate_windows (account_id, version, state) VALUES (?, 1, ?)'
+    try {
+      const { changes } =
+        version === 0
+          ? await this.#driver.run('rateWindow', insert, [accountId, state])
+          : await this.#driver.run('rateWindow', update, [state, accountId, version])
+      return changes === 1
+    } catch (error) {
+      if (error instanceof DuplicateKey) return false
+      throw error
+    }
+  }
+}
+
+/** Purses are locked before leases, and each lease is read again under its purse's lock. */
+async function bury(tx: Statements, holder: string): Promise<void> {
+  const leases = await tx.query('SELECT purse_id FROM leases WHERE holder = ? ORDER BY purse_id', [holder])
+  for (const row of leases) await returnLease(tx, text(row, 'purse_id') as PurseId, holder)
+  await tx.run('DELETE FROM holders WHERE id = ?', [holder])
+  // Now that no new lease can begin, those that began meanwhile.
+  const late = await tx.query('SELECT purse_id FROM leases WHERE holder = ? ORDER BY purse_id', [holder])
+  for (const row of late) await returnLease(tx, text(row, 'purse_id') as PurseId, holder)
+}
+
+async function returnLease(tx: Statements, purse: PurseId, holder: string): Promise<void> {
+  const where = 'WHERE purse_id = ? AND holder = ?'
+  await tx.run(LOCK_PURSE, [purse])
+  await tx.run(`UPDATE leases SET amount = amount ${where}`, [purse, holder])
+  const [row] = await tx.query(`SELECT amount FROM leases ${where}`, [purse, holder])
+  if (row === undefined) return
+  await tx.run(PROMISE, [-integer(row, 'amount'), purse])
+  await tx.run(`DELETE FROM leases ${where}`, [purse, holder])
+}

@@ -1,0 +1,153 @@
+/** Keys. A key's cap is the credit of its purse, and stands in its row too so that one read shows the whole key. */
+import type { Account, Key } from '../../terms/records.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import { accountPurse, keyPurse, type NewKey, type Purse, StoreConflict } from '../store.ts'
+import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
+import { readPurses } from './books.ts'
+import { recordChange } from './changes.ts'
+import { chunks, integer, integerOrNull, jsonOrNull, marks, moneyOrNull, padded, text, toJson } from './text.ts'
+
+const KEY_COLUMNS =
+  'k.id AS key_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
+  'k.expires_at_ms, k.cap, k.allow_ips, k.models'
+
+const toKey = (row: Row): Key => ({
+  id: integer(row, 'key_id'),
+  accountId: integer(row, 'account_id'),
+  name: text(row, 'key_name'),
+  hash: text(row, 'hash'),
+  hint: text(row, 'hint'),
+  group: text(row, 'group_name'),
+  status: text(row, 'key_status') as Key['status'],
+  expiresAtMs: integerOrNull(row, 'expires_at_ms'),
+  cap: moneyOrNull(row, 'cap'),
+  allowIps: jsonOrNull(row, 'allow_ips'),
+  models: jsonOrNull(row, 'models'),
+})
+
+type KeyChange = Partial<Omit<NewKey, 'accountId'>>
+
+/** Columns and values of what is given. */
+function columns(change: KeyChange): [string, Param][] {
+  const all: [string, Param | undefined][] = [
+    ['name', change.name],
+    ['hash', change.hash],
+    ['hint', change.hint],
+    ['group_name', change.group],
+    ['status', change.status],
+    ['expires_at_ms', change.expiresAtMs],
+    ['cap', change.cap],
+    ['allow_ips', change.allowIps === undefined ? undefined : toJson(change.allowIps)],
+    ['models', change.models === undefined ? undefined : toJson(change.models)],
+  ]
+  return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
+}
+
+const conflict = (error: unknown): unknown =>
+  error instanceof DuplicateKey ? new StoreConflict('the account has a key of this name, or the secret is in use') : error
+
+export class Keys {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  /** Two statements; one when there is no such key. */
+  async find(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null> {
+    const sql =
+      `SELECT ${KEY_COLUMNS}, ${ACCOUNT_COLUMNS} FROM api_keys k JOIN accounts a ON a.id = k.account_id ` +
+      'WHERE k.hash = ? AND k.deleted = 0'
+    const [row] = await this.#driver.query('findKey', sql, [hash])
+    if (row === undefined) return null
+    const key = toKey(row)
+    const account = toAccount(row)
+    const statements = { query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params) }
+    const purses = await readPurses(statements, [accountPurse(account.id), keyPurse(key.id)])
+    return { key, account, accountPurse: purses[0]!, keyPurse: purses[1]! }
+  }
+
+  async #select(where: string, params: Param[]): Promise<Key[]> {
+    const sql = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.deleted = 0 ${where}`
+    return (await this.#driver.query('key', sql, params)).map(toKey)
+  }
+
+  list(accountId?: number): Promise<Key[]> {
+    return accountId === undefined
+      ? this.#select('ORDER BY k.id', [])
+      : this.#select('AND k.account_id = ? ORDER BY k.id', [accountId])
+  }
+
+  async byId(id: number): Promise<Key | null> {
+    return (await this.#select('AND k.id = ?', [id]))[0] ?? null
+  }
+
+  async byName(accountId: number, name: string): Promise<Key | null> {
+    return (await this.#select('AND k.account_id = ? AND k.name = ?', [accountId, name]))[0] ?? null
+  }
+
+  async names(ids: readonly number[]): Promise<Map<number, string>> {
+    const names = new Map<number, string>()
+    for (const some of chunks([...new Set(ids)])) {
+      const asked = padded(some)
+      const sql = `SELECT id, name FROM api_keys WHERE id IN (${marks(asked.length)})`
+      for (const row of await this.#driver.query('key', sql, asked)) names.set(integer(row, 'id'), text(row, 'name'))
+    }
+    return names
+  }
+
+  async create(key: NewKey): Promise<Key> {
+    const set: [string, Param][] = [['account_id', key.accountId], ...columns(key), ['deleted', 0]]
+    const names = set.map(([column]) => column).join(', ')
+    try {
+      return await this.#driver.transaction('createKey', async tx => {
+        const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
+        const { insertId: id } = await tx.run(
+          insert,
+          set.map(([, value]) => value),
+        )
+        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [keyPurse(id), key.cap])
+        await recordChange(tx, 'key', key.hash)
+        return { id, ...key }
+      })
+    } catch (error) {
+      throw conflict(error)
+    }
+  }
+
+  async update(id: number, change: KeyChange): Promise<Key> {
+    try {
+      return await this.#driver.transaction('updateKey', tx => this.#update(tx, id, columns(change)))
+    } catch (error) {
+      throw conflict(error)
+    }
+  }
+
+  async #update(tx: Statements, id: number, set: [string, Param][]): Promise<Key> {
+    const select = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
+    const [before] = await tx.query(select, [id])
+    if (before === undefined) throw new StoreConflict(`there is no key with id ${id}`)
+    if (set.length === 0) return toKey(before)
+    const assignments = set.map(([column]) => `${column} = ?`).join(', ')
+    const values = set.map(([, value]) => value)
+    const { changes } = await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ? AND deleted = 0`, [...values, id])
+    if (changes === 0) throw new StoreConflict(`there is no key with id ${id}`)
+    const cap = set.find(([column]) => column === 'cap')
+    if (cap !== undefined) await tx.run('UPDATE purses SET credit = ? WHERE id = ?', [cap[1], keyPurse(id)])
+    const after = toKey((await tx.query(select, [id]))[0]!)
+    await recordChange(tx, 'key', after.hash)
+    if (text(before, 'hash') !== after.hash) await recordChange(tx, 'key', text(before, 'hash'))
+    return after
+  }
+
+  /** The row stays, because usage refers to it. */
+  delete(id: number): Promise<boolean> {
+    return this.#driver.transaction('deleteKey', async tx => {
+      const { changes } = await tx.run('UPDATE api_keys SET deleted = id WHERE id = ? AND deleted = 0', [id])
+      if (changes === 0) return false
+      const [row] = await tx.query('SELECT hash FROM api_keys WHERE id = ?', [id])
+      await recordChange(tx, 'key', text(row!, 'hash'))
+      return true
+    })
+  }
+}

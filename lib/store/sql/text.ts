@@ -1,0 +1,43 @@
+/** Building blocks of SQL texts, and readers of what comes back. */
+import { invariant } from '../../base/assert.ts'
+import { type Micro, micro } from '../../base/money.ts'
+import type { Param, Row } from '../driver.ts'
+
+/** Most rows or pairs in one statement: engines bound placeholders (32,766 and 65,535). */
+export const STATEMENT_ROWS = 1_000
+
+export const marks = (count: number): string => Array(count).fill('?').join(', ')
+
+/** Lists are padded to a power of two by repeating the last element, so that few statements are ever prepared. */
+export function padded<T>(list: readonly T[]): T[] {
+  const result = list.slice()
+  const size = 2 ** Math.ceil(Math.log2(Math.max(1, list.length)))
+  while (result.length < size) result.push(list.at(-1)!)
+  return result
+}
+
+export function* chunks<T>(list: readonly T[], size = STATEMENT_ROWS): Generator<T[]> {
+  for (let i = 0; i < list.length; i += size) yield list.slice(i, i + size)
+}
+
+/** `CASE column WHEN ? THEN ? …` over pairs; the first match wins, so repeats do no harm. */
+export const caseOf = (column: string, pairs: number, otherwise = '0'): string =>
+  `CASE ${column} ${'WHEN ? THEN ? '.repeat(pairs)}ELSE ${otherwise} END`
+
+/** Engines give sums as a number, a bigint or a decimal string. */
+export function integer(row: Row, column: string): number {
+  const value = row[column]
+  const number = typeof value === 'number' ? value : Number(value)
+  invariant(value !== null && value !== '' && Number.isSafeInteger(number), `${column} is no safe integer: ${value}`)
+  return number
+}
+
+export const money = (row: Row, column: string): Micro => micro(integer(row, column))
+export const integerOrNull = (row: Row, column: string): number | null =>
+  row[column] === null ? null : integer(row, column)
+export const moneyOrNull = (row: Row, column: string): Micro | null => (row[column] === null ? null : money(row, column))
+export const big = (row: Row, column: string): bigint => BigInt(row[column] as string)
+export const text = (row: Row, column: string): string => String(row[column])
+export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column)) as T
+export const jsonOrNull = <T>(row: Row, column: string): T | null => (row[column] === null ? null : json<T>(row, column))
+export const toJson = (value: unknown): Param => (value === null ? null : JSON.stringify(value))

@@ -1,0 +1,85 @@
+/** Reading and pruning usage rows. Request ids sort by time, so every page and every period is a range of the key. */
+import { idAt } from '../../base/ids.ts'
+import { micro } from '../../base/money.ts'
+import type { UsageRow } from '../../terms/records.ts'
+import type { Driver, Param, Row, Statements } from '../driver.ts'
+import { StoreUnavailable, type UsageFilter } from '../store.ts'
+import { USAGE_COLUMNS } from './settle.ts'
+import { integer, integerOrNull, money, text } from './text.ts'
+
+const toUsageRow = (row: Row): UsageRow => ({
+  requestId: text(row, 'request_id'),
+  accountId: integer(row, 'account_id'),
+  keyId: integer(row, 'key_id'),
+  group: text(row, 'group_name'),
+  protocol: text(row, 'protocol') as UsageRow['protocol'],
+  model: text(row, 'model'),
+  channel: text(row, 'channel'),
+  status: integer(row, 'status'),
+  end: text(row, 'ended') as UsageRow['end'],
+  basis: text(row, 'basis') as UsageRow['basis'],
+  charge: money(row, 'charge'),
+  firstByteMs: integerOrNull(row, 'first_byte_ms'),
+  durationMs: integer(row, 'duration_ms'),
+  input: integer(row, 'input'),
+  cache_read: integer(row, 'cache_read'),
+  cache_write_5m: integer(row, 'cache_write_5m'),
+  cache_write_1h: integer(row, 'cache_write_1h'),
+  output: integer(row, 'output'),
+  images: integer(row, 'images'),
+})
+
+function conditions(filter: UsageFilter): [string, Param][] {
+  const all: [string, Param | undefined][] = [
+    ['key_id = ?', filter.keyId],
+    ['account_id = ?', filter.accountId],
+    ['model = ?', filter.model],
+    ['request_id = ?', filter.requestId],
+    ['request_id >= ?', filter.fromMs === undefined ? undefined : idAt(filter.fromMs)],
+    ['request_id < ?', filter.toMs === undefined ? undefined : idAt(filter.toMs)],
+    ['request_id < ?', filter.after],
+  ]
+  return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
+}
+
+export async function usage(driver: Driver, filter: UsageFilter): Promise<UsageRow[]> {
+  const where = conditions(filter)
+  const sql =
+    `SELECT ${USAGE_COLUMNS} FROM usage_rows ` +
+    (where.length === 0 ? '' : `WHERE ${where.map(([condition]) => condition).join(' AND ')} `) +
+    'ORDER BY request_id DESC LIMIT ?'
+  const params = [...where.map(([, value]) => value), filter.limit]
+  return (await driver.snapshot('usage', tx => tx.query(sql, params))).map(toUsageRow)
+}
+
+/** The id at which a slice of `limit` rows ends, exclusive. */
+async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
+  const sql = 'SELECT request_id FROM usage_rows WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
+  const [row] = await tx.query(sql, [idAt(beforeMs), limit])
+  return row === undefined ? idAt(beforeMs) : text(row, 'request_id')
+}
+
+async function prune(tx: Statements, beforeMs: number, limit: number): Promise<number> {
+  // One at a time over all processes: the row stays locked until the end.
+  await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'prune'", [])
+  const end = await sliceEnd(tx, beforeMs, limit)
+  const totals = await tx.query(
+    'SELECT account_id, SUM(charge) AS total, COUNT(*) AS rows_count FROM usage_rows WHERE request_id < ? ' +
+      'GROUP BY account_id ORDER BY account_id',
+    [end],
+  )
+  let counted = 0
+  for (const row of totals) {
+    counted += integer(row, 'rows_count')
+    const total = micro(integer(row, 'total'))
+    await tx.run('UPDATE accounts SET archived = archived + ? WHERE id = ?', [total, integer(row, 'account_id')])
+  }
+  const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
+  // A journal found late may have brought an old row in between; the next round takes it along.
+  if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')
+  return changes
+}
+
+export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
+  return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
+}

@@ -1,0 +1,195 @@
+/**
+ * The store: accounts, keys, catalogue, books and usage. One interface, one SQL text for every engine, one test-suite.
+ * Nothing here is called on the path of a request whose key, prices and lease are in memory.
+ *
+ * Purses carry all money. An account's balance is purse `a<id>`, a key's cap is purse `k<id>`. A purse has
+ * `credit` (paid in, or the cap; null = no limit), `spent` (charged) and `leased` (promised to processes).
+ * What may still be promised is `credit - spent - leased`; a lease row says how much of it which process holds.
+ */
+import type { Micro } from '../base/money.ts'
+import type { Account, Channel, Group, Key, Model, UsageRow } from '../terms/records.ts'
+
+/** The store did not answer or refused for a reason of its own (down, read-only, too many connections): try again later. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable'
+}
+
+/** What an administrator asked contradicts what is there; the message is for people. */
+export class StoreConflict extends Error {
+  override name = 'StoreConflict'
+}
+
+export type PurseId = `a${number}` | `k${number}`
+export const accountPurse = (id: number): PurseId => `a${id}`
+export const keyPurse = (id: number): PurseId => `k${id}`
+
+export interface Purse {
+  id: PurseId
+  credit: Micro | null
+  spent: Micro
+  leased: Micro
+}
+
+/** One process that may hold leases. Its life sign is a counter, so that nobody's wall clock matters. */
+export interface Holder {
+  id: string
+  host: string
+  beat: number
+}
+
+/** What this process may promise from a purse, as the store just granted it. */
+export interface Grant {
+  /** 0 when less than `need` was free (nothing is granted then, unless `partial`). */
+  granted: Micro
+  /** The purse after the grant. */
+  purse: Purse
+  /** Other processes hold something that they may give back when asked. */
+  heldElsewhere: boolean
+}
+
+/** A resolved exchange on its way into the books. */
+export interface Settlement {
+  row: UsageRow
+  /** The process whose leases paid; other holders' are never touched. */
+  holder: string
+  /** Of the charge, what comes out of the lease of each purse. The rest lowers the purse without lease (an upstream above its hold). */
+  fromAccountLease: Micro
+  fromKeyLease: Micro
+}
+
+/** Something that processes keep in memory has changed. `ref`: a key's hash, an account's id, or empty. */
+export interface Change {
+  seq: number
+  kind: 'key' | 'account' | 'catalog' | 'recall'
+  ref: string
+}
+
+export interface Catalog {
+  groups: Group[]
+  models: Model[]
+  channels: Channel[]
+}
+
+export interface NewKey {
+  accountId: number
+  name: string
+  hash: string
+  hint: string
+  group: string
+  status: 'enabled' | 'disabled'
+  expiresAtMs: number | null
+  cap: Micro | null
+  allowIps: string[] | null
+  models: string[] | null
+}
+
+export interface UsageFilter {
+  accountId?: number
+  keyId?: number
+  model?: string
+  requestId?: string
+  /** ms since 1970, inclusive. */
+  fromMs?: number
+  /** ms since 1970, exclusive. */
+  toMs?: number
+  limit: number
+  /** Only rows older than this request id. */
+  after?: string
+}
+
+export interface Audit {
+  ok: boolean
+  accounts: number
+  credits: Micro
+  charges: Micro
+  balances: Micro
+  leased: Micro
+  /** Sum over accounts of what does not add up, without sign. */
+  imbalance: Micro
+  /** Internal ids of the accounts that do not add up. */
+  broken: number[]
+}
+
+export interface Store {
+  /** Creates or upgrades the schema. */
+  migrate(): Promise<void>
+  /** Throws StoreUnavailable when it cannot serve. */
+  ping(): Promise<void>
+  close(): Promise<void>
+
+  // --- keys and accounts
+  findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
+  accounts(): Promise<Account[]>
+  account(id: number): Promise<Account | null>
+  accountByName(name: string): Promise<Account | null>
+  createAccount(account: { name: string; groups: string[] }): Promise<Account>
+  updateAccount(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>): Promise<Account>
+  keys(accountId?: number): Promise<Key[]>
+  key(id: number): Promise<Key | null>
+  keyByName(accountId: number, name: string): Promise<Key | null>
+  createKey(key: NewKey): Promise<Key>
+  updateKey(
+    id: number,
+    change: Partial<Omit<NewKey, 'accountId' | 'hash' | 'hint'>> & { hash?: string; hint?: string },
+  ): Promise<Key>
+  deleteKey(id: number): Promise<boolean>
+  /** Names by id, of deleted keys too: usage rows refer to them. */
+  keyNames(ids: readonly number[]): Promise<Map<number, string>>
+
+  // --- catalogue
+  catalog(): Promise<Catalog>
+  putGroup(group: Group): Promise<void>
+  putModel(model: Model): Promise<void>
+  putChannel(channel: Channel): Promise<void>
+  deleteGroup(name: string): Promise<boolean>
+  deleteModel(name: string): Promise<boolean>
+  deleteChannel(name: string): Promise<boolean>
+
+  // --- changes
+  /** The newest change's number. */
+  changeSeq(): Promise<number>
+  /** Changes after `seq`, oldest first; null when some of them are forgotten and everything must be read again. */
+  changesSince(seq: number): Promise<Change[] | null>
+
+  // --- books
+  purses(ids: PurseId[]): Promise<Purse[]>
+  /** Credits once per reference: `created`, `same` (again: nothing happens), `conflict` (another amount under it). */
+  topUp(accountId: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'>
+  /**
+   * Moves a slice of a purse to `holder`: at least `need` (or, when `partial`, whatever is free up to it), at most `want`;
+   * near the purse's end no more than `need`, so that nobody strands what another needs.
+   * After StoreUnavailable the process has nothing of it: should the commit have happened, the store gives it back.
+   * Throws StoreConflict when there is no such purse, or the holder is not registered (never, or buried since).
+   */
+  lease(purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean): Promise<Grant>
+  /** Counts as given back from the call on: after StoreUnavailable the store itself does it, with the next lease or beat. */
+  giveBack(purse: PurseId, holder: string, amount: Micro): Promise<void>
+  /** Asks every process (through the changes) to give back what it holds of this purse and does not need. */
+  recall(purse: PurseId): Promise<void>
+  /** One transaction; settlements whose request id is in the books already change nothing. Returns how many were new. */
+  settle(batch: readonly Settlement[]): Promise<number>
+  /** What every process currently holds open (not merely leases) per purse: for `held` in the admin API. */
+  reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void>
+  /** Held per purse by processes other than `exceptHolders`. */
+  heldByOthers(purses: PurseId[] | null, exceptHolders: readonly string[]): Promise<Map<PurseId, Micro>>
+  audit(): Promise<Audit>
+
+  // --- holders
+  register(holder: Holder): Promise<void>
+  /** False when this holder was buried by another process: its leases are gone and it must register again. */
+  beat(holderId: string): Promise<boolean>
+  holders(): Promise<Holder[]>
+  /** A dead process: its leases go back. Its settlements, if any come later, are charged in full without lease. */
+  bury(holderId: string): Promise<void>
+
+  // --- rate windows
+  /** Compare-and-swap on the account's window: the state of all gateways' admissions, see `lib/access/rate.ts`. */
+  rateWindow(accountId: number): Promise<{ version: number; state: string } | null>
+  swapRateWindow(accountId: number, version: number, state: string): Promise<boolean>
+
+  // --- usage
+  /** Newest first. */
+  usage(filter: UsageFilter): Promise<UsageRow[]>
+  /** Deletes at most `limit` rows older than `beforeMs`; what they charged stays in the books. Returns how many went. */
+  pruneUsage(beforeMs: number, limit: number): Promise<number>
+}

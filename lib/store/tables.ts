@@ -1,0 +1,64 @@
+/** The schema as data, and its text for each engine. */
+import type { Dialect } from './driver.ts'
+
+/** `auto`: numbered by the engine. `code`: ASCII. `name`: what people choose. `doc`: JSON and other longer texts. */
+type Type = 'auto' | 'int' | 'code' | 'name' | 'doc'
+
+export interface Table {
+  name: string
+  /** `?` behind a type: may be NULL. */
+  columns: Record<string, Type | `${Type}?`>
+  key: string[]
+  unique?: string[][]
+  index?: string[][]
+}
+
+/** Longest name that people may give to anything. */
+export const NAME_LENGTH = 190
+const CODE_LENGTH = 64
+
+const MYSQL: Record<Type, string> = {
+  auto: 'BIGINT',
+  int: 'BIGINT',
+  code: `VARCHAR(${CODE_LENGTH}) CHARACTER SET ascii COLLATE ascii_bin`,
+  name: `VARCHAR(${NAME_LENGTH})`,
+  doc: 'MEDIUMTEXT',
+}
+const SQLITE: Record<Type, string> = { auto: 'INTEGER', int: 'INTEGER', code: 'TEXT', name: 'TEXT', doc: 'TEXT' }
+
+const indexName = (table: Table, columns: string[]) => `${table.name}_by_${columns.join('_')}`
+
+function columnText(types: Record<Type, string>, [name, type]: [string, string]): string {
+  const plain = type.replace('?', '') as Type
+  return `${name} ${types[plain]}${type.endsWith('?') ? '' : ' NOT NULL'}`
+}
+
+function mysqlTable(table: Table): string[] {
+  const lines = Object.entries(table.columns).map(
+    column => columnText(MYSQL, column) + (column[1] === 'auto' ? ' AUTO_INCREMENT' : ''),
+  )
+  lines.push(`PRIMARY KEY (${table.key.join(', ')})`)
+  for (const columns of table.unique ?? []) lines.push(`UNIQUE KEY ${indexName(table, columns)} (${columns.join(', ')})`)
+  for (const columns of table.index ?? []) lines.push(`KEY ${indexName(table, columns)} (${columns.join(', ')})`)
+  const options = 'ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin'
+  return [`CREATE TABLE IF NOT EXISTS ${table.name} (${lines.join(', ')}) ${options}`]
+}
+
+function sqliteTable(table: Table): string[] {
+  const auto = Object.values(table.columns).includes('auto')
+  const lines = Object.entries(table.columns).map(
+    column => columnText(SQLITE, column) + (column[1] === 'auto' ? ' PRIMARY KEY AUTOINCREMENT' : ''),
+  )
+  if (!auto) lines.push(`PRIMARY KEY (${table.key.join(', ')})`)
+  const index = (columns: string[], unique: string) =>
+    `CREATE ${unique}INDEX IF NOT EXISTS ${indexName(table, columns)} ON ${table.name} (${columns.join(', ')})`
+  return [
+    `CREATE TABLE IF NOT EXISTS ${table.name} (${lines.join(', ')}) ${auto ? '' : 'WITHOUT ROWID'}`,
+    ...(table.unique ?? []).map(columns => index(columns, 'UNIQUE ')),
+    ...(table.index ?? []).map(columns => index(columns, '')),
+  ]
+}
+
+/** Statements that may be repeated. */
+export const createTable = (table: Table, dialect: Dialect): string[] =>
+  dialect.name === 'mysql' ? mysqlTable(table) : sqliteTable(table)

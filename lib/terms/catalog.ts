@@ -1,0 +1,137 @@
+/** The catalogue file as the store takes it: our records, everything filled in. */
+import type { Micro } from '../base/money.ts'
+import { type CatalogForm, catalogSchema } from './config-catalog.ts'
+import { refuseDuplicates, validate } from './config-issues.ts'
+import type { Channel, Group, Model, Price } from './records.ts'
+import { readSource, Source } from './yaml.ts'
+
+export interface CatalogAccount {
+  name: string
+  groups: string[]
+  /** Opening top-up; null = none. */
+  balance: Micro | null
+}
+
+export interface CatalogKey {
+  /** Name of the account. */
+  account: string
+  name: string
+  secret: string
+  group: string
+  /** ms since 1970. */
+  expiresAtMs: number | null
+  cap: Micro | null
+  allowIps: string[] | null
+  models: string[] | null
+  status: 'enabled' | 'disabled'
+}
+
+/** Names that exist beside the file, in the store. */
+export interface KnownNames {
+  accounts: Iterable<string>
+  groups: Iterable<string>
+}
+
+export interface CatalogFile {
+  groups: Group[]
+  models: Model[]
+  channels: Channel[]
+  accounts: CatalogAccount[]
+  keys: CatalogKey[]
+  /**
+   * Throws ConfigError for accounts and groups that are named, but stand neither in the file nor in `known`.
+   * Models need not exist: a model may be routed before it is priced.
+   */
+  checkReferences(known: KnownNames): void
+}
+
+/** The group that exists without being described. */
+const DEFAULT_GROUP = 'default'
+
+/** Throws ConfigError with a line for every problem. References are checked by `checkReferences`. */
+export const loadCatalog = (file: string, env: NodeJS.ProcessEnv): CatalogFile => fromSource(readSource(file, env))
+
+/** The same from text; `file` is the name that problems carry. */
+export const parseCatalog = (text: string, file: string, env: NodeJS.ProcessEnv): CatalogFile =>
+  fromSource(new Source(text, file, env))
+
+function fromSource(source: Source): CatalogFile {
+  const form = validate(catalogSchema, source)
+  if (form !== null) checkDuplicates(form, source)
+  source.throwProblems()
+  return toCatalog(form as CatalogForm, source)
+}
+
+function checkDuplicates(form: CatalogForm, source: Source): void {
+  for (const kind of ['groups', 'models', 'channels', 'accounts'] as const) {
+    refuseDuplicates(source, form[kind].map(row => row.name), i => [kind, i, 'name'])
+  }
+  const { keys } = form
+  refuseDuplicates(source, keys.map(key => JSON.stringify([key.account, key.name])), i => ['keys', i, 'name'])
+  refuseDuplicates(source, keys.map(key => key.secret), i => ['keys', i, 'secret'], true)
+}
+
+function checkReferences(form: CatalogForm, source: Source, known: KnownNames): void {
+  const groups = new Set([DEFAULT_GROUP, ...form.groups.map(g => g.name), ...known.groups])
+  const accounts = new Set([...form.accounts.map(a => a.name), ...known.accounts])
+  const ofGroup = (name: string, ...path: PropertyKey[]) => {
+    if (!groups.has(name)) source.problem(path, `one of the groups ${[...groups].join(', ')}`)
+  }
+  form.channels.forEach((channel, i) => channel.groups.forEach((name, j) => ofGroup(name, 'channels', i, 'groups', j)))
+  form.accounts.forEach((account, i) => account.groups.forEach((name, j) => ofGroup(name, 'accounts', i, 'groups', j)))
+  form.keys.forEach((key, i) => {
+    ofGroup(key.group, 'keys', i, 'group')
+    if (!accounts.has(key.account)) source.problem(['keys', i, 'account'], `one of the accounts ${[...accounts].join(', ')}`)
+  })
+  source.throwProblems()
+}
+
+function toCatalog(form: CatalogForm, source: Source): CatalogFile {
+  return {
+    groups: form.groups.map(({ name, multiplier, rate }) => ({ name, multiplier, rate: rate ?? null })),
+    models: form.models.map(toModel),
+    channels: form.channels.map(toChannel),
+    accounts: form.accounts.map(({ name, groups, balance }) => ({ name, groups, balance: balance ?? null })),
+    keys: form.keys.map(toKey),
+    checkReferences: known => checkReferences(form, source, known),
+  }
+}
+
+const toModel = (model: CatalogForm['models'][number]): Model => ({
+  name: model.name,
+  price: model.price === undefined ? null : withoutGaps(model.price),
+  maxOutput: model.max_output ?? null,
+  defaultOutput: model.default_output,
+  inputFactor: model.input_factor,
+})
+
+/** Only the prices that are set, so that a price read back from the store is equal. */
+const withoutGaps = (price: { [K in keyof Price]: number | undefined }): Price =>
+  Object.fromEntries(Object.entries(price).filter(([, value]) => value !== undefined))
+
+const toChannel = (channel: CatalogForm['channels'][number]): Channel => ({
+  name: channel.name,
+  baseUrl: channel.base_url,
+  protocols: channel.protocols,
+  key: channel.key,
+  authHeader: channel.auth?.header ?? null,
+  headers: channel.headers,
+  passHeaders: channel.pass_headers,
+  groups: channel.groups,
+  models: channel.models,
+  weight: channel.weight,
+  priority: channel.priority,
+  status: channel.status,
+})
+
+const toKey = (key: CatalogForm['keys'][number]): CatalogKey => ({
+  account: key.account,
+  name: key.name,
+  secret: key.secret,
+  group: key.group,
+  expiresAtMs: key.expires_at ?? null,
+  cap: key.cap ?? null,
+  allowIps: key.allow_ips ?? null,
+  models: key.models ?? null,
+  status: key.status,
+})

@@ -1,0 +1,145 @@
+/** The catalogue file, as people write it. */
+import { z } from 'zod'
+import * as kind from './config-scalars.ts'
+import { rate } from './config-schema.ts'
+import { PROTOCOLS } from './records.ts'
+
+export const DEFAULT_OUTPUT = 4096
+/** Ours to set, or the transport's: no channel may map, pass or set them. */
+const RESERVED = ['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te', 'trailer', 'expect', 'accept-encoding']
+/** They carry the client's own key, which is nobody else's business. */
+const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
+const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
+
+const perMillion = (meaning: string) =>
+  kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: `${meaning}, CNY per million tokens.` })
+
+const price = z.strictObject({
+  input: perMillion('Fresh input'),
+  output: perMillion('Output, reasoning included'),
+  cache_read: perMillion('Input read from a cache; default: as input'),
+  cache_write_5m: perMillion('Input written to a cache for five minutes; default: as input'),
+  cache_write_1h: perMillion('Input written to a cache for an hour; default: as cache_write_5m'),
+  image: kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: 'CNY per image.' }),
+  request: kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: 'CNY per answered request.' }),
+})
+
+const group = z.strictObject({
+  name: kind.name.meta({ description: 'Name of the group; `default` always exists.' }),
+  multiplier: kind
+    .millionths('a factor, 0 or more,')
+    .prefault(1)
+    .meta({ description: 'Every price in this group is multiplied by it.' }),
+  rate: rate.optional().meta({ description: 'Rate limit of accounts in this group. Default: `limits.rate` of the config.' }),
+})
+
+const model = z.strictObject({
+  name: kind.name.meta({ description: 'Name that clients use, exactly.' }),
+  price: price.optional().meta({ description: 'A model without price cannot be used.' }),
+  max_output: kind.whole(1).optional().meta({ description: 'The model’s own ceiling of output tokens. Default: none.' }),
+  default_output: kind
+    .whole(0)
+    .prefault(DEFAULT_OUTPUT)
+    .meta({ description: 'Output tokens estimated when a request names no maximum.' }),
+  input_factor: kind
+    .millionths('a factor above 0', 1)
+    .prefault(1.1)
+    .meta({ description: 'Estimated input tokens are bytes / 4 × this.' }),
+})
+
+const HEADER_VALUE = /^=[\t\x20-\x7e]*$/
+
+const headers = kind.scalar(
+  'a map of header names to header names or "=text"',
+  { type: 'object', additionalProperties: { type: 'string' } },
+  value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value).map(([from, to]) => [from.toLowerCase(), to] as const)
+    return entries.every(([from, to]) => headerFits(from, to)) ? Object.fromEntries(entries as [string, string][]) : undefined
+  },
+)
+
+function headerFits(from: string, to: unknown): boolean {
+  if (!kind.isHeaderName(from) || typeof to !== 'string' || RESERVED.includes(from)) return false
+  if (to.startsWith('=')) return HEADER_VALUE.test(to)
+  return kind.isHeaderName(to) && !RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
+}
+
+const passedHeader = kind.scalar(
+  'a header name that is neither a credential nor about the connection',
+  { type: 'string', not: { enum: [...KEPT_BACK] } },
+  value => {
+    const name = typeof value === 'string' ? value.toLowerCase() : ''
+    return kind.isHeaderName(name) && !KEPT_BACK.has(name) ? name : undefined
+  },
+)
+
+const routedModels = kind.scalar(
+  'a list of model names, or a map of model names to the names upstream',
+  { anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'object', additionalProperties: { type: 'string' } }] },
+  value => {
+    if (typeof value !== 'object' || value === null) return undefined
+    const entries = Array.isArray(value) ? value.map(name => [name, name]) : Object.entries(value)
+    const read = entries.map(([name, upstream]) => [kind.asName(name), kind.asName(upstream)])
+    return read.every(([a, b]) => a !== undefined && b !== undefined)
+      ? (Object.fromEntries(read) as Record<string, string>)
+      : undefined
+  },
+)
+
+const channel = z.strictObject({
+  name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
+  base_url: kind.webAddress.meta({ description: 'Address of the upstream; the protocol’s own path is appended.' }),
+  protocols: z.array(kind.oneOf(...PROTOCOLS)).min(1).meta({ description: 'Protocols that the upstream speaks.' }),
+  key: kind
+    .secret('an upstream key without spaces', /^[!-~]+$/)
+    .meta({ description: 'Upstream credential, best as `${NAME}`. It leaves the process only in requests to this channel.' }),
+  auth: z
+    .strictObject({ header: kind.headerName.meta({ description: 'Header that carries the key; other ones than `authorization` carry it bare.' }) })
+    .optional()
+    .meta({ description: 'Default: `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.' }),
+  headers: headers
+    .prefault({})
+    .meta({ description: 'Client header name → name sent upstream; a value `=text` sets a constant.' }),
+  pass_headers: z.array(passedHeader).prefault([]).meta({ description: 'More client headers to send upstream as they are.' }),
+  groups: z.array(kind.name).min(1).meta({ description: 'Groups that may use the channel.' }),
+  models: routedModels.meta({ description: 'Models it serves: a list, or a map of names to the names upstream.' }),
+  weight: kind
+    .whole(0, 1_000_000)
+    .prefault(1)
+    .meta({ description: 'Share among channels of one priority; 0 = only when nothing else of it is left.' }),
+  priority: kind.whole(-1_000_000, 1_000_000).prefault(0).meta({ description: 'Higher ones are tried first.' }),
+  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it is used at all.' }),
+})
+
+const account = z.strictObject({
+  name: kind.name.meta({ description: 'Name of the account.' }),
+  groups: z.array(kind.name).prefault(['default']).meta({ description: 'Groups that its keys may be bound to.' }),
+  balance: kind.cny
+    .optional()
+    .meta({ description: 'Opening top-up in CNY, credited once, when the account is first created. Default: none.' }),
+})
+
+const key = z.strictObject({
+  account: kind.name.meta({ description: 'Account that pays.' }),
+  name: kind.name.meta({ description: 'Name of the key within its account.' }),
+  secret: kind
+    .secret('a secret that begins with "sk-", without spaces', /^sk-[!-~]+$/)
+    .meta({ description: 'What clients send. Only its SHA-256 is stored.' }),
+  group: kind.name.prefault('default').meta({ description: 'Group whose channels and prices it uses.' }),
+  expires_at: kind.time.optional().meta({ description: 'ISO time after which it is refused. Default: never.' }),
+  cap: kind.cny.optional().meta({ description: 'Most that it may spend, in CNY. Default: no cap.' }),
+  allow_ips: z.array(kind.network).optional().meta({ description: 'Addresses and CIDRs it may be used from. Default: any.' }),
+  models: z.array(kind.name).optional().meta({ description: 'Models it may use. Default: all of its group.' }),
+  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it works.' }),
+})
+
+export const catalogSchema = z.strictObject({
+  groups: z.array(group).prefault([]).meta({ description: 'Sets of channels with a price multiplier.' }),
+  models: z.array(model).prefault([]).meta({ description: 'Models and what they cost.' }),
+  channels: z.array(channel).prefault([]).meta({ description: 'Upstreams.' }),
+  accounts: z.array(account).prefault([]).meta({ description: 'Who pays.' }),
+  keys: z.array(key).prefault([]).meta({ description: 'What clients send.' }),
+})
+
+export type CatalogForm = z.output<typeof catalogSchema>

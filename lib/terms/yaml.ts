@@ -1,0 +1,179 @@
+/**
+ * YAML files of ours with their positions: every problem names `FILE:LINE:COLUMN: path.to[0].key: expected …, found …`.
+ *
+ * One walk over the parsed nodes makes the plain value, fills in `${NAME}` and remembers where each path stands and how
+ * it is written. Problems show what is written in the file, never what the environment put there, because that is
+ * where secrets come from.
+ */
+import { readFileSync } from 'node:fs'
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml'
+
+/** What is wrong with files of the operator: one line for each problem, to be shown without a stack. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+export type Path = readonly PropertyKey[]
+
+/** Where a path stands in the file: offsets of its key and its value, and the value as it may be shown. */
+interface Place {
+  key: number
+  value: number
+  shown: string
+}
+
+const DEEPEST = 32
+const LONGEST_SHOWN = 60
+const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g
+const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
+
+export class Source {
+  readonly file: string
+  /** The document as plain values; map entries without value are left out, so that they take their default. */
+  readonly value: unknown
+  readonly #env: NodeJS.ProcessEnv
+  readonly #lines = new LineCounter()
+  readonly #document: Document
+  readonly #places = new Map<string, Place>()
+  /** Paths whose value could not be made: what a schema says about them is noise. */
+  readonly #broken = new Set<string>()
+  readonly #problems: { offset: number; line: string }[] = []
+
+  /** Throws ConfigError when `text` is no YAML. */
+  constructor(text: string, file: string, env: NodeJS.ProcessEnv) {
+    this.file = file
+    this.#env = env
+    const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
+    if (document.errors.length > 0) {
+      throw new ConfigError(document.errors.map(e => `${this.#at(e.pos[0])}: expected YAML: ${firstLine(e.message)}`))
+    }
+    this.#document = document
+    this.value = document.contents === null ? {} : this.#read(document.contents as Node, [], 0, 0)
+  }
+
+  /** Adds a problem. For a `path` that is not in the file the nearest map around it tells the position. */
+  problem(path: Path, expected: string, options: { hidden?: boolean; atKey?: boolean } = {}): void {
+    if (this.#broken.has(formatPath(path))) return
+    const place = this.#places.get(formatPath(path))
+    const last = String(path.at(-1))
+    const found = options.atKey ? JSON.stringify(last) : place === undefined ? 'nothing' : place.shown
+    const shown = options.hidden && place !== undefined ? 'something else (not shown: a secret)' : found
+    const offset = place === undefined ? this.#nearest(path) : options.atKey ? place.key : place.value
+    this.#add(offset, path, `expected ${expected}, found ${shown}`)
+  }
+
+  /** Throws what was found, in the order of the file. */
+  throwProblems(): void {
+    if (this.#problems.length === 0) return
+    const lines = this.#problems.sort((a, b) => a.offset - b.offset).map(p => p.line)
+    throw new ConfigError([...new Set(lines)])
+  }
+
+  #add(offset: number, path: Path, text: string): void {
+    const where = path.length === 0 ? '' : `${formatPath(path)}: `
+    this.#problems.push({ offset, line: `${this.#at(offset)}: ${where}${text}` })
+  }
+
+  #at(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset)
+    return `${this.file}:${Math.max(1, line)}:${Math.max(1, col)}`
+  }
+
+  #nearest(path: Path): number {
+    for (let length = path.length - 1; length > 0; length--) {
+      const place = this.#places.get(formatPath(path.slice(0, length)))
+      if (place !== undefined) return place.value
+    }
+    return 0
+  }
+
+  #read(node: Node | null | undefined, path: Path, keyOffset: number, depth: number): unknown {
+    const offset = node?.range?.[0] ?? keyOffset
+    if (isAlias(node)) node = node.resolve(this.#document)
+    this.#places.set(formatPath(path), { key: keyOffset, value: offset, shown: show(node) })
+    if (depth > DEEPEST) {
+      this.#break(path, 'less nesting')
+      return undefined
+    }
+    if (isMap(node)) return this.#readMap(node, path, depth)
+    if (isSeq(node)) return node.items.map((item, i) => this.#read(item as Node, [...path, i], offset, depth + 1))
+    if (!isScalar(node)) return undefined
+    return typeof node.value === 'string' ? this.#substitute(node.value, path) : node.value
+  }
+
+  #readMap(map: YAMLMap, path: Path, depth: number): Record<string, unknown> {
+    const entries: [string, unknown][] = []
+    for (const { key, value } of map.items) {
+      const offset = (key as Node).range?.[0] ?? 0
+      if (!isScalar(key)) {
+        this.#add(offset, path, 'expected a plain key, found something else')
+        continue
+      }
+      const name = String(key.value)
+      const child = this.#read(value as Node | null, [...path, name], offset, depth + 1)
+      if (child !== null && child !== undefined) entries.push([name, child])
+    }
+    return Object.fromEntries(entries)
+  }
+
+  /** `${NAME}` and `${NAME:-default}` (also for an empty NAME); `$${` is a plain `${`. */
+  #substitute(text: string, path: Path): string {
+    return text.replace(VARIABLE, (whole, inside: string | undefined) => {
+      if (inside === undefined) return '${'
+      const [, name, fallback] = NAME_AND_DEFAULT.exec(inside) ?? []
+      if (name === undefined) {
+        this.#break(path, 'a variable as ${NAME} or ${NAME:-default}')
+        return whole
+      }
+      const value = this.#env[name]
+      if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
+      if (value === undefined) this.#break(path, `the environment variable ${name} to be set`)
+      return value ?? whole
+    })
+  }
+
+  #break(path: Path, expected: string): void {
+    this.problem(path, expected)
+    this.#broken.add(formatPath(path))
+  }
+}
+
+/** Throws ConfigError when the file cannot be read or is no YAML. */
+export function readSource(file: string, env: NodeJS.ProcessEnv): Source {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new ConfigError([`${file}: expected a readable file, found none (${(error as NodeJS.ErrnoException).code})`])
+  }
+  return new Source(text, file, env)
+}
+
+/** `channels[0].models["beta-4.7"]` */
+export function formatPath(path: Path): string {
+  let text = ''
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`
+    else if (/^[\w-]+$/.test(String(step))) text += `${text === '' ? '' : '.'}${String(step)}`
+    else text += `[${JSON.stringify(String(step))}]`
+  }
+  return text
+}
+
+/** How a value is written in the file, without what looks like a credential. */
+function show(node: unknown): string {
+  if (isMap(node)) return 'a map'
+  if (isSeq(node)) return 'a list'
+  if (!isScalar(node) || node.value === null) return 'nothing'
+  if (typeof node.value !== 'string') return String(node.value)
+  const text = node.value.replace(/\/\/[^/@]*@/g, '//…@').replace(/\bsk-[^\s"']+/g, 'sk-…')
+  return JSON.stringify(text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text)
+}
+
+const firstLine = (text: string): string => text.split('\n', 1)[0] as string

@@ -1,0 +1,85 @@
+/** Which headers pass, in both directions. Both lists are short and closed: what they do not name stays behind. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CompiledChannel } from '../channels/table.ts'
+import { protocolRow } from '../protocols/table.ts'
+import type { Protocol } from '../terms/records.ts'
+
+/** Client headers that go upstream beside the `wire` ones. */
+const PASSED = ['content-type', 'accept', 'openai-beta', 'idempotency-key']
+/** Of the `wire` headers, the one that carries a key. */
+const CREDENTIAL = 'x-gamma-api-key'
+
+/** One channel's part of every request: what to copy under which name, and what to set. */
+class HeaderPlan {
+  /** `[client name, upstream name, …]` */
+  readonly copied: string[] = []
+  /** `[name, value, …]` */
+  readonly set: string[] = ['accept-encoding', 'identity']
+
+  constructor(channel: CompiledChannel, protocol: Protocol, wire: Readonly<Record<string, readonly string[]>>) {
+    const renamed = new Map<string, string>()
+    const taken = new Set(['accept-encoding'])
+    for (const [name, value] of Object.entries(channel.headers)) {
+      if (value.startsWith('=')) {
+        this.set.push(name.toLowerCase(), constant(value))
+        taken.add(name.toLowerCase())
+      } else renamed.set(name.toLowerCase(), value.toLowerCase())
+    }
+    const auth = channel.authHeader ?? protocolRow(protocol).authHeader
+    this.set.push(auth, auth === 'authorization' ? `Bearer ${channel.key}` : channel.key)
+    taken.add(auth)
+    const names = new Set([...PASSED, ...channel.passHeaders.map(n => n.toLowerCase()), ...renamed.keys()])
+    for (const name of names) this.#copy(name, renamed.get(name) ?? name, taken)
+    for (const [name, aliases] of Object.entries(wire)) {
+      if (name === CREDENTIAL) continue
+      for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
+    }
+  }
+
+  #copy(from: string, to: string, taken: ReadonlySet<string>): void {
+    if (!taken.has(to) && !taken.has(from)) this.copied.push(from, to)
+  }
+}
+
+/** `=text`, or `="text"` where the quotes only make YAML easier to read. */
+const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? value.slice(1)
+
+const plans = new WeakMap<CompiledChannel, Map<Protocol, HeaderPlan>>()
+
+/** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
+export function requestHeaders(
+  channel: CompiledChannel,
+  protocol: Protocol,
+  wire: Readonly<Record<string, readonly string[]>>,
+  client: IncomingHttpHeaders,
+): string[] {
+  let ofChannel = plans.get(channel)
+  if (ofChannel === undefined) plans.set(channel, (ofChannel = new Map()))
+  let plan = ofChannel.get(protocol)
+  if (plan === undefined) ofChannel.set(protocol, (plan = new HeaderPlan(channel, protocol, wire)))
+  const headers = plan.set.slice()
+  for (let i = 0; i < plan.copied.length; i += 2) {
+    const value = client[plan.copied[i] as string]
+    if (value !== undefined) headers.push(plan.copied[i + 1] as string, value as string)
+  }
+  return headers
+}
+
+const KEPT = new Set([
+  'content-type',
+  'content-encoding',
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'openai-processing-ms',
+])
+
+/** Appends to `into` the upstream's headers that pass to the client. */
+export function passResponseHeaders(upstream: IncomingHttpHeaders, into: string[]): void {
+  for (const name in upstream) {
+    if (!KEPT.has(name) && !name.includes('ratelimit')) continue
+    const value = upstream[name]
+    if (typeof value === 'string') into.push(name, value)
+    else if (value !== undefined) for (const one of value) into.push(name, one)
+  }
+}

@@ -1,0 +1,54 @@
+/** One worker of several: a serving process that its primary configures, asks and drains. */
+import { Gateway, openProcessStore } from './gateway.ts'
+import { createLogger } from './terms/log.ts'
+import { Metrics } from './terms/metrics.ts'
+import type { FromWorker, ToWorker, WorkerCalls } from './workers.ts'
+
+const say = (message: FromWorker): void => void process.send?.(message)
+let gateway: Gateway | null = null
+
+process.on('message', (message: ToWorker) => {
+  if (message.type === 'start') start(message).catch(error => fail(error))
+  else if (message.type === 'call') answer(message.id, message.op).catch(error => fail(error))
+  else drain(message.deadlineMs)
+})
+// the primary says when: a terminal's Ctrl-C reaches every process of the group
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+process.on('SIGHUP', () => {})
+process.on('disconnect', () => drain(0)) // without its primary a worker cannot be told anything
+
+async function start({ config }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
+  const log = createLogger(config.log.level)
+  const metrics = new Metrics()
+  gateway = await Gateway.start(config, log, metrics, await openProcessStore(config, metrics, log))
+  say({ type: 'ready', ...(await gateway.listen()), holder: gateway.ledger.holder })
+}
+
+async function answer(id: number, op: keyof WorkerCalls): Promise<void> {
+  say({ type: 'reply', id, value: gateway === null ? undefined : await CALLS[op](gateway) })
+}
+
+const CALLS: { [K in keyof WorkerCalls]: (g: Gateway) => Promise<WorkerCalls[K]> | WorkerCalls[K] } = {
+  snapshot: g => g.metrics.snapshot(),
+  held: g => [...g.ledger.held()],
+  states: g => [...g.health.states()],
+  ready: g => g.ready(),
+  follow: async g => {
+    await g.follow()
+    return null
+  },
+}
+
+function drain(deadlineMs: number): void {
+  if (gateway === null) process.exit(0)
+  gateway.drain(deadlineMs).then(
+    () => process.exit(0),
+    () => process.exit(1),
+  )
+}
+
+function fail(error: unknown): void {
+  say({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+  process.exit(1)
+}

@@ -1,0 +1,223 @@
+/**
+ * `workers: N`: a primary that serves nothing public. It owns the ops listener and the workers' lives; the workers
+ * share the public listeners, and one balance through the store's leases. A crashed worker is replaced with back-off;
+ * on reload new workers join first and the old ones drain in their own time, so that no request fails for it.
+ */
+import cluster, { type Worker } from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import type { Micro } from './base/money.ts'
+import type { Fleet } from './ops/fleet.ts'
+import { onSignals, openOps, prepareStore, type ServeOptions } from './serve.ts'
+import type { PurseId, Store } from './store/store.ts'
+import { type Config, loadConfig } from './terms/config.ts'
+import type { Logger } from './terms/log.ts'
+import { formatMetrics, type Metrics, type Snapshot } from './terms/metrics.ts'
+
+/** What the primary may ask of a worker, and what comes back. */
+export interface WorkerCalls {
+  snapshot: Snapshot
+  held: [PurseId, Micro][]
+  states: [string, ChannelState][]
+  follow: null
+  ready: boolean
+}
+type ChannelState = 'closed' | 'open' | 'half_open'
+
+export type ToWorker =
+  | { type: 'start'; config: Config }
+  | { type: 'call'; id: number; op: keyof WorkerCalls }
+  | { type: 'drain'; deadlineMs: number }
+export type FromWorker =
+  | { type: 'ready'; main: string; direct: string; holder: string }
+  | { type: 'reply'; id: number; value: unknown }
+  | { type: 'failed'; message: string }
+
+const CALL_MS = 2_000
+const FIRST_BACKOFF_MS = 200
+const LONGEST_BACKOFF_MS = 30_000
+/** A worker that lived this long was sound: the next crash starts the back-off anew. */
+const SOUND_MS = 60_000
+/** Old workers after a reload have no reason to hurry; long answers end by themselves. */
+const PATIENT_DRAIN_MS = 24 * 3600_000
+
+export async function servePrimary(config: Config, options: ServeOptions, log: Logger, metrics: Metrics, store: Store): Promise<void> {
+  const crew = new Crew(config, log)
+  const addresses = await crew.fill()
+  const closeOps = await openOps(config, log, store, fleetOf(crew, metrics, store))
+  onSignals(log, {
+    async reload() {
+      const next = loadConfig(options.configFile, options.env)
+      await prepareStore(store, next, options.env)
+      await crew.replace(next)
+    },
+    async stop() {
+      await crew.drain()
+      await closeOps()
+      await store.close()
+    },
+  })
+  log.info({ ...addresses, ops: `http://${config.listen.ops.host}:${config.listen.ops.port}`, workers: config.workers }, 'ready')
+}
+
+class Crew {
+  readonly members = new Set<Member>()
+  draining = false
+  #config: Config
+  #backoffMs = FIRST_BACKOFF_MS
+  readonly #log: Logger
+
+  constructor(config: Config, log: Logger) {
+    this.#config = config
+    this.#log = log
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    cluster.setupPrimary({ exec: fileURLToPath(new URL('./worker.ts', import.meta.url)), args: [] })
+  }
+
+  /** Starts as many as the config says; resolves with their addresses when all are ready. */
+  async fill(): Promise<{ main: string; direct: string }> {
+    const started = await Promise.all(Array.from({ length: this.#config.workers }, () => this.#start()))
+    return started[0] as { main: string; direct: string }
+  }
+
+  async #start(): Promise<{ main: string; direct: string }> {
+    const member = new Member(cluster.fork(), this.#config)
+    this.members.add(member)
+    member.worker.on('exit', (code, signal) => this.#exited(member, code, signal))
+    return member.ready
+  }
+
+  #exited(member: Member, code: number, signal: string): void {
+    this.members.delete(member)
+    member.gone()
+    if (member.draining || this.draining) return
+    this.#log.error({ worker: member.worker.id, code, signal }, 'a worker died: starting another')
+    if (performance.now() - member.startedMs > SOUND_MS) this.#backoffMs = FIRST_BACKOFF_MS
+    setTimeout(() => {
+      if (!this.draining) this.#start().catch(error => this.#log.error({ err: error }, 'a worker did not start'))
+    }, this.#backoffMs)
+    this.#backoffMs = Math.min(LONGEST_BACKOFF_MS, this.#backoffMs * 2)
+  }
+
+  /** New workers with the new config join; once they serve, the old ones take nothing new and end when they are idle. */
+  async replace(config: Config): Promise<void> {
+    const old = [...this.members]
+    const before = this.#config
+    this.#config = config
+    try {
+      await this.fill()
+    } catch (error) {
+      this.#config = before
+      for (const member of this.members) if (!old.includes(member)) member.drain(0)
+      throw error
+    }
+    for (const member of old) member.drain(PATIENT_DRAIN_MS)
+  }
+
+  async drain(): Promise<void> {
+    this.draining = true
+    const exits = [...this.members].map(member => member.exited)
+    for (const member of this.members) member.drain(this.#config.timeouts.drainMs)
+    await Promise.all(exits)
+  }
+
+  ask<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K][]> {
+    return Promise.all([...this.members].map(member => member.call(op))).then(all => all.filter(isThere))
+  }
+}
+
+const isThere = <T>(value: T | undefined): value is T => value !== undefined
+
+class Member {
+  readonly worker: Worker
+  readonly startedMs = performance.now()
+  readonly ready: Promise<{ main: string; direct: string }>
+  readonly exited: Promise<void>
+  draining = false
+  /** Under which its leases stand in the store; known once it is ready. */
+  holder: string | null = null
+  #calls = new Map<number, (value: unknown) => void>()
+  #nextCall = 0
+  #started: (at: { main: string; direct: string }) => void = () => {}
+  #failed: (error: Error) => void = () => {}
+
+  constructor(worker: Worker, config: Config) {
+    this.worker = worker
+    this.ready = new Promise((resolve, reject) => {
+      this.#started = resolve
+      this.#failed = reject
+    })
+    this.ready.catch(() => {}) // whoever waits for it hears of it; a late failure needs nobody
+    this.exited = new Promise(resolve => worker.once('exit', () => resolve()))
+    worker.on('message', (message: FromWorker) => this.#hear(message))
+    worker.on('error', error => this.#failed(error))
+    this.#say({ type: 'start', config })
+  }
+
+  #hear(message: FromWorker): void {
+    if (message.type === 'ready') {
+      this.holder = message.holder
+      this.#started({ main: message.main, direct: message.direct })
+    } else if (message.type === 'failed') this.#failed(new Error(message.message))
+    else {
+      this.#calls.get(message.id)?.(message.value)
+      this.#calls.delete(message.id)
+    }
+  }
+
+  #say(message: ToWorker): void {
+    if (this.worker.isConnected()) this.worker.send(message)
+  }
+
+  /** undefined when the worker is gone or does not answer in time. */
+  call<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K] | undefined> {
+    return new Promise(resolve => {
+      const id = this.#nextCall++
+      const timer = setTimeout(() => this.#calls.get(id)?.(undefined), CALL_MS)
+      this.#calls.set(id, value => {
+        clearTimeout(timer)
+        this.#calls.delete(id)
+        resolve(value as WorkerCalls[K] | undefined)
+      })
+      if (this.worker.isConnected()) this.#say({ type: 'call', id, op })
+      else this.#calls.get(id)?.(undefined)
+    })
+  }
+
+  drain(deadlineMs: number): void {
+    this.draining = true
+    this.#say({ type: 'drain', deadlineMs })
+  }
+
+  gone(): void {
+    this.#failed(new Error('the worker ended before it was ready'))
+    for (const answer of this.#calls.values()) answer(undefined)
+  }
+}
+
+function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
+  return {
+    async ready() {
+      if (crew.draining) return false
+      const up = await Promise.all([store.ping().then(() => true, () => false), crew.ask('ready').then(all => all.some(Boolean))])
+      return up.every(Boolean)
+    },
+    metrics: async () => formatMetrics([await metrics.snapshot(), ...(await crew.ask('snapshot'))]),
+    async held() {
+      const sum = new Map<PurseId, Micro>()
+      for (const held of await crew.ask('held')) for (const [purse, amount] of held) sum.set(purse, ((sum.get(purse) ?? 0) + amount) as Micro)
+      return sum
+    },
+    holders: () => [...crew.members].flatMap(member => member.holder ?? []),
+    async channelStates() {
+      const worst = new Map<string, ChannelState>()
+      for (const states of await crew.ask('states')) for (const [name, state] of states) worst.set(name, worse(worst.get(name), state))
+      return worst
+    },
+    async changed() {
+      await crew.ask('follow')
+    },
+  }
+}
+
+const BADNESS: Record<ChannelState, number> = { closed: 0, half_open: 1, open: 2 }
+const worse = (a: ChannelState | undefined, b: ChannelState): ChannelState => (a !== undefined && BADNESS[a] > BADNESS[b] ? a : b)

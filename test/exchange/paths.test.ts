@@ -1,0 +1,101 @@
+import t from 'tap'
+import { findTarget, type PathQuestion, type Placement, queryKey, queryWithoutKey } from '../../lib/exchange/paths.ts'
+
+interface Sent {
+  key?: Placement
+  upgrade?: boolean
+  version?: boolean
+}
+
+const ask = (line: string, sent: Sent = {}) => {
+  const [method = '', path = ''] = line.split(' ')
+  const question: PathQuestion = {
+    method,
+    path,
+    upgrade: sent.upgrade === true,
+    hasKey: placements => sent.key !== undefined && placements.includes(sent.key),
+    hasVersion: () => sent.version === true,
+  }
+  return findTarget(question)
+}
+
+t.test('every path that leads somewhere', async t => {
+  const rows: [string, Sent, string][] = [
+    ['POST /v1/messages', {}, 'relay messages /v1/messages'],
+    ['POST /v1/messages/count_tokens', {}, 'count messages /v1/messages/count_tokens'],
+    ['POST /v1/chat/completions', {}, 'relay chat /v1/chat/completions'],
+    ['POST /v1/responses', {}, 'relay responses /v1/responses'],
+    ['POST /v1/responses/input_tokens', {}, 'count responses /v1/responses/input_tokens'],
+    ['POST /v1/images/generations', {}, 'relay images /v1/images/generations'],
+    ['POST /v1/v1/messages', {}, 'relay messages /v1/messages'],
+    ['POST /v1/v1/messages/count_tokens', {}, 'count messages /v1/messages/count_tokens'],
+    ['POST /messages', { key: 'x-api-key' }, 'relay messages /v1/messages'],
+    ['POST /messages', { key: 'bearer' }, 'relay messages /v1/messages'],
+    ['POST /chat/completions', { key: 'bearer' }, 'relay chat /v1/chat/completions'],
+    ['POST /v1beta/models/m:generateContent', {}, 'relay generate m generateContent'],
+    ['POST /v1alpha/models/m:streamGenerateContent', {}, 'relay generate m streamGenerateContent'],
+    ['POST /v1/models/m:countTokens', {}, 'count generate m countTokens'],
+    ['POST /models/m:generateContent', { key: 'gamma' }, 'relay generate m generateContent'],
+    ['POST /v1beta/models/tuned/x:generateContent', {}, 'relay generate tuned/x generateContent'],
+    ['POST /v1beta/models/a%2Fb:generateContent', {}, 'relay generate a/b generateContent'],
+    ['GET /v1/models', {}, 'models'],
+    ['GET /v1/models/x', {}, 'model x'],
+    ['GET /v1beta/models', {}, 'models native'],
+    ['GET /v1beta/models/x', {}, 'model native x'],
+    ['GET /v1/v1/models', { version: true }, 'models'],
+    ['GET /models', { key: 'query' }, 'models'],
+    ['GET /v1/responses', { upgrade: true }, 'upgrade responses'],
+  ]
+  for (const [line, sent, want] of rows) {
+    const target = ask(line, sent)
+    const e = target?.endpoint
+    const words = [e?.action, e?.protocol, e?.native ? 'native' : null, e?.upstreamPath, target?.model, target?.verb]
+    t.equal(words.filter(Boolean).join(' '), want, line)
+  }
+})
+
+t.test('and everything else', async t => {
+  const rows: [string, Sent][] = [
+    ['POST /v1/chat/completion', { key: 'bearer' }],
+    ['POST /api/v1/chat/completions', { key: 'bearer' }],
+    ['POST /v1/v1/chat/completions', { key: 'bearer' }],
+    ['POST /v1/v1/v1/messages', { key: 'bearer' }],
+    ['POST /v1/messages/', {}],
+    ['POST /chat/completions', {}],
+    ['POST /chat/completions', { key: 'x-api-key' }],
+    ['POST /models/m:generateContent', { key: 'bearer' }],
+    ['POST /v1beta/models/m', {}],
+    ['POST /v1beta/models/m:other', {}],
+    ['POST /v1beta/models/:generateContent', {}],
+    ['POST /v1beta/models/%E0%A4%A:generateContent', {}],
+    ['POST /v2/models/m:generateContent', {}],
+    ['POST /constructor', { key: 'bearer' }],
+    ['GET /v1/v1/models', {}],
+    ['GET /v1/chat/completions', {}],
+    ['GET /v1/responses', {}],
+    ['GET /v1/responses/resp_1', {}],
+    ['GET /models', {}],
+    ['PUT /v1/messages', {}],
+    ['HEAD /v1/models', {}],
+    ['GET /', {}],
+  ]
+  for (const [line, sent] of rows) t.equal(ask(line, sent), null, line)
+})
+
+t.test('the key leaves the query, nothing else moves', async t => {
+  const rows: [string, string, string | null][] = [
+    ['', '', null],
+    ['beta=true', '?beta=true', null],
+    ['key=sk-1', '', 'sk-1'],
+    ['key=sk-1&beta=true', '?beta=true', 'sk-1'],
+    ['beta=true&key=sk-1', '?beta=true', 'sk-1'],
+    ['alt=sse&k%65y=sk-1&x=%20a+b', '?alt=sse&x=%20a+b', 'sk-1'],
+    ['apikey=1&keys=2', '?apikey=1&keys=2', null],
+    ['key', '', ''],
+    ['%zz=1&key=a', '?%zz=1', 'a'],
+  ]
+  for (const [query, rest, key] of rows) {
+    t.equal(queryWithoutKey(query), rest, query)
+    t.equal(queryKey(query), key, query)
+  }
+})

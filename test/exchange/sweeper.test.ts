@@ -1,0 +1,65 @@
+import t from 'tap'
+import { type Swept, Sweeper } from '../../lib/exchange/sweeper.ts'
+import { TestClock } from '../support/clock.ts'
+
+class Entry implements Swept {
+  previous: Swept | null = null
+  next: Swept | null = null
+  checks: number[] = []
+  onCheck: () => void = () => {}
+
+  check(now: number): void {
+    this.checks.push(now)
+    this.onCheck()
+  }
+
+  shutDown(): void {}
+}
+
+t.test('each entry is asked at every tick, and may leave while it is asked', async t => {
+  const clock = new TestClock()
+  const sweeper = new Sweeper(clock)
+  sweeper.setShortest([800, 0])
+  const [a, b, c] = [new Entry(), new Entry(), new Entry()]
+  for (const entry of [a, b, c]) sweeper.add(entry)
+  b.onCheck = () => sweeper.remove(b)
+  clock.advance(300)
+  t.same(a.checks, [100, 200, 300])
+  t.same(b.checks, [100])
+  t.same(c.checks, [100, 200, 300])
+  t.equal(sweeper.size, 2)
+})
+
+t.test('without entries nothing ticks; removing twice is nothing', async t => {
+  const clock = new TestClock()
+  const sweeper = new Sweeper(clock)
+  const [a, b] = [new Entry(), new Entry()]
+  sweeper.add(a)
+  sweeper.add(b)
+  sweeper.remove(a)
+  sweeper.remove(a)
+  sweeper.remove(b)
+  t.equal(sweeper.size, 0)
+  clock.advance(10_000)
+  t.same([a.checks, b.checks], [[], []])
+  sweeper.add(a)
+  clock.advance(600)
+  t.equal(a.checks.length, 1)
+})
+
+t.test('the tick follows the shortest time-out, within bounds', async t => {
+  for (const [timeouts, ticks] of [
+    [[100], 80],
+    [[50], 100],
+    [[600_000], 2],
+    [[0], 2],
+  ] as [number[], number][]) {
+    const clock = new TestClock()
+    const sweeper = new Sweeper(clock)
+    sweeper.setShortest(timeouts)
+    const entry = new Entry()
+    sweeper.add(entry)
+    clock.advance(1000)
+    t.equal(entry.checks.length, ticks, `${timeouts}`)
+  }
+})

@@ -1,0 +1,31 @@
+/** `npm test`: tap over test/, then one closing line that any CI can read. Arguments go to tap (`npm test -- test/base`). */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+const tap = new URL('../node_modules/.bin/tap', import.meta.url).pathname
+// tap compiles its own test class for the plugins in use, once per checkout
+if (!existsSync('.tap/plugins')) spawnSync(tap, ['build'], { stdio: 'ignore' })
+
+const run = spawn(tap, ['--reporter=terse', '--jobs=2', ...process.argv.slice(2)], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+  env: { ...process.env, FORCE_COLOR: '0', TERM: 'dumb' },
+})
+let tail = ''
+const CONTROL = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g')
+let partial = ''
+run.stdout.on('data', (data: Buffer) => {
+  const lines = (partial + data.toString().replace(CONTROL, '')).split('\n')
+  partial = lines.pop() ?? ''
+  for (const line of lines) {
+    // progress lines are for terminals
+    if (!/^(Asserts|Suites): +\d+ pass/.test(line) && line.trim() !== '') console.log(line)
+    tail = `${tail}\n${line}`.slice(-4000)
+  }
+})
+run.on('close', code => {
+  const total = (what: string) => Number(new RegExp(`${what}: (\\d+)`).exec(tail.slice(tail.lastIndexOf('# {')))?.[1] ?? 0)
+  const passed = total('pass')
+  const failed = total('fail')
+  console.log(`${passed} passed, ${failed} failed`)
+  process.exit(code !== 0 || passed === 0 ? code || 1 : 0)
+})

@@ -1,0 +1,50 @@
+import type { Clock } from '../../lib/base/clock.ts'
+
+/** A clock that stands still until told: `advance` runs what falls due, in order. Wall and monotonic time may part. */
+export class TestClock implements Clock {
+  #monotonic = 0
+  #wall: number
+  #timers: { at: number; fn: () => void }[] = []
+
+  constructor(wallMs = 1_790_000_000_000) {
+    this.#wall = wallMs
+  }
+
+  now(): number {
+    return this.#wall
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+
+  after(ms: number, fn: () => void): () => void {
+    const timer = { at: this.#monotonic + ms, fn }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter(other => other !== timer)
+    }
+  }
+
+  /** The wall clock steps, as an administrator or a bad time server makes it; no interval notices. */
+  step(ms: number): void {
+    this.#wall += ms
+  }
+
+  advance(ms: number): void {
+    const until = this.#monotonic + ms
+    for (;;) {
+      const due = this.#timers.filter(timer => timer.at <= until).sort((a, b) => a.at - b.at)[0]
+      if (due === undefined) break
+      this.#timers = this.#timers.filter(timer => timer !== due)
+      this.#pass(due.at - this.#monotonic)
+      due.fn()
+    }
+    this.#pass(until - this.#monotonic)
+  }
+
+  #pass(ms: number): void {
+    this.#monotonic += ms
+    this.#wall += ms
+  }
+}

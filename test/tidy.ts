@@ -1,0 +1,37 @@
+/** `npm run tidy`: what the formatter and the compiler do not see. Prints what is wrong and exits 1. */
+import { readdirSync, readFileSync } from 'node:fs'
+
+const SOFT_LINES = 200
+/** Files whose one idea takes more room, and why. */
+const LONG: Record<string, string> = {}
+
+const problems: string[] = []
+const files = ['lib', 'bench', 'test'].flatMap(dir =>
+  readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .filter(f => f.endsWith('.ts'))
+    .map(f => `${dir}/${f}`),
+)
+for (const file of files) {
+  const text = readFileSync(file, 'utf8')
+  const lines = text.split('\n').length
+  if (file.startsWith('lib/') && lines > SOFT_LINES && LONG[file] === undefined) problems.push(`${file}: ${lines} lines; split it by idea`)
+  for (const [pattern, what] of [
+    [/\b(TODO|FIXME|XXX)\b/, 'unfinished work'],
+    [/\b(test|t)\.(skip|only|todo)\b/, 'a test that does not run'],
+    [/\bconsole\.log\b/, 'console.log'],
+    [/\bany\b(?=[\],;)>\s]*[=;,)])(?<=: any\b.*)/, 'an any'],
+  ] as const) {
+    if (what === 'console.log' && !file.startsWith('lib/')) continue
+    if (file === 'test/tidy.ts' || (what === 'console.log' && /lib\/(cli|demo|simulator)/.test(file))) continue
+    if (pattern.test(text)) problems.push(`${file}: ${what}`)
+  }
+}
+const lock = readFileSync('package-lock.json', 'utf8')
+if (lock.includes('"resolved"')) problems.push('package-lock.json names a registry: keep omit-lockfile-registry-resolved in .npmrc')
+const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>
+for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+  if (!/^\d+\.\d+\.\d+$/.test(version)) problems.push(`package.json: ${name} is not pinned to one version`)
+}
+for (const problem of problems) console.error(problem)
+console.error(problems.length === 0 ? 'tidy' : `${problems.length} to tidy`)
+process.exit(problems.length === 0 ? 0 : 1)
