@@ -13,6 +13,7 @@ import { Sweeper } from './exchange/sweeper.ts'
 import type { Services } from './exchange/services.ts'
 import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { LoopLag } from './public/lag.ts'
 import { createPublicServer } from './public/server.ts'
 import { openStore } from './store/open.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
@@ -39,6 +40,7 @@ export class Gateway {
   readonly health: Health
   readonly services: Services
   readonly #log: Logger
+  readonly #lag = new LoopLag(clock)
   readonly #servers: http.Server[] = []
   #config: Config
   #changeSeq = 0
@@ -72,6 +74,7 @@ export class Gateway {
       world,
       drainingCount: 0,
       draining: false,
+      lag: this.#lag,
       openCount: 0,
     }
   }
@@ -84,6 +87,7 @@ export class Gateway {
     gateway.#changeSeq = changeSeq
     gateway.#enter(gateway.services.world)
     gateway.#observe()
+    gateway.#lag.start()
     gateway.#scheduleFollow()
     return gateway
   }
@@ -216,6 +220,7 @@ export class Gateway {
     await pause(LINGER_MS)
     services.sweeper.each(relay => relay.shutDown())
     for (const server of this.#servers) server.closeAllConnections()
+    this.#lag.stop()
     this.#cancelFollow?.()
     this.#cancelFollow = null
     await this.#following

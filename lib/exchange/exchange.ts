@@ -98,6 +98,12 @@ export class Exchange {
     return this.target !== null && this.target.endpoint.action === 'count'
   }
 
+  /** The answer will be an event stream, as far as the request can tell. */
+  get streams(): boolean {
+    if (this.protocol !== 'generate') return this.facts?.stream === true
+    return this.target?.verb === 'streamGenerateContent' && /(^|&)alt=sse(&|$)/.test(this.query)
+  }
+
   /** The header under its own name or one of its aliases. */
   header(name: string): string | undefined {
     const value = this.req.headers[name]

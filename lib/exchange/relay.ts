@@ -12,7 +12,7 @@ import { editBody } from '../protocols/edit.ts'
 import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { Withholder } from '../protocols/withhold.ts'
-import { type ErrorName, errorText } from '../terms/errors.ts'
+import { ERRORS, type ErrorName, errorText } from '../terms/errors.ts'
 import type { End, Protocol } from '../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import { passResponseHeaders, requestHeaders } from '../upstream/headers.ts'
@@ -76,6 +76,8 @@ export class Relay implements AttemptEvents, Swept {
   /** The journal could not be written: the store's word is awaited before the client may see the end. */
   #unsafe: Promise<void> | null = null
   #upstreamDone = false
+  /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
+  #early = false
   /** The upstream's part is over and the books are closed. */
   closed = false
 
@@ -125,7 +127,7 @@ export class Relay implements AttemptEvents, Swept {
   /** Goes on with the next candidate if there is one and it is allowed. */
   #tryNext(): boolean {
     const x = this.#x
-    if (this.#goneMs > 0 || x.status !== 0 || x.attempts >= x.world.config.retry.attempts) return false
+    if (this.#goneMs > 0 || (x.status !== 0 && !this.#early) || x.attempts >= x.world.config.retry.attempts) return false
     const candidate = x.candidates?.next() ?? null
     if (candidate === null) return false
     if (!x.services.retries.tryRetry()) {
@@ -164,7 +166,10 @@ export class Relay implements AttemptEvents, Swept {
     else if (saysBusy(status)) this.#report('busy', Number.isFinite(retryAfterS) ? retryAfterS : undefined)
     else this.#report(status >= 500 || status === 408 ? 'failed' : 'ok')
     if (retryable(status) && this.#tryNext()) return
-    if (this.#x.free && (retryable(status) || status === 404 || status === 405)) this.#countInstead()
+    if (this.#early) {
+      this.#attempt?.discard()
+      this.#giveUp('upstream')
+    } else if (this.#x.free && (retryable(status) || status === 404 || status === 405)) this.#countInstead()
     else if (status === 401 || status === 403) {
       this.#attempt?.discard()
       this.#giveUp('upstream')
@@ -273,7 +278,7 @@ export class Relay implements AttemptEvents, Swept {
   onError(error: Error): void {
     const x = this.#x
     this.#upstreamDone = true
-    if (this.#firstByteMs >= 0 || x.status !== 0) {
+    if (this.#firstByteMs >= 0) {
       this.#meter?.end()
       this.#brokenOff()
       return
@@ -336,24 +341,33 @@ export class Relay implements AttemptEvents, Swept {
         this.#giveUp('upstream')
         return
       }
-      x.ended = true
-      if (this.#events) x.res.write(this.#lastWords(), () => x.res.destroy())
+      if (this.#events || this.#early) this.#breakStream('upstream')
       else x.res.destroy()
     }
     this.#close()
   }
 
-  #lastWords(): string {
+  /** Never a clean end, which clients take for a whole answer. */
+  #breakStream(name: ErrorName): void {
+    const { res } = this.#x
+    this.#x.ended = true
+    res.write(this.#lastWords(name), () => res.destroy())
+  }
+
+  #lastWords(name: ErrorName): string {
     const x = this.#x
-    const message = `${errorText('upstream', [], false)} (request id: ${x.id})`
-    return (this.#boundary ? '' : '\n\n') + this.#row.words.error(502, message)
+    const message = `${errorText(name, [], false)} (request id: ${x.id})`
+    return (this.#boundary ? '' : '\n\n') + this.#row.words.error(ERRORS[name].status, message)
   }
 
   /** No answer of the upstream's can be relayed: one of ours. */
   #giveUp(name: ErrorName): void {
     const x = this.#x
     this.#settle('nothing', name)
-    if (this.#goneMs === 0) x.refuse(name)
+    if (this.#goneMs === 0) {
+      if (this.#early) this.#breakStream(name)
+      else x.refuse(name)
+    }
     this.#close()
   }
 
@@ -481,12 +495,26 @@ export class Relay implements AttemptEvents, Swept {
     if (x.status === 0 && x.listener === 'main' && timeouts.mainMs > 0 && now - x.startedMs >= timeouts.mainMs) {
       this.#cdnTimeout()
     } else if (this.#firstByteMs < 0) {
+      this.#startEarly(now)
       if (now - this.#attemptMs > timeouts.firstByteMs) this.#attempt?.abort(new GaveUp('timeout'))
     } else if (this.#paused & SLOW_CLIENT) {
       if (now - this.#pausedMs > timeouts.idleMs) x.res.destroy()
     } else if (this.#paused === 0 && now - this.#lastByteMs > timeouts.idleMs) {
       this.#attempt?.abort(new GaveUp('timeout'))
     } else this.#keepAlive(now)
+  }
+
+  /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
+  #startEarly(now: number): void {
+    const x = this.#x
+    const { earlyMs } = x.world.config.keepalive
+    if (earlyMs === 0 || this.#early || x.listener !== 'main' || !x.streams || now - x.startedMs < earlyMs) return
+    this.#early = true
+    x.status = 200
+    const headers = ownHeaders(x)
+    headers.push('content-type', 'text/event-stream; charset=utf-8')
+    x.res.writeHead(200, headers)
+    x.res.write('\n')
   }
 
   #keepAlive(now: number): void {

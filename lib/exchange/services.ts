@@ -31,6 +31,8 @@ export interface Services {
   drainingCount: number
   /** No new work: the process is shutting down. */
   draining: boolean
+  /** How late the event loop is at the moment. */
+  lag: { readonly ms: number }
   /** Exchanges that have not finished. */
   openCount: number
 }

@@ -27,7 +27,7 @@ export function createPublicServer(services: Services, listener: Listener, pages
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     accept(services, listener, req, res)
   })
-  server.on('upgrade', (req: IncomingMessage, socket: Socket) => acceptUpgrade(services, listener, server, req, socket))
+  server.on('upgrade', (req: IncomingMessage, socket: Socket) => acceptUpgrade(services, listener, req, socket))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => answerBadBytes(services, error, socket))
   return server
 }
@@ -41,8 +41,13 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
   x.target = findTarget(new Question(x))
   services.metrics.inflight(x.protocol ?? 'none', 1)
   if (x.target === null) x.refuse('url', [x.method, x.path])
+  else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
   else run(PLANS[x.target.endpoint.action], x)
 }
+
+const SHED_RETRY_AFTER_S = 2
+
+const overloaded = ({ world, lag }: Services): boolean => world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
 
 const ignore = (): void => {}
 
@@ -76,13 +81,12 @@ class Question implements PathQuestion {
 }
 
 /** No WebSockets: the answer is an ordinary one, on a connection that then closes. */
-function acceptUpgrade(services: Services, listener: Listener, server: http.Server, req: IncomingMessage, socket: Socket): void {
+function acceptUpgrade(services: Services, listener: Listener, req: IncomingMessage, socket: Socket): void {
   const res = new http.ServerResponse(req)
   res.assignSocket(socket)
   res.shouldKeepAlive = false
   res.on('finish', () => socket.destroySoon())
   socket.on('error', ignore)
-  void server
   accept(services, listener, req, res)
 }
 

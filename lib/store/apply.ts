@@ -29,7 +29,9 @@ export async function applyCatalog(store: Store, file: CatalogFile): Promise<Sum
   const there = await store.catalog()
   const accounts = new Map((await store.accounts()).map(account => [account.name, account]))
   file.checkReferences({ accounts: accounts.keys(), groups: there.groups.map(group => group.name) })
-  const summary = Object.fromEntries(KINDS.map(kind => [kind, { created: [], updated: [], same: 0 }])) as unknown as Summary
+  const summary = Object.fromEntries(
+    KINDS.map(kind => [kind, { created: [], updated: [], same: 0 }]),
+  ) as unknown as Summary
   await putRows(summary.groups, file.groups, there.groups, row => store.putGroup(row))
   await putRows(summary.models, file.models, there.models, row => store.putModel(row))
   await putRows(summary.channels, file.channels, there.channels, row => store.putChannel(row))
@@ -87,7 +89,12 @@ async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
   }
 }
 
-async function putKeys(store: Store, keys: CatalogKey[], accounts: ReadonlyMap<string, Account>, applied: Applied): Promise<void> {
+async function putKeys(
+  store: Store,
+  keys: CatalogKey[],
+  accounts: ReadonlyMap<string, Account>,
+  applied: Applied,
+): Promise<void> {
   const there = new Map<number, Map<string, Key>>()
   for (const key of keys) {
     const { id } = accounts.get(key.account) as Account

@@ -35,7 +35,8 @@ export function parseMysqlUrl(text: string): MysqlSettings {
   const url = new URL(text)
   const query = url.searchParams
   for (const name of query.keys()) {
-    if (!KNOWN.includes(name)) throw new Error(`store: expected only ${KNOWN.join(', ')} in the URL's query, found ${name}`)
+    if (!KNOWN.includes(name))
+      throw new Error(`store: expected only ${KNOWN.join(', ')} in the URL's query, found ${name}`)
   }
   const database = decodeURIComponent(url.pathname.slice(1))
   if (url.hostname === '' || database === '') throw new Error('store: the mysql URL must name a host and a database')
@@ -48,7 +49,12 @@ export function parseMysqlUrl(text: string): MysqlSettings {
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     database,
-    ssl: ca !== null ? { ca: readFileSync(ca, 'utf8'), rejectUnauthorized: true } : ssl ? { rejectUnauthorized: true } : null,
+    ssl:
+      ca !== null
+        ? { ca: readFileSync(ca, 'utf8'), rejectUnauthorized: true }
+        : ssl
+          ? { rejectUnauthorized: true }
+          : null,
     pool: whole(query, 'pool', 8, 100),
     connectMs: whole(query, 'connect_ms', 5_000, 60_000),
     queryMs: whole(query, 'query_ms', 10_000, 600_000),

@@ -3,9 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { WorkerAnswer, WorkerRequest } from './sqlite.ts'
+import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 
 const BUSY_MS = 5_000
+const RETRY_MS = 5
+const SQLITE_BUSY = 5
 /** Bounds the memory of cached statements by the length of their texts. */
 const CACHED_CHARACTERS = 1_000_000
 
@@ -14,13 +16,26 @@ let open: DatabaseSync | null = null
 const statements = new Map<string, StatementSync>()
 let cachedCharacters = 0
 
+/** Switching to WAL does not wait for other processes as everything else does, so it is tried for as long here. */
+function useWal(db: DatabaseSync): void {
+  const lastMs = performance.now() + BUSY_MS
+  for (;;) {
+    try {
+      db.exec('PRAGMA journal_mode = WAL')
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== SQLITE_BUSY || performance.now() > lastMs) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
+    }
+  }
+}
+
 function database(): DatabaseSync {
   if (open !== null) return open
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
   const db = new DatabaseSync(path, { timeout: BUSY_MS })
   try {
-    // Switching to WAL does not wait for other processes, so it is asked for only where it is not yet so.
-    if (db.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal') db.exec('PRAGMA journal_mode = WAL')
+    useWal(db)
     db.exec('PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000')
   } catch (error) {
     db.close()
@@ -48,7 +63,8 @@ function statement(sql: string): StatementSync {
 }
 
 /** A JavaScript number would be bound as a floating-point number. */
-const bound = (params: WorkerRequest['params']) => params.map(value => (typeof value === 'number' ? BigInt(value) : value))
+const bound = (params: WorkerRequest['params']) =>
+  params.map(value => (typeof value === 'number' ? BigInt(value) : value))
 
 function answer(request: WorkerRequest): WorkerAnswer {
   if (request.kind === 'exec') {

@@ -38,7 +38,8 @@ function mysqlTable(table: Table): string[] {
     column => columnText(MYSQL, column) + (column[1] === 'auto' ? ' AUTO_INCREMENT' : ''),
   )
   lines.push(`PRIMARY KEY (${table.key.join(', ')})`)
-  for (const columns of table.unique ?? []) lines.push(`UNIQUE KEY ${indexName(table, columns)} (${columns.join(', ')})`)
+  for (const columns of table.unique ?? [])
+    lines.push(`UNIQUE KEY ${indexName(table, columns)} (${columns.join(', ')})`)
   for (const columns of table.index ?? []) lines.push(`KEY ${indexName(table, columns)} (${columns.join(', ')})`)
   const options = 'ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin'
   return [`CREATE TABLE IF NOT EXISTS ${table.name} (${lines.join(', ')}) ${options}`]

@@ -57,7 +57,12 @@ export const parseCatalog = (text: string, file: string, env: NodeJS.ProcessEnv)
 
 function fromSource(source: Source): CatalogFile {
   const form = validate(catalogSchema, source)
-  if (form !== null) checkDuplicates(form, source)
+  if (form !== null) {
+    checkDuplicates(form, source)
+    form.models.forEach(({ price }, i) => {
+      if (price !== undefined && Object.keys(price).length === 0) source.problem(['models', i, 'price'], 'at least one price')
+    })
+  }
   source.throwProblems()
   return toCatalog(form as CatalogForm, source)
 }

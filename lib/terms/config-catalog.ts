@@ -11,17 +11,17 @@ const RESERVED = ['host', 'content-length', 'transfer-encoding', 'connection', '
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
 const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
 
-const perMillion = (meaning: string) =>
-  kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: `${meaning}, CNY per million tokens.` })
+const priced = (meaning: string) => kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
+const perMillion = (meaning: string) => priced(`CNY per million tokens: ${meaning}`)
 
 const price = z.strictObject({
-  input: perMillion('Fresh input'),
-  output: perMillion('Output, reasoning included'),
-  cache_read: perMillion('Input read from a cache; default: as input'),
-  cache_write_5m: perMillion('Input written to a cache for five minutes; default: as input'),
-  cache_write_1h: perMillion('Input written to a cache for an hour; default: as cache_write_5m'),
-  image: kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: 'CNY per image.' }),
-  request: kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: 'CNY per answered request.' }),
+  input: perMillion('fresh input.'),
+  output: perMillion('output, reasoning included.'),
+  cache_read: perMillion('input read from a cache. Default: as `input`.'),
+  cache_write_5m: perMillion('input written to a cache for five minutes. Default: as `input`.'),
+  cache_write_1h: perMillion('input written to a cache for an hour. Default: as `cache_write_5m`.'),
+  image: priced('CNY per image.'),
+  request: priced('CNY per answered request.'),
 })
 
 const group = z.strictObject({

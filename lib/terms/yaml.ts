@@ -29,6 +29,8 @@ interface Place {
 }
 
 const DEEPEST = 32
+/** Aliases can multiply a small file. */
+const MOST_VALUES = 1_000_000
 const LONGEST_SHOWN = 60
 const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
@@ -44,6 +46,7 @@ export class Source {
   /** Paths whose value could not be made: what a schema says about them is noise. */
   readonly #broken = new Set<string>()
   readonly #problems: { offset: number; line: string }[] = []
+  #count = 0
 
   /** Throws ConfigError when `text` is no YAML. */
   constructor(text: string, file: string, env: NodeJS.ProcessEnv) {
@@ -97,10 +100,8 @@ export class Source {
     const offset = node?.range?.[0] ?? keyOffset
     if (isAlias(node)) node = node.resolve(this.#document)
     this.#places.set(formatPath(path), { key: keyOffset, value: offset, shown: show(node) })
-    if (depth > DEEPEST) {
-      this.#break(path, 'less nesting')
-      return undefined
-    }
+    if (depth > DEEPEST) return this.#break(path, 'less nesting')
+    if (++this.#count > MOST_VALUES) throw new ConfigError([`${this.#at(offset)}: ${formatPath(path)}: expected fewer values`])
     if (isMap(node)) return this.#readMap(node, path, depth)
     if (isSeq(node)) return node.items.map((item, i) => this.#read(item as Node, [...path, i], offset, depth + 1))
     if (!isScalar(node)) return undefined

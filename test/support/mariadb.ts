@@ -11,7 +11,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 
-const FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local/bin', '/usr/local/mysql/bin', '/opt/homebrew/bin']
+const FOLDERS = [
+  '/usr/sbin',
+  '/usr/bin',
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/local/mysql/bin',
+  '/opt/homebrew/bin',
+]
 const START_MS = 60_000
 
 export interface Mariadb {
@@ -48,7 +55,10 @@ function install(server: string, data: string, user: string): void {
   const [command, args] =
     installer === null
       ? [server, ['--no-defaults', '--initialize-insecure', `--datadir=${data}`, user]]
-      : [installer, ['--no-defaults', `--datadir=${data}`, user, '--auth-root-authentication-method=normal', '--skip-test-db']]
+      : [
+          installer,
+          ['--no-defaults', `--datadir=${data}`, user, '--auth-root-authentication-method=normal', '--skip-test-db'],
+        ]
   const { status, stderr, stdout } = spawnSync(command, args, { encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} failed:\n${stdout}\n${stderr}`)
 }
@@ -65,15 +75,21 @@ async function freePort(): Promise<number> {
 const answers = (port: number) =>
   new Promise<boolean>(resolve => {
     const socket = connect(port, '127.0.0.1')
-    socket.once('data', () => (socket.destroy(), resolve(true)))
-    socket.once('error', () => resolve(false))
-    socket.setTimeout(1_000, () => (socket.destroy(), resolve(false)))
+    const answer = (up: boolean) => {
+      socket.destroy()
+      resolve(up)
+    }
+    socket.once('data', () => answer(true))
+    socket.once('error', () => answer(false))
+    socket.setTimeout(1_000, () => answer(false))
   })
 
 export async function startMariadb(): Promise<Mariadb> {
   const server = find('mariadbd', 'mysqld')
   if (server === null) {
-    throw new Error('no MariaDB or MySQL server on this machine: install the Debian package mariadb-server (or mysql-server)')
+    throw new Error(
+      'no MariaDB or MySQL server on this machine: install the Debian package mariadb-server (or mysql-server)',
+    )
   }
   const folder = mkdtempSync(join(tmpdir(), 'gateway-mariadb-'))
   const data = join(folder, 'data')

@@ -28,7 +28,7 @@ export const reserve = stage<'tariff', 'hold'>(x => {
 function estimate(x: Exchange): ReturnType<Tariff['estimate']> {
   const facts = x.facts as Facts
   const cap = x.world.config.hold.outputTokens
-  x.coveredOutput = cap > 0 && streams(x) ? cap : 0
+  x.coveredOutput = cap > 0 && x.streams ? cap : 0
   return (x.tariff as Tariff).estimate({
     bodyBytes: x.bodyBytes,
     maxOutput: facts.maxOutput,
@@ -38,10 +38,6 @@ function estimate(x: Exchange): ReturnType<Tariff['estimate']> {
     ...(x.coveredOutput > 0 ? { outputCap: x.coveredOutput } : {}),
   })
 }
-
-/** The answer will be an event stream, as far as the request can tell. */
-const streams = (x: Exchange): boolean =>
-  x.protocol === 'generate' ? x.target?.verb === 'streamGenerateContent' && /(^|&)alt=sse(&|$)/.test(x.query) : (x.facts as Facts).stream
 
 function judge(x: Exchange, answer: Hold | Refusal): Verdict {
   if (answer instanceof Hold) {

@@ -25,7 +25,9 @@ export class Accounts {
   }
 
   async #select(where: string, params: Param[]): Promise<Account[]> {
-    return (await this.#driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a ${where}`, params)).map(toAccount)
+    return (await this.#driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a ${where}`, params)).map(
+      toAccount,
+    )
   }
 
   list(): Promise<Account[]> {

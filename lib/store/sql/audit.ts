@@ -25,7 +25,8 @@ const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
   topups: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM topups GROUP BY account_id',
   usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_rows GROUP BY account_id',
-  purses: "SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses WHERE id LIKE 'a%'",
+  purses:
+    "SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses WHERE id LIKE 'a%'",
   leases:
     'SELECT purse_id AS id, CAST(SUM(amount) AS CHAR) AS leased, ' +
     'CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS CHAR) AS below ' +
@@ -34,7 +35,8 @@ const QUERIES = {
 
 async function read(tx: Statements): Promise<Map<string, Account>> {
   const byPurse = new Map<string, Account>()
-  const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) => (await tx.query(QUERIES[query], [])).forEach(fn)
+  const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) =>
+    (await tx.query(QUERIES[query], [])).forEach(fn)
   const of = (id: number) => {
     let account = byPurse.get(accountPurse(id))
     if (account === undefined) {
@@ -58,7 +60,8 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   return byPurse
 }
 
-const imbalanceOf = (a: Account): bigint => size(a.paidIn - a.credit) + size(a.charged - (a.promised - a.leased)) + a.below
+const imbalanceOf = (a: Account): bigint =>
+  size(a.paidIn - a.credit) + size(a.charged - (a.promised - a.leased)) + a.below
 
 export async function audit(driver: Driver): Promise<Audit> {
   const accounts = [...(await driver.snapshot('audit', read)).values()]

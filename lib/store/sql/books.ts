@@ -31,9 +31,7 @@ export function slice(free: number, need: number, want: number, partial: boolean
 
 /** From this much free on, `slice` gives all of `want`. */
 const floorOf = (need: number, want: number): number =>
-  want === need
-    ? need
-    : Math.min(Math.max(need * PLENTY, need + (want - need) * EXTRA_PART), Number.MAX_SAFE_INTEGER)
+  want === need ? need : Math.min(Math.max(need * PLENTY, need + (want - need) * EXTRA_PART), Number.MAX_SAFE_INTEGER)
 
 const viewOf = (ids: number): string =>
   'SELECT p.id, p.credit, p.promised, COALESCE(SUM(l.amount), 0) AS leased, ' +
@@ -46,7 +44,11 @@ interface View {
   heldElsewhere: boolean
 }
 
-async function views(tx: Pick<Statements, 'query'>, ids: readonly PurseId[], holder: string): Promise<Map<string, View>> {
+async function views(
+  tx: Pick<Statements, 'query'>,
+  ids: readonly PurseId[],
+  holder: string,
+): Promise<Map<string, View>> {
   const asked = padded(ids)
   const result = new Map<string, View>()
   for (const row of await tx.query(viewOf(asked.length), [holder, ...asked])) {
@@ -74,7 +76,13 @@ const LEASE_FIRST = 'INSERT INTO leases (purse_id, holder, amount, held, ticket)
 const TOUCH_HOLDER = 'UPDATE holders SET beat = beat + 1 WHERE id = ?'
 
 /** A dead process's leases go back by its holder's row, so a lease needs that row; locking it keeps the burial waiting. */
-async function addToLease(tx: Statements, purse: PurseId, holder: string, amount: number, ticket: string): Promise<void> {
+async function addToLease(
+  tx: Statements,
+  purse: PurseId,
+  holder: string,
+  amount: number,
+  ticket: string,
+): Promise<void> {
   if ((await tx.run(LEASE_MORE, [amount, ticket, purse, holder])).changes === 1) return
   const { changes } = await tx.run(TOUCH_HOLDER, [holder])
   if (changes !== 1) throw new StoreConflict(`holder ${holder} is not registered`)

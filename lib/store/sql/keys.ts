@@ -44,7 +44,9 @@ function columns(change: KeyChange): [string, Param][] {
 }
 
 const conflict = (error: unknown): unknown =>
-  error instanceof DuplicateKey ? new StoreConflict('the account has a key of this name, or the secret is in use') : error
+  error instanceof DuplicateKey
+    ? new StoreConflict('the account has a key of this name, or the secret is in use')
+    : error
 
 export class Keys {
   readonly #driver: Driver
@@ -62,7 +64,9 @@ export class Keys {
     if (row === undefined) return null
     const key = toKey(row)
     const account = toAccount(row)
-    const statements = { query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params) }
+    const statements = {
+      query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params),
+    }
     const purses = await readPurses(statements, [accountPurse(account.id), keyPurse(key.id)])
     return { key, account, accountPurse: purses[0]!, keyPurse: purses[1]! }
   }

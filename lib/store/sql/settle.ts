@@ -24,7 +24,15 @@ const name = (value: string) => value.slice(0, NAME_LENGTH)
 
 function pushValues(params: Param[], row: UsageRow): void {
   const first = row.firstByteMs === null ? null : Math.round(row.firstByteMs)
-  params.push(row.requestId, row.accountId, row.keyId, name(row.group), row.protocol, name(row.model), name(row.channel))
+  params.push(
+    row.requestId,
+    row.accountId,
+    row.keyId,
+    name(row.group),
+    row.protocol,
+    name(row.model),
+    name(row.channel),
+  )
   params.push(row.status, row.end, row.basis, row.charge, first, Math.round(row.durationMs))
   params.push(row.input, row.cache_read, row.cache_write_5m, row.cache_write_1h, row.output, row.images)
 }
@@ -65,7 +73,9 @@ async function insertUsage(tx: Statements, batch: readonly Settlement[]): Promis
   for (const some of chunks(batch, INSERT_ROWS)) {
     const params: Param[] = []
     for (const { row } of some) pushValues(params, row)
-    const values = Array(some.length).fill(`(${marks(COLUMN_COUNT)})`).join(', ')
+    const values = Array(some.length)
+      .fill(`(${marks(COLUMN_COUNT)})`)
+      .join(', ')
     await tx.run(`INSERT INTO usage_rows (${USAGE_COLUMNS}) VALUES ${values}`, params)
   }
 }

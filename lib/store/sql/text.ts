@@ -35,9 +35,11 @@ export function integer(row: Row, column: string): number {
 export const money = (row: Row, column: string): Micro => micro(integer(row, column))
 export const integerOrNull = (row: Row, column: string): number | null =>
   row[column] === null ? null : integer(row, column)
-export const moneyOrNull = (row: Row, column: string): Micro | null => (row[column] === null ? null : money(row, column))
+export const moneyOrNull = (row: Row, column: string): Micro | null =>
+  row[column] === null ? null : money(row, column)
 export const big = (row: Row, column: string): bigint => BigInt(row[column] as string)
 export const text = (row: Row, column: string): string => String(row[column])
 export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column)) as T
-export const jsonOrNull = <T>(row: Row, column: string): T | null => (row[column] === null ? null : json<T>(row, column))
+export const jsonOrNull = <T>(row: Row, column: string): T | null =>
+  row[column] === null ? null : json<T>(row, column)
 export const toJson = (value: unknown): Param => (value === null ? null : JSON.stringify(value))

@@ -1,0 +1,76 @@
+/** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
+import { formatMicro } from '../base/money.ts'
+import { applyCatalog, type Summary } from '../store/apply.ts'
+import { openStore } from '../store/open.ts'
+import type { Audit, Store } from '../store/store.ts'
+import { loadCatalog } from '../terms/catalog.ts'
+import { type Config, ConfigError, loadConfig } from '../terms/config.ts'
+
+async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(config.store, {
+    secret: config.secret,
+    onWarning: message => console.error(`gateway: ${message}`),
+  })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const config = loadConfig(configFile, env)
+  await withStore(config, store => store.migrate())
+  return `ok: the schema of ${withoutPassword(config.store)} is current`
+}
+
+export async function apply(configFile: string, file: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const config = loadConfig(configFile, env)
+  const catalog = loadCatalog(file, env)
+  if (config.secret === '' && catalog.channels.length > 0) {
+    throw new ConfigError([`${configFile}: secret: expected a secret or an admin_token, to seal upstream keys with, found none`])
+  }
+  const summary = await withStore(config, async store => {
+    if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
+    return applyCatalog(store, catalog)
+  })
+  return describe(summary)
+}
+
+/** One line for every kind of row, and what changed in it. */
+function describe(summary: Summary): string {
+  return Object.entries(summary)
+    .map(([kind, { created, updated, same }]) => {
+      const changes = [named('created', created), named('updated', updated), `${same} unchanged`]
+      return `${kind.padEnd(9)} ${changes.filter(part => part !== '').join(', ')}`
+    })
+    .join('\n')
+}
+
+const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)
+
+export async function audit(configFile: string, env: NodeJS.ProcessEnv, json: boolean): Promise<{ text: string; ok: boolean }> {
+  const config = loadConfig(configFile, env)
+  const books = await withStore(config, store => store.audit())
+  return { text: json ? JSON.stringify(toRow(books)) : toTable(books), ok: books.ok }
+}
+
+const toRow = ({ ok, accounts, credits, charges, balances, leased, imbalance }: Audit) => ({
+  ok,
+  accounts,
+  credits: formatMicro(credits),
+  charges: formatMicro(charges),
+  balances: formatMicro(balances),
+  leased: formatMicro(leased),
+  imbalance: formatMicro(imbalance),
+})
+
+function toTable(books: Audit): string {
+  const { ok, ...rest } = toRow(books)
+  const width = Math.max(...Object.values(rest).map(value => String(value).length))
+  const lines = Object.entries(rest).map(([name, value]) => `${name.padEnd(10)} ${String(value).padStart(width)}`)
+  lines.push(ok ? 'the books balance' : `the books do not balance: accounts with id ${books.broken.join(', ')}`)
+  return lines.join('\n')
+}
+
+const withoutPassword = (store: string): string => store.replace(/\/\/[^@]*@/, '//')

@@ -1,0 +1,7 @@
+/** Writes what is generated from the schemas; run it after changing one. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { generatedFiles } from './config-docs.ts'
+
+const root = new URL('../../', import.meta.url)
+const files = generatedFiles(readFileSync(new URL('docs/config.md', root), 'utf8'))
+for (const [path, text] of Object.entries(files)) writeFileSync(new URL(path, root), text)

@@ -1,0 +1,129 @@
+import t, { type Test } from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { startCommitProxy } from '../support/commit-proxy.ts'
+import { startMariadb } from '../support/mariadb.ts'
+import { fund, settlement, usageRow } from '../support/store.ts'
+import { storeSuite } from './suite.ts'
+
+const server = await startMariadb()
+t.teardown(() => server.stop())
+
+let count = 0
+const newUrl = () => server.database(`test${count++}`)
+
+t.test('every store', async t => storeSuite(t, newUrl))
+
+/** A store with one funded account and holder h1. */
+async function ready(
+  url: string,
+): Promise<{ store: Store; purse: PurseId; key: Awaited<ReturnType<typeof fund>>['key'] }> {
+  const store = openStore(url, { secret: 'x' })
+  await store.migrate()
+  const { account, key } = await fund(store, 'demo', 1_000)
+  await store.register({ id: 'h1', host: 'here', beat: 0 })
+  return { store, purse: accountPurse(account.id), key }
+}
+
+const view = async (store: Store, purse: PurseId) => {
+  const [{ spent, leased } = { spent: -1, leased: -1 }] = await store.purses([purse])
+  return { spent, leased }
+}
+
+/** Not `rejects` with the class: what is thrown are its subclasses. */
+const unavailable = async (t: Test, promise: Promise<unknown>, name: string) => {
+  const error = await promise.then(
+    () => null,
+    (error: unknown) => error,
+  )
+  t.ok(error instanceof StoreUnavailable, `${name}: ${error}`)
+}
+
+for (const lost of ['answer', 'commit'] as const) {
+  t.test(`the ${lost} of a COMMIT is lost`, async t => {
+    const proxy = await startCommitProxy(server.port)
+    t.teardown(() => proxy.close())
+    const { store, purse, key } = await ready((await newUrl()).replace(/:\d+\//, `:${proxy.port}/`))
+    t.teardown(() => store.close())
+    const happened = lost === 'answer'
+    const losing = (name: string, fn: () => Promise<unknown>) => {
+      proxy.loseNext(lost)
+      return unavailable(t, fn(), name)
+    }
+
+    await losing('lease', () => store.lease(purse, 'h1', micro(10), micro(10), false))
+    t.strictSame(await view(store, purse), { spent: 0, leased: happened ? 10 : 0 }, 'in doubt')
+    await store.beat('h1')
+    t.strictSame(await view(store, purse), { spent: 0, leased: 0 }, 'the next beat puts it right')
+
+    await store.lease(purse, 'h1', micro(30), micro(30), false)
+    await losing('giveBack', () => store.giveBack(purse, 'h1', micro(20)))
+    await losing('lease, before which that is made up for', () => store.lease(purse, 'h1', micro(5), micro(5), false))
+    const { purse: after } = await store.lease(purse, 'h1', micro(1), micro(1), false)
+    t.equal(after.leased, 11, 'given back once, and nothing of the lease in doubt')
+    await store.giveBack(purse, 'h1', micro(11))
+
+    const batch = [settlement(usageRow('r1', key, 5), 'h1', 0)]
+    await losing('settle', () => store.settle(batch))
+    t.equal(await store.settle(batch), happened ? 0 : 1)
+    t.strictSame(await view(store, purse), { spent: 5, leased: 0 }, 'charged once')
+
+    await losing('topUp', () => store.topUp(key.accountId, micro(3), 'ref', 0))
+    t.equal(await store.topUp(key.accountId, micro(3), 'ref', 0), happened ? 'same' : 'created')
+    t.match(await store.audit(), { ok: true, credits: 1_003, charges: 5, leased: 0 })
+  })
+}
+
+t.test('a server that is full, read-only, slow, killed', async t => {
+  const url = await newUrl()
+  const { store, purse, key } = await ready(url)
+  const impatient = openStore(`${url}?query_ms=200&connect_ms=200&pool=2`, { secret: 'x' })
+  t.teardown(() => Promise.all([store.close(), impatient.close()]))
+  const lease = () => store.lease(purse, 'h1', micro(1), micro(1), false)
+
+  await server.admin('SET GLOBAL read_only = 1')
+  await server.admin(`CREATE USER plain@'127.0.0.1'`)
+  await server.admin(`GRANT SELECT, INSERT, UPDATE, DELETE ON *.* TO plain@'127.0.0.1'`)
+  const plain = openStore(url.replace('root', 'plain'), { secret: 'x' })
+  t.teardown(() => plain.close())
+  await unavailable(t, plain.lease(purse, 'h1', micro(1), micro(1), false), 'read-only')
+  t.ok(await plain.findKey(key.hash), 'what only reads goes on')
+  await server.admin('SET GLOBAL read_only = 0')
+  t.match(await plain.lease(purse, 'h1', micro(1), micro(1), false), { granted: 1 })
+
+  await server.admin('SET GLOBAL max_connections = 10')
+  const crowd = Array.from({ length: 14 }, () => openStore(url.replace('root', 'plain'), { secret: 'x' }))
+  const results = await Promise.allSettled(crowd.map(store => store.ping()))
+  const refused = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+  t.ok(refused.length > 0 && refused.every(error => error instanceof StoreUnavailable), 'too many connections')
+  await Promise.all(crowd.map(store => store.close()))
+  await server.admin('SET GLOBAL max_connections = 100')
+
+  await impatient.ping()
+  server.pause()
+  await unavailable(t, impatient.ping(), 'no answer')
+  await unavailable(t, impatient.lease(purse, 'h1', micro(1), micro(1), false), 'no connection')
+  server.resume()
+  await impatient.ping()
+
+  await lease()
+  await server.kill()
+  await unavailable(t, lease(), 'nobody listens')
+  await server.start()
+  t.match(await lease(), { granted: 1 }, 'and again')
+  await server.restart()
+  t.match(await lease(), { granted: 1 }, 'also when all connections have died unnoticed')
+  t.match(await store.audit(), { ok: true, leased: 4 })
+})
+
+t.test('URLs', async t => {
+  for (const [rest, message] of [
+    ['@127.0.0.1:3306/', /must name a host and a database/],
+    ['@127.0.0.1:3306/d?pol=3', /expected only ssl, ssl_ca, pool, connect_ms, query_ms in the URL's query, found pol/],
+    ['@127.0.0.1:3306/d?pool=0', /pool: expected a whole number from 1 to 100, found 0/],
+    ['@127.0.0.1:3306/d?ssl=no', /ssl: expected verify, found no/],
+  ] as const) {
+    t.throws(() => openStore(`mysql://u:p${rest}`, { secret: 'x' }), message, rest)
+  }
+})

@@ -1,0 +1,81 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import t from 'tap'
+import { openStore } from '../../lib/store/open.ts'
+import { StoreUnavailable } from '../../lib/store/store.ts'
+import { fund, memoryStore } from '../support/store.ts'
+import { storeSuite } from './suite.ts'
+
+let count = 0
+const folder = t.testdir()
+const newFile = () => join(folder, `${count++}`, 'deep', 'gateway.db')
+
+t.test('every store', async t => storeSuite(t, async () => `sqlite:${newFile()}`))
+
+t.test('in memory', async t => {
+  const store = await memoryStore()
+  await fund(store, 'demo', 5)
+  t.match(await store.audit(), { ok: true, accounts: 1, credits: 5 })
+  await store.close()
+})
+
+t.test('statements are counted, with what became of them', async t => {
+  const seen: string[] = []
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x', onStatement: (op, ok) => seen.push(`${op} ${ok}`) })
+  await t.rejects(store.accounts(), /no such table/)
+  t.strictSame(seen, ['account false'])
+  await store.migrate()
+  seen.length = 0
+  t.equal(await store.findKey('unknown'), null)
+  t.strictSame(seen, ['findKey true'])
+  await store.close()
+})
+
+t.test('what is broken shows', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const people = [await fund(store, 'one', 100), await fund(store, 'two', 100), await fund(store, 'three', 100)]
+  const [one, two, three] = people.map(({ account }) => account.id) as [number, number, number]
+  const db = new DatabaseSync(file)
+  for (const [sql, imbalance, broken] of [
+    [`UPDATE purses SET credit = credit + 3 WHERE id = 'a${one}'`, 3, [one]],
+    [`UPDATE purses SET promised = promised + 5 WHERE id = 'a${two}'`, 8, [one, two]],
+    [`INSERT INTO leases VALUES ('a${three}', 'h', -2, 0, '')`, 12, [one, two, three]],
+  ] as const) {
+    db.exec(sql)
+    t.match(await store.audit(), { ok: false, imbalance, broken }, sql)
+  }
+  db.close()
+  await store.close()
+})
+
+t.test('a schema of a newer version is refused', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const db = new DatabaseSync(file)
+  db.exec("UPDATE meta SET value = 99 WHERE name = 'schema'")
+  db.close()
+  await t.rejects(store.migrate(), /schema has version 99/)
+  await store.close()
+})
+
+t.test('a file that cannot be is an unavailable store', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const beneath = openStore(`sqlite:${file}/no/folder.db`, { secret: 'x' })
+  await t.rejects(beneath.ping())
+  const folderItself = openStore(`sqlite:${folder}`, { secret: 'x' })
+  await t.rejects(folderItself.ping(), StoreUnavailable)
+  await Promise.all([store.close(), beneath.close(), folderItself.close()])
+})
+
+t.test('URLs of no store', async t => {
+  for (const url of ['postgres://u:hidden@h/d', 'gateway.db', 'sqlite:']) {
+    t.throws(() => openStore(url, { secret: 'x' }), /store: expected sqlite:PATH/, url)
+  }
+  t.throws(() => openStore('postgres://u:hidden@h/d', { secret: 'x' }), /found postgres:\/\/u:\*\*\*@h\/d$/)
+})

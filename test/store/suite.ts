@@ -1,0 +1,392 @@
+/** What every store must do, whatever it is made of. Two instances of one store stand for two gateways. */
+import type { Test } from 'tap'
+import { idAt, idMaker } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from '../../lib/store/store.ts'
+import type { Channel } from '../../lib/terms/records.ts'
+import { fund, newKey, settlement, usageRow } from '../support/store.ts'
+
+const SECRET = 'a test secret'
+
+interface Pair {
+  one: Store
+  two: Store
+  url: string
+  /** Statements of both by name, since the last clear. */
+  ops: Map<string, number>
+}
+
+const channel = (change: Partial<Channel> = {}): Channel => ({
+  name: 'one',
+  baseUrl: 'https://upstream.example',
+  protocols: ['chat'],
+  key: 'upstream-credential',
+  authHeader: null,
+  headers: {},
+  passHeaders: [],
+  groups: ['default'],
+  models: { 'beta-4.7': 'real' },
+  weight: 1,
+  priority: 0,
+  status: 'enabled',
+  ...change,
+})
+
+const many = <T>(count: number, fn: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => fn(i))
+
+/** `newUrl` gives an empty store each time. */
+export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, pair: Pair) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const ops = new Map<string, number>()
+      const onStatement = (op: string) => void ops.set(op, (ops.get(op) ?? 0) + 1)
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: SECRET, onStatement })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      // Both at once: neither may stumble over the other.
+      await Promise.all([one.migrate(), two.migrate()])
+      await Promise.all(['h1', 'h2'].map(id => one.register({ id, host: 'here', beat: 0 })))
+      await fn(t, { one, two, url, ops })
+    })
+
+  const spent = async (store: Store, id: PurseId) => {
+    const [{ spent, leased } = { spent: -1, leased: -1 }] = await store.purses([id])
+    return { spent, leased }
+  }
+  const clean = async (t: Test, store: Store, want: object = {}) =>
+    t.match(await store.audit(), { ok: true, imbalance: 0, broken: [], ...want }, 'the books add up')
+
+  check('migrating again changes nothing', async (t, { one }) => {
+    await fund(one, 'demo', 5)
+    await one.migrate()
+    await one.ping()
+    t.equal((await one.accounts()).length, 1)
+  })
+
+  check('accounts', async (t, { one, two }) => {
+    const a = await one.createAccount({ name: 'Demo', groups: ['default', '组'] })
+    t.strictSame(a, { id: a.id, name: 'Demo', status: 'active', groups: ['default', '组'], rate: null })
+    t.strictSame(await two.account(a.id), a)
+    t.strictSame(await two.accountByName('Demo'), a)
+    t.equal(await two.accountByName('demo'), null, 'names differ by case')
+    await t.rejects(two.createAccount({ name: 'Demo', groups: [] }), StoreConflict)
+    const rate = { requests: 3, minutes: 2 }
+    t.strictSame(await two.updateAccount(a.id, { status: 'banned', rate }), { ...a, status: 'banned', rate })
+    t.strictSame(await one.updateAccount(a.id, { rate: null, groups: [] }), { ...a, status: 'banned', groups: [] })
+    await t.rejects(one.updateAccount(a.id + 1, { groups: [] }), StoreConflict)
+    t.strictSame(await one.purses([accountPurse(a.id)]), [{ id: `a${a.id}`, credit: 0, spent: 0, leased: 0 }])
+  })
+
+  check('keys', async (t, { one, two }) => {
+    const { account, key } = await fund(one, 'demo', 9, 4)
+    t.strictSame(await two.findKey(key.hash), {
+      key,
+      account,
+      keyPurse: { id: keyPurse(key.id), credit: 4, spent: 0, leased: 0 },
+      accountPurse: { id: accountPurse(account.id), credit: 9, spent: 0, leased: 0 },
+    })
+    t.equal(await two.findKey('unknown'), null)
+    await t.rejects(two.createKey(newKey(account.id, { hash: 'other' })), StoreConflict, 'same name')
+    await t.rejects(two.createKey(newKey(account.id, { name: 'other' })), StoreConflict, 'same secret')
+    const change = {
+      cap: null,
+      allowIps: ['::1'],
+      models: ['m'],
+      expiresAtMs: 1e13,
+      status: 'disabled',
+      name: '手机',
+    } as const
+    const changed = { ...key, ...change, allowIps: ['::1'], models: ['m'] }
+    t.strictSame(await two.updateKey(key.id, { ...change, allowIps: ['::1'], models: ['m'] }), changed)
+    t.strictSame(await one.key(key.id), changed)
+    t.strictSame(await one.keyByName(account.id, '手机'), changed)
+    t.equal((await one.purses([keyPurse(key.id)]))[0]?.credit, null, 'the cap is the purse')
+    t.equal(await one.deleteKey(key.id), true)
+    t.equal(await two.deleteKey(key.id), false)
+    t.strictSame([await one.keys(), await one.key(key.id), await one.findKey(key.hash)], [[], null, null])
+    await t.rejects(one.updateKey(key.id, { name: 'x' }), StoreConflict)
+    const again = await one.createKey(newKey(account.id, { name: '手机' }))
+    t.strictSame(await two.keys(account.id), [again], 'its name and secret are free again')
+    t.strictSame(await two.keyNames([key.id, again.id]), new Map([key.id, again.id].map(id => [id, '手机'])))
+  })
+
+  check('catalogue', async (t, { one, two, url }) => {
+    const group = { name: 'default', multiplier: 500_000, rate: null }
+    const model = { name: 'm', price: { input: 1 }, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000 }
+    await one.putGroup(group)
+    await one.putModel(model)
+    await one.putChannel(channel())
+    t.strictSame(await two.catalog(), { groups: [group], models: [model], channels: [channel()] })
+    const seq = await one.changeSeq()
+    await Promise.all([two.putGroup(group), two.putModel(model), two.putChannel(channel())])
+    t.equal(await one.changeSeq(), seq, 'the same again is no change')
+    await two.putChannel(channel({ key: 'new' }))
+    t.strictSame(await one.changesSince(seq), [{ seq: seq + 1, kind: 'catalog', ref: '' }])
+    t.equal((await one.catalog()).channels[0]?.key, 'new')
+    const warnings: string[] = []
+    const stranger = openStore(url, { secret: 'another', onWarning: text => warnings.push(text) })
+    t.teardown(() => stranger.close())
+    t.match((await stranger.catalog()).channels, [{ name: 'one', key: '', status: 'disabled' }])
+    t.match(warnings, [/channel one.*apply the catalogue again/])
+    t.equal(await one.deleteChannel('one'), true)
+    t.equal(await one.deleteChannel('one'), false)
+    t.strictSame([await two.deleteModel('m'), await two.deleteGroup('default')], [true, true])
+    t.strictSame(await one.catalog(), { groups: [], models: [], channels: [] })
+  })
+
+  check('changes', async (t, { one, two }) => {
+    t.strictSame(await one.changesSince(0), [])
+    const { account, key } = await fund(one, 'demo', 1)
+    const start = await two.changeSeq()
+    await two.updateKey(key.id, { hash: 'new-hash' })
+    await one.recall(accountPurse(account.id))
+    await one.topUp(account.id, micro(1), 'more', 0)
+    t.strictSame(
+      (await one.changesSince(start))?.map(({ kind, ref }) => `${kind} ${ref}`),
+      ['key new-hash', `key ${key.hash}`, `recall a${account.id}`, `account ${account.id}`],
+    )
+    await Promise.all(many(20, i => (i % 2 ? one : two).recall('a1')))
+    const seqs = (await two.changesSince(start + 4))!.map(change => change.seq)
+    t.strictSame(
+      seqs,
+      many(20, i => start + 5 + i),
+      'no gaps, in order',
+    )
+    t.equal(await one.changesSince(start + 1_000), null, 'a number that was never given')
+  })
+
+  check('top-ups count once', async (t, { one, two }) => {
+    const { account } = await fund(one, 'demo', 0)
+    const results = await Promise.all(many(8, i => (i % 2 ? one : two).topUp(account.id, micro(7), 'r', i)))
+    t.strictSame(results.sort(), ['created', ...many(7, () => 'same')])
+    const mixed = await Promise.all(many(6, i => (i % 2 ? one : two).topUp(account.id, micro(i % 2), 'mixed', i)))
+    t.equal(mixed.filter(result => result === 'created').length, 1)
+    t.equal(mixed.filter(result => result === 'conflict').length, 3)
+    t.equal(await one.topUp(account.id, micro(8), 'r', 0), 'conflict')
+    await t.rejects(one.topUp(account.id + 1, micro(8), 'r', 0), StoreConflict)
+    await t.rejects(one.topUp(account.id, micro(Number.MAX_SAFE_INTEGER), 'all', 0), StoreConflict)
+    await clean(t, one)
+  })
+
+  check('leases', async (t, { one }) => {
+    const { account, key } = await fund(one, 'demo', 1_000)
+    const purse = accountPurse(account.id)
+    // need, want, partial → granted; on a purse of 1,000 that shrinks with each.
+    for (const [need, want, partial, granted] of [
+      [10, 20, false, 20],
+      [10, 1_000, false, 131],
+      [849, 849, false, 849],
+      [1, 5, false, 0],
+      [1, 5, true, 0],
+    ] as const) {
+      const grant = await one.lease(purse, 'h1', micro(need), micro(want), partial)
+      t.equal(grant.granted, granted, `need ${need}, want ${want}, ${partial ? 'partial' : 'whole'}`)
+      t.equal(grant.heldElsewhere, false)
+    }
+    t.match(await one.lease(purse, 'h2', micro(1), micro(1), false), {
+      granted: 0,
+      heldElsewhere: true,
+      purse: { id: purse, credit: 1_000, spent: 0, leased: 1_000 },
+    })
+    await one.giveBack(purse, 'h1', micro(30))
+    t.match(await one.lease(purse, 'h2', micro(50), micro(60), true), { granted: 30 }, 'partial takes what is there')
+    await one.giveBack(purse, 'h2', micro(1_000_000))
+    t.strictSame(await spent(one, purse), { spent: 0, leased: 970 }, 'never more than the lease has')
+    t.match(await one.lease(keyPurse(key.id), 'h1', micro(5), micro(1e12), false), { granted: 1e12 }, 'no limit')
+    await t.rejects(one.lease(purse, 'nobody', micro(1), micro(1), false), StoreConflict)
+    await t.rejects(one.lease('a999', 'h1', micro(1), micro(1), false), StoreConflict)
+    t.strictSame(await spent(one, purse), { spent: 0, leased: 970 }, 'refusals leave no trace')
+    await clean(t, one, { leased: 970 })
+  })
+
+  check('parallel leases never promise more than there is', async (t, { one, two }) => {
+    const { account } = await fund(one, 'demo', 1_000)
+    const purse = accountPurse(account.id)
+    const grants = await Promise.all(
+      many(60, i => (i % 2 ? one : two).lease(purse, i % 2 ? 'h1' : 'h2', micro(30), micro(30 + i), i % 3 === 0)),
+    )
+    const total = grants.reduce((sum, grant) => sum + grant.granted, 0)
+    t.ok(total <= 1_000 && total > 970, `granted ${total}`)
+    t.strictSame(await spent(one, purse), { spent: 0, leased: total })
+    await clean(t, one)
+  })
+
+  check('settling', async (t, { one, ops }) => {
+    const { account, key } = await fund(one, 'demo', 1_000, 500)
+    const [a, k] = [accountPurse(account.id), keyPurse(key.id)]
+    await one.lease(a, 'h1', micro(40), micro(40), false)
+    await one.lease(k, 'h1', micro(40), micro(40), false)
+    const of = (id: string, charge: number, fromAccount = charge, fromKey = charge, holder = 'h1') =>
+      settlement(usageRow(id, key, charge), holder, fromAccount, fromKey)
+    ops.clear()
+    t.equal(await one.settle([of('r1', 10), of('r2', 5)]), 2)
+    t.equal(ops.get('settle'), 2, 'two statements')
+    t.strictSame(
+      [await spent(one, a), await spent(one, k)],
+      many(2, () => ({ spent: 15, leased: 25 })),
+    )
+    ops.clear()
+    t.equal(await one.settle([of('r3', 10, 4, 10)]), 1, 'beyond its hold')
+    t.equal(ops.get('settle'), 3, 'three statements')
+    t.strictSame(await spent(one, a), { spent: 25, leased: 21 })
+    t.equal(await one.settle([of('r1', 10), of('r2', 5)]), 0, 'again')
+    t.equal(await one.settle([of('r3', 10, 4), of('r4', 1), of('r4', 1)]), 1, 'partly again, and twice in one batch')
+    t.strictSame(await spent(one, a), { spent: 26, leased: 20 })
+    t.equal(await one.settle([of('r5', 30)]), 1, 'more than the lease has')
+    t.strictSame(
+      [await spent(one, a), await spent(one, k)],
+      [
+        { spent: 56, leased: 0 },
+        { spent: 56, leased: 0 },
+      ],
+    )
+    t.equal(await one.settle([of('r6', 7, 7, 7, 'h2'), of('r7', 0, 0, 0, 'h3')]), 2, 'without any lease')
+    t.strictSame(await spent(one, a), { spent: 63, leased: 0 })
+    t.equal(await one.settle([of('r8', 2_000, 0, 0)]), 1, 'below zero')
+    t.equal(await one.settle([]), 0)
+    await clean(t, one, { credits: 1_000, charges: 2_063, balances: -1_063, leased: 0 })
+  })
+
+  check('a large batch, settled by two at once', async (t, { one, two }) => {
+    const people = await Promise.all(many(5, i => fund(one, `demo${i}`, 1e9)))
+    for (const { key } of people) await one.lease(accountPurse(key.accountId), 'h1', micro(1e6), micro(1e6), false)
+    const id = idMaker(() => 1_000)
+    const batch = many(1_000, i => settlement(usageRow(id(), people[i % 5]!.key, 1 + i), 'h1', i))
+    const counts = await Promise.all([one.settle(batch), two.settle(batch), two.settle(batch.slice(300, 700))])
+    t.equal(
+      counts.reduce((a, b) => a + b),
+      1_000,
+      `each once: ${counts}`,
+    )
+    await clean(t, one, { charges: 500_500, leased: 5e6 - 499_500 })
+  })
+
+  check('leases, gifts back and settlements of two at once', async (t, { one, two }) => {
+    const people = await Promise.all(many(3, i => fund(one, `demo${i}`, 1e6)))
+    const id = idMaker(() => 1_000)
+    let charged = 0
+    await Promise.all(
+      [one, two].map(async (store, s) => {
+        const holder = `h${s + 1}`
+        await Promise.all(
+          many(24, async i => {
+            const { key } = people[i % 3]!
+            const purse = accountPurse(key.accountId)
+            const { granted } = await store.lease(purse, holder, micro(100), micro(150), false)
+            const charge = Math.floor(granted / 2) + (i % 5 === 0 ? 200 : 0)
+            charged += charge
+            await store.settle([settlement(usageRow(id() + s, key, charge), holder, Math.floor(granted / 2))])
+            await store.giveBack(purse, holder, micro(granted - Math.floor(granted / 2)))
+          }),
+        )
+      }),
+    )
+    await clean(t, one, { charges: charged, leased: 0 })
+  })
+
+  check('holders', async (t, { one, two }) => {
+    t.strictSame(await two.holders(), [
+      { id: 'h1', host: 'here', beat: 0 },
+      { id: 'h2', host: 'here', beat: 0 },
+    ])
+    const { account, key } = await fund(one, 'demo', 100)
+    const purse = accountPurse(account.id)
+    await one.lease(purse, 'h1', micro(60), micro(60), false)
+    await one.settle([settlement(usageRow('r1', key, 10), 'h1', 10)])
+    t.equal(await one.beat('h1'), true)
+    await Promise.all([one.bury('h1'), two.bury('h1')])
+    t.equal(await one.beat('h1'), false, 'tells the buried')
+    t.strictSame(
+      (await two.holders()).map(h => h.id),
+      ['h2'],
+    )
+    t.strictSame(await spent(one, purse), { spent: 10, leased: 0 }, 'the lease went back')
+    await one.giveBack(purse, 'h1', micro(50))
+    t.strictSame(await spent(one, purse), { spent: 10, leased: 0 }, 'and not twice')
+    t.equal(await one.settle([settlement(usageRow('r2', key, 20), 'h1', 20)]), 1)
+    t.strictSame(await spent(one, purse), { spent: 30, leased: 0 }, 'a late settlement is charged in full')
+    await t.rejects(one.lease(purse, 'h1', micro(1), micro(1), false), StoreConflict)
+    await clean(t, one)
+  })
+
+  check('what is held open', async (t, { one, two }) => {
+    const people = await Promise.all(many(3, i => fund(one, `demo${i}`, 100)))
+    const [a, b, c] = people.map(({ account }) => accountPurse(account.id)) as [PurseId, PurseId, PurseId]
+    for (const purse of [a, b, c]) await one.lease(purse, 'h1', micro(50), micro(50), false)
+    await two.lease(a, 'h2', micro(50), micro(50), false)
+    await one.reportHeld(
+      'h1',
+      new Map([
+        [b, micro(3)],
+        [a, micro(7)],
+      ]),
+    )
+    await two.reportHeld('h2', new Map([[a, micro(2)]]))
+    t.strictSame(
+      await one.heldByOthers(null, []),
+      new Map([
+        [a, 9],
+        [b, 3],
+      ]),
+    )
+    t.strictSame(await two.heldByOthers([a, c], ['h2', 'h9']), new Map([[a, 7]]))
+    await one.reportHeld('h1', new Map([[c, micro(1)]]))
+    t.strictSame(await two.heldByOthers(null, ['h2']), new Map([[c, 1]]), 'the last report counts')
+  })
+
+  check('rate windows', async (t, { one, two }) => {
+    t.equal(await one.rateWindow(1), null)
+    const first = await Promise.all([one.swapRateWindow(1, 0, 'a'), two.swapRateWindow(1, 0, 'a')])
+    t.strictSame(first.sort(), [false, true])
+    t.strictSame(await two.rateWindow(1), { version: 1, state: 'a' })
+    t.equal(await two.swapRateWindow(1, 1, '界'), true)
+    t.equal(await one.swapRateWindow(1, 1, 'c'), false)
+    t.strictSame(await one.rateWindow(1), { version: 2, state: '界' })
+  })
+
+  check('usage', async (t, { one }) => {
+    const { key } = await fund(one, 'demo', 100)
+    const other = (await fund(one, 'other', 100)).key
+    const at = (ms: number, n: number) => `${idAt(ms)}node00${String(n).padStart(5, '0')}`
+    const rows = many(10, i =>
+      usageRow(at(1_000 + i, i), i % 2 ? key : other, i, {
+        model: i < 5 ? 'm1' : 'm2',
+        firstByteMs: i === 0 ? null : 3,
+      }),
+    )
+    await one.settle(rows.map(row => settlement(row, 'h1', 0)))
+    const pick = async (filter: object) => (await one.usage({ limit: 100, ...filter })).map(row => row.charge)
+    t.strictSame(await one.usage({ limit: 100 }), rows.toReversed(), 'whole rows, newest first')
+    for (const [filter, charges] of [
+      [{ limit: 2 }, [9, 8]],
+      [{ accountId: key.accountId }, [9, 7, 5, 3, 1]],
+      [{ keyId: other.id, limit: 2, after: at(1_006, 6) }, [4, 2]],
+      [{ model: 'm1', accountId: key.accountId }, [3, 1]],
+      [{ fromMs: 1_003, toMs: 1_005 }, [4, 3]],
+      [{ requestId: at(1_004, 4) }, [4]],
+      [{ requestId: at(1_004, 4), keyId: key.id }, []],
+      [{ after: at(1_001, 1) }, [0]],
+    ] as const) {
+      t.strictSame(await pick(filter), charges, JSON.stringify(filter))
+    }
+  })
+
+  check('pruning leaves the books true', async (t, { one, two }) => {
+    const { key } = await fund(one, 'demo', 1_000)
+    const other = (await fund(one, 'other', 1_000)).key
+    const rows = many(30, i => usageRow(`${idAt(i)}node0000000`, i % 3 ? key : other, 1 + i))
+    await one.settle(rows.map(row => settlement(row, 'h1', 0)))
+    t.equal(await one.pruneUsage(20, 8), 8)
+    await clean(t, one, { charges: 465 })
+    const both = await Promise.all([one.pruneUsage(20, 8), two.pruneUsage(20, 8)])
+    t.strictSame(both.sort(), [4, 8])
+    t.equal(await one.pruneUsage(20, 8), 0)
+    t.strictSame(
+      (await one.usage({ limit: 100 })).map(row => row.charge),
+      many(10, i => 30 - i),
+    )
+    t.equal((await one.purses([accountPurse(other.accountId)]))[0]?.spent, 145)
+    await clean(t, two, { charges: 465 })
+  })
+}

@@ -1,0 +1,69 @@
+/** Stores for tests: in memory, with what most of them need. */
+import { type Micro, micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
+import type { Account, Key, UsageRow } from '../../lib/terms/records.ts'
+
+export const memoryStore = async (): Promise<Store> => {
+  const store = openStore('sqlite::memory:', { secret: 'a test secret' })
+  await store.migrate()
+  return store
+}
+
+export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey => ({
+  accountId,
+  name: 'laptop',
+  hash: `${accountId}-hash`.padStart(64, '0'),
+  hint: 'sk-…abcd',
+  group: 'default',
+  status: 'enabled',
+  expiresAtMs: null,
+  cap: null,
+  allowIps: null,
+  models: null,
+  ...change,
+})
+
+/** An account with this much money and one key. */
+export async function fund(
+  store: Store,
+  name: string,
+  credit: number,
+  cap: number | null = null,
+): Promise<{ account: Account; key: Key }> {
+  const account = await store.createAccount({ name, groups: ['default'] })
+  await store.topUp(account.id, micro(credit), 'opening', 0)
+  const key = await store.createKey(newKey(account.id, { cap: cap as Micro | null }))
+  return { account, key }
+}
+
+export const usageRow = (requestId: string, key: Key, charge: number, change: Partial<UsageRow> = {}): UsageRow => ({
+  requestId,
+  accountId: key.accountId,
+  keyId: key.id,
+  group: 'default',
+  protocol: 'chat',
+  model: 'beta-4.7',
+  channel: 'one',
+  status: 200,
+  end: 'completed',
+  basis: 'reported',
+  charge: micro(charge),
+  firstByteMs: 12,
+  durationMs: 34,
+  input: 1,
+  cache_read: 2,
+  cache_write_5m: 3,
+  cache_write_1h: 4,
+  output: 5,
+  images: 6,
+  ...change,
+})
+
+/** Paid by the leases of `holder` as far as said. */
+export const settlement = (row: UsageRow, holder: string, fromAccount: number, fromKey = 0): Settlement => ({
+  row,
+  holder,
+  fromAccountLease: micro(fromAccount),
+  fromKeyLease: micro(fromKey),
+})
