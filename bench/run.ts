@@ -8,10 +8,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { KEY, ROOT, startBare, startGateway, startNginx, startUpstream, type Subject } from './parts/subjects.ts'
+import { KEY, ROOT, type Subject, startBare, startGateway, startNginx, startUpstream } from './parts/subjects.ts'
 import { chatBody, WORKLOADS, type Workload } from './parts/workloads.ts'
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' }, against: { type: 'string' } } })
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean' }, only: { type: 'string' }, against: { type: 'string' } },
+})
 const ROUNDS = values.quick ? 1 : 3
 
 interface Sample {
@@ -37,10 +39,15 @@ function load(subject: Subject, w: Workload, requests: number): Record<string, n
   }
   // a large body does not fit into argv
   const script = path.join(import.meta.dirname, 'parts/load.ts')
-  const run = spawnSync(process.execPath, [script], { encoding: 'utf8', input: JSON.stringify(order), maxBuffer: 1 << 26 })
+  const run = spawnSync(process.execPath, [script], {
+    encoding: 'utf8',
+    input: JSON.stringify(order),
+    maxBuffer: 1 << 26,
+  })
   if (run.status !== 0) throw new Error(`load on ${subject.name} failed: ${run.stderr}`)
   const result = JSON.parse(run.stdout) as Record<string, number>
-  if (result['failed'] !== 0) throw new Error(`${subject.name}: ${result['failed']} of ${result['done']} answers were not 200`)
+  if (result['failed'] !== 0)
+    throw new Error(`${subject.name}: ${result['failed']} of ${result['done']} answers were not 200`)
   return result
 }
 
@@ -69,16 +76,21 @@ async function check(subject: Subject, w: Workload): Promise<void> {
     body,
   })
   const text = await answer.text()
-  const right = w.stream ? text.endsWith('data: [DONE]\n\n') && text.split('" token"').length === 101 : text.includes('How can I help you today?')
-  if (answer.status !== 200 || !right) throw new Error(`${subject.name} answers ${w.name} wrongly: ${answer.status} ${text.slice(0, 300)}`)
+  const right = w.stream
+    ? text.endsWith('data: [DONE]\n\n') && text.split('" token"').length === 101
+    : text.includes('How can I help you today?')
+  if (answer.status !== 200 || !right)
+    throw new Error(`${subject.name} answers ${w.name} wrongly: ${answer.status} ${text.slice(0, 300)}`)
 }
 
-const median = (numbers: number[]): number => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number
+const median = (numbers: number[]): number =>
+  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number
 
 async function run(w: Workload): Promise<string[]> {
   const upstream = await startUpstream(w.upstream)
   const subjects = [await startBare(upstream.port), await startGateway(upstream.port)]
-  if (values.against !== undefined) subjects.push(await startGateway(upstream.port, path.resolve(values.against), values.against))
+  if (values.against !== undefined)
+    subjects.push(await startGateway(upstream.port, path.resolve(values.against), values.against))
   const nginx = await startNginx(upstream.port)
   if (nginx !== null) subjects.push(nginx)
   const samples = new Map<Subject, Sample[]>(subjects.map(s => [s, []]))
@@ -87,7 +99,8 @@ async function run(w: Workload): Promise<string[]> {
       await check(subject, w)
       load(subject, w, w.warmup)
     }
-    for (let round = 0; round < ROUNDS; round++) for (const subject of subjects) samples.get(subject)?.push(measure(subject, w))
+    for (let round = 0; round < ROUNDS; round++)
+      for (const subject of subjects) samples.get(subject)?.push(measure(subject, w))
   } finally {
     for (const subject of subjects) await subject.stop()
     await upstream.stop()

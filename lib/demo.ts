@@ -1,6 +1,6 @@
 /** `npm start`: everything needed for a first request on a fresh checkout, with the simulator where no upstream is known. */
 import { createHash, randomBytes } from 'node:crypto'
-import { serve, type ServeOptions } from './serve.ts'
+import { type ServeOptions, serve } from './serve.ts'
 import { simulate } from './simulator/main.ts'
 import { openStore } from './store/open.ts'
 import type { NewKey, Store } from './store/store.ts'

@@ -9,8 +9,8 @@ import { idMaker } from './base/ids.ts'
 import { RetryBudget } from './channels/budget.ts'
 import { Health } from './channels/health.ts'
 import { consolePages } from './console/page.ts'
-import { Sweeper } from './exchange/sweeper.ts'
 import type { Services } from './exchange/services.ts'
+import { Sweeper } from './exchange/sweeper.ts'
 import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { LoopLag } from './public/lag.ts'
@@ -19,7 +19,7 @@ import { openStore } from './store/open.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
 import type { Config } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
-import { Metrics } from './terms/metrics.ts'
+import type { Metrics } from './terms/metrics.ts'
 import { Pools } from './upstream/pools.ts'
 
 /** Changes made by another process are followed this often; those of our own admin API at once. */
@@ -64,7 +64,7 @@ export class Gateway {
       log,
       metrics,
       keys: new KeyCache({ store, clock }),
-      rates: new RateLimiter({ store, clock, holder: ledger.holder, log }),
+      rates: new RateLimiter({ store, clock, log }),
       concurrency: new Concurrency(),
       ledger,
       health: this.health,
@@ -82,7 +82,13 @@ export class Gateway {
   /** Everything but the listeners. The schema and the catalogue are in the store already. */
   static async start(config: Config, log: Logger, metrics: Metrics, store: Store): Promise<Gateway> {
     const changeSeq = await store.changeSeq()
-    const ledger = await Ledger.open({ store, clock, log, folder: config.journal, limitBytes: config.journalLimitBytes })
+    const ledger = await Ledger.open({
+      store,
+      clock,
+      log,
+      folder: config.journal,
+      limitBytes: config.journalLimitBytes,
+    })
     const gateway = new Gateway(config, log, metrics, store, ledger, new World(config, await store.catalog()))
     gateway.#changeSeq = changeSeq
     gateway.#enter(gateway.services.world)
@@ -200,7 +206,8 @@ export class Gateway {
 
   #followFailed(error: unknown): void {
     if (!(error instanceof StoreUnavailable)) this.#log.error({ err: error }, 'following the store failed')
-    else if (this.#storeReachable) this.#log.warn({ err: error.message }, 'the store does not answer: serving from memory')
+    else if (this.#storeReachable)
+      this.#log.warn({ err: error.message }, 'the store does not answer: serving from memory')
     this.#storeReachable = false
   }
 

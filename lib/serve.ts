@@ -20,7 +20,8 @@ export interface ServeOptions {
 /** Resolves when the gateway is ready. It ends by signal. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const log = createLogger(config.log.level)
-  if (config.adminToken === null) throw new ConfigError(['admin_token: expected a token of 8 characters or more for the admin API, found none'])
+  if (config.adminToken === null)
+    throw new ConfigError(['admin_token: expected a token of 8 characters or more for the admin API, found none'])
   const metrics = new Metrics()
   const store = await openProcessStore(config, metrics, log)
   await prepareStore(store, config, options.env)
@@ -34,7 +35,13 @@ export async function prepareStore(store: Store, config: Config, env: NodeJS.Pro
   if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
 }
 
-async function serveAlone(config: Config, options: ServeOptions, log: Logger, metrics: Metrics, store: Store): Promise<void> {
+async function serveAlone(
+  config: Config,
+  options: ServeOptions,
+  log: Logger,
+  metrics: Metrics,
+  store: Store,
+): Promise<void> {
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
   const addresses = await gateway.listen()
@@ -65,7 +72,8 @@ function fleetOfOne(gateway: Gateway): Fleet {
   }
 }
 
-const address = (at: { host: string; port: number }): string => `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
+const address = (at: { host: string; port: number }): string =>
+  `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
 
 /** Metrics, health and admin. Returns how to close it. */
 export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<() => Promise<void>> {
@@ -95,7 +103,10 @@ export function onSignals(log: Logger, acts: { reload(): Promise<void>; stop(): 
         await acts.reload()
         log.info('reloaded')
       } catch (error) {
-        log.error({ err: error instanceof ConfigError ? error.message : error }, 'reload refused: everything stays as it was')
+        log.error(
+          { err: error instanceof ConfigError ? error.message : error },
+          'reload refused: everything stays as it was',
+        )
       }
     })
   })

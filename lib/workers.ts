@@ -40,7 +40,13 @@ const SOUND_MS = 60_000
 /** Old workers after a reload have no reason to hurry; long answers end by themselves. */
 const PATIENT_DRAIN_MS = 24 * 3600_000
 
-export async function servePrimary(config: Config, options: ServeOptions, log: Logger, metrics: Metrics, store: Store): Promise<void> {
+export async function servePrimary(
+  config: Config,
+  options: ServeOptions,
+  log: Logger,
+  metrics: Metrics,
+  store: Store,
+): Promise<void> {
   const crew = new Crew(config, log)
   const addresses = await crew.fill()
   const closeOps = await openOps(config, log, store, fleetOf(crew, metrics, store))
@@ -56,7 +62,10 @@ export async function servePrimary(config: Config, options: ServeOptions, log: L
       await store.close()
     },
   })
-  log.info({ ...addresses, ops: `http://${config.listen.ops.host}:${config.listen.ops.port}`, workers: config.workers }, 'ready')
+  log.info(
+    { ...addresses, ops: `http://${config.listen.ops.host}:${config.listen.ops.port}`, workers: config.workers },
+    'ready',
+  )
 }
 
 class Crew {
@@ -198,19 +207,27 @@ function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
   return {
     async ready() {
       if (crew.draining) return false
-      const up = await Promise.all([store.ping().then(() => true, () => false), crew.ask('ready').then(all => all.some(Boolean))])
+      const up = await Promise.all([
+        store.ping().then(
+          () => true,
+          () => false,
+        ),
+        crew.ask('ready').then(all => all.some(Boolean)),
+      ])
       return up.every(Boolean)
     },
     metrics: async () => formatMetrics([await metrics.snapshot(), ...(await crew.ask('snapshot'))]),
     async held() {
       const sum = new Map<PurseId, Micro>()
-      for (const held of await crew.ask('held')) for (const [purse, amount] of held) sum.set(purse, ((sum.get(purse) ?? 0) + amount) as Micro)
+      for (const held of await crew.ask('held'))
+        for (const [purse, amount] of held) sum.set(purse, ((sum.get(purse) ?? 0) + amount) as Micro)
       return sum
     },
     holders: () => [...crew.members].flatMap(member => member.holder ?? []),
     async channelStates() {
       const worst = new Map<string, ChannelState>()
-      for (const states of await crew.ask('states')) for (const [name, state] of states) worst.set(name, worse(worst.get(name), state))
+      for (const states of await crew.ask('states'))
+        for (const [name, state] of states) worst.set(name, worse(worst.get(name), state))
       return worst
     },
     async changed() {
@@ -220,4 +237,5 @@ function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
 }
 
 const BADNESS: Record<ChannelState, number> = { closed: 0, half_open: 1, open: 2 }
-const worse = (a: ChannelState | undefined, b: ChannelState): ChannelState => (a !== undefined && BADNESS[a] > BADNESS[b] ? a : b)
+const worse = (a: ChannelState | undefined, b: ChannelState): ChannelState =>
+  a !== undefined && BADNESS[a] > BADNESS[b] ? a : b

@@ -19,7 +19,11 @@ const LAYERS: [name: string, matches: RegExp][] = [
 const FORBIDDEN: [from: RegExp, to: RegExp, why: string][] = [
   [/^lib\/store\//, /^lib\/(ledger|access|channels|pricing)\//, 'the store knows no engine above it'],
   [/^lib\/(access|channels|pricing)\//, /^lib\/ledger\//, 'only stages bring the ledger and the others together'],
-  [/^lib\/protocols\//, /^lib\/(store|ledger|access|channels|pricing)\//, 'protocols know nothing of money, keys or channels'],
+  [
+    /^lib\/protocols\//,
+    /^lib\/(store|ledger|access|channels|pricing)\//,
+    'protocols know nothing of money, keys or channels',
+  ],
   [/^lib\/(store|ledger|access|channels|pricing)\//, /^lib\/protocols\//, 'engines know nothing of protocols'],
   [/^lib\/(store|ledger|access|channels|pricing)\//, /^node:https?2?$/, 'engines know nothing of HTTP'],
   [/^lib\//, /^(test|bench)\//, 'the product does not need its tests'],
@@ -45,7 +49,11 @@ t.test('every file has a layer, and imports point down', async t => {
       t.ok(layerOf(target) <= layerOf(file), `${file} imports ${target}, which is above it`)
     }
     for (const [from, to, why] of FORBIDDEN) {
-      if (from.test(file)) t.notOk(importsOf(file).find(target => to.test(target)), `${file}: ${why}`)
+      if (from.test(file))
+        t.notOk(
+          importsOf(file).find(target => to.test(target)),
+          `${file}: ${why}`,
+        )
     }
   }
 })

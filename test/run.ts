@@ -23,7 +23,8 @@ run.stdout.on('data', (data: Buffer) => {
   }
 })
 run.on('close', code => {
-  const total = (what: string) => Number(new RegExp(`${what}: (\\d+)`).exec(tail.slice(tail.lastIndexOf('# {')))?.[1] ?? 0)
+  const total = (what: string) =>
+    Number(new RegExp(`${what}: (\\d+)`).exec(tail.slice(tail.lastIndexOf('# {')))?.[1] ?? 0)
   const passed = total('pass')
   const failed = total('fail')
   console.log(`${passed} passed, ${failed} failed`)

@@ -14,7 +14,8 @@ const files = ['lib', 'bench', 'test'].flatMap(dir =>
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
   const lines = text.split('\n').length
-  if (file.startsWith('lib/') && lines > SOFT_LINES && LONG[file] === undefined) problems.push(`${file}: ${lines} lines; split it by idea`)
+  if (file.startsWith('lib/') && lines > SOFT_LINES && LONG[file] === undefined)
+    problems.push(`${file}: ${lines} lines; split it by idea`)
   for (const [pattern, what] of [
     [/\b(TODO|FIXME|XXX)\b/, 'unfinished work'],
     [/\b(test|t)\.(skip|only|todo)\b/, 'a test that does not run'],
@@ -27,8 +28,12 @@ for (const file of files) {
   }
 }
 const lock = readFileSync('package-lock.json', 'utf8')
-if (lock.includes('"resolved"')) problems.push('package-lock.json names a registry: keep omit-lockfile-registry-resolved in .npmrc')
-const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>
+if (lock.includes('"resolved"'))
+  problems.push('package-lock.json names a registry: keep omit-lockfile-registry-resolved in .npmrc')
+const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+  string,
+  Record<string, string>
+>
 for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
   if (!/^\d+\.\d+\.\d+$/.test(version)) problems.push(`package.json: ${name} is not pinned to one version`)
 }

@@ -3,7 +3,12 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
 
-const pool = new Pool(process.env['UPSTREAM'] as string, { connections: 4096, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
+const pool = new Pool(process.env['UPSTREAM'] as string, {
+  connections: 4096,
+  pipelining: 1,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+})
 
 class Relay implements Dispatcher.DispatchHandler {
   readonly res: http.ServerResponse
@@ -39,7 +44,14 @@ class Relay implements Dispatcher.DispatchHandler {
 const server = http.createServer({ keepAliveTimeout: 125_000 }, (req, res) => {
   const path = req.url as string
   const length = Number(req.headers['content-length'] ?? 0)
-  const headers = ['content-type', 'application/json', 'authorization', 'Bearer upstream', 'accept-encoding', 'identity']
+  const headers = [
+    'content-type',
+    'application/json',
+    'authorization',
+    'Bearer upstream',
+    'accept-encoding',
+    'identity',
+  ]
   if (length > 65_536) {
     headers.push('content-length', String(length))
     pool.dispatch({ method: 'POST', path, headers, body: req }, new Relay(res))
@@ -52,4 +64,6 @@ const server = http.createServer({ keepAliveTimeout: 125_000 }, (req, res) => {
     pool.dispatch({ method: 'POST', path, headers, body: body as Buffer }, new Relay(res))
   })
 })
-server.listen(0, '127.0.0.1', 4096, () => console.log(JSON.stringify({ ready: true, port: (server.address() as AddressInfo).port })))
+server.listen(0, '127.0.0.1', 4096, () =>
+  console.log(JSON.stringify({ ready: true, port: (server.address() as AddressInfo).port })),
+)

@@ -19,8 +19,15 @@ interface Order {
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
 const body = Buffer.from(order.body)
-const lines = Object.entries({ host: `${order.host}:${order.port}`, ...order.headers, 'content-length': String(body.length) })
-const request = Buffer.concat([Buffer.from(`POST ${order.path} HTTP/1.1\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n`), body])
+const lines = Object.entries({
+  host: `${order.host}:${order.port}`,
+  ...order.headers,
+  'content-length': String(body.length),
+})
+const request = Buffer.concat([
+  Buffer.from(`POST ${order.path} HTTP/1.1\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n`),
+  body,
+])
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 
 let started = 0
@@ -80,7 +87,16 @@ function report(): void {
   const at = (q: number) => latenciesUs[Math.min(latenciesUs.length - 1, Math.floor(q * latenciesUs.length))]
   const cpu = process.cpuUsage()
   console.log(
-    JSON.stringify({ done, failed, bytes, seconds, perSecond: done / seconds, p50us: at(0.5), p99us: at(0.99), loadCpuS: (cpu.user + cpu.system) / 1e6 }),
+    JSON.stringify({
+      done,
+      failed,
+      bytes,
+      seconds,
+      perSecond: done / seconds,
+      p50us: at(0.5),
+      p99us: at(0.99),
+      loadCpuS: (cpu.user + cpu.system) / 1e6,
+    }),
   )
   process.exit(0)
 }

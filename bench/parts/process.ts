@@ -9,7 +9,12 @@ export interface Part {
 }
 
 /** Runs a program and waits for a line of JSON that `isReady`. Its standard error is ours. */
-export function startPart(command: string, args: string[], env: NodeJS.ProcessEnv, isReady: (line: Record<string, unknown>) => number | null): Promise<Part> {
+export function startPart(
+  command: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  isReady: (line: Record<string, unknown>) => number | null,
+): Promise<Part> {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
   const stop = () =>
     new Promise<void>(resolve => {
@@ -42,4 +47,5 @@ export function cpuOf(pid: number): { userS: number; systemS: number } {
   return { userS: Number(fields[11]) / TICKS_PER_S, systemS: Number(fields[12]) / TICKS_PER_S }
 }
 
-export const rssOf = (pid: number): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+export const rssOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024

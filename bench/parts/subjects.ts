@@ -28,7 +28,9 @@ export async function freePort(): Promise<number> {
 }
 
 export const startUpstream = (env: NodeJS.ProcessEnv = {}): Promise<Part> =>
-  startPart(process.execPath, [path.join(import.meta.dirname, 'upstream.ts')], env, line => (line['ready'] === true ? Number(line['port']) : null))
+  startPart(process.execPath, [path.join(import.meta.dirname, 'upstream.ts')], env, line =>
+    line['ready'] === true ? Number(line['port']) : null,
+  )
 
 const ofPart = (name: string, part: Part, ops: string | null = null): Subject => ({
   name,
@@ -41,11 +43,19 @@ const ofPart = (name: string, part: Part, ops: string | null = null): Subject =>
 
 export async function startBare(upstreamPort: number): Promise<Subject> {
   const env = { UPSTREAM: `http://127.0.0.1:${upstreamPort}` }
-  return ofPart('bare relay', await startPart(process.execPath, [path.join(import.meta.dirname, 'bare.ts')], env, line => Number(line['port'])))
+  return ofPart(
+    'bare relay',
+    await startPart(process.execPath, [path.join(import.meta.dirname, 'bare.ts')], env, line => Number(line['port'])),
+  )
 }
 
 /** Every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: which checkout. */
-export async function startGateway(upstreamPort: number, root: string = ROOT, name = 'gateway', overrides: object = {}): Promise<Subject> {
+export async function startGateway(
+  upstreamPort: number,
+  root: string = ROOT,
+  name = 'gateway',
+  overrides: object = {},
+): Promise<Subject> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
   const at = (port: number) => `127.0.0.1:${port}`
@@ -66,7 +76,13 @@ export async function startGateway(upstreamPort: number, root: string = ROOT, na
   const pid = child.pid as number
   const url = `http://${at(ops)}`
   for (let i = 0; ; i++) {
-    if ((await fetch(`${url}/readyz`).then(r => r.status, () => 0)) === 200) break
+    if (
+      (await fetch(`${url}/readyz`).then(
+        r => r.status,
+        () => 0,
+      )) === 200
+    )
+      break
     if (i > 200 || child.exitCode !== null) throw new Error(`the gateway of ${root} did not start: see ${log}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }
@@ -91,7 +107,14 @@ const catalog = (upstreamPort: number): object => ({
   groups: [{ name: 'default', rate: { requests: 100_000_000, minutes: 1 } }],
   models: [{ name: 'beta-4.7', price: { input: 2, output: 8, cache_read: 0.5 } }],
   channels: [
-    { name: 'one', base_url: `http://127.0.0.1:${upstreamPort}`, protocols: ['chat'], key: 'up', groups: ['default'], models: ['beta-4.7'] },
+    {
+      name: 'one',
+      base_url: `http://127.0.0.1:${upstreamPort}`,
+      protocols: ['chat'],
+      key: 'up',
+      groups: ['default'],
+      models: ['beta-4.7'],
+    },
   ],
   accounts: [{ name: 'bench', groups: ['default'], balance: 100_000_000 }],
   keys: [{ account: 'bench', name: 'k', secret: KEY, group: 'default', cap: 50_000_000, allow_ips: ['127.0.0.1'] }],
@@ -118,7 +141,9 @@ http {
 }
 `,
   )
-  const child = spawn(binary, ['-c', path.join(dir, 'nginx.conf'), '-e', path.join(dir, 'error.log')], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const child = spawn(binary, ['-c', path.join(dir, 'nginx.conf'), '-e', path.join(dir, 'error.log')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   const pid = child.pid as number
   for (let i = 0; i < 100; i++) {
     const up = await new Promise<boolean>(resolve => {

@@ -13,18 +13,27 @@ const JSON_BODY = JSON.stringify({
   object: 'chat.completion',
   created: 1790000000,
   model: 'beta-4.7',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello! How can I help you today?' }, finish_reason: 'stop' }],
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'Hello! How can I help you today?' }, finish_reason: 'stop' },
+  ],
   usage: { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 },
 })
 const WHOLE = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(JSON_BODY)}\r\nconnection: keep-alive\r\n\r\n${JSON_BODY}`,
 )
-const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: keep-alive\r\n\r\n'
+const STREAM_HEAD =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: keep-alive\r\n\r\n'
 
 const event = (fields: object): string =>
   `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1790000000, model: 'beta-4.7', service_tier: 'default', system_fingerprint: 'fp_0123456789', ...fields })}\n\n`
 const framed = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
-const delta = framed(event({ choices: [{ index: 0, delta: { content: ' token' }, finish_reason: null }], usage: null, obfuscation: 'Zk3x9QpLm' }))
+const delta = framed(
+  event({
+    choices: [{ index: 0, delta: { content: ' token' }, finish_reason: null }],
+    usage: null,
+    obfuscation: 'Zk3x9QpLm',
+  }),
+)
 const ending =
   framed(event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: null })) +
   framed(event({ choices: [], usage: { prompt_tokens: 12, completion_tokens: EVENTS, total_tokens: 12 + EVENTS } })) +

@@ -12,7 +12,16 @@ export interface Workload {
   bodyBytes: number
 }
 
-const base = { unit: 'request', per: 1, stream: false, connections: 32, warmup: 3000, requests: 20_000, upstream: {}, bodyBytes: 200 } as const
+const base = {
+  unit: 'request',
+  per: 1,
+  stream: false,
+  connections: 32,
+  warmup: 3000,
+  requests: 20_000,
+  upstream: {},
+  bodyBytes: 200,
+} as const
 
 export const WORKLOADS: Workload[] = [
   { ...base, name: 'small JSON' },

@@ -1,6 +1,10 @@
-/** Commands and their options. Wrong usage exits 2 with help, an expected failure 1 with one clear line for each problem. */
+/**
+ * Commands and their options. Each command loads only what it needs, because the start counts.
+ * Wrong usage exits 2 with help, an expected failure 1 with one clear line for each problem.
+ */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { parseListener } from '../terms/config-scalars.ts'
+import { type Listener, parseListener } from '../terms/config-addresses.ts'
+import { duration } from '../terms/config-scalars.ts'
 import { explain } from './failure.ts'
 
 interface ConfigOption {
@@ -8,12 +12,17 @@ interface ConfigOption {
 }
 
 interface SimulateFlags {
-  listen: { host: string; port: number }
-  latency: number
-  tokensPerSecond: number
-  errorRate: number
-  seed: number
+  listen?: Listener
+  /** ms */
+  latency?: number
+  tokensPerSecond?: number
+  errorRate?: number
+  seed?: number
 }
+
+const NO_TOKEN =
+  'admin_token: expected a token of 8 characters or more for the admin API, found none: ' +
+  'set it in the file or, where the file says so, in the environment (GATEWAY_ADMIN_TOKEN)'
 
 /** Runs one command; ends the process when it failed. `serve`, `demo` and `simulate` go on after this resolves. */
 export async function run(args: string[], root: string): Promise<void> {
@@ -43,9 +52,11 @@ function createProgram(root: string): Command {
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(
     async ({ config }: ConfigOption) => {
-      const { loadConfig } = await import('../terms/config.ts')
+      const { ConfigError, loadConfig } = await import('../terms/config.ts')
+      const read = loadConfig(config, process.env)
+      if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
       const { serve } = await import('../serve.ts')
-      await serve(loadConfig(config, process.env), { configFile: config, env: process.env })
+      await serve(read, { configFile: config, env: process.env })
     },
   )
   command('check', 'validate the config and the catalogue it names').action(async ({ config }: ConfigOption) => {
@@ -82,27 +93,39 @@ function createProgram(root: string): Command {
 
 function addSimulate(command: Command): void {
   command
-    .option('--listen <host:port>', 'address to listen on', toListener, { host: '127.0.0.1', port: 3999 })
-    .option('--latency <ms>', 'time before the first byte of an answer', toNumber(0, 3_600_000), 0)
-    .option('--tokens-per-second <n>', 'pace of streamed answers; 0 = as fast as possible', toNumber(0, 1_000_000), 0)
-    .option('--error-rate <fraction>', 'share of requests that fail, from 0 to 1', toNumber(0, 1), 0)
-    .option('--seed <n>', 'makes chance repeatable', toNumber(0, 2 ** 32 - 1), 1)
-    .action(async (flags: SimulateFlags) => {
-      const { simulate } = await import('../simulator/main.ts')
-      const { url } = await simulate({
-        listen: flags.listen,
-        latencyMs: flags.latency,
-        tokensPerSecond: flags.tokensPerSecond,
-        errorRate: flags.errorRate,
-        seed: flags.seed,
-      })
-      console.log(`simulated upstream on ${url}`)
-    })
-  const option = command.options.find(o => o.long === '--listen')
-  option?.default(option.defaultValue, '127.0.0.1:3999')
+    .option('--listen <host:port>', 'address to listen on (default: 127.0.0.1:3999)', toListener)
+    .option('--latency <duration>', 'time before the first byte of an answer', toMs)
+    .option('--tokens-per-second <n>', 'pace of streamed answers', toNumber(0, 1_000_000))
+    .option('--error-rate <fraction>', 'share of requests that fail, from 0 to 1', toNumber(0, 1))
+    .option('--seed <n>', 'makes chance repeatable', toNumber(0, 2 ** 32 - 1))
+    .action(
+      async ({
+        listen = { host: '127.0.0.1', port: 3999 },
+        latency,
+        tokensPerSecond,
+        errorRate,
+        seed,
+      }: SimulateFlags) => {
+        const { simulate } = await import('../simulator/main.ts')
+        const { url } = await simulate({
+          listen,
+          ...(latency === undefined ? {} : { latencyMs: latency }),
+          ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
+          ...(errorRate === undefined ? {} : { errorRate }),
+          ...(seed === undefined ? {} : { seed }),
+        })
+        console.log(`simulated upstream on ${url}`)
+      },
+    )
 }
 
-function toListener(text: string): { host: string; port: number } {
+function toMs(text: string): number {
+  const ms = duration().safeParse(text)
+  if (!ms.success) throw new InvalidArgumentError('Expected a duration like 250ms or 5s.')
+  return ms.data
+}
+
+function toListener(text: string): Listener {
   const listener = parseListener(text)
   if (listener === undefined) throw new InvalidArgumentError('Expected host:port.')
   return listener
@@ -110,6 +133,7 @@ function toListener(text: string): { host: string; port: number } {
 
 const toNumber = (least: number, most: number) => (text: string) => {
   const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
-  if (!(number >= least && number <= most)) throw new InvalidArgumentError(`Expected a number from ${least} to ${most}.`)
+  if (!(number >= least && number <= most))
+    throw new InvalidArgumentError(`Expected a number from ${least} to ${most}.`)
   return number
 }

@@ -28,7 +28,9 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
   const config = loadConfig(configFile, env)
   const catalog = loadCatalog(file, env)
   if (config.secret === '' && catalog.channels.length > 0) {
-    throw new ConfigError([`${configFile}: secret: expected a secret or an admin_token, to seal upstream keys with, found none`])
+    throw new ConfigError([
+      `${configFile}: secret: expected a secret or an admin_token, to seal upstream keys with, found none`,
+    ])
   }
   const summary = await withStore(config, async store => {
     if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
@@ -49,7 +51,11 @@ function describe(summary: Summary): string {
 
 const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)
 
-export async function audit(configFile: string, env: NodeJS.ProcessEnv, json: boolean): Promise<{ text: string; ok: boolean }> {
+export async function audit(
+  configFile: string,
+  env: NodeJS.ProcessEnv,
+  json: boolean,
+): Promise<{ text: string; ok: boolean }> {
   const config = loadConfig(configFile, env)
   const books = await withStore(config, store => store.audit())
   return { text: json ? JSON.stringify(toRow(books)) : toTable(books), ok: books.ok }

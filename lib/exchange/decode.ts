@@ -1,6 +1,7 @@
 /** An answer the upstream compressed although asked not to: decoded beside its way to the client, for the meter only. */
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+
 import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import type { Meter } from '../protocols/protocol.ts'
 
 const DECODERS: Record<string, () => Transform> = {

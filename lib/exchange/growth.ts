@@ -34,7 +34,8 @@ export class Growth {
 
   /** May an answer of `tokens` so far go on to the client? Grows ahead of need. */
   covers(tokens: number): boolean {
-    while (tokens + this.#stepTokens / 2 > this.#covered && !this.#exhausted && !this.waiting) this.#grow(this.#stepTokens)
+    while (tokens + this.#stepTokens / 2 > this.#covered && !this.#exhausted && !this.waiting)
+      this.#grow(this.#stepTokens)
     if (tokens > this.#covered) return false
     this.delivered = tokens
     return true

@@ -9,7 +9,17 @@ import type { Exchange } from './exchange.ts'
 import { type Answer, NEXT, type Verdict } from './verdict.ts'
 
 /** What stages give each other. */
-export type Fact = 'target' | 'secret' | 'key' | 'admitted' | 'throttled' | 'body' | 'model' | 'route' | 'tariff' | 'hold'
+export type Fact =
+  | 'target'
+  | 'secret'
+  | 'key'
+  | 'admitted'
+  | 'throttled'
+  | 'body'
+  | 'model'
+  | 'route'
+  | 'tariff'
+  | 'hold'
 
 export interface Stage<Needs extends Fact, Gives extends Fact> {
   (x: Exchange): Answer
@@ -29,7 +39,9 @@ export class Plan<Has extends Fact = never> {
     this.stages = stages
   }
 
-  step<Needs extends Fact, Gives extends Fact>(next: [Needs] extends [Has] ? Stage<Needs, Gives> : never): Plan<Has | Gives> {
+  step<Needs extends Fact, Gives extends Fact>(
+    next: [Needs] extends [Has] ? Stage<Needs, Gives> : never,
+  ): Plan<Has | Gives> {
     return new Plan<Has | Gives>([...this.stages, next])
   }
 }

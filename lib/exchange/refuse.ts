@@ -9,7 +9,12 @@ const RETRY_AFTER_S = 2
 export function ownHeaders(x: Exchange): string[] {
   const headers = ['x-request-id', x.id, 'request-id', x.id]
   if (x.req.headers.origin !== undefined) {
-    headers.push('access-control-allow-origin', '*', 'access-control-expose-headers', 'x-request-id, request-id, retry-after')
+    headers.push(
+      'access-control-allow-origin',
+      '*',
+      'access-control-expose-headers',
+      'x-request-id, request-id, retry-after',
+    )
   }
   return headers
 }

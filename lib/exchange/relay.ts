@@ -17,7 +17,7 @@ import type { End, Protocol } from '../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import { passResponseHeaders, requestHeaders } from '../upstream/headers.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
-import { type Exchange, CLIENT_CLOSED } from './exchange.ts'
+import { CLIENT_CLOSED, type Exchange } from './exchange.ts'
 import { Growth } from './growth.ts'
 import { answer, ownHeaders } from './refuse.ts'
 import { type How, settle } from './settle.ts'
@@ -127,7 +127,8 @@ export class Relay implements AttemptEvents, Swept {
   /** Goes on with the next candidate if there is one and it is allowed. */
   #tryNext(): boolean {
     const x = this.#x
-    if (this.#goneMs > 0 || (x.status !== 0 && !this.#early) || x.attempts >= x.world.config.retry.attempts) return false
+    if (this.#goneMs > 0 || (x.status !== 0 && !this.#early) || x.attempts >= x.world.config.retry.attempts)
+      return false
     const candidate = x.candidates?.next() ?? null
     if (candidate === null) return false
     if (!x.services.retries.tryRetry()) {
@@ -242,9 +243,9 @@ export class Relay implements AttemptEvents, Swept {
     else this.#unsafe = this.#unsafe.then(then)
   }
 
-  /** Generate-content may report usage after the event that finishes its answer. */
+  /** Otherwise usage may still come after the event that finishes the answer. */
   get #settlesAtTerminal(): boolean {
-    return this.#meter !== null && !this.#meter.failed && !(this.#events && this.#row.name === 'generate')
+    return this.#meter !== null && !this.#meter.failed && (this.#row.terminalIsLast || !this.#events)
   }
 
   onEnd(): void {
@@ -299,7 +300,8 @@ export class Relay implements AttemptEvents, Swept {
     const length = this.#upstreamHeaders['content-length']
     // with a length the client sees the end in the last byte, which must not come before the charge is safe
     if (length !== undefined && !this.#events && this.#decoder === null) headers.push('content-length', length)
-    if (this.#upstreamStatus === 429 && this.#upstreamHeaders['retry-after'] === undefined) headers.push('retry-after', '2')
+    if (this.#upstreamStatus === 429 && this.#upstreamHeaders['retry-after'] === undefined)
+      headers.push('retry-after', '2')
     x.status = this.#upstreamStatus
     x.body = [] // no other attempt will want it
     x.res.writeHead(x.status, headers)
@@ -387,7 +389,9 @@ export class Relay implements AttemptEvents, Swept {
     this.#settle('stopped')
     if (this.#goneMs === 0) {
       this.#sendHead()
-      const state = { model: x.model, requestId: x.id, output: delivered, openBlock: null, ...meter.lengthStopState() }
+      const createdS = Math.floor(x.services.clock.now() / 1000)
+      const unknown = { model: x.model, answerId: x.id, createdS, input: x.row?.input ?? 0, openBlock: null }
+      const state = { ...unknown, ...meter.lengthStopState(), output: delivered }
       x.ended = true
       x.res.end((this.#boundary ? '' : '\n\n') + this.#row.words.lengthStop(state))
     }
@@ -412,7 +416,8 @@ export class Relay implements AttemptEvents, Swept {
           : how === 'broken' && !this.#meter?.failed
             ? 'upstream_cut'
             : 'upstream_error'
-    const status = x.status !== 0 ? x.status : this.#goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#upstreamStatus : 0
+    const status =
+      x.status !== 0 ? x.status : this.#goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#upstreamStatus : 0
     const safe = settle(x, {
       how,
       end,

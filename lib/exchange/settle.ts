@@ -74,7 +74,8 @@ function bill(x: Exchange, o: Outcome): Bill {
 
 /** Input as reported early in the stream, else as estimated for the hold; output as counted from what was relayed. */
 function countedUsage(x: Exchange, reported: Usage | null, counted: number): Usage {
-  const usage = reported === null ? { ...noUsage(), input: (x.tariff as Tariff).estimatedInput(x.bodyBytes) } : { ...reported }
+  const usage =
+    reported === null ? { ...noUsage(), input: (x.tariff as Tariff).estimatedInput(x.bodyBytes) } : { ...reported }
   usage.output = Math.max(usage.output, counted)
   return usage
 }

@@ -1,8 +1,8 @@
 /** What goes to one candidate: the path, and the few edits in place that the body needs for it. */
 import type { Candidate } from '../channels/pick.ts'
 import { askForUsage, type Edit, mapModel } from '../protocols/edit.ts'
-import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Facts } from '../protocols/facts.ts'
+import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import { queryWithoutKey, type Target } from './paths.ts'
 
@@ -10,7 +10,8 @@ import { queryWithoutKey, type Target } from './paths.ts'
 export function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] {
   const facts = x.facts as Facts
   const edits: Edit[] = []
-  if (candidate.upstreamModel !== x.model && x.target?.model === null) edits.push(mapModel(facts, candidate.upstreamModel))
+  if (candidate.upstreamModel !== x.model && x.target?.model === null)
+    edits.push(mapModel(facts, candidate.upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   return edits
 }

@@ -30,7 +30,9 @@ export class World {
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
     this.modelNames = new Set(this.#models.keys())
     this.channelNames = catalog.channels.map(c => c.name)
-    this.aliases = new Map(Object.entries(config.wire).flatMap(([name, others]) => [name, ...others].map(o => [o, name])))
+    this.aliases = new Map(
+      Object.entries(config.wire).flatMap(([name, others]) => [name, ...others].map(o => [o, name])),
+    )
   }
 
   group(name: string): Group {

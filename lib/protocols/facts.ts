@@ -1,4 +1,5 @@
 /** What a request body says, found by one shallow scan of its bytes. */
+import { decode, JsonScanner, type Kind, parse, type ScanEvents } from './scan.ts'
 
 /** A half-open range of byte offsets in the whole body. */
 export interface Span {
@@ -6,20 +7,203 @@ export interface Span {
   end: number
 }
 
+export interface StreamOptions {
+  /** The value of the (last) `stream_options` member. */
+  span: Span
+  isObject: boolean
+  /** Of its last `include_usage` value, when it is an object that has one. */
+  includeUsage: Span | null
+  empty: boolean
+}
+
 export interface Facts {
-  /** Top-level `model`, decoded; null = missing. Not a string: `modelIsString` false. */
+  /** Top-level `model`, decoded; null = missing. */
   model: string | null
+  /** False: there is a `model`, and it is no string, or too long to be a name. */
   modelIsString: boolean
-  /** The value token of the deciding `model` member, quotes included. */
+  /** The value of the deciding `model` member, quotes included. */
   modelSpan: Span | null
   stream: boolean
-  /** Largest meaning of max_tokens, max_completion_tokens, max_output_tokens, generationConfig.maxOutputTokens; null = none. Bounded to [0, 10^9]. */
+  /** The largest maximum of output tokens that is named; null = none. 0 to 10^9. */
   maxOutput: number | null
-  /** `n`, or generationConfig.candidateCount; at least 1, bounded to 10^6. */
+  /** `n`, or generationConfig.candidateCount; 1 to 10^6. */
   n: number
   /** `stream_options.include_usage === true`. */
   includeUsage: boolean
+  streamOptions: StreamOptions | null
   background: boolean
   /** The longest life of a cache entry that the body asks for anywhere; null = no cache_control. */
   cacheTtl: '5m' | '1h' | null
+  /** `prompt_cache_key`, `metadata.user_id`: which conversation this is. */
+  promptCacheKey: string | null
+  userId: string | null
+  /** Just after the opening brace. */
+  openedAt: number
+}
+
+const LONGEST_NAME = 1024
+const LONGEST_OBJECT = 64 * 1024
+const MOST_TOKENS = 1e9
+const MOST_N = 1e6
+
+/** Members whose values are looked at, and up to how many bytes. */
+const WANTED = new Map([
+  ['model', LONGEST_NAME],
+  ['prompt_cache_key', LONGEST_NAME],
+  ['stream_options', LONGEST_OBJECT],
+  ['generationConfig', LONGEST_OBJECT],
+  ['generation_config', LONGEST_OBJECT],
+  ['metadata', LONGEST_OBJECT],
+])
+const MAXIMA = new Set(['max_tokens', 'max_completion_tokens', 'max_output_tokens'])
+
+const CACHE_CONTROL = Buffer.from('"cache_control"')
+const ONE_HOUR = Buffer.from('"1h"')
+
+export class FactsScan implements ScanEvents {
+  readonly #scanner = new JsonScanner(this)
+  readonly #cacheControl = new Marker(CACHE_CONTROL)
+  readonly #oneHour = new Marker(ONE_HOUR)
+  readonly #maxima = new Map<string, number | null>()
+  #model: string | null = null
+  #modelIsString = false
+  #modelSpan: Span | null = null
+  #stream = false
+  #n: number | null = null
+  #candidateCount: number | null = null
+  #streamOptions: StreamOptions | null = null
+  #includeUsage = false
+  #background = false
+  #promptCacheKey: string | null = null
+  #userId: string | null = null
+
+  feed(chunk: Buffer): void {
+    this.#scanner.feed(chunk)
+    this.#cacheControl.feed(chunk)
+    this.#oneHour.feed(chunk)
+  }
+
+  wants(key: string): number {
+    return WANTED.get(key) ?? 0
+  }
+
+  member(key: string, kind: Kind, start: number, end: number, bytes: Uint8Array | null): void {
+    const read = READERS[key]
+    if (read !== undefined && Object.hasOwn(READERS, key)) read.call(this, kind, { start, end }, bytes)
+    else if (MAXIMA.has(key)) this.#maxima.set(key, tokens(kind, bytes))
+  }
+
+  /** null = not a JSON object. */
+  end(): Facts | null {
+    if (!this.#scanner.complete) return null
+    const maxima = [...this.#maxima.values()].filter(value => value !== null)
+    return {
+      model: this.#model,
+      modelIsString: this.#modelIsString,
+      modelSpan: this.#modelSpan,
+      stream: this.#stream,
+      maxOutput: maxima.length === 0 ? null : Math.max(...maxima),
+      n: Math.min(MOST_N, Math.max(1, this.#n ?? this.#candidateCount ?? 1)),
+      includeUsage: this.#includeUsage,
+      streamOptions: this.#streamOptions,
+      background: this.#background,
+      cacheTtl: !this.#cacheControl.seen ? null : this.#oneHour.seen ? '1h' : '5m',
+      promptCacheKey: this.#promptCacheKey,
+      userId: this.#userId,
+      openedAt: this.#scanner.openedAt,
+    }
+  }
+
+  static readonly readers: Record<string, (this: FactsScan, kind: Kind, span: Span, bytes: Uint8Array | null) => void> =
+    {
+      model(kind, span, bytes) {
+        this.#modelSpan = span
+        this.#model = kind === 'string' && bytes !== null ? decode(bytes) : null
+        this.#modelIsString = this.#model !== null
+      },
+      stream(kind, _span, bytes) {
+        this.#stream = isTrue(kind, bytes)
+      },
+      background(kind, _span, bytes) {
+        this.#background = isTrue(kind, bytes)
+      },
+      n(kind, _span, bytes) {
+        this.#n = tokens(kind, bytes)
+      },
+      prompt_cache_key(kind, _span, bytes) {
+        this.#promptCacheKey = kind === 'string' && bytes !== null ? decode(bytes) : null
+      },
+      metadata(_kind, _span, bytes) {
+        const id = bytes === null ? undefined : field(parse(bytes), 'user_id')
+        this.#userId = typeof id === 'string' && id !== '' ? id : null
+      },
+      generationConfig(_kind, _span, bytes) {
+        this.#generationConfig(bytes)
+      },
+      generation_config(_kind, _span, bytes) {
+        this.#generationConfig(bytes)
+      },
+      stream_options(kind, span, bytes) {
+        const value = bytes === null ? undefined : parse(bytes)
+        this.#includeUsage = kind === 'object' && field(value, 'include_usage') === true
+        this.#streamOptions = streamOptions(kind, span, bytes, value)
+      },
+    }
+
+  #generationConfig(bytes: Uint8Array | null): void {
+    const config = bytes === null ? undefined : parse(bytes)
+    this.#maxima.set('maxOutputTokens', bounded(field(config, 'maxOutputTokens') ?? field(config, 'max_output_tokens')))
+    this.#candidateCount = bounded(field(config, 'candidateCount') ?? field(config, 'candidate_count'))
+  }
+}
+
+const READERS = FactsScan.readers
+
+function streamOptions(kind: Kind, span: Span, bytes: Uint8Array | null, value: unknown): StreamOptions {
+  const found: StreamOptions = { span, isObject: kind === 'object' && bytes !== null, includeUsage: null, empty: false }
+  if (!found.isObject || bytes === null) return found
+  found.empty = Object.keys(value as object).length === 0
+  const scanner = new JsonScanner({
+    wants: () => 0,
+    member(key, _kind, start, end) {
+      if (key === 'include_usage') found.includeUsage = { start: span.start + start, end: span.start + end }
+    },
+  })
+  scanner.feed(Buffer.from(bytes))
+  return found
+}
+
+const isTrue = (kind: Kind, bytes: Uint8Array | null): boolean =>
+  kind === 'scalar' && bytes !== null && parse(bytes) === true
+
+const tokens = (kind: Kind, bytes: Uint8Array | null): number | null =>
+  kind === 'scalar' && bytes !== null ? bounded(parse(bytes)) : null
+
+/** A number as a count of tokens; anything else, and negative ones, as not said. */
+const bounded = (value: unknown): number | null =>
+  typeof value === 'number' && value >= 0 ? Math.min(MOST_TOKENS, Math.floor(value)) : null
+
+const field = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined
+
+/** Whether some bytes occur anywhere, also across chunks. */
+class Marker {
+  readonly #bytes: Buffer
+  /** The end of the last chunk, as much as the marker's beginning may be. */
+  #tail: Buffer = Buffer.alloc(0)
+  seen = false
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  feed(chunk: Buffer): void {
+    if (this.seen) return
+    const carry = this.#bytes.length - 1
+    const across = Buffer.concat([this.#tail, chunk.subarray(0, carry)])
+    this.seen = chunk.includes(this.#bytes) || across.includes(this.#bytes)
+    this.#tail = chunk.length >= carry ? Buffer.from(chunk.subarray(-carry)) : across.subarray(-carry)
+  }
 }

@@ -1,12 +1,12 @@
 /** The two public listeners: node:http on one side, an exchange and its plan on the other. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { renderError } from '../terms/errors.ts'
 import { Exchange, type Listener } from '../exchange/exchange.ts'
 import { findTarget, type PathQuestion, type Placement } from '../exchange/paths.ts'
 import { run } from '../exchange/plan.ts'
 import { PLANS } from '../exchange/plans.ts'
 import type { Services } from '../exchange/services.ts'
+import { renderError } from '../terms/errors.ts'
 import { preflight } from './preflight.ts'
 
 /** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
@@ -47,7 +47,8 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
 
 const SHED_RETRY_AFTER_S = 2
 
-const overloaded = ({ world, lag }: Services): boolean => world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
+const overloaded = ({ world, lag }: Services): boolean =>
+  world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
 
 const ignore = (): void => {}
 

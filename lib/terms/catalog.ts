@@ -3,7 +3,7 @@ import type { Micro } from '../base/money.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { Channel, Group, Model, Price } from './records.ts'
-import { readSource, Source } from './yaml.ts'
+import { type Path, readSource, Source } from './yaml.ts'
 
 export interface CatalogAccount {
   name: string
@@ -60,7 +60,8 @@ function fromSource(source: Source): CatalogFile {
   if (form !== null) {
     checkDuplicates(form, source)
     form.models.forEach(({ price }, i) => {
-      if (price !== undefined && Object.keys(price).length === 0) source.problem(['models', i, 'price'], 'at least one price')
+      if (price !== undefined && Object.keys(price).length === 0)
+        source.problem(['models', i, 'price'], 'at least one price')
     })
   }
   source.throwProblems()
@@ -69,26 +70,45 @@ function fromSource(source: Source): CatalogFile {
 
 function checkDuplicates(form: CatalogForm, source: Source): void {
   for (const kind of ['groups', 'models', 'channels', 'accounts'] as const) {
-    refuseDuplicates(source, form[kind].map(row => row.name), i => [kind, i, 'name'])
+    refuseDuplicates(
+      source,
+      form[kind].map(row => row.name),
+      i => [kind, i, 'name'],
+    )
   }
   const { keys } = form
-  refuseDuplicates(source, keys.map(key => JSON.stringify([key.account, key.name])), i => ['keys', i, 'name'])
-  refuseDuplicates(source, keys.map(key => key.secret), i => ['keys', i, 'secret'], true)
+  refuseDuplicates(
+    source,
+    keys.map(key => JSON.stringify([key.account, key.name])),
+    i => ['keys', i, 'name'],
+  )
+  refuseDuplicates(
+    source,
+    keys.map(key => key.secret),
+    i => ['keys', i, 'secret'],
+    true,
+  )
 }
 
 function checkReferences(form: CatalogForm, source: Source, known: KnownNames): void {
   const groups = new Set([DEFAULT_GROUP, ...form.groups.map(g => g.name), ...known.groups])
   const accounts = new Set([...form.accounts.map(a => a.name), ...known.accounts])
-  const ofGroup = (name: string, ...path: PropertyKey[]) => {
+  for (const { name, path } of groupsNamed(form)) {
     if (!groups.has(name)) source.problem(path, `one of the groups ${[...groups].join(', ')}`)
   }
-  form.channels.forEach((channel, i) => channel.groups.forEach((name, j) => ofGroup(name, 'channels', i, 'groups', j)))
-  form.accounts.forEach((account, i) => account.groups.forEach((name, j) => ofGroup(name, 'accounts', i, 'groups', j)))
-  form.keys.forEach((key, i) => {
-    ofGroup(key.group, 'keys', i, 'group')
-    if (!accounts.has(key.account)) source.problem(['keys', i, 'account'], `one of the accounts ${[...accounts].join(', ')}`)
-  })
+  for (const [i, { account }] of form.keys.entries()) {
+    if (!accounts.has(account))
+      source.problem(['keys', i, 'account'], `one of the accounts ${[...accounts].join(', ')}`)
+  }
   source.throwProblems()
+}
+
+/** Every mention of a group, and where it stands. */
+function groupsNamed(form: CatalogForm): { name: string; path: Path }[] {
+  const lists = (['channels', 'accounts'] as const).flatMap(kind =>
+    form[kind].flatMap((row, i) => row.groups.map((name, j) => ({ name, path: [kind, i, 'groups', j] }))),
+  )
+  return [...lists, ...form.keys.map((key, i) => ({ name: key.group, path: ['keys', i, 'group'] }))]
 }
 
 function toCatalog(form: CatalogForm, source: Source): CatalogFile {

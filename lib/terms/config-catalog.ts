@@ -1,17 +1,29 @@
 /** The catalogue file, as people write it. */
 import { z } from 'zod'
+import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
 import { PROTOCOLS } from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096
 /** Ours to set, or the transport's: no channel may map, pass or set them. */
-const RESERVED = ['host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te', 'trailer', 'expect', 'accept-encoding']
+const RESERVED = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'accept-encoding',
+]
 /** They carry the client's own key, which is nobody else's business. */
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
 const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
 
-const priced = (meaning: string) => kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
+const priced = (meaning: string) =>
+  kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
 const perMillion = (meaning: string) => priced(`CNY per million tokens: ${meaning}`)
 
 const price = z.strictObject({
@@ -30,13 +42,18 @@ const group = z.strictObject({
     .millionths('a factor, 0 or more,')
     .prefault(1)
     .meta({ description: 'Every price in this group is multiplied by it.' }),
-  rate: rate.optional().meta({ description: 'Rate limit of accounts in this group. Default: `limits.rate` of the config.' }),
+  rate: rate
+    .optional()
+    .meta({ description: 'Rate limit of accounts in this group. Default: `limits.rate` of the config.' }),
 })
 
 const model = z.strictObject({
   name: kind.name.meta({ description: 'Name that clients use, exactly.' }),
   price: price.optional().meta({ description: 'A model without price cannot be used.' }),
-  max_output: kind.whole(1).optional().meta({ description: 'The model’s own ceiling of output tokens. Default: none.' }),
+  max_output: kind
+    .whole(1)
+    .optional()
+    .meta({ description: 'The model’s own ceiling of output tokens. Default: none.' }),
   default_output: kind
     .whole(0)
     .prefault(DEFAULT_OUTPUT)
@@ -55,14 +72,16 @@ const headers = kind.scalar(
   value => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value).map(([from, to]) => [from.toLowerCase(), to] as const)
-    return entries.every(([from, to]) => headerFits(from, to)) ? Object.fromEntries(entries as [string, string][]) : undefined
+    return entries.every(([from, to]) => headerFits(from, to))
+      ? Object.fromEntries(entries as [string, string][])
+      : undefined
   },
 )
 
 function headerFits(from: string, to: unknown): boolean {
-  if (!kind.isHeaderName(from) || typeof to !== 'string' || RESERVED.includes(from)) return false
+  if (!address.isHeaderName(from) || typeof to !== 'string' || RESERVED.includes(from)) return false
   if (to.startsWith('=')) return HEADER_VALUE.test(to)
-  return kind.isHeaderName(to) && !RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
+  return address.isHeaderName(to) && !RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
 }
 
 const passedHeader = kind.scalar(
@@ -70,13 +89,18 @@ const passedHeader = kind.scalar(
   { type: 'string', not: { enum: [...KEPT_BACK] } },
   value => {
     const name = typeof value === 'string' ? value.toLowerCase() : ''
-    return kind.isHeaderName(name) && !KEPT_BACK.has(name) ? name : undefined
+    return address.isHeaderName(name) && !KEPT_BACK.has(name) ? name : undefined
   },
 )
 
 const routedModels = kind.scalar(
   'a list of model names, or a map of model names to the names upstream',
-  { anyOf: [{ type: 'array', items: { type: 'string' } }, { type: 'object', additionalProperties: { type: 'string' } }] },
+  {
+    anyOf: [
+      { type: 'array', items: { type: 'string' } },
+      { type: 'object', additionalProperties: { type: 'string' } },
+    ],
+  },
   value => {
     if (typeof value !== 'object' || value === null) return undefined
     const entries = Array.isArray(value) ? value.map(name => [name, name]) : Object.entries(value)
@@ -89,19 +113,32 @@ const routedModels = kind.scalar(
 
 const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
-  base_url: kind.webAddress.meta({ description: 'Address of the upstream; the protocol’s own path is appended.' }),
-  protocols: z.array(kind.oneOf(...PROTOCOLS)).min(1).meta({ description: 'Protocols that the upstream speaks.' }),
-  key: kind
-    .secret('an upstream key without spaces', /^[!-~]+$/)
-    .meta({ description: 'Upstream credential, best as `${NAME}`. It leaves the process only in requests to this channel.' }),
+  base_url: address.webAddress.meta({ description: 'Address of the upstream; the protocol’s own path is appended.' }),
+  protocols: z
+    .array(kind.oneOf(...PROTOCOLS))
+    .min(1)
+    .meta({ description: 'Protocols that the upstream speaks.' }),
+  key: kind.secret('an upstream key without spaces', /^[!-~]+$/).meta({
+    description:
+      'Upstream credential, best as an environment variable. It leaves the process only in requests to this channel.',
+  }),
   auth: z
-    .strictObject({ header: kind.headerName.meta({ description: 'Header that carries the key; other ones than `authorization` carry it bare.' }) })
+    .strictObject({
+      header: address.headerName.meta({
+        description: 'Header that carries the key; other ones than `authorization` carry it bare.',
+      }),
+    })
     .optional()
-    .meta({ description: 'Default: `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.' }),
+    .meta({
+      description: 'Default: `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
+    }),
   headers: headers
     .prefault({})
     .meta({ description: 'Client header name → name sent upstream; a value `=text` sets a constant.' }),
-  pass_headers: z.array(passedHeader).prefault([]).meta({ description: 'More client headers to send upstream as they are.' }),
+  pass_headers: z
+    .array(passedHeader)
+    .prefault([])
+    .meta({ description: 'More client headers to send upstream as they are.' }),
   groups: z.array(kind.name).min(1).meta({ description: 'Groups that may use the channel.' }),
   models: routedModels.meta({ description: 'Models it serves: a list, or a map of names to the names upstream.' }),
   weight: kind
@@ -129,7 +166,10 @@ const key = z.strictObject({
   group: kind.name.prefault('default').meta({ description: 'Group whose channels and prices it uses.' }),
   expires_at: kind.time.optional().meta({ description: 'ISO time after which it is refused. Default: never.' }),
   cap: kind.cny.optional().meta({ description: 'Most that it may spend, in CNY. Default: no cap.' }),
-  allow_ips: z.array(kind.network).optional().meta({ description: 'Addresses and CIDRs it may be used from. Default: any.' }),
+  allow_ips: z
+    .array(address.network)
+    .optional()
+    .meta({ description: 'Addresses and CIDRs it may be used from. Default: any.' }),
   models: z.array(kind.name).optional().meta({ description: 'Models it may use. Default: all of its group.' }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it works.' }),
 })

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** What is generated from the schemas of both files: JSON Schemas for editors and the tables of `docs/config.md`. */
 import { z } from 'zod'
 import { catalogSchema } from './config-catalog.ts'

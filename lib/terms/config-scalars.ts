@@ -1,5 +1,4 @@
 /** The kinds of values that our YAML files hold: how each is written, what it becomes, and how an editor knows it. */
-import { isIP, BlockList } from 'node:net'
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
 
@@ -24,7 +23,8 @@ export function scalar<T>(expected: string, json: Json, read: (value: unknown) =
     .meta(json)
 }
 
-const matched = (pattern: RegExp, value: unknown): RegExpExecArray | null =>
+/** The match, when the value is a text that matches. */
+export const matched = (pattern: RegExp, value: unknown): RegExpExecArray | null =>
   typeof value === 'string' ? pattern.exec(value) : null
 
 const within = (value: number, least: number, most: number): number | undefined =>
@@ -37,10 +37,14 @@ const HOUR_MS = 3_600_000
 /** `250ms 5s 2m 1h 30d`, in ms; timers take at most a day. */
 export const duration = ({ least = 0, most = 24 * HOUR_MS }: { least?: number; most?: number } = {}) => {
   const range = `${least > 0 ? `, at least ${least}ms` : ''}${most === 24 * HOUR_MS ? ', at most 24h' : ''}`
-  return scalar(`a duration like "250ms", "5s" or "2m"${range}`, { type: 'string', pattern: DURATION.source }, value => {
-    const m = matched(DURATION, value)
-    return m === null ? undefined : within(Math.round(Number(m[1]) * UNIT_MS[m[2] as string]!), least, most)
-  })
+  return scalar(
+    `a duration like "250ms", "5s" or "2m"${range}`,
+    { type: 'string', pattern: DURATION.source },
+    value => {
+      const m = matched(DURATION, value)
+      return m === null ? undefined : within(Math.round(Number(m[1]) * UNIT_MS[m[2] as string]!), least, most)
+    },
+  )
 }
 
 const UNIT_BYTES: Record<string, number> = { '': 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
@@ -56,10 +60,14 @@ export const size = (least: number, most: number, range: string) =>
 const PERCENT = /^(\d{1,3}(?:\.\d{1,3})?)%$/
 
 /** `20%`, as a fraction. */
-export const percent = scalar('a percentage from "0%" to "100%"', { type: 'string', pattern: PERCENT.source }, value => {
-  const m = matched(PERCENT, value)
-  return m === null ? undefined : within(Number(m[1]) / 100, 0, 1)
-})
+export const percent = scalar(
+  'a percentage from "0%" to "100%"',
+  { type: 'string', pattern: PERCENT.source },
+  value => {
+    const m = matched(PERCENT, value)
+    return m === null ? undefined : within(Number(m[1]) / 100, 0, 1)
+  },
+)
 
 /** A whole number; as a text too, because `${NAME}` gives texts. */
 export const whole = (least: number, most = 1_000_000_000) =>
@@ -81,83 +89,43 @@ export const millionths = (what: string, least = 0) =>
     return number === null ? undefined : within(number, least, Number.MAX_SAFE_INTEGER)
   })
 
-export const cny = scalar('an amount of CNY, 0 or more, with at most 6 decimal places', AMOUNT, (value): Micro | undefined => {
-  const amount = parseMicro(value)
-  return amount === null || amount < 0 ? undefined : amount
-})
-
-export interface Listener {
-  host: string
-  port: number
-}
-
-const LISTENER = /^(?:\[([^\]]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/
-
-/** `host:port`, `[::1]:3000`; port 0 = any free one. */
-export function parseListener(value: unknown): Listener | undefined {
-  const m = matched(LISTENER, value)
-  if (m === null || Number(m[3]) > 65_535) return undefined
-  if (m[1] !== undefined && isIP(m[1]) !== 6) return undefined
-  if (m[2] !== undefined && /^[\d.]+$/.test(m[2]) && isIP(m[2]) !== 4) return undefined
-  return { host: (m[1] ?? m[2]) as string, port: Number(m[3]) }
-}
-
-export const listener = scalar(
-  'an address as host:port, like "127.0.0.1:3000" or "[::1]:3000"',
-  { type: 'string', pattern: LISTENER.source },
-  parseListener,
+export const cny = scalar(
+  'an amount of CNY, 0 or more, with at most 6 decimal places',
+  AMOUNT,
+  (value): Micro | undefined => {
+    const amount = parseMicro(value)
+    return amount === null || amount < 0 ? undefined : amount
+  },
 )
-
-/** An address or a CIDR. */
-export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type: 'string' }, value => {
-  const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
-  const version = m === null ? 0 : isIP(m[1] as string)
-  if (m === null || version === 0) return undefined
-  try {
-    if (m[2] !== undefined) new BlockList().addSubnet(m[1] as string, Number(m[2]), version === 6 ? 'ipv6' : 'ipv4')
-    return m[0]
-  } catch {
-    return undefined
-  }
-})
-
-/** An http(s) address without query, fragment and credentials; a slash at the end is dropped. */
-export const webAddress = scalar('an http:// or https:// URL without query', { type: 'string', pattern: '^https?://[^?#]+$' }, value => {
-  const url = typeof value === 'string' ? URL.parse(value) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(value as string) || url.username || url.password) {
-    return undefined
-  }
-  return url.href.replace(/\/+$/, '')
-})
 
 /** Longest name that the store takes. */
 export const LONGEST_NAME = 190
 
 /** A name that people choose: no control characters, no space at either end. */
-export const name = scalar(`a name of 1 to ${LONGEST_NAME} characters`, { type: 'string', minLength: 1, maxLength: LONGEST_NAME }, asName)
+export const name = scalar(
+  `a name of 1 to ${LONGEST_NAME} characters`,
+  { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
+  asName,
+)
 
 export function asName(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
-  return typeof text === 'string' && text.length <= LONGEST_NAME && /^\S(?:.*\S)?$/su.test(text) && !/\p{Cc}/u.test(text)
+  return typeof text === 'string' &&
+    text.length <= LONGEST_NAME &&
+    /^\S(?:.*\S)?$/su.test(text) &&
+    !/\p{Cc}/u.test(text)
     ? text
     : undefined
 }
 
 const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
-
-export const isHeaderName = (text: string): boolean => TOKEN.test(text)
-
-/** A header's name, in lower case. */
-export const headerName = scalar('a header name', { type: 'string', pattern: TOKEN.source }, value =>
-  matched(TOKEN, value)?.[0].toLowerCase(),
-)
-
 export const text = (expected: string) =>
   scalar(expected, { type: 'string' }, value => (typeof value === 'string' && value !== '' ? value : undefined))
 
-export const flag = scalar('true or false', { type: ['boolean', 'string'], enum: [true, false, 'true', 'false'] }, value =>
-  typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined,
+export const flag = scalar(
+  'true or false',
+  { type: ['boolean', 'string'], enum: [true, false, 'true', 'false'] },
+  value => (typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined),
 )
 
 export const oneOf = <const T extends string>(...values: T[]) =>

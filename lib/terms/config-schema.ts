@@ -1,22 +1,26 @@
 /** The config file, as people write it. Descriptions are the meaning that editors and `docs/config.md` show. */
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 
-const MiB = 2 ** 20
 const GiB = 2 ** 30
 
 /** A section: unknown keys are errors, absent keys take their defaults. */
 const section = <T extends z.ZodRawShape>(meaning: string, shape: T) =>
-  z.strictObject(shape).prefault({} as never).meta({ description: meaning })
+  z
+    .strictObject(shape)
+    .prefault({} as never)
+    .meta({ description: meaning })
 
 const timeout = (fallback: string, least: number, meaning: string) =>
   kind.duration({ least }).prefault(fallback).meta({ description: meaning })
 
-const listenAt = (fallback: string, meaning: string) => kind.listener.prefault(fallback).meta({ description: meaning })
+const listenAt = (fallback: string, meaning: string) =>
+  address.listener.prefault(fallback).meta({ description: meaning })
 
 const names = (fallback: string[], meaning: string) =>
-  z.array(kind.headerName).prefault(fallback).meta({ description: meaning })
+  z.array(address.headerName).prefault(fallback).meta({ description: meaning })
 
 export const rate = z.strictObject({
   requests: kind.whole(0).meta({ description: 'Requests admitted in any such span of minutes; 0 = unlimited.' }),
@@ -66,7 +70,10 @@ export const configSchema = z.strictObject({
   secret: kind
     .secret('a secret of at least 8 characters without spaces', /^([!-~]{8,})?$/)
     .optional()
-    .meta({ description: 'Encrypts upstream keys in the store; the same for all gateways of a store. Default: made from `admin_token`.' }),
+    .meta({
+      description:
+        'Encrypts upstream keys in the store; the same for all gateways of a store. Default: made from `admin_token`.',
+    }),
   journal: kind
     .text('a folder')
     .prefault('data/journal')
@@ -82,11 +89,9 @@ export const configSchema = z.strictObject({
   admin_token: adminToken
     .optional()
     .meta({ description: 'Bearer token of the admin API, 8 characters or more. `serve` needs one.' }),
-  workers: workers
-    .prefault(1)
-    .meta({ description: 'Processes that share the listeners; `auto` = one a core.' }),
+  workers: workers.prefault(1).meta({ description: 'Processes that share the listeners; `auto` = one a core.' }),
   trusted_proxies: z
-    .array(kind.network)
+    .array(address.network)
     .prefault([])
     .meta({ description: 'Addresses and CIDRs whose `x-forwarded-for` is believed, walked from the right.' }),
   wire: section('Other names under which a client may send a header; the key is the name of the protocol.', {
@@ -96,7 +101,10 @@ export const configSchema = z.strictObject({
     'x-gamma-api-client': names(['x-goog-api-client'], 'Client name of the generate-content protocol.'),
   }),
   limits: section('What one request and one account may ask for.', {
-    body: kind.size(1, GiB, 'from 1 to 1GiB').prefault('64MiB').meta({ description: 'Largest request body; larger: 413.' }),
+    body: kind
+      .size(1, GiB, 'from 1 to 1GiB')
+      .prefault('64MiB')
+      .meta({ description: 'Largest request body; larger: 413.' }),
     rate: rate
       .prefault({ requests: 600, minutes: 1 })
       .meta({ description: 'Requests per account; a group or an account may override it.' }),
@@ -112,13 +120,17 @@ export const configSchema = z.strictObject({
   keepalive: section('Keep-alive bytes on open event streams.', {
     main: timeout('15s', 0, 'Silence on the main address after which they go out; `0s` = never.'),
     direct: timeout('0s', 0, 'The same on the direct address.'),
-    early: timeout('0s', 0, 'On the main address, start the stream when no upstream has answered by then; `0s` = never.'),
+    early: timeout(
+      '0s',
+      0,
+      'On the main address, start the stream when no upstream has answered by then; `0s` = never.',
+    ),
   }),
   hold: section('Money set aside while a request runs.', {
-    output_tokens: kind
-      .whole(0)
-      .prefault(0)
-      .meta({ description: 'At most this many output tokens are held up front, more as they are produced; 0 = the whole maximum of the request.' }),
+    output_tokens: kind.whole(0).prefault(0).meta({
+      description:
+        'At most this many output tokens are held up front, more as they are produced; 0 = the whole maximum of the request.',
+    }),
   }),
   client_gone: section('Reading an answer to its end after its client has left, for exact usage.', {
     drain: timeout('30s', 0, 'How long.'),
@@ -136,10 +148,16 @@ export const configSchema = z.strictObject({
   usage_retention: kind
     .duration({ most: 36_500 * 86_400_000 })
     .prefault('0s')
-    .meta({ description: 'Age at which usage rows are deleted; what they charged stays in the books. `0s` = keep all.' }),
+    .meta({
+      description: 'Age at which usage rows are deleted; what they charged stays in the books. `0s` = keep all.',
+    }),
   public: section('How people reach the gateway, for pages and snippets.', {
-    main: kind.webAddress.optional().meta({ description: 'Address of the main listener. Default: the listen address.' }),
-    direct: kind.webAddress.optional().meta({ description: 'Address of the direct listener. Default: the listen address.' }),
+    main: address.webAddress
+      .optional()
+      .meta({ description: 'Address of the main listener. Default: the listen address.' }),
+    direct: address.webAddress
+      .optional()
+      .meta({ description: 'Address of the direct listener. Default: the listen address.' }),
   }),
   log: section('The log, one JSON object a line on standard output.', {
     level: kind

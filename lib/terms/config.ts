@@ -1,11 +1,12 @@
 /** The config as the gateway uses it: our units, our names, everything filled in. */
-import { type ConfigForm, configSchema } from './config-schema.ts'
-import type { Listener } from './config-scalars.ts'
+
+import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
+import { type ConfigForm, configSchema } from './config-schema.ts'
 import type { Rate } from './records.ts'
 import { readSource, Source } from './yaml.ts'
 
-export type { Listener } from './config-scalars.ts'
+export type { Listener } from './config-addresses.ts'
 export { ConfigError } from './yaml.ts'
 
 /** Plain data: it may be sent to another process as JSON. `docs/config.md` says what each setting means. */
@@ -119,7 +120,10 @@ function toConfig(form: ConfigForm): Config {
     retry: form.retry,
     shed: { lagMs: form.shed.lag },
     usageRetentionMs: form.usage_retention,
-    public: { main: form.public.main ?? addressOf(listen.main), direct: form.public.direct ?? addressOf(listen.direct) },
+    public: {
+      main: form.public.main ?? addressOf(listen.main),
+      direct: form.public.direct ?? addressOf(listen.direct),
+    },
     log: form.log,
   }
 }

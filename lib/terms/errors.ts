@@ -15,7 +15,12 @@ export interface ErrorRow {
   retry: 'never' | 'later' | 'maybe'
 }
 
-const row = (status: number, retry: ErrorRow['retry'], text: string | ErrorRow['text'], english?: string): ErrorRow => ({
+const row = (
+  status: number,
+  retry: ErrorRow['retry'],
+  text: string | ErrorRow['text'],
+  english?: string,
+): ErrorRow => ({
   status,
   text: typeof text === 'string' ? () => text : text,
   ...(english === undefined ? {} : { english }),
@@ -48,7 +53,11 @@ export const ERRORS = {
   saturated: row(429, 'later', '当前分组上游负载已饱和,请稍后再试'),
   unpriced: row(400, 'never', model => `模型 ${model} 的价格尚未由管理员配置,暂时无法使用,请联系站点管理员开启该模型`),
   quota: row(403, 'never', available => `用户额度不足, 剩余额度: ¥${available}`),
-  estimate: row(403, 'never', (available, need) => `预扣费额度失败, 用户剩余额度: ¥${available}, 需要预扣费额度: ¥${need}`),
+  estimate: row(
+    403,
+    'never',
+    (available, need) => `预扣费额度失败, 用户剩余额度: ¥${available}, 需要预扣费额度: ¥${need}`,
+  ),
   upgrade: row(426, 'never', '不支持WebSocket,请使用HTTP请求'),
   internal: row(500, 'maybe', '网关内部错误'),
   upstream: row(502, 'maybe', '上游请求失败'),
@@ -64,7 +73,13 @@ export const errorText = (name: ErrorName, args: string[], english: boolean): st
 }
 
 /** The envelope as JSON. `messages`: the protocol's clients also want a top-level type. */
-export function renderError(name: ErrorName, args: string[], requestId: string, english: boolean, messages: boolean): string {
+export function renderError(
+  name: ErrorName,
+  args: string[],
+  requestId: string,
+  english: boolean,
+  messages: boolean,
+): string {
   const error: ErrorRow = ERRORS[name]
   const message = JSON.stringify(`${errorText(name, args, english)} (request id: ${requestId})`)
   const param = error.param === true ? ',"param":""' : ''

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /**
  * YAML files of ours with their positions: every problem names `FILE:LINE:COLUMN: path.to[0].key: expected …, found …`.
  *
@@ -6,7 +7,17 @@
  * where secrets come from.
  */
 import { readFileSync } from 'node:fs'
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml'
 
 /** What is wrong with files of the operator: one line for each problem, to be shown without a stack. */
 export class ConfigError extends Error {
@@ -31,6 +42,7 @@ interface Place {
 const DEEPEST = 32
 /** Aliases can multiply a small file. */
 const MOST_VALUES = 1_000_000
+const MOST_ALIASES = 2000
 const LONGEST_SHOWN = 60
 const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
@@ -46,7 +58,8 @@ export class Source {
   /** Paths whose value could not be made: what a schema says about them is noise. */
   readonly #broken = new Set<string>()
   readonly #problems: { offset: number; line: string }[] = []
-  #count = 0
+  #valueCount = 0
+  #aliasCount = 0
 
   /** Throws ConfigError when `text` is no YAML. */
   constructor(text: string, file: string, env: NodeJS.ProcessEnv) {
@@ -98,10 +111,15 @@ export class Source {
 
   #read(node: Node | null | undefined, path: Path, keyOffset: number, depth: number): unknown {
     const offset = node?.range?.[0] ?? keyOffset
-    if (isAlias(node)) node = node.resolve(this.#document)
+    if (isAlias(node)) {
+      this.#aliasCount++
+      node = node.resolve(this.#document)
+    }
     this.#places.set(formatPath(path), { key: keyOffset, value: offset, shown: show(node) })
     if (depth > DEEPEST) return this.#break(path, 'less nesting')
-    if (++this.#count > MOST_VALUES) throw new ConfigError([`${this.#at(offset)}: ${formatPath(path)}: expected fewer values`])
+    if (++this.#valueCount > MOST_VALUES || this.#aliasCount > MOST_ALIASES) {
+      throw new ConfigError([`${this.#at(offset)}: ${formatPath(path)}: expected fewer values`])
+    }
     if (isMap(node)) return this.#readMap(node, path, depth)
     if (isSeq(node)) return node.items.map((item, i) => this.#read(item as Node, [...path, i], offset, depth + 1))
     if (!isScalar(node)) return undefined

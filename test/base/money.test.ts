@@ -46,7 +46,8 @@ t.test('amounts are printed with six places', async t => {
 })
 
 t.test('what is not a whole safe number is no amount', async t => {
-  for (const value of [0.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY]) t.throws(() => micro(value), { name: 'InvariantError' })
+  for (const value of [0.5, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY])
+    t.throws(() => micro(value), { name: 'InvariantError' })
   t.throws(() => add(micro(Number.MAX_SAFE_INTEGER), micro(1)))
   t.equal(subtract(micro(1), micro(3)), -2)
 })

@@ -1,5 +1,5 @@
-import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'

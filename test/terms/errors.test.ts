@@ -30,17 +30,49 @@ t.test('docs/errors.md has the same rows as the code', async t => {
 
 t.test('the envelope', async t => {
   const rows: [ErrorName, string[], boolean, boolean, object][] = [
-    ['key', [], false, false, { error: { code: '', message: '无效的令牌 (request id: r1)', type: 'gateway_api_error' } }],
-    ['key', [], true, false, { error: { code: '', message: 'Invalid token (request id: r1)', type: 'gateway_api_error' } }],
-    ['key', [], false, true, { type: 'error', error: { code: '', message: '无效的令牌 (request id: r1)', type: 'gateway_api_error' } }],
-    ['ip', [], true, false, { error: { code: '', message: '您的 IP 不在令牌允许访问的列表中 (request id: r1)', type: 'gateway_api_error' } }],
+    [
+      'key',
+      [],
+      false,
+      false,
+      { error: { code: '', message: '无效的令牌 (request id: r1)', type: 'gateway_api_error' } },
+    ],
+    [
+      'key',
+      [],
+      true,
+      false,
+      { error: { code: '', message: 'Invalid token (request id: r1)', type: 'gateway_api_error' } },
+    ],
+    [
+      'key',
+      [],
+      false,
+      true,
+      { type: 'error', error: { code: '', message: '无效的令牌 (request id: r1)', type: 'gateway_api_error' } },
+    ],
+    [
+      'ip',
+      [],
+      true,
+      false,
+      { error: { code: '', message: '您的 IP 不在令牌允许访问的列表中 (request id: r1)', type: 'gateway_api_error' } },
+    ],
     [
       'url',
       ['POST', '/a"\\\n'],
       false,
       false,
-      { error: { code: '', message: 'Invalid URL (POST /a"\\\n) (request id: r1)', type: 'invalid_request_error', param: '' } },
+      {
+        error: {
+          code: '',
+          message: 'Invalid URL (POST /a"\\\n) (request id: r1)',
+          type: 'invalid_request_error',
+          param: '',
+        },
+      },
     ],
   ]
-  for (const [name, args, english, messages, want] of rows) t.same(JSON.parse(renderError(name, args, 'r1', english, messages)), want)
+  for (const [name, args, english, messages, want] of rows)
+    t.same(JSON.parse(renderError(name, args, 'r1', english, messages)), want)
 })

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 import t from 'tap'
 import { ConfigError, formatPath, Source } from '../../lib/terms/yaml.ts'
 
@@ -28,7 +29,7 @@ t.test('variables', async t => {
   ] as const) {
     t.same(new Source(`a: '${text}'`, 'f', ENV).value, { a: expected }, text)
   }
-  t.same(new Source('a: ${SET:-x y}\nb: [1, ${SET}]', 'f', ENV).value, { a: 'value', b: [1, 'value'] }, 'unquoted')
+  t.same(new Source('a: ${SET:-x y}\nb: [1, "${SET}"]', 'f', ENV).value, { a: 'value', b: [1, 'value'] }, 'unquoted')
   t.same(new Source('${SET}: 1', 'f', ENV).value, { '${SET}': 1 }, 'keys stay as they are')
 })
 
@@ -51,7 +52,7 @@ t.test('values', async t => {
   ] as const) {
     t.same(new Source(text, 'f', ENV).value, expected, JSON.stringify(text))
   }
-  t.equal(Object.prototype.hasOwnProperty.call(Object.prototype, 'polluted'), false)
+  t.equal(Object.hasOwn(Object.prototype, 'polluted'), false)
 })
 
 t.test('no YAML: file and place', async t => {
@@ -105,7 +106,12 @@ t.test('nesting and aliases that never end', async t => {
 
 t.test('aliases that multiply', async t => {
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
-  for (let i = 1; i < 12; i++) lines.push(`a${i}: &a${i} [${Array(10).fill(`*a${i - 1}`).join(', ')}]`)
+  for (let i = 1; i < 12; i++)
+    lines.push(
+      `a${i}: &a${i} [${Array(10)
+        .fill(`*a${i - 1}`)
+        .join(', ')}]`,
+    )
   t.match(problemsOf(() => new Source(lines.join('\n'), 'f', ENV).throwProblems())[0], /expected fewer values/)
 })
 

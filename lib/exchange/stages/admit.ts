@@ -8,7 +8,11 @@ export const admit = stage<'key', 'admitted'>(x => {
   const { key, account, allow } = x.entry as KeyEntry
   if (allow !== null) {
     const { socket, headers } = x.req
-    const address = clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, x.world.trusted)
+    const address = clientAddress(
+      socket.remoteAddress,
+      headers['x-forwarded-for'] as string | undefined,
+      x.world.trusted,
+    )
     if (!allowed(allow, address)) {
       x.refuse('ip')
       return DONE

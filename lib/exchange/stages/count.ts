@@ -1,6 +1,6 @@
 /** Token counting: forwarded when a channel can, else answered from our own estimate; never refused for money. */
 import type { KeyEntry } from '../../access/keys.ts'
-import { countAnswer } from '../../protocols/table.ts'
+import { protocolRow } from '../../protocols/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
@@ -22,5 +22,5 @@ export function answerEstimate(x: Exchange): void {
   const tokens = tariff === null ? Math.ceil(x.bodyBytes / BYTES_PER_TOKEN) : tariff.estimatedInput(x.bodyBytes)
   const headers = ownHeaders(x)
   headers.push('content-type', 'application/json; charset=utf-8')
-  answer(x, 200, headers, Buffer.from(countAnswer(x.protocol as Protocol, tokens)))
+  answer(x, 200, headers, Buffer.from(JSON.stringify(protocolRow(x.protocol as Protocol).countAnswer?.(tokens))))
 }

@@ -1,6 +1,7 @@
 /** Hands the exchange to its relay: attempts over the candidates, then the bytes. */
-import { Relay } from '../relay.ts'
+
 import { stage } from '../plan.ts'
+import { Relay } from '../relay.ts'
 import { DONE } from '../verdict.ts'
 
 export const dispatch = stage<'body' | 'model', never>(x => {

@@ -46,9 +46,18 @@ function page(x: Exchange, ids: string[]): object {
   }
 }
 
-const entry = (id: string) => ({ id, type: 'model', object: 'model', display_name: id, ...CREATED, owned_by: 'gateway' })
+const entry = (id: string) => ({
+  id,
+  type: 'model',
+  object: 'model',
+  display_name: id,
+  ...CREATED,
+  owned_by: 'gateway',
+})
 
-const METHODS: Partial<Record<Protocol, string[]>> = { generate: ['generateContent', 'streamGenerateContent', 'countTokens'] }
+const METHODS: Partial<Record<Protocol, string[]>> = {
+  generate: ['generateContent', 'streamGenerateContent', 'countTokens'],
+}
 
 function nativeEntry(x: Exchange, id: string): object {
   const protocols = x.world.routes.protocolsOf((x.entry as KeyEntry).key.group, id)

@@ -1,0 +1,58 @@
+/** The console: one static page on the main address, at `/console`; `/` leads there. */
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { type PublicUrls, renderDocument } from './document.ts'
+import { SCRIPT } from './script.ts'
+import { STYLE } from './style.ts'
+
+const HOME = '/console'
+
+const hashed = (text: string): string => `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`
+
+/** Only our own script and style run, and only this address is asked. */
+const POLICY = [
+  "default-src 'none'",
+  `script-src ${hashed(SCRIPT)}`,
+  `style-src ${hashed(STYLE)}`,
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const HEADERS: OutgoingHttpHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-cache',
+}
+
+/** The page as it is sent. */
+export function consolePage(urls: PublicUrls): { html: Buffer; headers: OutgoingHttpHeaders } {
+  const html = Buffer.from(renderDocument(urls), 'utf8')
+  return { html, headers: { ...HEADERS, 'content-length': html.length } }
+}
+
+/**
+ * Answers what belongs to the console and says so; everything else is the API's. `urls` is asked on every visit, because
+ * a reload of the config may change them.
+ */
+export function consolePages(urls: () => PublicUrls): (req: IncomingMessage, res: ServerResponse) => boolean {
+  return (req, res) => {
+    const url = req.url as string
+    if (url !== '/' && !url.startsWith(HOME) && !url.startsWith('/?')) return false
+    if (req.method !== 'GET' && req.method !== 'HEAD') return false
+    const [path] = url.split('?', 1)
+    if (path === '/') res.writeHead(302, { location: HOME, 'content-length': 0 }).end()
+    else if (path === HOME || path === `${HOME}/`) {
+      const { html, headers } = consolePage(urls())
+      res.writeHead(200, headers).end(html)
+    } else return false
+    return true
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * A process with leases shows that it lives: a counter in the store that it raises. Who has not been seen to raise it for
+ * a while, by the watcher's own monotonic clock, is dead, and its leases go back. So nobody's wall clock matters; and a
+ * process that cannot raise its counter stops spending before anybody may take it for dead.
+ */
+import os from 'node:os'
+import type { Clock } from '../base/clock.ts'
+import { processName } from '../base/ids.ts'
+import type { Micro } from '../base/money.ts'
+import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+
+const BEAT_MS = 20_000
+const DEAD_MS = 120_000
+const FENCED_MS = 90_000
+/** Where others ask what is held: how often it is told, when it has changed. */
+const REPORT_MS = 1_000
+
+export interface LifeSignOptions {
+  store: Store
+  clock: Clock
+  log: { warn(data: object, message: string): void; error(data: object, message: string): void }
+  holder: string
+  held: () => Map<PurseId, Micro>
+  /** The leases are gone: this process was taken for dead. */
+  onLost: () => void
+}
+
+export class LifeSign {
+  readonly #o: LifeSignOptions
+  holder: string
+  #beatMs = 0
+  #alone = true
+  #reported = ''
+  readonly #seen = new Map<string, { beat: number; atMs: number }>()
+  #cancels: (() => void)[] = []
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: LifeSignOptions) {
+    this.#o = options
+    this.holder = options.holder
+  }
+
+  async start(): Promise<void> {
+    await this.#register()
+    this.#repeat(BEAT_MS, () => this.#beat())
+    this.#repeat(REPORT_MS, () => this.#report())
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const cancel of this.#cancels) cancel()
+    await this.#running
+    await this.#o.store.bury(this.holder)
+  }
+
+  /** Others may take this process for dead soon: its leases are not surely its own. */
+  get fenced(): boolean {
+    return this.#o.clock.monotonic() - this.#beatMs > FENCED_MS
+  }
+
+  async #register(): Promise<void> {
+    const { store, clock } = this.#o
+    await store.register({ id: this.holder, host: os.hostname(), beat: 0 })
+    this.#beatMs = clock.monotonic()
+    await this.#watch()
+  }
+
+  #repeat(ms: number, act: () => Promise<void>): void {
+    const again = () => {
+      if (this.#stopped) return
+      this.#cancels = this.#cancels.filter(cancel => cancel !== last)
+      last = this.#o.clock.after(ms, () => {
+        this.#running = this.#running
+          .then(act)
+          .catch(error => this.#failed(error))
+          .then(again)
+      })
+      this.#cancels.push(last)
+    }
+    let last: () => void = () => {}
+    again()
+  }
+
+  #failed(error: unknown): void {
+    if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error }, 'the life sign failed')
+  }
+
+  async #beat(): Promise<void> {
+    const { store, clock, log } = this.#o
+    const began = clock.monotonic()
+    if (await store.beat(this.holder)) {
+      this.#beatMs = began
+      await this.#watch()
+      return
+    }
+    log.warn({ holder: this.holder }, 'this process was taken for dead: its leases are gone, and it begins anew')
+    this.#o.onLost()
+    this.holder = processName()
+    await this.#register()
+  }
+
+  /** Looks at the others' counters. */
+  async #watch(): Promise<void> {
+    const { store, clock, log } = this.#o
+    const now = clock.monotonic()
+    const others = (await store.holders()).filter(holder => holder.id !== this.holder)
+    this.#alone = others.length === 0
+    for (const id of [...this.#seen.keys()]) if (!others.some(other => other.id === id)) this.#seen.delete(id)
+    for (const { id, beat } of others) {
+      const seen = this.#seen.get(id)
+      if (seen === undefined || seen.beat !== beat) this.#seen.set(id, { beat, atMs: now })
+      else if (now - seen.atMs > DEAD_MS) {
+        log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
+        await store.bury(id)
+      }
+    }
+  }
+
+  async #report(): Promise<void> {
+    if (this.#alone) return
+    const held = this.#o.held()
+    const now = JSON.stringify([...held])
+    if (now === this.#reported) return
+    await this.#o.store.reportHeld(this.holder, held)
+    this.#reported = now
+  }
+}

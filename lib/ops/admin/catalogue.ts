@@ -1,0 +1,73 @@
+/** Groups, models and channels: the same calls for each. */
+import type { Store } from '../../store/store.ts'
+import { AdminError, type Answer, NO_CONTENT, ok } from '../answer.ts'
+import type { OpsDeps } from '../server.ts'
+import type { Body } from './admin.ts'
+import { checkUnused } from './groups.ts'
+import { checkGroups } from './lookups.ts'
+import { withoutNulls } from './nulls.ts'
+import { readChannel, readGroup, readModel, showChannel, showGroup, showModel } from './rows.ts'
+
+export type CatalogueKind = 'groups' | 'models' | 'channels'
+
+export class Catalogue {
+  readonly #deps: OpsDeps
+
+  constructor(deps: OpsDeps) {
+    this.#deps = deps
+  }
+
+  async list(kind: CatalogueKind): Promise<Answer> {
+    return ok({ data: [...(await this.#rows(kind)).values()] })
+  }
+
+  async one(kind: CatalogueKind, name: string): Promise<Answer> {
+    const row = (await this.#rows(kind)).get(name)
+    if (row === undefined) throw missing(kind, name)
+    return ok(row)
+  }
+
+  /** `name` is the path's; whatever the body says of it is ignored. */
+  async put(kind: CatalogueKind, name: string, body: Body): Promise<Answer> {
+    const { store } = this.#deps
+    const sent = { ...withoutNulls(body), name }
+    if (kind === 'groups') await store.putGroup(readGroup(sent))
+    else if (kind === 'models') await store.putModel(readModel(sent))
+    else await this.#putChannel(name, sent)
+    return this.one(kind, name)
+  }
+
+  /** Without a key of its own it keeps the one it has; `state` is the gateway's to say. */
+  async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>): Promise<void> {
+    const { store } = this.#deps
+    const before = (await store.catalog()).channels.find(channel => channel.name === name)
+    const channel = readChannel(before === undefined ? sent : { key: before.key, ...sent })
+    await checkGroups(store, 'groups', channel.groups)
+    await store.putChannel(channel)
+  }
+
+  async remove(kind: CatalogueKind, name: string): Promise<Answer> {
+    const { store } = this.#deps
+    if (kind === 'groups') await checkUnused(store, name)
+    if (!(await REMOVE[kind](store, name))) throw missing(kind, name)
+    return NO_CONTENT
+  }
+
+  async #rows(kind: CatalogueKind): Promise<Map<string, object>> {
+    const { store, fleet } = this.#deps
+    const { groups, models, channels } = await store.catalog()
+    if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
+    if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
+    const states = await fleet.channelStates()
+    return new Map(channels.map(channel => [channel.name, showChannel(channel, states.get(channel.name) ?? 'closed')]))
+  }
+}
+
+const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<boolean>> = {
+  groups: (store, name) => store.deleteGroup(name),
+  models: (store, name) => store.deleteModel(name),
+  channels: (store, name) => store.deleteChannel(name),
+}
+
+const missing = (kind: CatalogueKind, name: string): AdminError =>
+  new AdminError(404, `there is no ${kind.slice(0, -1)} ${name}`)

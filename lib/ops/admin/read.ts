@@ -1,0 +1,23 @@
+/** Reading what a caller sent by a schema: everything that is wrong with it in one message, without values. */
+import type { z } from 'zod'
+import { formatPath } from '../../terms/yaml.ts'
+import { AdminError } from '../answer.ts'
+
+/** Throws AdminError 400. */
+export function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value ?? {})
+  if (result.success) return result.data
+  throw new AdminError(400, [...new Set(result.error.issues.flatMap(describe))].join('; '))
+}
+
+function describe(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map(key => `${formatPath([...issue.path, key])}: unknown field`)
+  return [`${formatPath(issue.path)}: expected ${expected(issue)}`]
+}
+
+function expected(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') return issue.expected === 'array' ? 'a list' : 'an object'
+  if (issue.code === 'too_small') return `at least ${issue.minimum} ${issue.minimum === 1 ? 'entry' : 'entries'}`
+  return issue.message
+}

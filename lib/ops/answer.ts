@@ -1,0 +1,45 @@
+/** What the ops listener answers with, and the ways in which it refuses. */
+import { type ErrorName, renderError } from '../terms/errors.ts'
+
+export interface Answer {
+  status: number
+  /** Sent as JSON; null = no body. */
+  body: object | null
+}
+
+export const ok = (body: object): Answer => ({ status: 200, body })
+export const created = (body: object): Answer => ({ status: 201, body })
+export const NO_CONTENT: Answer = { status: 204, body: null }
+
+/** A refusal by a row of the error table. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  readonly row: ErrorName
+  readonly args: string[]
+
+  constructor(row: ErrorName, args: string[] = []) {
+    super(row)
+    this.row = row
+    this.args = args
+  }
+}
+
+/** A refusal in words of its own: 400 what was sent is wrong, 404 there is no such row, 409 it contradicts what is there. */
+export class AdminError extends Error {
+  override name = 'AdminError'
+  readonly status: 400 | 404 | 409
+
+  constructor(status: 400 | 404 | 409, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
+  renderError(refusal.row, refusal.args, requestId, english, false)
+
+/** The envelope around a text of our own. */
+export const renderText = (message: string, requestId: string): string =>
+  JSON.stringify({
+    error: { code: '', message: `${message} (request id: ${requestId})`, type: 'gateway_api_error' },
+  })

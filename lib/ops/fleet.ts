@@ -1,0 +1,18 @@
+/** The serving processes of this gateway, one or many, as the ops listener sees them. */
+import type { Micro } from '../base/money.ts'
+import type { PurseId } from '../store/store.ts'
+
+export interface Fleet {
+  /** Store reachable, catalogue loaded, not on the way out. */
+  ready(): Promise<boolean>
+  /** Prometheus text of all of them. */
+  metrics(): Promise<string>
+  /** Money set aside for open requests, per purse. */
+  held(): Promise<Map<PurseId, Micro>>
+  /** The names under which they hold leases in the store. */
+  holders(): string[]
+  /** Channels that are not listed are closed. */
+  channelStates(): Promise<Map<string, 'closed' | 'open' | 'half_open'>>
+  /** Resolves when every one of them follows what was just written to the store. */
+  changed(): Promise<void>
+}

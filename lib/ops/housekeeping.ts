@@ -1,0 +1,84 @@
+/** What nobody asks for and somebody must do: auditing the books now and then, and deleting usage rows that are too old. */
+import type { Clock } from '../base/clock.ts'
+import { formatMicro, type Micro, ZERO } from '../base/money.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
+import type { Logger } from '../terms/log.ts'
+
+const EVERY_MS = 60_000
+/** An audit reads all usage: it may take this share of the time at most. */
+const AUDIT_SHARE = 0.01
+const PRUNE_ROWS = 1000
+const PRUNE_PAUSE_MS = 50
+
+export interface HousekeepingOptions {
+  store: Store
+  clock: Clock
+  log: Logger
+  /** 0 = rows are kept for ever. */
+  retentionMs: () => number
+}
+
+export class Housekeeping {
+  readonly #o: HousekeepingOptions
+  #cancel: (() => void) | null = null
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+  #auditDueMs = 0
+  /** Of the latest audit. */
+  imbalance: Micro = ZERO
+
+  constructor(options: HousekeepingOptions) {
+    this.#o = options
+  }
+
+  start(): void {
+    this.#cancel = this.#o.clock.after(EVERY_MS, () => {
+      this.#running = this.run().then(() => {
+        if (!this.#stopped) this.start()
+      })
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancel?.()
+    await this.#running
+  }
+
+  /** One round; failures are logged, and the next round tries again. */
+  async run(): Promise<void> {
+    try {
+      await this.#audit()
+      await this.#prune()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error }, 'housekeeping failed')
+    }
+  }
+
+  async #audit(): Promise<void> {
+    const { clock, store, log } = this.#o
+    const began = clock.monotonic()
+    if (began < this.#auditDueMs) return
+    const audit = await store.audit()
+    this.imbalance = audit.imbalance
+    const tookMs = clock.monotonic() - began
+    this.#auditDueMs = clock.monotonic() + tookMs / AUDIT_SHARE
+    if (!audit.ok) {
+      log.error({ accounts: audit.broken, imbalance: formatMicro(audit.imbalance) }, 'the books do not add up')
+    }
+  }
+
+  async #prune(): Promise<void> {
+    const { clock, store, log } = this.#o
+    const retentionMs = this.#o.retentionMs()
+    if (retentionMs === 0) return
+    let deleted = 0
+    while (!this.#stopped) {
+      const count = await store.pruneUsage(clock.now() - retentionMs, PRUNE_ROWS)
+      deleted += count
+      if (count < PRUNE_ROWS) break
+      await new Promise<void>(resolve => clock.after(PRUNE_PAUSE_MS, resolve)) // others want the store too
+    }
+    if (deleted > 0) log.info({ rows: deleted }, 'old usage rows deleted')
+  }
+}

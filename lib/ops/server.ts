@@ -1,0 +1,138 @@
+/** The listener of operators: metrics and health for whoever reaches it, the admin API for who has the token. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Clock } from '../base/clock.ts'
+import { prefersEnglish } from '../exchange/refuse.ts'
+import { type Store, StoreConflict, StoreUnavailable } from '../store/store.ts'
+import { ERRORS, type ErrorRow } from '../terms/errors.ts'
+import type { Logger } from '../terms/log.ts'
+import { Admin } from './admin/admin.ts'
+import { AdminError, Refusal, renderRefusal, renderText } from './answer.ts'
+import { readObject } from './body.ts'
+import type { Fleet } from './fleet.ts'
+
+export interface OpsDeps {
+  store: Store
+  /** Bearer token of the admin API. */
+  token: string
+  clock: Clock
+  log: Logger
+  /** Makes request ids. */
+  ids: () => string
+  fleet: Fleet
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const REQUEST_MS = 30_000
+/** Who is not ready by then is not ready. */
+const READY_MS = 2_000
+const RETRY_AFTER_S = 2
+
+export function createOpsServer(deps: OpsDeps): http.Server {
+  const admin = new Admin(deps)
+  const token = digest(deps.token)
+  const server = http.createServer({ requestTimeout: REQUEST_MS })
+  server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    const visit = new Visit(deps, req, res)
+    res.on('error', () => {}) // a caller that left needs no answer
+    visit.serve(admin, token).catch(error => visit.fail(error))
+  })
+  return server
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
+
+/** One request and its answer. */
+class Visit {
+  readonly #deps: OpsDeps
+  readonly #req: IncomingMessage
+  readonly #res: ServerResponse
+  readonly #id: string
+  readonly #method: string
+  readonly #path: string
+  readonly #query: string
+
+  constructor(deps: OpsDeps, req: IncomingMessage, res: ServerResponse) {
+    this.#deps = deps
+    this.#req = req
+    this.#res = res
+    this.#id = deps.ids()
+    this.#method = req.method as string
+    const [path, ...query] = (req.url as string).split('?')
+    this.#path = path as string
+    this.#query = query.join('?')
+  }
+
+  async serve(admin: Admin, token: Buffer): Promise<void> {
+    if (this.#path.startsWith('/admin/')) return this.#serveAdmin(admin, token)
+    const page = this.#method === 'GET' || this.#method === 'HEAD' ? this.#path : ''
+    if (page === '/metrics') this.#send(200, await this.#deps.fleet.metrics(), METRICS_TYPE)
+    else if (page === '/healthz') this.#send(200, '{"alive":true}')
+    else if (page === '/readyz') {
+      const ready = await this.#ready()
+      this.#send(ready ? 200 : 503, JSON.stringify({ ready }))
+    } else throw this.#noSuchPage()
+  }
+
+  #ready(): Promise<boolean> {
+    const { clock, fleet } = this.#deps
+    return new Promise(resolve => {
+      const cancel = clock.after(READY_MS, () => resolve(false))
+      fleet
+        .ready()
+        .catch(() => false)
+        .then(ready => {
+          cancel()
+          resolve(ready)
+        })
+    })
+  }
+
+  async #serveAdmin(admin: Admin, token: Buffer): Promise<void> {
+    const given = /^bearer +(\S+)$/i.exec(this.#req.headers.authorization ?? '')?.[1] ?? ''
+    if (!timingSafeEqual(digest(given), token)) throw new Refusal('key')
+    const call = admin.find(this.#method, this.#path)
+    if (call === null) throw this.#noSuchPage()
+    const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req))
+    if (this.#method !== 'GET' && this.#method !== 'HEAD') {
+      const { log } = this.#deps
+      log.info({ id: this.#id, method: this.#method, path: this.#path, status: answer.status }, 'admin request')
+    }
+    this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
+  }
+
+  #noSuchPage(): Refusal {
+    return new Refusal('url', [this.#method, this.#path])
+  }
+
+  fail(error: unknown): void {
+    if (error instanceof AdminError) this.#send(error.status, renderText(error.message, this.#id))
+    else if (error instanceof StoreConflict) this.#send(409, renderText(error.message, this.#id))
+    else if (error instanceof Refusal) this.#refuse(error)
+    else if (error instanceof StoreUnavailable) this.#refuse(new Refusal('unavailable'))
+    else {
+      const { log } = this.#deps
+      log.error({ err: error, id: this.#id, method: this.#method, path: this.#path }, 'an ops request failed')
+      this.#refuse(new Refusal('internal'))
+    }
+  }
+
+  #refuse(refusal: Refusal): void {
+    const { status, retry }: ErrorRow = ERRORS[refusal.row]
+    if (status === 401) this.#res.setHeader('www-authenticate', 'Bearer')
+    if (retry === 'later') this.#res.setHeader('retry-after', RETRY_AFTER_S)
+    const english = prefersEnglish(this.#req.headers['accept-language'])
+    this.#send(status, renderRefusal(refusal, this.#id, english))
+  }
+
+  #send(status: number, text: string, type = JSON_TYPE): void {
+    const res = this.#res
+    if (res.headersSent || res.destroyed) return
+    res.setHeader('x-request-id', this.#id)
+    res.setHeader('request-id', this.#id)
+    res.setHeader('cache-control', 'no-store') // a secret is shown once
+    if (text !== '') res.setHeader('content-type', type)
+    res.writeHead(status).end(text)
+  }
+}

@@ -1,0 +1,70 @@
+/** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
+import type { Usage } from '../terms/records.ts'
+import { KeySet } from './count.ts'
+import { lastObject } from './events.ts'
+import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
+import type { MeterOptions, ProtocolRow } from './protocol.ts'
+import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
+
+const TEXT = new KeySet(['text'])
+const FINISHED = Buffer.from('"finishReason"')
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+
+/** null for objects without a prompt: early chunks of some upstreams tell only how the traffic is billed. */
+function usageOf(value: unknown): Usage | null {
+  if (!isFields(value)) return null
+  const prompt = first(value, 'promptTokenCount')
+  if (prompt === null) return null
+  const tools = first(value, 'toolUsePromptTokenCount') ?? 0
+  const thoughts = first(value, 'thoughtsTokenCount') ?? 0
+  const candidates = first(value, 'candidatesTokenCount')
+  const rest = (first(value, 'totalTokenCount') ?? 0) - prompt - tools
+  const output = candidates === null ? Math.max(thoughts, rest, 0) : candidates + thoughts
+  const usage = fromPrompt(prompt, first(value, 'cachedContentTokenCount') ?? 0, 0, 0, output)
+  usage.input += tools
+  return usage
+}
+
+class Rules implements EventRules {
+  read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
+    const parsed = parseEvent(data, cut)
+    const usage = usageOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata'])
+    if (usage !== null) tally.usage = usage
+    if (parsed === undefined) {
+      if (cut !== null && data.includes(FINISHED)) tally.terminal = true
+      return
+    }
+    if (isFields(parsed['error'])) tally.failed = true
+    if (finished(parsed)) tally.terminal = true
+    tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
+  }
+}
+
+function finished(chunk: Record<string, unknown>): boolean {
+  if (fieldsOf(chunk['promptFeedback'])['blockReason'] !== undefined) return true
+  const { candidates } = chunk
+  return Array.isArray(candidates) && candidates.some(c => isFields(c) && typeof c['finishReason'] === 'string')
+}
+
+export const generate: ProtocolRow = {
+  name: 'generate',
+  authHeader: 'x-gamma-api-key',
+  asksForUsage: false,
+  terminalIsLast: false,
+  meter: (options: MeterOptions) =>
+    options.events
+      ? new StreamMeter(new Rules(), TEXT, options)
+      : new DocumentMeter(['usageMetadata'], TEXT, document => usageOf(document.value('usageMetadata'))),
+  words: {
+    keepAlive: '\n',
+    error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),
+    lengthStop: ({ answerId, model, input, output }) =>
+      event({
+        candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }],
+        usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
+        modelVersion: model,
+        responseId: answerId,
+      }),
+  },
+  countAnswer: tokens => ({ totalTokens: tokens }),
+}

@@ -1,0 +1,123 @@
+/** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
+import type { Usage } from '../terms/records.ts'
+import { KeySet } from './count.ts'
+import { lastObject } from './events.ts'
+import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally, typeOf } from './meters.ts'
+import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
+import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
+
+/** In a stream only deltas are new text; other events say it again. */
+const DELTAS = new KeySet(['delta'])
+const TEXT = new KeySet(['text', 'arguments', 'refusal'])
+const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+/** Beyond any number an upstream will have reached: what we add comes last. */
+const SEQUENCE = 1_000_000
+
+function usageOf(value: unknown): Usage | null {
+  if (!isFields(value)) return null
+  const prompt = first(value, 'input_tokens')
+  const output = first(value, 'output_tokens')
+  if (prompt === null || output === null) return null
+  const details = fieldsOf(value['input_tokens_details'])
+  const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
+  return fromPrompt(
+    prompt,
+    first(details, 'cached_tokens') ?? 0,
+    first(details, 'cache_write_tokens') ?? 0,
+    written1h,
+    output,
+  )
+}
+
+class Rules implements EventRules {
+  read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
+    switch (typeOf(name, data, cut)) {
+      case 'response.created':
+        this.#begin(tally, data, cut)
+        return
+      case 'response.failed':
+        tally.failed = true
+        this.#finish(tally, data, cut)
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#finish(tally, data, cut)
+        return
+      case 'error':
+        tally.failed = true
+    }
+  }
+
+  #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    const response = fieldsOf(parseEvent(data, cut)?.['response'])
+    tally.stop = {
+      answerId: shortText(response['id'], ''),
+      model: shortText(response['model'], ''),
+      createdS: first(response, 'created_at') ?? 0,
+    }
+  }
+
+  #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    tally.terminal = true
+    const response = parseEvent(data, cut)?.['response']
+    const usage = usageOf(isFields(response) ? response['usage'] : lastObject(data, 'usage', 2))
+    if (usage !== null) tally.usage = usage
+  }
+}
+
+/** The least that clients take for a response. */
+const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, fields: object): object => ({
+  id: s.answerId,
+  object: 'response',
+  created_at: s.createdS,
+  model: s.model,
+  output: [],
+  ...fields,
+})
+
+export const responses: ProtocolRow = {
+  name: 'responses',
+  authHeader: 'authorization',
+  asksForUsage: false,
+  terminalIsLast: true,
+  meter: (options: MeterOptions) =>
+    options.events
+      ? new StreamMeter(new Rules(), DELTAS, options)
+      : new DocumentMeter(['usage'], TEXT, document => usageOf(document.value('usage'))),
+  words: {
+    keepAlive: '\n',
+    error(_status, message) {
+      const error = { code: 'server_error', message }
+      const nobody = { answerId: '', createdS: 0, model: '' }
+      return (
+        event('error', {
+          sequence_number: SEQUENCE,
+          ...error,
+          param: null,
+          error: { type: 'gateway_api_error', ...error, param: null },
+        }) +
+        event('response.failed', {
+          sequence_number: SEQUENCE + 1,
+          response: response(nobody, { status: 'failed', error, incomplete_details: null, usage: null }),
+        })
+      )
+    },
+    lengthStop: s =>
+      event('response.incomplete', {
+        sequence_number: SEQUENCE,
+        response: response(s, {
+          status: 'incomplete',
+          error: null,
+          incomplete_details: { reason: 'max_output_tokens' },
+          usage: {
+            input_tokens: s.input,
+            input_tokens_details: { cached_tokens: 0 },
+            output_tokens: s.output,
+            output_tokens_details: { reasoning_tokens: 0 },
+            total_tokens: s.input + s.output,
+          },
+        }),
+      }),
+  },
+  countAnswer: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
+}

@@ -1,0 +1,39 @@
+/** Reported numbers, made safe and put into disjoint classes. */
+import type { Usage } from '../terms/records.ts'
+
+const MOST = 1e9
+
+/** A whole number from 0 to 10^9; anything else counts as not reported. */
+export const reported = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST ? value : null
+
+export type Fields = Record<string, unknown>
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})
+
+/** The first of the named fields that is a proper number; null when none is. */
+export function first(fields: Fields, ...names: string[]): number | null {
+  for (const name of names) {
+    const value = reported(fields[name])
+    if (value !== null) return value
+  }
+  return null
+}
+
+/** Usage of the protocols whose prompt includes what was read from and written to a cache. */
+export function fromPrompt(prompt: number, cached: number, written: number, written1h: number, output: number): Usage {
+  const cache_read = Math.min(cached, prompt)
+  const writes = Math.min(written, prompt - cache_read)
+  const cache_write_1h = Math.min(written1h, writes)
+  return {
+    input: prompt - cache_read - writes,
+    cache_read,
+    cache_write_5m: writes - cache_write_1h,
+    cache_write_1h,
+    output,
+    images: 0,
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * A client that did not ask for usage does not get the event that we asked for: of a chat stream everything passes, byte
+ * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
+ */
+import { isFields } from './usage.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+/** A longer event is not the one. */
+const LONGEST = 16 * 1024
+const USAGE = Buffer.from('"usage"')
+const EMPTY = Buffer.alloc(0)
+
+export class Withholder {
+  /** An incomplete event. */
+  #held: Buffer = EMPTY
+  /** The event under way was too long to be held; the rest of it passes too. */
+  #passing = false
+  /** Bytes of the line under way, its CR not counted, so as to know an empty one. */
+  #lineBytes = 0
+  #boundary = true
+
+  /** What may go on now; null = nothing yet. */
+  push(chunk: Buffer): Buffer | Buffer[] | null {
+    const out: Buffer[] = []
+    let eventStart = 0
+    let lineStart = 0
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, lineStart)) {
+      const bytes = this.#lineBytes + lineLength(chunk, lineStart, end)
+      this.#lineBytes = 0
+      lineStart = end + 1
+      if (bytes > 0) continue
+      this.#endEvent(chunk.subarray(eventStart, lineStart), out)
+      eventStart = lineStart
+    }
+    this.#lineBytes += lineLength(chunk, lineStart, chunk.length)
+    if (eventStart < chunk.length) this.#hold(chunk.subarray(eventStart), out)
+    return joined(out, chunk)
+  }
+
+  #endEvent(bytes: Buffer, out: Buffer[]): void {
+    const event = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes])
+    this.#held = EMPTY
+    if (this.#passing || !isUsageOnly(event)) out.push(event)
+    this.#passing = false
+    this.#boundary = true
+  }
+
+  #hold(bytes: Buffer, out: Buffer[]): void {
+    if (this.#passing) {
+      out.push(bytes)
+      return
+    }
+    this.#held = this.#held.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#held, bytes])
+    if (this.#held.length <= LONGEST) return
+    out.push(this.#held)
+    this.#held = EMPTY
+    this.#passing = true
+    this.#boundary = false
+  }
+
+  /** The stream has ended: what was held back was no complete event of any kind, unless only its blank line is missing. */
+  flush(): Buffer | null {
+    const rest = this.#held
+    this.#held = EMPTY
+    if (rest.length === 0 || isUsageOnly(rest)) return null
+    this.#boundary = false
+    return rest
+  }
+
+  /** What has passed ends between two events. */
+  get atBoundary(): boolean {
+    return this.#boundary
+  }
+}
+
+const lineLength = (chunk: Buffer, start: number, end: number): number =>
+  end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
+
+/** The same buffer where everything passed in one piece. */
+function joined(out: Buffer[], chunk: Buffer): Buffer | Buffer[] | null {
+  if (out.length === 0) return null
+  if (out.length === 1) return out[0] as Buffer
+  const whole = out.reduce((sum, part) => sum + part.length, 0)
+  const contiguous = whole === chunk.length && out.every(part => part.buffer === chunk.buffer)
+  return contiguous ? chunk : Buffer.concat(out)
+}
+
+function isUsageOnly(event: Buffer): boolean {
+  if (!event.includes(USAGE)) return false
+  const data = event
+    .toString()
+    .split(/\r?\n/)
+    .filter(line => line.startsWith('data:'))
+    .map(line => line.slice(5))
+    .join('\n')
+  try {
+    const value: unknown = JSON.parse(data)
+    return (
+      isFields(value) && Array.isArray(value['choices']) && value['choices'].length === 0 && isFields(value['usage'])
+    )
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,66 @@
+/** The kinds of values that name places on the network, and headers. */
+import { BlockList, isIP } from 'node:net'
+import { matched, scalar } from './config-scalars.ts'
+
+export interface Listener {
+  host: string
+  port: number
+}
+
+const LISTENER = /^(?:\[([^\]]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/
+
+/** `host:port`, `[::1]:3000`; port 0 = any free one. */
+export function parseListener(value: unknown): Listener | undefined {
+  const m = matched(LISTENER, value)
+  if (m === null || Number(m[3]) > 65_535) return undefined
+  if (m[1] !== undefined && isIP(m[1]) !== 6) return undefined
+  if (m[2] !== undefined && /^[\d.]+$/.test(m[2]) && isIP(m[2]) !== 4) return undefined
+  return { host: (m[1] ?? m[2]) as string, port: Number(m[3]) }
+}
+
+export const listener = scalar(
+  'an address as host:port, like "127.0.0.1:3000" or "[::1]:3000"',
+  { type: 'string', pattern: LISTENER.source },
+  parseListener,
+)
+
+/** An address or a CIDR. */
+export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type: 'string' }, value => {
+  const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
+  const version = m === null ? 0 : isIP(m[1] as string)
+  if (m === null || version === 0) return undefined
+  try {
+    if (m[2] !== undefined) new BlockList().addSubnet(m[1] as string, Number(m[2]), version === 6 ? 'ipv6' : 'ipv4')
+    return m[0]
+  } catch {
+    return undefined
+  }
+})
+
+/** An http(s) address without query, fragment and credentials; a slash at the end is dropped. */
+export const webAddress = scalar(
+  'an http:// or https:// URL without query',
+  { type: 'string', pattern: '^https?://[^?#]+$' },
+  value => {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    if (
+      url === null ||
+      !/^https?:$/.test(url.protocol) ||
+      /[?#]/.test(value as string) ||
+      url.username ||
+      url.password
+    ) {
+      return undefined
+    }
+    return url.href.replace(/\/+$/, '')
+  },
+)
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
+
+export const isHeaderName = (text: string): boolean => TOKEN.test(text)
+
+/** A header's name, in lower case. */
+export const headerName = scalar('a header name', { type: 'string', pattern: TOKEN.source }, value =>
+  matched(TOKEN, value)?.[0].toLowerCase(),
+)

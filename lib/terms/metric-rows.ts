@@ -1,0 +1,65 @@
+/** Every metric of ours, one row each. `docs/metrics.md` has the same rows. */
+export interface MetricRow {
+  name: string
+  type: 'counter' | 'gauge' | 'histogram'
+  /** At most two. None ever holds a key, an account, a request id or a model that the catalogue does not know. */
+  labels: readonly string[]
+  help: string
+  /** How the values of several processes become one. */
+  aggregator: 'sum' | 'max'
+  /** Counted in whole micro-CNY, shown in CNY: divided once, after the sum, so that no rounding adds up. */
+  money?: true
+}
+
+const row = (
+  type: MetricRow['type'],
+  name: string,
+  labels: readonly string[],
+  help: string,
+  more: Partial<MetricRow> = {},
+): MetricRow => ({ name, type, labels, help, aggregator: 'sum', ...more })
+
+const counter = row.bind(null, 'counter')
+const gauge = row.bind(null, 'gauge')
+const histogram = row.bind(null, 'histogram')
+
+export const METRICS = {
+  requests: counter(
+    'gateway_requests_total',
+    ['protocol', 'status'],
+    'Requests answered; 499: the client left before.',
+  ),
+  refusals: counter('gateway_refusals_total', ['reason'], 'Requests that the gateway itself answered with an error.'),
+  inflight: gauge('gateway_inflight', ['protocol'], 'Requests under way.'),
+  overhead: histogram('gateway_overhead_seconds', [], 'Time of a request without waiting on the upstream.'),
+  firstByte: histogram(
+    'gateway_first_byte_seconds',
+    ['protocol'],
+    'Time to the first byte of the upstream answer, of requests that reached one.',
+  ),
+  duration: histogram('gateway_request_seconds', ['protocol'], 'Whole time of a request.'),
+  tokens: counter('gateway_tokens_total', ['model', 'class'], 'Tokens charged.'),
+  charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
+  attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
+  channelState: gauge('gateway_channel_state', ['channel'], 'Breaker: 0 closed, 1 half-open, 2 open.', {
+    aggregator: 'max',
+  }),
+  holdsOpen: gauge('gateway_holds_open', [], 'Requests with money set aside.'),
+  held: gauge('gateway_held_cny', [], 'CNY set aside for requests under way.', { money: true }),
+  settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what the charge rests on.'),
+  settlementLag: gauge('gateway_settlement_lag_seconds', [], 'Age of the oldest settlement the store does not hold.', {
+    aggregator: 'max',
+  }),
+  journalEntries: gauge('gateway_journal_entries', [], 'Settlements that the store does not hold yet.'),
+  storeQueries: counter('gateway_store_queries_total', ['op'], 'Statements sent to the store.'),
+  storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements of these that failed.'),
+  clientGone: counter(
+    'gateway_client_gone_total',
+    ['outcome'],
+    'Answers whose client left: drained (read to the end) or cut (given up).',
+  ),
+  imbalance: gauge('gateway_ledger_imbalance_cny', [], 'What does not add up in the books, by the latest audit.', {
+    aggregator: 'max',
+    money: true,
+  }),
+} as const satisfies Record<string, MetricRow>

@@ -1,0 +1,186 @@
+/**
+ * What operators see. A process counts in its own light tallies; prom-client is asked only when somebody reads: for
+ * the process's own metrics, for adding up several processes, and for the text.
+ */
+import { AggregatorRegistry, collectDefaultMetrics, type MetricObjectWithValues, Registry } from 'prom-client'
+import { METRICS, type MetricRow } from './metric-rows.ts'
+import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { Histogram, type Sample, Tally } from './tallies.ts'
+
+type Values = MetricObjectWithValues<{ value: number; labels: object }>
+/** The state of one process's metrics, as it can travel between processes. Money is in micro-CNY. */
+export type Snapshot = Values[]
+
+type ChannelState = 'closed' | 'half_open' | 'open'
+const STATE_VALUES: Record<ChannelState, number> = { closed: 0, half_open: 1, open: 2 }
+
+/** State that others keep; read when metrics are. */
+export interface Observed {
+  holdsOpen(): number
+  heldMicro(): number
+  journalEntries(): number
+  settlementLagMs(): number
+  channelStates(): Iterable<readonly [string, ChannelState]>
+  imbalanceMicro(): number
+}
+
+const NOTHING: Observed = {
+  holdsOpen: () => 0,
+  heldMicro: () => 0,
+  journalEntries: () => 0,
+  settlementLagMs: () => 0,
+  channelStates: () => [],
+  imbalanceMicro: () => 0,
+}
+
+const MICROS = 1_000_000
+
+export class Metrics {
+  readonly #requests = new Tally()
+  readonly #refusals = new Tally()
+  readonly #inflight = new Tally()
+  readonly #overhead = new Histogram()
+  readonly #firstByte = new Histogram()
+  readonly #duration = new Histogram()
+  readonly #tokens = new Tally()
+  readonly #charge = new Tally()
+  readonly #attempts = new Tally()
+  readonly #settlements = new Tally()
+  readonly #storeQueries = new Tally()
+  readonly #storeErrors = new Tally()
+  readonly #clientGone = new Tally()
+  readonly #process = new Registry()
+  #channels: readonly string[] = []
+  #observed: Observed = NOTHING
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#process })
+    for (const basis of BASES) this.#settlements.add(0, basis)
+    for (const outcome of ['drained', 'cut']) this.#clientGone.add(0, outcome)
+  }
+
+  inflight(protocol: string, by: number): void {
+    this.#inflight.add(by, protocol)
+  }
+
+  request(protocol: string, status: number, seconds: number): void {
+    this.#requests.add(1, protocol, status)
+    this.#duration.observe(seconds, protocol)
+  }
+
+  overhead(seconds: number): void {
+    this.#overhead.observe(seconds)
+  }
+
+  refusal(name: string): void {
+    this.#refusals.add(1, name)
+  }
+
+  /** `model`: its name, or `other` when the catalogue does not know it. */
+  settlement(model: string, row: UsageRow): void {
+    this.#settlements.add(1, row.basis)
+    if (row.charge > 0) this.#charge.add(row.charge, model)
+    for (const name of TOKEN_CLASSES) if (row[name] > 0) this.#tokens.add(row[name], model, name)
+  }
+
+  firstByte(protocol: string, seconds: number): void {
+    this.#firstByte.observe(seconds, protocol)
+  }
+
+  attempt(channel: string, result: string): void {
+    this.#attempts.add(1, channel, result)
+  }
+
+  clientGone(outcome: 'drained' | 'cut'): void {
+    this.#clientGone.add(1, outcome)
+  }
+
+  storeStatement(op: string, ok: boolean): void {
+    this.#storeQueries.add(1, op)
+    this.#storeErrors.add(ok ? 0 : 1, op)
+  }
+
+  /** The channels of the catalogue: each has a state from the start, and none when it is gone. */
+  setChannels(names: readonly string[]): void {
+    this.#channels = names
+  }
+
+  observe(observed: Observed): void {
+    this.#observed = observed
+  }
+
+  async snapshot(): Promise<Snapshot> {
+    const own = (Object.keys(METRICS) as (keyof typeof METRICS)[]).map(id => toValues(METRICS[id], this.#samples(id)))
+    return [...own, ...((await this.#process.getMetricsAsJSON()) as Snapshot)]
+  }
+
+  #samples(id: keyof typeof METRICS): Sample[] {
+    const { name, labels } = METRICS[id]
+    const observed = this.#observed
+    switch (id) {
+      case 'requests':
+        return this.#requests.samples(labels)
+      case 'refusals':
+        return this.#refusals.samples(labels)
+      case 'inflight':
+        return this.#inflight.samples(labels)
+      case 'overhead':
+        return this.#overhead.samples(name, labels)
+      case 'firstByte':
+        return this.#firstByte.samples(name, labels)
+      case 'duration':
+        return this.#duration.samples(name, labels)
+      case 'tokens':
+        return this.#tokens.samples(labels)
+      case 'charge':
+        return this.#charge.samples(labels)
+      case 'attempts':
+        return this.#attempts.samples(labels)
+      case 'channelState':
+        return this.#states()
+      case 'holdsOpen':
+        return plain(observed.holdsOpen())
+      case 'held':
+        return plain(observed.heldMicro())
+      case 'settlements':
+        return this.#settlements.samples(labels)
+      case 'settlementLag':
+        return plain(observed.settlementLagMs() / 1000)
+      case 'journalEntries':
+        return plain(observed.journalEntries())
+      case 'storeQueries':
+        return this.#storeQueries.samples(labels)
+      case 'storeErrors':
+        return this.#storeErrors.samples(labels)
+      case 'clientGone':
+        return this.#clientGone.samples(labels)
+      case 'imbalance':
+        return plain(observed.imbalanceMicro())
+    }
+  }
+
+  #states(): Sample[] {
+    const states = new Map(this.#observed.channelStates())
+    return this.#channels.map(channel => ({
+      labels: { channel },
+      value: STATE_VALUES[states.get(channel) ?? 'closed'],
+    }))
+  }
+}
+
+const plain = (value: number): Sample[] => [{ labels: {}, value }]
+
+const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[]): Values =>
+  ({ name, help, type, aggregator, values }) as unknown as Values
+
+const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).map(row => row.name)
+
+/** The Prometheus text of several processes, added up; of states, lags and imbalances it shows the greatest. */
+export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
+  const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
+  for (const name of MONEY) {
+    const { values } = registry.getSingleMetric(name) as unknown as Values
+    for (const sample of values) sample.value /= MICROS
+  }
+  return registry.metrics()
+}

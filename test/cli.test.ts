@@ -1,0 +1,161 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+
+const GATEWAY = fileURLToPath(new URL('../bin/gateway', import.meta.url))
+const TOKEN = 'a-long-enough-token'
+const CATALOG = {
+  models: [{ name: 'm', price: { request: 1 } }],
+  channels: [
+    { name: 'c', base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'up', groups: ['default'], models: ['m'] },
+  ],
+  accounts: [{ name: 'a', balance: 7 }],
+  keys: [{ account: 'a', name: 'k', secret: 'sk-0123456789' }],
+}
+
+/** A folder with a config and a catalogue, and how to run commands in it. */
+function create(t: Test, config: object = {}, catalog: object = CATALOG) {
+  const folder = t.testdir({
+    'c.yaml': JSON.stringify({
+      store: 'sqlite:books.db',
+      journal: 'j',
+      admin_token: TOKEN,
+      catalog: 'cat.yaml',
+      ...config,
+    }),
+    'cat.yaml': JSON.stringify(catalog),
+  })
+  return { folder, run: (...args: string[]) => run([...args, '--config', 'c.yaml'], folder) }
+}
+
+function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  })
+  return { status, stdout, stderr }
+}
+
+t.test('help and wrong usage', async t => {
+  const { folder } = create(t)
+  const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'simulate', 'demo']
+  const all = run(['--help'], folder)
+  t.match(all, { status: 0, stderr: '' })
+  for (const name of commands) {
+    t.match(all.stdout, `  ${name} `)
+    const help = run([name, '--help'], folder)
+    t.match(help, { status: 0, stdout: new RegExp(`^Usage: gateway ${name} `), stderr: '' }, `${name} --help`)
+    t.match(help.stdout, '--config <file>')
+  }
+  for (const [args, expected] of [
+    [['nope'], /unknown command 'nope'[\s\S]*Usage: gateway/],
+    [[], /Usage: gateway/],
+    [['check', '--nope'], /unknown option '--nope'/],
+    [['apply'], /missing required argument 'file'/],
+    [['simulate', '--listen', 'x'], /Expected host:port/],
+    [['simulate', '--latency', '5'], /Expected a duration/],
+    [['simulate', '--error-rate', '2'], /Expected a number from 0 to 1/],
+  ] as const) {
+    t.match(run([...args], folder), { status: 2, stdout: '', stderr: expected }, args.join(' '))
+  }
+})
+
+t.test('check', async t => {
+  const good = create(t)
+  t.strictSame(good.run('check'), {
+    status: 0,
+    stdout: 'ok: c.yaml, catalogue cat.yaml: 0 groups, 1 model, 1 channel, 1 account, 1 key\n',
+    stderr: '',
+  })
+  writeFileSync(`${good.folder}/cat.yaml`, JSON.stringify({ ...CATALOG, accounts: [] }))
+  t.match(good.run('check'), {
+    status: 1,
+    stdout: '',
+    stderr: /^cat\.yaml:1:\d+: keys\[0\]\.account: expected .*, found "a"\n$/,
+  })
+  writeFileSync(`${good.folder}/c.yaml`, 'limits:\n  body: 12 bananas\nnope: 1\n')
+  t.match(good.run('check'), {
+    status: 1,
+    stdout: '',
+    stderr: /^c\.yaml:2:9: limits\.body: .*\nc\.yaml:3:1: nope: .*\n$/,
+  })
+})
+
+t.test('migrate, apply, audit', async t => {
+  const { folder, run } = create(t)
+  t.strictSame(run('migrate'), { status: 0, stdout: 'ok: the schema of sqlite:books.db is current\n', stderr: '' })
+  t.match(run('apply', 'cat.yaml'), { status: 0, stdout: /^models +created m, 0 unchanged$/m, stderr: '' })
+  t.match(run('apply', 'cat.yaml'), { status: 0, stdout: /^keys +1 unchanged$/m, stderr: '' })
+  const books = { accounts: 1, credits: '7.000000', charges: '0.000000', balances: '7.000000', leased: '0.000000' }
+  t.strictSame(JSON.parse(run('audit', '--json').stdout), { ok: true, ...books, imbalance: '0.000000' })
+  t.match(run('audit'), { status: 0, stdout: /^credits +7\.000000$[\s\S]*^the books balance$/m, stderr: '' })
+
+  const store = new DatabaseSync(`${folder}/books.db`)
+  store.exec("UPDATE purses SET credit = credit + 1 WHERE id LIKE 'a%'")
+  store.close()
+  t.match(run('audit'), {
+    status: 1,
+    stdout: /^imbalance +0\.000001$[\s\S]*^the books do not balance: accounts with id 1$/m,
+  })
+  const broken = run('audit', '--json')
+  t.equal(broken.status, 1)
+  t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000001' })
+})
+
+t.test('failures are one clear line', async t => {
+  const table: [args: string[], config: object, expected: RegExp][] = [
+    [['serve'], { admin_token: '' }, /^[^\n]*admin_token: expected [^\n]*\n$/],
+    [['apply', 'cat.yaml'], { admin_token: '' }, /^c\.yaml: secret: expected a secret or an admin_token[^\n]*\n$/],
+    [['apply', 'gone.yaml'], {}, /^gone\.yaml: expected a readable file[^\n]*\n$/],
+    [['audit'], {}, /^gateway: [^\n]*\n$/],
+    [
+      ['migrate'],
+      { store: 'mysql://u:hunter2@127.0.0.1:1/d' },
+      /^gateway: the store cannot be used: (?!.*hunter2)[^\n]*\n$/,
+    ],
+    [['migrate'], { store: 'mysql://u:hunter2@h/d?nope=1' }, /^gateway: (?!.*hunter2)[^\n]*\n$/],
+  ]
+  for (const [args, config, expected] of table) {
+    t.match(
+      create(t, config).run(...args),
+      { status: 1, stdout: '', stderr: expected },
+      `${args} ${JSON.stringify(config)}`,
+    )
+  }
+})
+
+t.test('the default config is the checkout’s, wherever one is', async t => {
+  const { folder } = create(t)
+  const checkout = fileURLToPath(new URL('..', import.meta.url))
+  t.match(run(['check'], checkout), { status: 0, stdout: `ok: ${checkout}config/gateway.yaml` })
+  t.match(run(['check', '--help'], folder).stdout.replace(/\s+/g, ''), `${checkout}config/gateway.yaml`)
+})
+
+t.test('bin/gateway follows links and finds a Node', async t => {
+  const { folder } = create(t)
+  symlinkSync(GATEWAY, `${folder}/first`)
+  mkdirSync(`${folder}/bin`)
+  symlinkSync('../first', `${folder}/bin/second`)
+  t.equal(run(['--help'], folder, `${folder}/bin/second`).status, 0)
+
+  copyFileSync(GATEWAY, `${folder}/bin/gateway`)
+  mkdirSync(`${folder}/path`)
+  const path = { PATH: `${folder}/path` }
+  const bare = run(['--help'], folder, `${folder}/bin/gateway`, path)
+  t.match(bare, {
+    status: 1,
+    stdout: '',
+    stderr: /^gateway: Node\.js 24 or newer is needed and none was found: [^\n]*\n$/,
+  })
+  for (const [version, status, expected] of [
+    ['20.20.2', 1, /^gateway: Node\.js 24 or newer is needed, .* is 20\.20\.2: [^\n]*\n$/],
+    ['24.0.0', 0, /^$/],
+  ] as const) {
+    writeFileSync(`${folder}/path/node`, `#!/bin/sh\n[ "$1" = -p ] && echo ${version} && exit\necho "$@"\n`)
+    chmodSync(`${folder}/path/node`, 0o755)
+    t.match(run(['a b', 'c'], folder, `${folder}/bin/gateway`, path), { status, stderr: expected }, version)
+  }
+})

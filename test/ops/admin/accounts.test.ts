@@ -1,0 +1,156 @@
+import t from 'tap'
+import { micro } from '../../../lib/base/money.ts'
+import { accountPurse, type PurseId } from '../../../lib/store/store.ts'
+import { newKey, settlement, usageRow } from '../../support/store.ts'
+import { openOps } from '../support.ts'
+
+const FRESH = { name: 'acme', status: 'active', groups: ['default'], rate: null }
+
+t.test('creating', async t => {
+  const ops = await openOps(t)
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null })
+  const made = await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['vip', 'default'], balance: '12.5' })
+  const row = { ...FRESH, groups: ['vip', 'default'], balance: '12.500000', held: '0.000000', available: '12.500000' }
+  t.equal(made.status, 201)
+  t.same(made.json, row)
+  t.equal(ops.fleet.changes, 1, 'in force at once')
+  t.same((await ops.admin('GET', '/admin/accounts/acme')).json, row)
+  t.same((await ops.admin('GET', '/admin/accounts')).json, { data: [row] })
+  t.equal((await ops.admin('POST', '/admin/accounts/acme/topups', { amount: 12.5, reference: 'opening' })).status, 200)
+
+  const rows: [body: object, status: number, text: RegExp][] = [
+    [{ name: 'acme' }, 409, /acme exists already \(request id: /],
+    [{}, 400, /name: expected a name/],
+    [{ name: '' }, 400, /name: expected a name/],
+    [{ name: 'x'.repeat(191) }, 400, /name: expected a name/],
+    [{ name: 'x', groups: 'default' }, 400, /groups: expected a list/],
+    [{ name: 'x', groups: ['nowhere'] }, 400, /groups: there is no group nowhere/],
+    [{ name: 'x', balance: -1 }, 400, /balance: expected an amount/],
+    [{ name: 'x', balance: '1e3' }, 400, /balance: expected an amount/],
+    [{ name: 'x', balance: '1.0000001' }, 400, /balance: expected an amount/],
+    [{ name: 'x', credit: 1, id: 2 }, 400, /credit: unknown field; id: unknown field/],
+  ]
+  for (const [body, status, text] of rows) {
+    const reply = await ops.admin('POST', '/admin/accounts', body)
+    t.equal(reply.status, status, JSON.stringify(body).slice(0, 60))
+    t.match(reply.error.message, text)
+  }
+  t.equal((await ops.store.accounts()).length, 1)
+  t.equal(ops.fleet.changes, 2, 'refusals change nothing')
+  t.match((await ops.admin('POST', '/admin/accounts', { name: '张 三/?' })).json, {
+    groups: ['default'],
+    balance: '0.000000',
+  })
+  t.equal((await ops.admin('GET', `/admin/accounts/${encodeURIComponent('张 三/?')}`)).json['name'], '张 三/?')
+  t.equal((await ops.admin('GET', '/admin/accounts/nobody')).status, 404)
+})
+
+t.test('changing', async t => {
+  const ops = await openOps(t)
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null })
+  await ops.admin('POST', '/admin/accounts', { name: 'acme' })
+  const good: [change: object, expected: object][] = [
+    [{ status: 'banned' }, { status: 'banned', groups: ['default'], rate: null }],
+    [{ groups: ['vip'] }, { status: 'banned', groups: ['vip'] }],
+    [{ rate: { requests: 5, minutes: 2 } }, { groups: ['vip'], rate: { requests: 5, minutes: 2 } }],
+    [{ rate: { requests: 7 } }, { rate: { requests: 7, minutes: 1 } }],
+    [{}, { status: 'banned', rate: { requests: 7, minutes: 1 } }],
+    [
+      { status: 'active', rate: null },
+      { status: 'active', rate: null },
+    ],
+    [{ groups: [] }, { groups: [] }],
+  ]
+  for (const [change, expected] of good) {
+    const reply = await ops.admin('PATCH', '/admin/accounts/acme', change)
+    t.equal(reply.status, 200, JSON.stringify(change))
+    t.match(reply.json, expected)
+    t.match((await ops.admin('GET', '/admin/accounts/acme')).json, expected)
+  }
+  const before = (await ops.admin('GET', '/admin/accounts/acme')).json
+  const bad: [change: object, text: RegExp][] = [
+    [{ status: 'gone' }, /status: expected one of active, banned/],
+    [{ status: null }, /status: expected/],
+    [{ groups: null }, /groups: expected a list/],
+    [{ groups: ['x'] }, /no group x/],
+    [{ rate: { requests: -1 } }, /rate\.requests: expected a whole number/],
+    [{ rate: { requests: 1, hours: 1 } }, /rate\.hours: unknown field/],
+    [{ rate: 5 }, /rate: expected an object/],
+    [{ name: 'other' }, /name: unknown field/],
+    [{ balance: '5' }, /balance: unknown field/],
+  ]
+  for (const [change, text] of bad) {
+    const reply = await ops.admin('PATCH', '/admin/accounts/acme', change)
+    t.equal(reply.status, 400, JSON.stringify(change))
+    t.match(reply.error.message, text)
+  }
+  t.same((await ops.admin('GET', '/admin/accounts/acme')).json, before)
+  t.equal((await ops.admin('PATCH', '/admin/accounts/nobody', {})).status, 404)
+})
+
+t.test('top-ups: once per reference', async t => {
+  const ops = await openOps(t)
+  await ops.admin('POST', '/admin/accounts', { name: 'acme' })
+  await ops.admin('POST', '/admin/accounts', { name: 'other' })
+  const rows: [body: object, status: number, balance: string][] = [
+    [{ amount: '5.000000', reference: 'r1' }, 201, '5.000000'],
+    [{ amount: '5', reference: 'r1' }, 200, '5.000000'],
+    [{ amount: 5, reference: 'r1' }, 200, '5.000000'],
+    [{ amount: '6', reference: 'r1' }, 409, '5.000000'],
+    [{ amount: 0.000001, reference: '二' }, 201, '5.000001'],
+    [{ amount: '0', reference: 'x' }, 400, '5.000001'],
+    [{ amount: '-5', reference: 'x' }, 400, '5.000001'],
+    [{ amount: 'abc', reference: 'x' }, 400, '5.000001'],
+    [{ amount: '1.0000001', reference: 'x' }, 400, '5.000001'],
+    [{ amount: '1e3', reference: 'x' }, 400, '5.000001'],
+    [{ amount: '', reference: 'x' }, 400, '5.000001'],
+    [{ amount: null, reference: 'x' }, 400, '5.000001'],
+    [{ amount: '1' }, 400, '5.000001'],
+    [{ amount: '1', reference: '' }, 400, '5.000001'],
+    [{ amount: '1', reference: 'x'.repeat(201) }, 400, '5.000001'],
+    [{ amount: '1', reference: 'x', note: 'y' }, 400, '5.000001'],
+    [{ amount: '999999999.999999', reference: 'large' }, 201, '1000000005.000000'],
+  ]
+  for (const [body, status, balance] of rows) {
+    t.equal((await ops.admin('POST', '/admin/accounts/acme/topups', body)).status, status, JSON.stringify(body))
+    t.equal((await ops.admin('GET', '/admin/accounts/acme')).json['balance'], balance, JSON.stringify(body))
+  }
+  const other = await ops.admin('POST', '/admin/accounts/other/topups', { amount: '6', reference: 'r1' })
+  t.equal(other.status, 201, 'references are the account’s own')
+  t.same(other.json, { account: 'other', amount: '6.000000', reference: 'r1', balance: '6.000000' })
+  t.equal((await ops.admin('POST', '/admin/accounts/nobody/topups', { amount: '6', reference: 'r1' })).status, 404)
+  t.equal((await ops.admin('GET', '/admin/audit')).json['ok'], true)
+})
+
+t.test('money: balance, what all gateways hold, what is left; and the audit', async t => {
+  const ops = await openOps(t)
+  const { store, fleet } = ops
+  await ops.admin('POST', '/admin/accounts', { name: 'acme', balance: 10 })
+  const { id } = (await store.accountByName('acme'))!
+  const purse: PurseId = accountPurse(id)
+  const key = await store.createKey(newKey(id))
+  for (const holder of ['here', 'elsewhere']) {
+    await store.register({ id: holder, host: 'h', beat: 0 })
+    await store.lease(purse, holder, micro(1_000_000), micro(1_000_000), false)
+  }
+  await store.settle([settlement(usageRow('r1', key, 250_000), 'here', 250_000)])
+  await store.reportHeld('elsewhere', new Map([[purse, micro(300_000)]]))
+  await store.reportHeld('here', new Map([[purse, micro(77)]]))
+  fleet.heldHere = new Map([[purse, micro(20_000)]])
+  t.match(
+    (await ops.admin('GET', '/admin/accounts/acme')).json,
+    { balance: '9.750000', held: '0.320000', available: '9.430000' },
+    'what this gateway holds is asked of it, not of its last report',
+  )
+  await store.settle([settlement(usageRow('r2', key, 10_000_000), 'here', 0)])
+  t.match((await ops.admin('GET', '/admin/accounts/acme')).json, { balance: '-0.250000', available: '-0.570000' })
+  t.same((await ops.admin('GET', '/admin/audit')).json, {
+    ok: true,
+    accounts: 1,
+    credits: '10.000000',
+    charges: '10.250000',
+    balances: '-0.250000',
+    leased: '1.750000',
+    imbalance: '0.000000',
+  })
+})

@@ -1,0 +1,199 @@
+import t from 'tap'
+import { openOps, type Row } from '../support.ts'
+
+const CHANNEL = {
+  base_url: 'https://up.example/',
+  protocols: ['chat'],
+  groups: ['default'],
+  models: ['m'],
+  key: 'up-secret',
+}
+
+t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
+  const rows: [path: string, sent: object, shown: object][] = [
+    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null }],
+    [
+      'groups/vip',
+      { multiplier: '0.5', rate: { requests: 3 } },
+      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 } },
+    ],
+    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null }],
+    [
+      'models/m',
+      { price: { input: 21, output: '105', cache_read: 2.1, image: 0.000001 } },
+      {
+        name: 'm',
+        price: { input: 21, output: 105, cache_read: 2.1, image: 0.000001 },
+        max_output: null,
+        default_output: 4096,
+        input_factor: 1.1,
+      },
+    ],
+    [
+      'models/m',
+      { price: { request: '0.10', image: null }, max_output: 100, default_output: 5, input_factor: 1.3 },
+      { name: 'm', price: { request: 0.1 }, max_output: 100, default_output: 5, input_factor: 1.3 },
+    ],
+    [
+      'models/m',
+      { price: null, max_output: null },
+      { name: 'm', price: null, max_output: null, default_output: 4096, input_factor: 1.1 },
+    ],
+    [
+      'channels/one',
+      CHANNEL,
+      {
+        name: 'one',
+        base_url: 'https://up.example',
+        protocols: ['chat'],
+        auth: null,
+        headers: {},
+        pass_headers: [],
+        groups: ['default'],
+        models: { m: 'm' },
+        weight: 1,
+        priority: 0,
+        status: 'enabled',
+        state: 'closed',
+      },
+    ],
+    [
+      'channels/one',
+      {
+        ...CHANNEL,
+        auth: { header: 'X-Api-Key' },
+        headers: { 'Alpha-Version': 'anthropic-version', 'x-team': '=core' },
+        pass_headers: ['X-Trace'],
+        models: { m: 'upstream/m' },
+        weight: 0,
+        priority: -1,
+        status: 'disabled',
+      },
+      {
+        name: 'one',
+        base_url: 'https://up.example',
+        protocols: ['chat'],
+        auth: { header: 'x-api-key' },
+        headers: { 'alpha-version': 'anthropic-version', 'x-team': '=core' },
+        pass_headers: ['x-trace'],
+        groups: ['default'],
+        models: { m: 'upstream/m' },
+        weight: 0,
+        priority: -1,
+        status: 'disabled',
+        state: 'closed',
+      },
+    ],
+  ]
+  const ops = await openOps(t)
+  for (const [path, sent, shown] of rows) {
+    const put = await ops.admin('PUT', `/admin/${path}`, sent)
+    t.ok(put.status === 200 || put.status === 201, put.text)
+    t.same(put.json, shown, path)
+    t.same((await ops.admin('GET', `/admin/${path}`)).json, shown, path)
+    t.same((await ops.admin('GET', `/admin/${path.split('/')[0]}`)).json, { data: [shown] })
+    const changes = await ops.store.changeSeq()
+    t.same((await ops.admin('PUT', `/admin/${path}`, shown)).json, shown, 'what was shown may be sent')
+    t.equal(await ops.store.changeSeq(), changes, 'and changes nothing')
+  }
+})
+
+t.test('the name is the path’s, the state the gateway’s', async t => {
+  const ops = await openOps(t)
+  await ops.admin('PUT', '/admin/channels/one', { ...CHANNEL, name: 'two', state: 'open' })
+  t.match((await ops.admin('GET', '/admin/channels/one')).json, { name: 'one', state: 'closed' })
+  t.equal((await ops.admin('GET', '/admin/channels/two')).status, 404)
+  for (const state of ['open', 'half_open', 'closed'] as const) {
+    ops.fleet.states = new Map([['one', state]])
+    t.equal((await ops.admin('GET', '/admin/channels/one')).json['state'], state)
+    t.equal((await ops.admin('GET', '/admin/channels')).data[0]?.['state'], state)
+  }
+  const strange = encodeURIComponent('组/一 %')
+  t.equal((await ops.admin('PUT', `/admin/groups/${strange}`, {})).json['name'], '组/一 %')
+})
+
+t.test('a channel’s key: never shown, kept when absent, replaced when sent', async t => {
+  const ops = await openOps(t)
+  const keyOf = async () => (await ops.store.catalog()).channels[0]?.key
+  const { key: _, ...keyless } = CHANNEL
+  const first = await ops.admin('PUT', '/admin/channels/one', keyless)
+  t.equal(first.status, 400)
+  t.match(first.error.message, /^key: expected an upstream key/)
+  const all: Row[] = [(await ops.admin('PUT', '/admin/channels/one', CHANNEL)).json]
+  t.equal(await keyOf(), 'up-secret')
+  all.push((await ops.admin('PUT', '/admin/channels/one', { ...keyless, weight: 5 })).json)
+  t.equal(await keyOf(), 'up-secret')
+  all.push((await ops.admin('PUT', '/admin/channels/one', { ...keyless, key: null })).json)
+  t.equal(await keyOf(), 'up-secret', 'no channel is without a key')
+  all.push((await ops.admin('PUT', '/admin/channels/one', { ...keyless, key: 'up-other' })).json)
+  t.equal(await keyOf(), 'up-other')
+  all.push((await ops.admin('GET', '/admin/channels')).json, (await ops.admin('GET', '/admin/channels/one')).json)
+  t.notMatch(JSON.stringify(all) + ops.logged.join(''), /up-secret|up-other/)
+  const wrong = await ops.admin('PUT', '/admin/channels/one', { ...keyless, key: 'has spaces in it' })
+  t.equal(wrong.status, 400)
+  t.notMatch(wrong.text, /has spaces/)
+})
+
+t.test('what is refused names the field and changes nothing', async t => {
+  const ops = await openOps(t)
+  await ops.admin('PUT', '/admin/channels/one', CHANNEL)
+  await ops.admin('PUT', '/admin/models/m', { price: { input: 1 } })
+  await ops.admin('PUT', '/admin/groups/vip', {})
+  const before = await ops.store.catalog()
+  const rows: [path: string, sent: object, text: RegExp][] = [
+    ['groups/vip', { multiplier: -1 }, /multiplier: expected a factor/],
+    ['groups/vip', { multiplier: 1.0000001 }, /multiplier: expected a factor/],
+    ['groups/vip', { rate: { minutes: 1 } }, /rate\.requests: expected a whole number/],
+    ['groups/vip', { multiplayer: 1 }, /multiplayer: unknown field/],
+    ['models/m', { prise: { input: 1 } }, /prise: unknown field/],
+    ['models/m', { price: { inputs: 1 } }, /price\.inputs: unknown field/],
+    ['models/m', { price: { input: -1 } }, /price\.input: expected a price/],
+    ['models/m', { price: {} }, /price: expected at least one price/],
+    ['models/m', { price: 5 }, /price: expected an object/],
+    ['models/m', { price: { input: 1 }, input_factor: 0 }, /input_factor: expected a factor above 0/],
+    ['models/m', { max_output: 0 }, /max_output: expected a whole number/],
+    ['channels/one', {}, /base_url: expected.*protocols: expected a list.*groups: expected a list.*models: expected/],
+    ['channels/one', { ...CHANNEL, base_url: 'up.example' }, /base_url: expected an http/],
+    ['channels/one', { ...CHANNEL, protocols: ['smoke'] }, /protocols\[0\]: expected one of messages/],
+    ['channels/one', { ...CHANNEL, protocols: [] }, /protocols: expected at least 1 entry/],
+    ['channels/one', { ...CHANNEL, groups: ['nowhere'] }, /groups: there is no group nowhere/],
+    ['channels/one', { ...CHANNEL, weight: 1.5 }, /weight: expected a whole number/],
+    ['channels/one', { ...CHANNEL, auth: { headers: 'x' } }, /auth\.headers: unknown field/],
+    ['channels/one', { ...CHANNEL, headers: { host: 'x' } }, /headers: expected/],
+    ['groups/%20', {}, /name: expected a name/],
+  ]
+  for (const [path, sent, text] of rows) {
+    const reply = await ops.admin('PUT', `/admin/${path}`, sent)
+    t.equal(reply.status, 400, `${path} ${JSON.stringify(sent)}`)
+    t.match(reply.error.message, text)
+  }
+  t.same(await ops.store.catalog(), before)
+})
+
+t.test('deleting', async t => {
+  const ops = await openOps(t)
+  await ops.admin('PUT', '/admin/groups/vip', { multiplier: 0.5 })
+  await ops.admin('PUT', '/admin/models/m', { price: { input: 1 } })
+  await ops.admin('PUT', '/admin/channels/one', { ...CHANNEL, groups: ['default', 'vip'] })
+  await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['vip'] })
+  await ops.admin('POST', '/admin/keys', { account: 'acme', name: 'laptop', group: 'vip' })
+  const rows: [method: string, path: string, body: object | undefined, status: number][] = [
+    ['DELETE', 'groups/vip', undefined, 409],
+    ['DELETE', 'channels/one', undefined, 204],
+    ['DELETE', 'channels/one', undefined, 404],
+    ['GET', 'channels/one', undefined, 404],
+    ['DELETE', 'groups/vip', undefined, 409],
+    ['PATCH', 'accounts/acme', { groups: ['default'] }, 200],
+    ['DELETE', 'groups/vip', undefined, 409],
+    ['PATCH', 'keys/1', { group: 'default' }, 200],
+    ['DELETE', 'groups/vip', undefined, 204],
+    ['DELETE', 'groups/vip', undefined, 404],
+    ['DELETE', 'models/m', undefined, 204],
+    ['DELETE', 'models/m', undefined, 404],
+    ['GET', 'models/m', undefined, 404],
+  ]
+  for (const [method, path, body, status] of rows) {
+    t.equal((await ops.admin(method, `/admin/${path}`, body)).status, status, `${method} ${path}`)
+  }
+  t.same(await ops.store.catalog(), { groups: [], models: [], channels: [] })
+})

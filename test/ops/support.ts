@@ -1,0 +1,125 @@
+/** An ops listener over a store in memory and a fleet that the test plays. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
+import { idMaker } from '../../lib/base/ids.ts'
+import type { Micro } from '../../lib/base/money.ts'
+import type { Fleet } from '../../lib/ops/fleet.ts'
+import { createOpsServer } from '../../lib/ops/server.ts'
+import type { PurseId, Store } from '../../lib/store/store.ts'
+import { createLogger } from '../../lib/terms/log.ts'
+import { TestClock } from '../support/clock.ts'
+import { memoryStore } from '../support/store.ts'
+
+export const TOKEN = 'a-token-for-tests'
+
+export class TestFleet implements Fleet {
+  isReady: () => Promise<boolean> = async () => true
+  heldHere = new Map<PurseId, Micro>()
+  states = new Map<string, 'closed' | 'open' | 'half_open'>()
+  changes = 0
+  ready = (): Promise<boolean> => this.isReady()
+  metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'
+  held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
+  holders = (): string[] => ['here']
+  channelStates = async (): Promise<Map<string, 'closed' | 'open' | 'half_open'>> => this.states
+  changed = async (): Promise<void> => {
+    this.changes++
+  }
+}
+
+export interface Reply {
+  status: number
+  headers: http.IncomingHttpHeaders
+  text: string
+  json: Row
+  /** The envelope's. */
+  error: { code: string; message: string; type: string; param?: string }
+  /** Of a list. */
+  data: Row[]
+}
+
+export type Row = Record<string, unknown>
+
+interface Teardown {
+  teardown(fn: () => unknown): void
+}
+
+export interface Ops {
+  store: Store
+  fleet: TestFleet
+  clock: TestClock
+  logged: string[]
+  /** With the token; a string is sent as it is, anything else as JSON. */
+  admin(method: string, path: string, body?: unknown): Promise<Reply>
+  call(method: string, path: string, headers?: http.OutgoingHttpHeaders, body?: string | Buffer): Promise<Reply>
+}
+
+/** `wrap` may put faults before the store. */
+export async function openOps(t: Teardown, wrap: (store: Store) => Store = store => store): Promise<Ops> {
+  const store = await memoryStore()
+  const fleet = new TestFleet()
+  const clock = new TestClock()
+  const logged: string[] = []
+  const log = createLogger(
+    'info',
+    new Writable({
+      write(chunk, _, done) {
+        logged.push(String(chunk))
+        done()
+      },
+    }),
+  )
+  const server = createOpsServer({
+    store: wrap(store),
+    token: TOKEN,
+    clock,
+    log,
+    ids: idMaker(clock.now.bind(clock)),
+    fleet,
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    server.close()
+    await store.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const call: Ops['call'] = (method, path, headers = {}, body) => request({ port, method, path, headers }, body)
+  const bearer = { authorization: `Bearer ${TOKEN}` }
+  return {
+    store,
+    fleet,
+    clock,
+    logged,
+    call,
+    admin: (method, path, body) =>
+      call(method, path, bearer, body === undefined || typeof body === 'string' ? body : JSON.stringify(body)),
+  }
+}
+
+function request(options: http.RequestOptions, body?: string | Buffer): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const req = http.request({ host: '127.0.0.1', agent: false, ...options }, res => {
+      const chunks: Buffer[] = []
+      res.on('data', chunk => chunks.push(chunk))
+      res.on('error', reject)
+      res.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        const json = parse(text)
+        const { error, data } = json as unknown as Reply
+        resolve({ status: res.statusCode as number, headers: res.headers, text, json, error, data })
+      })
+    })
+    req.on('error', reject)
+    req.end(body)
+  })
+}
+
+function parse(text: string): Row {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}

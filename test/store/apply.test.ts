@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { type Applied, applyCatalog, type Kind } from '../../lib/store/apply.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { accountPurse, type Store } from '../../lib/store/store.ts'
+import { parseCatalog } from '../../lib/terms/catalog.ts'
+import type { Account } from '../../lib/terms/records.ts'
+
+const CHANNEL = {
+  name: 'c',
+  base_url: 'http://127.0.0.1:9',
+  protocols: ['chat'],
+  key: 'up',
+  groups: ['vip'],
+  models: ['m'],
+}
+const FILE = {
+  groups: [{ name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 } }],
+  models: [{ name: 'm', price: { input: 1, output: 2 } }, { name: 'n' }],
+  channels: [CHANNEL],
+  accounts: [{ name: 'rich', groups: ['default', 'vip'], balance: 100 }, { name: 'poor' }],
+  keys: [
+    {
+      account: 'rich',
+      name: 'k',
+      secret: 'sk-rich-0123',
+      group: 'vip',
+      cap: 5,
+      allow_ips: ['10.0.0.0/8'],
+      models: ['m'],
+    },
+    { account: 'poor', name: 'k', secret: 'sk-poor-0123', expires_at: '2030-01-31T00:00:00Z' },
+  ],
+}
+
+const parse = (file: object) => parseCatalog(JSON.stringify(file), 'cat.yaml', {})
+
+let written = 0
+
+/** A store in a folder of the test's own, which counts what changes. */
+async function create(t: Test): Promise<Store> {
+  const store = openStore(`sqlite:${t.testdir()}/store.db`, { secret: 'a secret of the test' })
+  await store.migrate()
+  t.teardown(() => store.close())
+  written = 0
+  for (const name of [
+    'putGroup',
+    'putModel',
+    'putChannel',
+    'createAccount',
+    'updateAccount',
+    'createKey',
+    'updateKey',
+    'topUp',
+  ] as const) {
+    const original = store[name].bind(store) as (...args: unknown[]) => unknown
+    Object.assign(store, {
+      [name]: (...args: unknown[]) => {
+        written++
+        return original(...args)
+      },
+    })
+  }
+  return store
+}
+
+const account = async (store: Store, name: string): Promise<Account> => (await store.accountByName(name))!
+const credit = async (store: Store, name: string) =>
+  (await store.purses([accountPurse((await account(store, name)).id)]))[0]?.credit
+
+const same = (count: number): Applied => ({ created: [], updated: [], same: count })
+
+t.test('everything is created, with opening balances', async t => {
+  const store = await create(t)
+  t.strictSame(await applyCatalog(store, parse(FILE)), {
+    groups: { created: ['vip'], updated: [], same: 0 },
+    models: { created: ['m', 'n'], updated: [], same: 0 },
+    channels: { created: ['c'], updated: [], same: 0 },
+    accounts: { created: ['rich', 'poor'], updated: [], same: 0 },
+    keys: { created: ['rich/k', 'poor/k'], updated: [], same: 0 },
+  })
+  const { groups, models, channels } = parse(FILE)
+  t.strictSame(await store.catalog(), { groups, models, channels })
+  t.equal(await credit(store, 'rich'), 100_000_000)
+  t.equal(await credit(store, 'poor'), 0)
+  const hash = createHash('sha256').update('sk-rich-0123').digest('hex')
+  t.match((await store.findKey(hash))?.key, {
+    name: 'k',
+    hint: 'sk-…0123',
+    group: 'vip',
+    status: 'enabled',
+    expiresAtMs: null,
+    cap: 5_000_000,
+    allowIps: ['10.0.0.0/8'],
+    models: ['m'],
+  })
+})
+
+t.test('applying twice writes nothing', async t => {
+  const store = await create(t)
+  await applyCatalog(store, parse(FILE))
+  const seq = await store.changeSeq()
+  written = 0
+  t.strictSame(await applyCatalog(store, parse(FILE)), {
+    groups: same(1),
+    models: same(2),
+    channels: same(1),
+    accounts: same(2),
+    keys: same(2),
+  })
+  t.equal(written, 0)
+  t.equal(await store.changeSeq(), seq)
+})
+
+t.test('what differs is updated; what left the file stays', async t => {
+  const changes: [kind: Kind, name: string, file: object][] = [
+    ['groups', 'vip', { groups: [{ name: 'vip' }] }],
+    ['models', 'm', { models: [{ name: 'm', price: { input: 2 } }] }],
+    ['channels', 'c', { channels: [{ ...CHANNEL, key: 'other' }] }],
+    ['accounts', 'rich', { accounts: [{ name: 'rich', groups: ['default'], balance: 100 }] }],
+    ['keys', 'rich/k', { keys: [{ ...FILE.keys[0], status: 'disabled' }] }],
+    ['keys', 'rich/k', { keys: [{ ...FILE.keys[0], secret: 'sk-another-one' }] }],
+    ['keys', 'rich/k', { keys: [{ account: 'rich', name: 'k', secret: 'sk-rich-0123', group: 'vip' }] }],
+  ]
+  for (const [kind, name, file] of changes) {
+    const store = await create(t)
+    await applyCatalog(store, parse(FILE))
+    written = 0
+    const summary = await applyCatalog(store, parse(file))
+    t.strictSame(summary[kind], { created: [], updated: [name], same: 0 }, JSON.stringify(file))
+    t.equal(written, 1)
+    t.strictSame((await applyCatalog(store, parse(file)))[kind], same(1), 'and is the same then')
+    t.equal((await store.catalog()).models.length, 2)
+    t.equal((await store.keys()).length, 2)
+  }
+})
+
+t.test('the opening balance is credited once', async t => {
+  const store = await create(t)
+  await applyCatalog(store, parse(FILE))
+  await applyCatalog(
+    store,
+    parse({
+      accounts: [
+        { name: 'rich', groups: ['default'], balance: 500 },
+        { name: 'poor', balance: 7 },
+      ],
+    }),
+  )
+  t.equal(await credit(store, 'rich'), 100_000_000)
+  t.equal(await credit(store, 'poor'), 0, 'an account that exists is not opened again')
+})
+
+t.test('two that apply the same file at once', async t => {
+  const store = await create(t)
+  const summaries = await Promise.all([applyCatalog(store, parse(FILE)), applyCatalog(store, parse(FILE))])
+  t.equal(summaries.flatMap(s => s.accounts.created).length, 2)
+  t.equal(summaries.flatMap(s => s.keys.created).length, 2)
+  t.equal(await credit(store, 'rich'), 100_000_000)
+  t.equal((await store.keys()).length, 2)
+})
+
+t.test('references are checked against file and store before anything is written', async t => {
+  const store = await create(t)
+  await t.rejects(
+    applyCatalog(store, parse({ ...FILE, accounts: [] })),
+    /keys\[0\]\.account: expected one of the accounts/,
+  )
+  t.equal(written, 0)
+  await applyCatalog(store, parse(FILE))
+  const alone = { keys: [{ ...FILE.keys[0], name: 'second', secret: 'sk-second' }] }
+  t.strictSame((await applyCatalog(store, parse(alone))).keys.created, ['rich/second'])
+})
+
+t.test('a secret that is another key’s', async t => {
+  const store = await create(t)
+  await applyCatalog(store, parse(FILE))
+  const stolen = { keys: [{ account: 'poor', name: 'new', secret: 'sk-rich-0123' }] }
+  await t.rejects(applyCatalog(store, parse(stolen)), {
+    name: 'StoreConflict',
+    message: 'key poor/new: its secret belongs to another key',
+  })
+})

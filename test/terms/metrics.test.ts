@@ -1,0 +1,252 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
+import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
+import { noUsage, type UsageRow } from '../../lib/terms/records.ts'
+
+const rows = Object.values(METRICS) as MetricRow[]
+
+const settled = (change: Partial<UsageRow>): UsageRow => ({
+  ...noUsage(),
+  requestId: 'r1',
+  accountId: 1,
+  keyId: 2,
+  group: 'default',
+  protocol: 'chat',
+  model: 'm',
+  channel: 'one',
+  status: 200,
+  end: 'completed',
+  basis: 'reported',
+  charge: micro(0),
+  firstByteMs: 1,
+  durationMs: 2,
+  ...change,
+})
+
+const observed = (
+  change: Partial<Record<keyof Observed, number>>,
+  states: [string, 'closed' | 'half_open' | 'open'][] = [],
+) => ({
+  holdsOpen: () => change.holdsOpen ?? 0,
+  heldMicro: () => change.heldMicro ?? 0,
+  journalEntries: () => change.journalEntries ?? 0,
+  settlementLagMs: () => change.settlementLagMs ?? 0,
+  channelStates: () => states,
+  imbalanceMicro: () => change.imbalanceMicro ?? 0,
+})
+
+/** As it comes out of another process. */
+const travelled = async (metrics: Metrics): Promise<Snapshot> => JSON.parse(JSON.stringify(await metrics.snapshot()))
+
+/** Our own lines that are neither comments nor buckets. */
+async function lines(...all: Metrics[]): Promise<string[]> {
+  const text = await formatMetrics(await Promise.all(all.map(travelled)))
+  return text.split('\n').filter(line => line.startsWith('gateway_') && !line.includes('_bucket'))
+}
+
+t.test('docs/metrics.md has the same rows as the code', async t => {
+  const doc = readFileSync(path.join(import.meta.dirname, '../../docs/metrics.md'), 'utf8')
+  const documented = doc.split('\n').filter(line => /^\| `gateway_\w+` \|/.test(line))
+  t.same(
+    documented,
+    rows.map(m => `| \`${m.name}\` | ${m.type} | ${m.labels.map(l => `\`${l}\``).join(' ')} | ${m.help} |`),
+  )
+})
+
+t.test('every metric is announced from the start, and those that alarms watch have a value', async t => {
+  const text = await formatMetrics([await new Metrics().snapshot()])
+  for (const { name, type, help } of rows) {
+    t.match(text, `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`)
+  }
+  t.same(await lines(new Metrics()), [
+    'gateway_holds_open 0',
+    'gateway_held_cny 0',
+    'gateway_settlements_total{basis="reported"} 0',
+    'gateway_settlements_total{basis="counted"} 0',
+    'gateway_settlements_total{basis="none"} 0',
+    'gateway_settlement_lag_seconds 0',
+    'gateway_journal_entries 0',
+    'gateway_client_gone_total{outcome="drained"} 0',
+    'gateway_client_gone_total{outcome="cut"} 0',
+    'gateway_ledger_imbalance_cny 0',
+  ])
+  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
+    t.match(text, new RegExp(`^${name} `, 'm'))
+  }
+})
+
+t.test('what is counted is shown', async t => {
+  const steps: [string, (metrics: Metrics) => void, string[]][] = [
+    [
+      'inflight',
+      m => {
+        m.inflight('chat', 1)
+        m.inflight('chat', 1)
+        m.inflight('chat', -1)
+      },
+      ['gateway_inflight{protocol="chat"} 1'],
+    ],
+    [
+      'request',
+      m => {
+        m.request('chat', 200, 0.25)
+        m.request('chat', 200, 0.5)
+        m.request('none', 404, 0)
+      },
+      [
+        'gateway_requests_total{protocol="chat",status="200"} 2',
+        'gateway_requests_total{protocol="none",status="404"} 1',
+        'gateway_request_seconds_sum{protocol="chat"} 0.75',
+        'gateway_request_seconds_count{protocol="chat"} 2',
+        'gateway_request_seconds_sum{protocol="none"} 0',
+        'gateway_request_seconds_count{protocol="none"} 1',
+      ],
+    ],
+    ['refusal', m => m.refusal('key'), ['gateway_refusals_total{reason="key"} 1']],
+    ['overhead', m => m.overhead(0.5), ['gateway_overhead_seconds_sum 0.5', 'gateway_overhead_seconds_count 1']],
+    [
+      'firstByte',
+      m => m.firstByte('messages', 2),
+      [
+        'gateway_first_byte_seconds_sum{protocol="messages"} 2',
+        'gateway_first_byte_seconds_count{protocol="messages"} 1',
+      ],
+    ],
+    ['attempt', m => m.attempt('one', 'busy'), ['gateway_upstream_attempts_total{channel="one",result="busy"} 1']],
+    ['clientGone', m => m.clientGone('cut'), ['gateway_client_gone_total{outcome="cut"} 1']],
+    [
+      'storeStatement',
+      m => {
+        m.storeStatement('lease', true)
+        m.storeStatement('lease', false)
+      },
+      ['gateway_store_queries_total{op="lease"} 2', 'gateway_store_errors_total{op="lease"} 1'],
+    ],
+    [
+      'settlement',
+      m => m.settlement('m', settled({ input: 3, cache_write_1h: 4, output: 5, charge: micro(1) })),
+      [
+        'gateway_tokens_total{model="m",class="input"} 3',
+        'gateway_tokens_total{model="m",class="cache_write_1h"} 4',
+        'gateway_tokens_total{model="m",class="output"} 5',
+        'gateway_charge_cny_total{model="m"} 0.000001',
+        'gateway_settlements_total{basis="reported"} 1',
+      ],
+    ],
+    ['a label as it comes', m => m.refusal('a"b\\c\nd'), ['gateway_refusals_total{reason="a\\"b\\\\c\\nd"} 1']],
+    [
+      'observed',
+      m =>
+        m.observe(
+          observed({ holdsOpen: 3, heldMicro: 1_234_567, journalEntries: 2, settlementLagMs: 1500, imbalanceMicro: 7 }),
+        ),
+      [
+        'gateway_holds_open 3',
+        'gateway_held_cny 1.234567',
+        'gateway_settlement_lag_seconds 1.5',
+        'gateway_journal_entries 2',
+        'gateway_ledger_imbalance_cny 0.000007',
+      ],
+    ],
+  ]
+  const before = new Set(await lines(new Metrics()))
+  for (const [name, act, expected] of steps) {
+    const metrics = new Metrics()
+    act(metrics)
+    t.same(
+      (await lines(metrics)).filter(line => !before.has(line)),
+      expected,
+      name,
+    )
+  }
+})
+
+t.test('channels have a state from the start, unlisted ones are closed, and gone ones are not shown', async t => {
+  const metrics = new Metrics()
+  metrics.setChannels(['a', 'b', 'c'])
+  metrics.observe(
+    observed({}, [
+      ['b', 'open'],
+      ['c', 'half_open'],
+      ['gone', 'open'],
+    ]),
+  )
+  const states = async (...all: Metrics[]) => (await lines(...all)).filter(line => line.includes('channel_state'))
+  t.same(await states(metrics), [
+    'gateway_channel_state{channel="a"} 0',
+    'gateway_channel_state{channel="b"} 2',
+    'gateway_channel_state{channel="c"} 1',
+  ])
+  const other = new Metrics()
+  other.setChannels(['a', 'b'])
+  other.observe(observed({}, [['a', 'half_open']]))
+  t.same(
+    await states(metrics, other),
+    [
+      'gateway_channel_state{channel="a"} 1',
+      'gateway_channel_state{channel="b"} 2',
+      'gateway_channel_state{channel="c"} 1',
+    ],
+    'of several processes the worst',
+  )
+})
+
+t.test('several processes: counters and holds add up, lag and imbalance are the greatest', async t => {
+  const one = new Metrics()
+  const two = new Metrics()
+  one.request('chat', 200, 1)
+  two.request('chat', 200, 2)
+  two.request('chat', 429, 0)
+  one.observe(
+    observed({ holdsOpen: 1, heldMicro: 100_000, settlementLagMs: 5000, imbalanceMicro: 3, journalEntries: 1 }),
+  )
+  two.observe(
+    observed({ holdsOpen: 2, heldMicro: 200_000, settlementLagMs: 1000, imbalanceMicro: 3, journalEntries: 1 }),
+  )
+  const shown = await lines(one, two, new Metrics())
+  for (const line of [
+    'gateway_requests_total{protocol="chat",status="200"} 2',
+    'gateway_requests_total{protocol="chat",status="429"} 1',
+    'gateway_request_seconds_sum{protocol="chat"} 3',
+    'gateway_request_seconds_count{protocol="chat"} 3',
+    'gateway_holds_open 3',
+    'gateway_held_cny 0.3',
+    'gateway_settlement_lag_seconds 5',
+    'gateway_journal_entries 2',
+    'gateway_ledger_imbalance_cny 0.000003',
+  ]) {
+    t.ok(shown.includes(line), line)
+  }
+})
+
+t.test('charges are exact however many add up', async t => {
+  const all = [new Metrics(), new Metrics(), new Metrics()]
+  let total = 0
+  for (let i = 0; i < 30_000; i++) {
+    const charge = 100_001 + (i % 7)
+    total += charge
+    all[i % 3]!.settlement('m', settled({ charge: micro(charge) }))
+  }
+  const line = (await lines(...all)).find(text => text.startsWith('gateway_charge_cny_total'))
+  t.equal(line, `gateway_charge_cny_total{model="m"} ${total / 1e6}`)
+})
+
+t.test('histograms: buckets hold everything up to their bound', async t => {
+  const metrics = new Metrics()
+  for (const seconds of [0, 0.0005, 0.00051, 0.3, 600, 601]) metrics.overhead(seconds)
+  const text = await formatMetrics([await travelled(metrics)])
+  const bucket = (le: string) =>
+    Number(new RegExp(`_overhead_seconds_bucket\\{le="${le.replace('+', '\\+')}"\\} (\\d+)`).exec(text)?.[1])
+  const expected: [string, number][] = [
+    ['0.0005', 2],
+    ['0.001', 3],
+    ['0.25', 3],
+    ['0.5', 4],
+    ['600', 5],
+    ['+Inf', 6],
+  ]
+  for (const [le, count] of expected) t.equal(bucket(le), count, le)
+})
