@@ -1,7 +1,8 @@
 /** `npm start`: everything needed for a first request on a fresh checkout, with the simulator where no upstream is known. */
 import { createHash, randomBytes } from 'node:crypto'
-import { type ServeOptions, serve } from './serve.ts'
+import { serve } from './serve.ts'
 import { simulate } from './simulator/main.ts'
+import type { ServeOptions } from './startup.ts'
 import { openStore } from './store/open.ts'
 import type { NewKey, Store } from './store/store.ts'
 import { loadConfig } from './terms/config.ts'

@@ -1,38 +1,23 @@
-/** `gateway serve`: the store made ready, then one process or a primary with workers; signals; the ready line. */
+/** `gateway serve`: one process, or a primary with workers. */
 import { systemClock } from './base/clock.ts'
-import { idMaker } from './base/ids.ts'
-import { Gateway, listenOn, openProcessStore } from './gateway.ts'
+import { Gateway, openProcessStore } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
-import { createOpsServer } from './ops/server.ts'
-import { applyCatalog } from './store/apply.ts'
+import { Housekeeping } from './ops/housekeeping.ts'
+import { addressOf, onSignals, openOps, prepareStore, type ServeOptions } from './startup.ts'
 import type { Store } from './store/store.ts'
-import { loadCatalog } from './terms/catalog.ts'
-import { type Config, ConfigError, loadConfig } from './terms/config.ts'
+import { type Config, loadConfig } from './terms/config.ts'
 import { createLogger, type Logger } from './terms/log.ts'
 import { formatMetrics, Metrics } from './terms/metrics.ts'
 import { servePrimary } from './workers.ts'
 
-export interface ServeOptions {
-  configFile: string
-  env: NodeJS.ProcessEnv
-}
-
 /** Resolves when the gateway is ready. It ends by signal. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const log = createLogger(config.log.level)
-  if (config.adminToken === null)
-    throw new ConfigError(['admin_token: expected a token of 8 characters or more for the admin API, found none'])
   const metrics = new Metrics()
-  const store = await openProcessStore(config, metrics, log)
+  const store = openProcessStore(config, metrics, log)
   await prepareStore(store, config, options.env)
   if (config.workers > 1) await servePrimary(config, options, log, metrics, store)
   else await serveAlone(config, options, log, metrics, store)
-}
-
-/** Schema and catalogue as this config wants them. */
-export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
-  if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-  if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
 }
 
 async function serveAlone(
@@ -45,6 +30,14 @@ async function serveAlone(
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
   const addresses = await gateway.listen()
+  const housekeeping = new Housekeeping({
+    store,
+    clock: systemClock,
+    log,
+    retentionMs: () => gateway.config.usageRetentionMs,
+  })
+  gateway.imbalanceMicro = () => housekeeping.imbalance
+  housekeeping.start()
   const closeOps = await openOps(config, log, store, fleet)
   onSignals(log, {
     async reload() {
@@ -54,11 +47,12 @@ async function serveAlone(
       await gateway.follow()
     },
     async stop() {
+      await housekeeping.stop()
       await gateway.drain(gateway.config.timeouts.drainMs)
       await closeOps()
     },
   })
-  log.info({ ...addresses, ops: address(config.listen.ops), workers: 1 }, 'ready')
+  log.info({ ...addresses, ops: addressOf(config.listen.ops), workers: 1 }, 'ready')
 }
 
 function fleetOfOne(gateway: Gateway): Fleet {
@@ -69,62 +63,6 @@ function fleetOfOne(gateway: Gateway): Fleet {
     holders: () => [gateway.ledger.holder],
     channelStates: async () => gateway.health.states(),
     changed: () => gateway.follow(),
+    settled: () => gateway.ledger.flush(),
   }
-}
-
-const address = (at: { host: string; port: number }): string =>
-  `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
-
-/** Metrics, health and admin. Returns how to close it. */
-export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<() => Promise<void>> {
-  const server = createOpsServer({
-    store,
-    token: config.adminToken as string,
-    clock: systemClock,
-    log,
-    ids: idMaker(systemClock.now),
-    fleet,
-  })
-  await listenOn(server, config.listen.ops)
-  return () =>
-    new Promise(resolve => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-}
-
-/** SIGHUP reloads: whatever is wrong with the new files changes nothing. SIGTERM and SIGINT drain; a second one does not wait. */
-export function onSignals(log: Logger, acts: { reload(): Promise<void>; stop(): Promise<void> }): void {
-  let reloading = Promise.resolve()
-  let stopping = false
-  process.on('SIGHUP', () => {
-    reloading = reloading.then(async () => {
-      try {
-        await acts.reload()
-        log.info('reloaded')
-      } catch (error) {
-        log.error(
-          { err: error instanceof ConfigError ? error.message : error },
-          'reload refused: everything stays as it was',
-        )
-      }
-    })
-  })
-  const stop = (signal: string) => {
-    if (stopping) process.exit(1)
-    stopping = true
-    log.info({ signal }, 'draining')
-    acts.stop().then(
-      () => {
-        log.info('stopped')
-        log.flush(() => process.exit(0))
-      },
-      error => {
-        log.fatal({ err: error }, 'stopping failed')
-        log.flush(() => process.exit(1))
-      },
-    )
-  }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
 }

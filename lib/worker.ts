@@ -21,7 +21,7 @@ process.on('disconnect', () => drain(0)) // without its primary a worker cannot 
 async function start({ config }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
   const log = createLogger(config.log.level)
   const metrics = new Metrics()
-  gateway = await Gateway.start(config, log, metrics, await openProcessStore(config, metrics, log))
+  gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log))
   say({ type: 'ready', ...(await gateway.listen()), holder: gateway.ledger.holder })
 }
 
@@ -36,6 +36,10 @@ const CALLS: { [K in keyof WorkerCalls]: (g: Gateway) => Promise<WorkerCalls[K]>
   ready: g => g.ready(),
   follow: async g => {
     await g.follow()
+    return null
+  },
+  flush: async g => {
+    await g.ledger.flush()
     return null
   },
 }

@@ -5,9 +5,11 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import { systemClock } from './base/clock.ts'
 import type { Micro } from './base/money.ts'
 import type { Fleet } from './ops/fleet.ts'
-import { onSignals, openOps, prepareStore, type ServeOptions } from './serve.ts'
+import { Housekeeping } from './ops/housekeeping.ts'
+import { addressOf, onSignals, openOps, prepareStore, type ServeOptions } from './startup.ts'
 import type { PurseId, Store } from './store/store.ts'
 import { type Config, loadConfig } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
@@ -19,6 +21,7 @@ export interface WorkerCalls {
   held: [PurseId, Micro][]
   states: [string, ChannelState][]
   follow: null
+  flush: null
   ready: boolean
 }
 type ChannelState = 'closed' | 'open' | 'half_open'
@@ -49,23 +52,33 @@ export async function servePrimary(
 ): Promise<void> {
   const crew = new Crew(config, log)
   const addresses = await crew.fill()
+  let current = config
+  const housekeeping = new Housekeeping({ store, clock: systemClock, log, retentionMs: () => current.usageRetentionMs })
+  metrics.observe({
+    holdsOpen: () => 0,
+    heldMicro: () => 0,
+    journalEntries: () => 0,
+    settlementLagMs: () => 0,
+    channelStates: () => [],
+    imbalanceMicro: () => housekeeping.imbalance,
+  })
+  housekeeping.start()
   const closeOps = await openOps(config, log, store, fleetOf(crew, metrics, store))
   onSignals(log, {
     async reload() {
       const next = loadConfig(options.configFile, options.env)
       await prepareStore(store, next, options.env)
       await crew.replace(next)
+      current = next
     },
     async stop() {
+      await housekeeping.stop()
       await crew.drain()
       await closeOps()
       await store.close()
     },
   })
-  log.info(
-    { ...addresses, ops: `http://${config.listen.ops.host}:${config.listen.ops.port}`, workers: config.workers },
-    'ready',
-  )
+  log.info({ ...addresses, ops: addressOf(config.listen.ops), workers: config.workers }, 'ready')
 }
 
 class Crew {
@@ -232,6 +245,9 @@ function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
     },
     async changed() {
       await crew.ask('follow')
+    },
+    async settled() {
+      await crew.ask('flush')
     },
   }
 }

@@ -19,9 +19,6 @@ import type { World } from './world.ts'
 
 export type Listener = 'main' | 'direct'
 
-/** Answered before a status could be sent: the client left. The number web servers log for it. */
-export const CLIENT_CLOSED = 499
-
 export class Exchange {
   readonly services: Services
   readonly world: World

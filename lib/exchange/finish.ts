@@ -1,6 +1,7 @@
 /** The end of every exchange: whatever is still taken goes back, then metrics and one log line. */
 import { formatMicro } from '../base/money.ts'
-import { CLIENT_CLOSED, type Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import { CLIENT_CLOSED } from './verdict.ts'
 
 export function finish(x: Exchange): void {
   const { services } = x

@@ -1,6 +1,7 @@
 /** Answering with a row of the error table, and the headers that every answer of ours carries. */
 import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../terms/errors.ts'
-import { CLIENT_CLOSED, type Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import { CLIENT_CLOSED } from './verdict.ts'
 
 /** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
 const RETRY_AFTER_S = 2

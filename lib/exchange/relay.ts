@@ -17,7 +17,7 @@ import type { End, Protocol } from '../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import { passResponseHeaders, requestHeaders } from '../upstream/headers.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
-import { CLIENT_CLOSED, type Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { Growth } from './growth.ts'
 import { answer, ownHeaders } from './refuse.ts'
 import { type How, settle } from './settle.ts'
@@ -25,6 +25,7 @@ import { answerEstimate } from './stages/count.ts'
 import type { Swept } from './sweeper.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
 import { upstreamBody, upstreamPath } from './upstream-request.ts'
+import { CLIENT_CLOSED } from './verdict.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 class GaveUp extends Error {
@@ -229,7 +230,8 @@ export class Relay implements AttemptEvents, Swept {
 
   #relayMetered(chunk: Buffer, meter: Meter): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
-    if (meter.terminal && this.#settlesAtTerminal && this.#x.row === null) this.#settle('completed')
+    if (meter.terminal && this.#goneMs === 0 && this.#settlesAtTerminal && this.#x.row === null)
+      this.#settle('completed')
     this.#whenSafe(() => {
       const out = this.#withholder === null ? chunk : this.#withholder.push(chunk)
       if (out === null) this.#sendHead()

@@ -7,3 +7,6 @@ export const NEXT = 0
 export const DONE = 1
 export type Verdict = typeof NEXT | typeof DONE
 export type Answer = Verdict | Promise<Verdict>
+
+/** The status of an exchange whose client left before one could be sent: the number web servers log for it. */
+export const CLIENT_CLOSED = 499

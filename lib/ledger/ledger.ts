@@ -49,6 +49,7 @@ export class Hold {
 
 /** Purses nobody has used for this long are given back and forgotten. */
 const FORGET_EVERY_MS = 60_000
+const FLUSH_WAIT_MS = 500
 
 export class Ledger {
   readonly #store: Store
@@ -234,6 +235,17 @@ export class Ledger {
     invariant(!hold.resolved, 'a hold is resolved once')
     hold.resolved = true
     this.#open--
+  }
+
+  /** Moves what is settled into the store now; gives up waiting, not moving, after a moment. */
+  flush(): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#clock.after(FLUSH_WAIT_MS, resolve)
+      void this.#settler.drain().then(() => {
+        cancel()
+        resolve()
+      })
+    })
   }
 
   // --- life

@@ -15,4 +15,6 @@ export interface Fleet {
   channelStates(): Promise<Map<string, 'closed' | 'open' | 'half_open'>>
   /** Resolves when every one of them follows what was just written to the store. */
   changed(): Promise<void>
+  /** Resolves when the store holds what they have settled so far, or after a moment without it. */
+  settled(): Promise<void>
 }

@@ -2,7 +2,13 @@
  * What operators see. A process counts in its own light tallies; prom-client is asked only when somebody reads: for
  * the process's own metrics, for adding up several processes, and for the text.
  */
-import { AggregatorRegistry, collectDefaultMetrics, type MetricObjectWithValues, Registry } from 'prom-client'
+import {
+  type Aggregator,
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  type MetricObjectWithValues,
+  Registry,
+} from 'prom-client'
 import { METRICS, type MetricRow } from './metric-rows.ts'
 import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
@@ -34,6 +40,18 @@ const NOTHING: Observed = {
 }
 
 const MICROS = 1_000_000
+
+/**
+ * How the process metrics of several processes become one, by what prom-client would do: in an average of lags a blocked
+ * process would drown among idle ones, and the time of the start is the oldest one's.
+ */
+const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
+  average: 'max',
+  omit: 'min',
+  min: 'min',
+  max: 'max',
+  first: 'first',
+}
 
 export class Metrics {
   readonly #requests = new Tally()
@@ -111,7 +129,8 @@ export class Metrics {
 
   async snapshot(): Promise<Snapshot> {
     const own = (Object.keys(METRICS) as (keyof typeof METRICS)[]).map(id => toValues(METRICS[id], this.#samples(id)))
-    return [...own, ...((await this.#process.getMetricsAsJSON()) as Snapshot)]
+    const ofProcess = (await this.#process.getMetricsAsJSON()) as Snapshot
+    return [...own, ...ofProcess.map(values => ({ ...values, aggregator: AGGREGATORS[values.aggregator] ?? 'sum' }))]
   }
 
   #samples(id: keyof typeof METRICS): Sample[] {

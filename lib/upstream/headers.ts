@@ -28,8 +28,9 @@ class HeaderPlan {
     const auth = channel.authHeader ?? protocolRow(protocol).authHeader
     this.set.push(auth, auth === 'authorization' ? `Bearer ${channel.key}` : channel.key)
     taken.add(auth)
+    const ofWire = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
     const names = new Set([...PASSED, ...channel.passHeaders.map(n => n.toLowerCase()), ...renamed.keys()])
-    for (const name of names) this.#copy(name, renamed.get(name) ?? name, taken)
+    for (const name of names) if (!ofWire.has(name)) this.#copy(name, renamed.get(name) ?? name, taken)
     for (const [name, aliases] of Object.entries(wire)) {
       if (name === CREDENTIAL) continue
       for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
@@ -58,9 +59,13 @@ export function requestHeaders(
   let plan = ofChannel.get(protocol)
   if (plan === undefined) ofChannel.set(protocol, (plan = new HeaderPlan(channel, protocol, wire)))
   const headers = plan.set.slice()
+  let copied = ''
   for (let i = 0; i < plan.copied.length; i += 2) {
     const value = client[plan.copied[i] as string]
-    if (value !== undefined) headers.push(plan.copied[i + 1] as string, value as string)
+    const name = plan.copied[i + 1] as string
+    if (value === undefined || name === copied) continue // an alias of what was copied already
+    headers.push(name, value as string)
+    copied = name
   }
   return headers
 }

@@ -23,6 +23,8 @@ export class TestFleet implements Fleet {
   held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
   holders = (): string[] => ['here']
   channelStates = async (): Promise<Map<string, 'closed' | 'open' | 'half_open'>> => this.states
+  settled = async (): Promise<void> => {}
+
   changed = async (): Promise<void> => {
     this.changes++
   }

@@ -222,6 +222,22 @@ t.test('several processes: counters and holds add up, lag and imbalance are the 
   }
 })
 
+t.test('of the processes’ own metrics a lag is the greatest, the start the oldest, memory the sum', async t => {
+  const snapshot = await travelled(new Metrics())
+  const as = (values: Record<string, number>): Snapshot =>
+    snapshot.map(metric => {
+      const value = values[metric.name]
+      return value === undefined ? metric : { ...metric, values: [{ labels: {}, value }] }
+    })
+  const text = await formatMetrics([
+    as({ nodejs_eventloop_lag_p99_seconds: 0.2, process_start_time_seconds: 7, process_resident_memory_bytes: 1 }),
+    as({ nodejs_eventloop_lag_p99_seconds: 0.1, process_start_time_seconds: 5, process_resident_memory_bytes: 2 }),
+  ])
+  t.match(text, /^nodejs_eventloop_lag_p99_seconds 0.2$/m)
+  t.match(text, /^process_start_time_seconds 5$/m)
+  t.match(text, /^process_resident_memory_bytes 3$/m)
+})
+
 t.test('charges are exact however many add up', async t => {
   const all = [new Metrics(), new Metrics(), new Metrics()]
   let total = 0

@@ -1,5 +1,4 @@
-/** The admin API: which call leads where. `docs/operating.md` shows the calls in use. */
-
+/** The admin API: which call leads where. */
 import type { Answer } from '../answer.ts'
 import type { OpsDeps } from '../server.ts'
 import { Accounts } from './accounts.ts'
@@ -20,6 +19,8 @@ interface Route {
   handle: Handler
 }
 
+/** Calls that show money: what was charged up to now is in their answer. */
+const READS_BOOKS = /\b(accounts|keys|usage|audit)\b/
 const MUTATES = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 
 export class Admin {
@@ -75,6 +76,7 @@ export class Admin {
   #call(route: Route, steps: string[]): Call {
     const names = steps.filter((_, i) => route.steps[i] === '*')
     return async (query, body) => {
+      if (READS_BOOKS.test(route.steps.join('/'))) await this.#deps.fleet.settled()
       const answer = await route.handle(names, query, body)
       if (MUTATES.has(route.method)) await this.#deps.fleet.changed().catch(this.#unfollowed)
       return answer

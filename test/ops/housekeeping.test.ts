@@ -1,0 +1,105 @@
+import t from 'tap'
+import { idAt } from '../../lib/base/ids.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
+import { Housekeeping } from '../../lib/ops/housekeeping.ts'
+import { type Audit, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import type { Logger } from '../../lib/terms/log.ts'
+import { TestClock } from '../support/clock.ts'
+import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
+
+const MINUTE = 60_000
+const SOUND: Audit = {
+  ok: true,
+  accounts: 1,
+  credits: ZERO,
+  charges: ZERO,
+  balances: ZERO,
+  leased: ZERO,
+  imbalance: ZERO,
+  broken: [],
+}
+
+function open(store: Partial<Store>, retentionMs = 0) {
+  const clock = new TestClock()
+  const logged: string[] = []
+  const say = (level: string) => (fields: object, text: string) =>
+    logged.push(`${level}: ${text} ${JSON.stringify(fields)}`)
+  const log = { info: say('info'), error: say('error') } as unknown as Logger
+  return {
+    clock,
+    logged,
+    keeper: new Housekeeping({ store: store as Store, clock, log, retentionMs: () => retentionMs }),
+  }
+}
+
+t.test('books that do not add up are told with the accounts, and are well again when they are', async t => {
+  let audit: Audit = { ...SOUND, ok: false, imbalance: micro(7), broken: [3, 5] }
+  const { clock, keeper, logged } = open({ audit: async () => audit })
+  t.equal(keeper.imbalance, 0)
+  await keeper.run()
+  t.equal(keeper.imbalance, 7)
+  t.same(logged, ['error: the books do not add up {"accounts":[3,5],"imbalance":"0.000007"}'])
+  audit = SOUND
+  clock.advance(MINUTE)
+  await keeper.run()
+  t.equal(keeper.imbalance, 0)
+  t.equal(logged.length, 1)
+})
+
+t.test('an audit that takes long comes less often', async t => {
+  let audits = 0
+  const { clock, keeper } = open({
+    audit: async () => {
+      audits++
+      clock.advance(6_000)
+      return SOUND
+    },
+  })
+  await keeper.run()
+  clock.advance(599_000)
+  await keeper.run()
+  t.equal(audits, 1)
+  clock.advance(1_000)
+  await keeper.run()
+  t.equal(audits, 2, 'a hundredth of the time')
+})
+
+t.test('failures: a store that is away is no news, anything else is; the next round comes all the same', async t => {
+  let failure: Error = new StoreUnavailable('away')
+  let audits = 0
+  const { clock, keeper, logged } = open({
+    audit: () => {
+      audits++
+      return Promise.reject(failure)
+    },
+  })
+  keeper.start()
+  for (let round = 1; round <= 3; round++) {
+    if (round === 3) failure = new TypeError('broken')
+    clock.advance(MINUTE)
+    await new Promise(resolve => setImmediate(resolve))
+    t.equal(audits, round)
+    t.equal(logged.length, round === 3 ? 1 : 0)
+  }
+  await keeper.stop()
+  clock.advance(10 * MINUTE)
+  t.equal(audits, 3, 'stopped')
+})
+
+t.test('old usage rows go, balances and audit stay', async t => {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const { account, key } = await fund(store, 'acme', 1_000_000)
+  await store.register({ id: 'here', host: 'h', beat: 0 })
+  const { clock, keeper, logged } = open(store, 60 * MINUTE)
+  const ids = [120, 61, 60, 59, 0].map(minutes => `${idAt(clock.now() - minutes * MINUTE)}node0100000`)
+  for (const id of ids) await store.settle([settlement(usageRow(id, key, 100), 'here', 0)])
+  await keeper.run()
+  t.same(
+    (await store.usage({ limit: 10 })).map(row => row.requestId),
+    ids.slice(2).reverse(),
+  )
+  t.match(logged, ['info: old usage rows deleted {"rows":2}'])
+  t.match(await store.purses([`a${account.id}`]), [{ spent: 500 }])
+  t.match(await store.audit(), { ok: true, charges: 500 })
+})
