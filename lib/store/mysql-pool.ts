@@ -1,6 +1,6 @@
 /** Connections to MySQL, each set up alike, none waited for longer than its bound. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import mysql from 'mysql2/promise'
+import type mysql from 'mysql2/promise'
 import { isDead, mapMysqlError, Timeout } from './mysql-errors.ts'
 import type { MysqlSettings } from './mysql-url.ts'
 import { StoreUnavailable } from './store.ts'
@@ -17,16 +17,25 @@ const SESSION = [
 ]
 
 export class MysqlPool {
-  readonly #pool: mysql.Pool
+  /** Made with the first connection: the client library takes longer to load than the embedded store to start. */
+  #pool: Promise<mysql.Pool> | null = null
   readonly #settings: MysqlSettings
   /** Connections whose session is set up. */
   readonly #ready = new WeakSet<object>()
   readonly #used = new Set<mysql.PoolConnection>()
 
+  /** A parameter that is sent as BIGINT; once there is a connection. */
+  bigint: (value: number) => unknown = value => value
+
   constructor(settings: MysqlSettings) {
     this.#settings = settings
-    const { host, port, user, password, database, ssl, pool, connectMs } = settings
-    this.#pool = mysql.createPool({
+  }
+
+  async #create(): Promise<mysql.Pool> {
+    const { host, port, user, password, database, ssl, pool, connectMs } = this.#settings
+    const { default: library } = await import('mysql2/promise')
+    this.bigint = value => library.TypedParameter.BIGINT(value)
+    return library.createPool({
       host,
       port,
       user,
@@ -63,7 +72,8 @@ export class MysqlPool {
 
   async #connect(): Promise<mysql.PoolConnection> {
     const { connectMs, queryMs } = this.#settings
-    const coming = this.#pool.getConnection()
+    this.#pool ??= this.#create()
+    const coming = this.#pool.then(pool => pool.getConnection())
     const { promise: late, reject } = Promise.withResolvers<never>()
     const waitMs = Math.max(connectMs, queryMs)
     const timer = setTimeout(() => reject(new Timeout(`mysql: no connection in ${waitMs} ms`)), waitMs)
@@ -112,6 +122,6 @@ export class MysqlPool {
   /** Does not wait for work in progress: what is not committed rolls back. */
   async close(): Promise<void> {
     for (const connection of this.#used) connection.destroy()
-    await Promise.race([this.#pool.end().catch(() => {}), sleep(1_000, undefined, { ref: false })])
+    await Promise.race([this.#pool?.then(pool => pool.end()).catch(() => {}), sleep(1_000, undefined, { ref: false })])
   }
 }

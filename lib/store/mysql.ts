@@ -4,7 +4,7 @@
  * was on its way: that is the one case (`CommitUncertain`) that the store above must be able to bear.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import mysql from 'mysql2/promise'
+import type mysql from 'mysql2/promise'
 import {
   CommitUncertain,
   type Dialect,
@@ -37,10 +37,6 @@ const SNAPSHOT_QUERY_MS = 600_000
 /** Texts longer than this are forgotten by the server after use, as they seldom come again and take much memory. */
 const KEPT_STATEMENT_CHARACTERS = 16_384
 
-/** Bound as integers: the client would send a JavaScript number as a floating-point number. */
-const bound = (params: readonly Param[]) =>
-  params.map(value => (typeof value === 'number' ? mysql.TypedParameter.BIGINT(value) : value))
-
 class MysqlDriver implements Driver {
   readonly dialect = dialect
   readonly #pool: MysqlPool
@@ -53,9 +49,14 @@ class MysqlDriver implements Driver {
     this.#onStatement = onStatement
   }
 
+  /** Numbers as integers: the client library would send floating-point ones. */
+  #bound(params: readonly Param[]): mysql.ExecuteValues[] {
+    return params.map(value => (typeof value === 'number' ? this.#pool.bigint(value) : value)) as mysql.ExecuteValues[]
+  }
+
   async #execute(connection: mysql.PoolConnection, op: string, sql: string, params: readonly Param[], ms: number) {
     try {
-      const [result] = await this.#pool.bounded(connection, ms, connection.execute(sql, bound(params)))
+      const [result] = await this.#pool.bounded(connection, ms, connection.execute(sql, this.#bound(params)))
       if (sql.length > KEPT_STATEMENT_CHARACTERS) connection.unprepare(sql)
       this.#onStatement(op, true)
       return result

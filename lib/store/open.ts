@@ -1,10 +1,8 @@
-import { createRequire } from 'node:module'
 import type { Driver, OnStatement } from './driver.ts'
+import { openMysql } from './mysql.ts'
 import { SqlStore } from './sql.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
-
-const require = createRequire(import.meta.url)
 
 export interface StoreOptions {
   /** Encrypts upstream credentials at rest; every process of one store needs the same. */
@@ -20,8 +18,7 @@ const shown = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1
 function openDriver(url: string, onStatement: OnStatement): Driver {
   const scheme = url.slice(0, url.indexOf(':'))
   if (scheme === 'sqlite') return openSqlite(url, onStatement)
-  // Loaded only where it is used: the client library takes longer to load than the embedded store takes to start.
-  if (scheme === 'mysql') return (require('./mysql.ts') as typeof import('./mysql.ts')).openMysql(url, onStatement)
+  if (scheme === 'mysql') return openMysql(url, onStatement)
   throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found ${shown(url)}`)
 }
 
