@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+
+const root = path.resolve(import.meta.dirname, '..')
+
+t.test('docs/dependencies.md names every dependency, and no other', async t => {
+  const packages = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'))
+  const doc = readFileSync(path.join(root, 'docs/dependencies.md'), 'utf8')
+  const named = doc
+    .split('\n')
+    .filter(line => line.startsWith('| ') && !line.startsWith('| package'))
+    .flatMap(line => (line.split('|')[1] as string).split(',').map(name => name.trim()))
+  t.same(named.sort(), Object.keys({ ...packages.dependencies, ...packages.devDependencies }).sort())
+})

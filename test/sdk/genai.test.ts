@@ -1,0 +1,69 @@
+import { ApiError, GoogleGenAI } from '@google/genai'
+import t from 'tap'
+import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+
+const gateway = await startGateway()
+t.teardown(() => gateway.stop())
+const client = (apiKey: string) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: gateway.main } })
+const genai = client(KEY)
+const MODEL = 'gamma-3.8-flash'
+
+t.test('generate: whole, streamed, tools', async t => {
+  const whole = await genai.models.generateContent({ model: MODEL, contents: 'Hello!' })
+  t.match(whole.text, /quick brown fox/)
+  t.equal(whole.usageMetadata?.candidatesTokenCount, 24)
+  let text = ''
+  for await (const chunk of await genai.models.generateContentStream({ model: MODEL, contents: 'Hello!' }))
+    text += chunk.text ?? ''
+  t.equal(text, whole.text)
+  const tool = await genai.models.generateContent({
+    model: MODEL,
+    contents: 'use tool',
+    config: { tools: [{ functionDeclarations: [{ name: 'weather' }] }] },
+  })
+  t.match(tool.functionCalls?.[0], { name: 'weather', args: { city: 'Paris' } })
+})
+
+t.test('counting tokens, the model list', async t => {
+  t.ok(((await genai.models.countTokens({ model: MODEL, contents: 'Hello!' })).totalTokens ?? 0) > 0)
+  const names = []
+  for await (const model of await genai.models.list()) names.push(model.name)
+  t.ok(names.includes(`models/${MODEL}`))
+})
+
+t.test('typed errors with status and request id', async t => {
+  await client(SLOW_KEY).models.generateContent({ model: MODEL, contents: 'Hello!' })
+  const rows: [string, string, string, number][] = [
+    ['a bad key', 'sk-none', MODEL, 401],
+    ['no money', POOR_KEY, MODEL, 403],
+    ['no such model', KEY, 'nope', 400],
+    ['too many', SLOW_KEY, MODEL, 429],
+  ]
+  for (const [name, key, model, status] of rows) {
+    const error = await client(key)
+      .models.generateContent({ model, contents: 'Hello!' })
+      .then(
+        () => null,
+        (e: unknown) => e as ApiError,
+      )
+    t.ok(error instanceof ApiError, name)
+    t.equal(error?.status, status, name)
+    t.match(error?.message, /request id: /, name)
+  }
+})
+
+t.test('an abort in mid-stream', async t => {
+  const before = (await gateway.usage('rich', 0)).length
+  const controller = new AbortController()
+  const contents = '[[sim tokens=80 tps=50]]'
+  const stream = await genai.models.generateContentStream({
+    model: MODEL,
+    contents,
+    config: { abortSignal: controller.signal },
+  })
+  await t.rejects(async () => {
+    for await (const _ of stream) controller.abort()
+  })
+  const [row] = await gateway.usage('rich', before + 1)
+  t.match(row, { end: 'client_gone', basis: 'reported', output: 80 })
+})
