@@ -1,9 +1,13 @@
 /** `npm run tidy`: what the formatter and the compiler do not see. Prints what is wrong and exits 1. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-const SOFT_LINES = 200
+const MOST_LINES = 300
 /** Files whose one idea takes more room, and why. */
-const LONG: Record<string, string> = {}
+const LONG: Record<string, string> = {
+  'lib/exchange/relay.ts': 'the states of one exchange with its upstream, which only make sense together',
+  'lib/protocols/scan.ts': 'one state machine',
+  'lib/simulator/answers.ts': 'five protocols by example, side by side',
+}
 
 const problems: string[] = []
 const files = ['lib', 'bench', 'test'].flatMap(dir =>
@@ -14,7 +18,7 @@ const files = ['lib', 'bench', 'test'].flatMap(dir =>
 for (const file of files) {
   const text = readFileSync(file, 'utf8')
   const lines = text.split('\n').length
-  if (file.startsWith('lib/') && lines > SOFT_LINES && LONG[file] === undefined)
+  if (file.startsWith('lib/') && lines > MOST_LINES && LONG[file] === undefined)
     problems.push(`${file}: ${lines} lines; split it by idea`)
   for (const [pattern, what] of [
     [/\b(TODO|FIXME|XXX)\b/, 'unfinished work'],

@@ -192,7 +192,7 @@ export class Relay implements AttemptEvents, Swept {
 
   get #asksForUsage(): boolean {
     const { facts } = this.#x
-    return this.#row.asksForUsage && facts !== null && facts.stream && !facts.includeUsage
+    return this.#row.asksForUsage && facts?.stream === true && !facts.includeUsage
   }
 
   onData(chunk: Buffer): void {

@@ -73,13 +73,13 @@ export const chat: ProtocolRow = {
     keepAlive: '\n',
     error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),
     lengthStop: ({ answerId, model, createdS }) =>
-      event({
+      `${event({
         id: answerId,
         object: 'chat.completion.chunk',
         created: createdS,
         model,
         choices: [{ index: 0, delta: {}, finish_reason: 'length' }],
-      }) + 'data: [DONE]\n\n',
+      })}data: [DONE]\n\n`,
   },
   countAnswer: null,
 }
