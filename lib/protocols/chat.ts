@@ -25,14 +25,11 @@ function usageOf(value: unknown): Usage | null {
 }
 
 /** Bytes that an event with usage, or an error, has somewhere. */
-const MAY_MATTER = [
-  Buffer.from('"usage":{'),
-  Buffer.from('"usage": {'),
-  Buffer.from('"usage" :'),
-  Buffer.from('"error"'),
-]
+const MAY_MATTER = ['usage":{', 'usage": {', 'usage" :', 'error"'].map(text => Buffer.from(text))
+const DONE = Buffer.from('[DONE]')
 
 class Rules implements EventRules {
+  readonly markers = [...MAY_MATTER, DONE]
   #first = true
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {

@@ -7,6 +7,7 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 const COLON = 0x3a
+const BLANK_LINE = Buffer.from('\n\n')
 
 /** An event (or what is kept of it) is at most this long. */
 const LONGEST = 64 * 1024
@@ -83,7 +84,20 @@ export class EventReader {
     this.#sink = sink
   }
 
-  feed(chunk: Buffer): void {
+  /** `matters`: where the first thing of interest may be; events that lie wholly before it are not shown. */
+  feed(chunk: Buffer, matters = 0): void {
+    const first = matters === 0 ? -1 : chunk.indexOf(BLANK_LINE)
+    const last = first < 0 || first >= matters ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
+    if (last <= first) {
+      this.#read(chunk)
+      return
+    }
+    this.#read(chunk.subarray(0, first + 2))
+    // an empty line ends an event wherever it stands: reading can go on after any of them
+    this.#read(chunk.subarray(last + 2))
+  }
+
+  #read(chunk: Buffer): void {
     let from = 0
     for (;;) {
       const end = chunk.indexOf(LF, from)
@@ -175,6 +189,16 @@ export class EventReader {
     this.#hasData = false
     this.#data.clear()
   }
+}
+
+/** Where the first of the markers begins; the chunk's length when there is none. */
+export function firstOf(chunk: Buffer, markers: readonly Buffer[]): number {
+  let first = chunk.length
+  for (const marker of markers) {
+    const at = chunk.indexOf(marker)
+    if (at >= 0 && at < first) first = at
+  }
+  return first
 }
 
 /** The member `"name":{…}` nearest to the end of an event whose beginning may be missing, or undefined. `depth`: how many objects it stands in. */

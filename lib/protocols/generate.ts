@@ -26,6 +26,7 @@ function usageOf(value: unknown): Usage | null {
 }
 
 class Rules implements EventRules {
+  readonly markers = null
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
     const parsed = parseEvent(data, cut)
     const usage = usageOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata'])

@@ -20,6 +20,7 @@ function usageOf(images: number, value: unknown): Usage | null {
 }
 
 class Rules implements EventRules {
+  readonly markers = null
   #pieces = 0
 
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {

@@ -82,7 +82,10 @@ class Reports {
   }
 }
 
+const MARKERS = ['message_', 'content_block_st', 'error'].map(text => Buffer.from(text))
+
 class Rules implements EventRules {
+  readonly markers = MARKERS
   readonly #ttl: '5m' | '1h'
   #reports: Reports
 

@@ -2,7 +2,7 @@
 import type { Usage } from '../terms/records.ts'
 import { type KeySet, TextCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
-import { EventReader, type EventSink } from './events.ts'
+import { EventReader, type EventSink, firstOf } from './events.ts'
 import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
 import { isFields } from './usage.ts'
 
@@ -17,6 +17,8 @@ export interface Tally {
 
 /** A protocol's reading of one event. `cut`: how the event began, when only its end is there. One object per stream. */
 export interface EventRules {
+  /** Every event that matters has one of these bytes somewhere; null = each is to be read. Whole runs of others are skipped. */
+  readonly markers: readonly Buffer[] | null
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
 }
 
@@ -37,7 +39,8 @@ export class StreamMeter implements Meter, EventSink, Tally {
   }
 
   feed(chunk: Buffer): void {
-    this.#reader.feed(chunk)
+    const { markers } = this.#rules
+    this.#reader.feed(chunk, markers === null ? 0 : firstOf(chunk, markers))
     if (this.#alwaysCounts || this.usage === null) this.#counter.feed(chunk)
   }
 

@@ -29,7 +29,12 @@ function usageOf(value: unknown): Usage | null {
   )
 }
 
+const MARKERS = ['response.created', 'response.completed', 'response.incomplete', 'response.failed', 'error'].map(
+  text => Buffer.from(text),
+)
+
 class Rules implements EventRules {
+  readonly markers = MARKERS
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
     switch (typeOf(name, data, cut)) {
       case 'response.created':

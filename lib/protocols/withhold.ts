@@ -2,13 +2,16 @@
  * A client that did not ask for usage does not get the event that we asked for: of a chat stream everything passes, byte
  * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
  */
+import { firstOf } from './events.ts'
 import { isFields } from './usage.ts'
 
 const LF = 0x0a
 const CR = 0x0d
 /** A longer event is not the one. */
 const LONGEST = 16 * 1024
-const USAGE = Buffer.from('"usage"')
+/** Bytes of which the one event has some; with `"usage":null`, as every other event has it, they do not match. */
+const USAGE = ['usage":{', 'usage": {', 'usage" :'].map(text => Buffer.from(text))
+const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
 
 export class Withholder {
@@ -22,6 +25,18 @@ export class Withholder {
 
   /** What may go on now; null = nothing yet. */
   push(chunk: Buffer): Buffer | Buffer[] | null {
+    const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
+    const candidate = fresh ? firstOf(chunk, USAGE) : 0
+    if (candidate === chunk.length && endsEvent(chunk)) return chunk
+    const end = candidate === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, candidate - 1)
+    if (end < 0) return this.#sort(chunk)
+    const passed = chunk.subarray(0, end + 2)
+    const rest = this.#sort(chunk.subarray(end + 2))
+    if (rest === null) return passed
+    return Array.isArray(rest) ? [passed, ...rest] : [passed, rest]
+  }
+
+  #sort(chunk: Buffer): Buffer | Buffer[] | null {
     const out: Buffer[] = []
     let eventStart = 0
     let lineStart = 0
@@ -74,6 +89,9 @@ export class Withholder {
   }
 }
 
+const endsEvent = (chunk: Buffer): boolean =>
+  chunk.length > 1 && chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF
+
 const lineLength = (chunk: Buffer, start: number, end: number): number =>
   end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
 
@@ -87,7 +105,7 @@ function joined(out: Buffer[], chunk: Buffer): Buffer | Buffer[] | null {
 }
 
 function isUsageOnly(event: Buffer): boolean {
-  if (!event.includes(USAGE)) return false
+  if (!USAGE.some(marker => event.includes(marker))) return false
   const data = event
     .toString()
     .split(/\r?\n/)
