@@ -1,22 +1,36 @@
-/** Who is calling, behind which proxies, and whether a key may be used from there. */
-import { BlockList, isIP } from 'node:net'
+/**
+ * Who is calling, behind which proxies, and whether a key may be used from there. An IPv4 address may come in IPv6's
+ * clothes (`::ffff:1.2.3.4`, also written `::ffff:102:304`): lists and addresses are undressed alike before they meet.
+ */
+import { BlockList, isIP, SocketAddress } from 'node:net'
 
 /** Matches no list: what a caller says of itself and nobody can read. */
 const NOWHERE = ''
+const MAPPED_BITS = 96
+const BITS = { 4: 32, 6: 128 } as const
 
-/** Addresses and CIDRs, valid ones: the config and the admin API have checked them. */
+/** Addresses and CIDRs. An entry that is neither matches nothing, so a list without a valid one lets nobody in. */
 export function compileAddresses(list: readonly string[]): BlockList {
   const compiled = new BlockList()
-  for (const entry of list) {
-    const [text = '', bits] = entry.trim().split('/')
-    const address = unmapped(text)
-    const family = isIP(address)
-    if (family === 0) continue
-    const type = family === 4 ? 'ipv4' : 'ipv6'
-    if (bits === undefined) compiled.addAddress(address, type)
-    else compiled.addSubnet(address, Number(bits), type)
-  }
+  for (const entry of list) addEntry(compiled, entry.trim())
   return compiled
+}
+
+function addEntry(list: BlockList, entry: string): void {
+  const [text = '', bits, ...rest] = entry.split('/')
+  const address = unmapped(text)
+  const family = isIP(address)
+  if (family !== 4 && family !== 6) return
+  const type = family === 4 ? 'ipv4' : 'ipv6'
+  if (bits === undefined) {
+    list.addAddress(address, type)
+    return
+  }
+  // of a mapped network, the bits that are about its IPv4 part
+  const prefix = Number(bits) - (address === text ? 0 : MAPPED_BITS)
+  if (!/^\d{1,3}$/.test(bits) || rest.length > 0 || prefix > BITS[family]) return
+  if (prefix >= 0) list.addSubnet(address, prefix, type)
+  else list.addSubnet(text, Number(bits), 'ipv6')
 }
 
 export function allowed(list: BlockList, address: string): boolean {
@@ -40,12 +54,15 @@ export function clientAddress(
 /** Without port, brackets or zone, and IPv4 as IPv4. */
 function normal(text: string): string {
   let address = text.trim()
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(address)
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(address)
   if (bracketed !== null) address = bracketed[1] as string
-  else if (/^[\d.]+:\d+$/.test(address)) address = address.slice(0, address.indexOf(':'))
-  address = unmapped(address.replace(/%.*$/, ''))
+  else if (/^[\d.]+:\d{1,5}$/.test(address)) address = address.slice(0, address.indexOf(':'))
+  address = unmapped(address.replace(/%.*$/s, ''))
   return isIP(address) === 0 ? NOWHERE : address
 }
 
-/** `::ffff:1.2.3.4` is 1.2.3.4. */
-const unmapped = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
+function unmapped(address: string): string {
+  if (!/ffff:/i.test(address) || isIP(address) !== 6) return address
+  const written = new SocketAddress({ address, family: 'ipv6' }).address
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(written)?.[1] ?? address
+}

@@ -2,6 +2,10 @@
  * Keys in memory, by the SHA-256 of their secret; the secret itself is not kept. Keys that do not exist are remembered
  * too, in a list of their own, so that a flood of invented ones costs one look-up each and a bounded memory, and cannot
  * push out the real ones.
+ *
+ * Changes are told by `onChange`. A look-up that was under way when its key or account changed reads again, so nothing
+ * that was true before a change is kept after it. What was read long ago is read again in the background, should a change
+ * have been lost; the old answer serves meanwhile, and for as long as the store does not answer.
  */
 import { hash } from 'node:crypto'
 import type { BlockList } from 'node:net'
@@ -10,6 +14,7 @@ import type { Clock } from '../base/clock.ts'
 import { type Change, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { compileAddresses } from './ip.ts'
+import { Turns } from './turns.ts'
 
 export class KeyEntry {
   readonly key: Key
@@ -21,25 +26,39 @@ export class KeyEntry {
   /** As they were when the key was read. */
   readonly keyPurse: Purse
   readonly accountPurse: Purse
-  readonly readMs: number
+  /** Monotonic ms from which on it is time to read again. */
+  staleMs: number
 
-  constructor(key: Key, account: Account, keyPurse: Purse, accountPurse: Purse, readMs: number) {
+  constructor(key: Key, account: Account, keyPurse: Purse, accountPurse: Purse, staleMs: number) {
     this.key = key
     this.account = account
     this.allow = key.allowIps === null ? null : compileAddresses(key.allowIps)
     this.models = key.models === null ? null : new Set(key.models)
     this.keyPurse = keyPurse
     this.accountPurse = accountPurse
-    this.readMs = readMs
+    this.staleMs = staleMs
   }
+}
+
+/** One question to the store, shared by all who ask it meanwhile. */
+class LookUp {
+  /** The key has changed since it was last read. */
+  changed = false
+  /** Accounts that have changed since: whose key it is shows only in the answer. */
+  readonly changedAccounts = new Set<number>()
+  answer: Promise<KeyEntry | null> | null = null
 }
 
 const MOST_KEYS = 100_000
 const MOST_UNKNOWN = 100_000
-/** Look-ups under way; beyond that the store is in trouble and more would not help it. */
-const MOST_LOOKUPS = 256
-/** Changes are followed; this is for the one that was lost. */
+const MOST_READING = 64
+/** More than these and the store is in trouble, which more would not help. */
+const MOST_WAITING = 10_000
 const OLDEST_MS = 5 * 60_000
+/** A refresh that failed is tried again after this. */
+const REFRESH_PAUSE_MS = 10_000
+/** A key that changes faster than it can be read is answered as last read, and not kept. */
+const MOST_READS = 4
 const LONGEST_SECRET = 256
 const SECRET = /^sk-[\x21-\x7e]+$/
 
@@ -47,15 +66,19 @@ export class KeyCache {
   readonly #store: Store
   readonly #clock: Clock
   readonly #known: LRUCache<string, KeyEntry>
-  readonly #unknown: LRUCache<string, true>
-  readonly #lookups = new Map<string, Promise<KeyEntry | null>>()
-  /** Grows with every change: a look-up that began before one does not leave its answer behind. */
-  #generation = 0
+  /** Digest → when it is time to ask again. */
+  readonly #unknown: LRUCache<string, number>
+  readonly #ofAccount = new Map<number, Set<string>>()
+  readonly #lookUps = new Map<string, LookUp>()
+  readonly #turns = new Turns(MOST_READING, MOST_WAITING)
 
   constructor(options: { store: Store; clock: Clock; max?: number; maxUnknown?: number }) {
     this.#store = options.store
     this.#clock = options.clock
-    this.#known = new LRUCache({ max: options.max ?? MOST_KEYS })
+    this.#known = new LRUCache({
+      max: options.max ?? MOST_KEYS,
+      dispose: (entry, digest) => this.#leaveAccount(entry.account.id, digest),
+    })
     this.#unknown = new LRUCache({ max: options.maxUnknown ?? MOST_UNKNOWN })
   }
 
@@ -63,56 +86,89 @@ export class KeyCache {
   find(secret: string): KeyEntry | null | Promise<KeyEntry | null> {
     if (secret.length > LONGEST_SECRET || !SECRET.test(secret)) return null
     const digest = hash('sha256', secret, 'hex')
+    const now = this.#clock.monotonic()
     const entry = this.#known.get(digest)
     if (entry !== undefined) {
-      if (this.#clock.monotonic() - entry.readMs > OLDEST_MS) this.#lookUp(digest).catch(() => {}) // the old one serves meanwhile
+      if (now >= entry.staleMs) {
+        entry.staleMs = now + REFRESH_PAUSE_MS
+        this.#refresh(digest)
+      }
       return entry
     }
-    if (this.#unknown.get(digest) === true) return null
-    return this.#lookUp(digest)
+    const staleMs = this.#unknown.get(digest)
+    if (staleMs === undefined) return this.#lookUp(digest)
+    if (now >= staleMs) {
+      this.#unknown.set(digest, now + REFRESH_PAUSE_MS)
+      this.#refresh(digest)
+    }
+    return null
+  }
+
+  #refresh(digest: string): void {
+    this.#lookUp(digest).catch(() => {}) // what is in memory serves on
   }
 
   #lookUp(digest: string): Promise<KeyEntry | null> {
-    const underWay = this.#lookups.get(digest)
-    if (underWay !== undefined) return underWay
-    if (this.#lookups.size >= MOST_LOOKUPS)
-      return Promise.reject(new StoreUnavailable('too many keys are being looked up'))
-    const lookup = this.#read(digest).finally(() => this.#lookups.delete(digest))
-    this.#lookups.set(digest, lookup)
-    return lookup
+    const underWay = this.#lookUps.get(digest)?.answer
+    if (underWay != null) return underWay
+    if (this.#turns.full) return Promise.reject(new StoreUnavailable('too many keys are being looked up'))
+    const lookUp = new LookUp()
+    this.#lookUps.set(digest, lookUp)
+    lookUp.answer = this.#turns.take(() => this.#read(digest, lookUp)).finally(() => this.#lookUps.delete(digest))
+    return lookUp.answer
   }
 
-  async #read(digest: string): Promise<KeyEntry | null> {
-    for (;;) {
-      const generation = this.#generation
+  async #read(digest: string, lookUp: LookUp): Promise<KeyEntry | null> {
+    for (let reads = 1; ; reads++) {
+      lookUp.changed = false
+      lookUp.changedAccounts.clear()
       const row = await this.#store.findKey(digest)
-      if (generation !== this.#generation) continue // something changed meanwhile: it may have been this
-      if (row === null) {
-        this.#unknown.set(digest, true)
-        this.#known.delete(digest)
-        return null
-      }
-      const entry = new KeyEntry(row.key, row.account, row.keyPurse, row.accountPurse, this.#clock.monotonic())
-      this.#known.set(digest, entry)
-      return entry
+      const staleMs = this.#clock.monotonic() + OLDEST_MS
+      const entry = row === null ? null : new KeyEntry(row.key, row.account, row.keyPurse, row.accountPurse, staleMs)
+      const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts.has(entry.account.id))
+      if (!changed) this.#keep(digest, entry, staleMs)
+      if (!changed || reads === MOST_READS) return entry
     }
+  }
+
+  #keep(digest: string, entry: KeyEntry | null, staleMs: number): void {
+    if (entry === null) {
+      this.#known.delete(digest)
+      this.#unknown.set(digest, staleMs)
+      return
+    }
+    this.#unknown.delete(digest)
+    this.#known.set(digest, entry)
+    const digests = this.#ofAccount.get(entry.account.id)
+    if (digests === undefined) this.#ofAccount.set(entry.account.id, new Set([digest]))
+    else digests.add(digest)
+  }
+
+  #leaveAccount(accountId: number, digest: string): void {
+    const digests = this.#ofAccount.get(accountId)
+    if (digests?.delete(digest) && digests.size === 0) this.#ofAccount.delete(accountId)
   }
 
   onChange(change: Change): void {
-    if (change.kind === 'key') {
-      this.#generation++
-      this.#known.delete(change.ref)
-      this.#unknown.delete(change.ref)
-    } else if (change.kind === 'account') {
-      this.#generation++
-      const id = Number(change.ref)
-      for (const [digest, entry] of this.#known.entries()) if (entry.account.id === id) this.#known.delete(digest)
-    }
+    if (change.kind === 'key') this.#keyChanged(change.ref)
+    else if (change.kind === 'account') this.#accountChanged(Number(change.ref))
+  }
+
+  #keyChanged(digest: string): void {
+    this.#known.delete(digest)
+    this.#unknown.delete(digest)
+    const lookUp = this.#lookUps.get(digest)
+    if (lookUp !== undefined) lookUp.changed = true
+  }
+
+  #accountChanged(accountId: number): void {
+    for (const digest of [...(this.#ofAccount.get(accountId) ?? [])]) this.#known.delete(digest)
+    for (const lookUp of this.#lookUps.values()) lookUp.changedAccounts.add(accountId)
   }
 
   clear(): void {
-    this.#generation++
     this.#known.clear()
     this.#unknown.clear()
+    for (const lookUp of this.#lookUps.values()) lookUp.changed = true
   }
 }

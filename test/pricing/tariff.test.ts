@@ -1,0 +1,193 @@
+import t from 'tap'
+import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
+import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
+import { seeded } from '../access/random.ts'
+
+const MILLION = 1_000_000
+
+const model = (price: Price | null, change: Partial<Model> = {}): Model => ({
+  name: 'm',
+  price,
+  maxOutput: null,
+  defaultOutput: 4096,
+  inputFactor: 1_100_000,
+  ...change,
+})
+const group = (multiplier = MILLION): Group => ({ name: 'g', multiplier, rate: null })
+const tariff = (price: Price, change: Partial<Model> = {}, multiplier = MILLION) => {
+  const compiled = compileTariff(model(price, change), group(multiplier))
+  if (compiled === null) throw new Error('not priced')
+  return compiled
+}
+const cny = (amount: number) => Math.round(amount * MILLION)
+const request = (change: Partial<Request> = {}): Request => ({
+  bodyBytes: 0,
+  maxOutput: 0,
+  n: 1,
+  cacheTtl: null,
+  protocol: 'chat',
+  ...change,
+})
+
+const ALPHA = {
+  input: cny(21),
+  output: cny(105),
+  cache_read: cny(2.1),
+  cache_write_5m: cny(26.25),
+  cache_write_1h: cny(42),
+}
+
+t.test('a model without any price is not priced; a price of 0 is one', async t => {
+  t.equal(compileTariff(model(null), group()), null)
+  t.equal(compileTariff(model({}), group()), null)
+  t.equal(tariff({ input: 0 }).charge({ ...noUsage(), input: 1e9 }), 0)
+})
+
+t.test('charges: every class at its own price, defaults, pieces, multiplier, one rounding up', async t => {
+  const rows: [string, Price, number, Partial<Usage>, number][] = [
+    ['fresh input', ALPHA, 1, { input: 1000 }, 21_000],
+    ['output', ALPHA, 1, { output: 1000 }, 105_000],
+    ['cache read', ALPHA, 1, { cache_read: 1000 }, 2100],
+    ['cache write, five minutes', ALPHA, 1, { cache_write_5m: 1000 }, 26_250],
+    ['cache write, an hour', ALPHA, 1, { cache_write_1h: 1000 }, 42_000],
+    ['cache read costs as input when unset', { input: cny(3) }, 1, { cache_read: 1000 }, 3000],
+    ['five minutes cost as input when unset', { input: cny(3) }, 1, { cache_write_5m: 1000 }, 3000],
+    ['an hour costs as five minutes', { input: cny(3), cache_write_5m: cny(4) }, 1, { cache_write_1h: 1000 }, 4000],
+    ['an hour costs as input when neither is set', { input: cny(3) }, 1, { cache_write_1h: 1000 }, 3000],
+    ['a class of price 0 is free', { input: cny(3), cache_read: 0 }, 1, { cache_read: 1e9 }, 0],
+    ['no output price, no charge', { input: cny(3) }, 1, { output: 1000 }, 0],
+    ['images', { image: cny(0.28) }, 1, { images: 4 }, 1_120_000],
+    ['a request, once', { request: cny(0.05) }, 1, {}, 50_000],
+    ['a request beside tokens', { request: cny(0.05), input: cny(3) }, 1, { input: 1000 }, 53_000],
+    ['a fraction rounds up', { input: 1 }, 1, { input: 1 }, 1],
+    ['fractions are summed first', { input: 500_000, output: 500_000 }, 1, { input: 1, output: 1 }, 1],
+    ['and one more is one more', { input: 500_000, output: 500_001 }, 1, { input: 1, output: 1 }, 2],
+    ['half price', ALPHA, 0.5, { input: 1000 }, 10_500],
+    ['a multiplier of many places', { request: 1 }, 1.000001, {}, 2],
+    ['the multiplier before the rounding', { input: cny(1) }, 0.000001, { input: 1_000_000 }, 1],
+    ['free of charge', ALPHA, 0, { input: 1e9, output: 1e9 }, 0],
+    ['an absurd price does not break the books', { output: 1e15 }, 1000, { output: 1e9 }, 500_000_000_000_000],
+  ]
+  for (const [name, price, multiplier, usage, want] of rows) {
+    t.equal(tariff(price, {}, cny(multiplier)).charge({ ...noUsage(), ...usage }), want, name)
+  }
+})
+
+t.test('usage that is no count is a bug of ours, whatever the other classes hide', async t => {
+  for (const input of [-5, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    t.throws(() => tariff(ALPHA).charge({ ...noUsage(), input, output: 1000 }), { name: 'InvariantError' }, `${input}`)
+  }
+})
+
+t.test('estimates: the dearest that a request can cause', async t => {
+  const million = { bodyBytes: 4_000_000 } // with a factor of 1: a million tokens, so the price itself is the answer
+  const one = { inputFactor: MILLION }
+  const odd = { input: cny(3), cache_read: cny(5) }
+  const rows: [string, Price, Partial<Model>, Partial<Request>, number][] = [
+    ['messages: input', ALPHA, one, { ...million, protocol: 'messages' }, 21],
+    ['messages: asked to cache', ALPHA, one, { ...million, protocol: 'messages', cacheTtl: '5m' }, 26.25],
+    ['messages: for an hour', ALPHA, one, { ...million, protocol: 'messages', cacheTtl: '1h' }, 42],
+    ['chat caches unasked', ALPHA, one, { ...million, protocol: 'chat' }, 26.25],
+    ['so does responses', ALPHA, one, { ...million, protocol: 'responses' }, 26.25],
+    ['so does generate', ALPHA, one, { ...million, protocol: 'generate' }, 26.25],
+    ['no write price, no dearer', { input: cny(3) }, one, million, 3],
+    ['a read that is dearer than input', odd, one, { ...million, protocol: 'messages' }, 5],
+    ['input factor', { input: cny(3) }, {}, million, 3.3],
+    ['output as asked', { output: cny(8) }, {}, { maxOutput: 1_000_000 }, 8],
+    ['output by default', { output: cny(8) }, {}, { maxOutput: null }, 0.032768],
+    ['none asked, none held', { output: cny(8) }, {}, { maxOutput: 0 }, 0],
+    ['at most what the model can', { output: cny(8) }, { maxOutput: 1000 }, { maxOutput: 1_000_000 }, 0.008],
+    ['the default too', { output: cny(8) }, { maxOutput: 1000 }, { maxOutput: null }, 0.008],
+    ['for each answer', { output: cny(8) }, {}, { maxOutput: 50_000, n: 10 }, 4],
+    ['held at first', { output: cny(8) }, {}, { maxOutput: 50_000, n: 10, outputCap: 2000 }, 0.016],
+    ['a cap above the maximum', { output: cny(8) }, {}, { maxOutput: 1000, outputCap: 2000 }, 0.008],
+    ['images by the piece', { image: cny(0.28) }, {}, { protocol: 'images', n: 4 }, 1.12],
+    ['elsewhere n is not about images', { image: cny(0.28) }, {}, { protocol: 'chat', n: 4 }, 0],
+    ['a request', { request: cny(0.05) }, {}, {}, 0.05],
+    ['never more than the ledger can hold', { output: cny(8) }, {}, { maxOutput: 1e9, n: 1e6 }, 500_000_000],
+  ]
+  for (const [name, price, change, asked, want] of rows) {
+    t.equal(tariff(price, change).estimate(request(asked)), cny(want), name)
+  }
+})
+
+t.test('a small body adds a little to its output', async t => {
+  const need = tariff({ input: cny(2), output: cny(8) }).estimate(request({ bodyBytes: 120, maxOutput: 1_000_000 }))
+  t.ok(need >= cny(8) && need < cny(8.1), `${need}`)
+})
+
+t.test('input is estimated from bytes, rounded up and bounded', async t => {
+  const rows: [number, number, number][] = [
+    [0, 1_100_000, 0],
+    [1, 1_100_000, 1],
+    [4, MILLION, 1],
+    [5, MILLION, 2],
+    [4000, 1_300_000, 1300],
+    [64 * 2 ** 20, 1_100_000, 18_454_938],
+    [64 * 2 ** 20, 1e15, 1e9],
+  ]
+  for (const [bytes, inputFactor, want] of rows) {
+    t.equal(tariff({ input: 1 }, { inputFactor }).estimatedInput(bytes), want, `${bytes} × ${inputFactor}`)
+  }
+})
+
+t.test('output by itself, as growing holds ask', async t => {
+  t.equal(tariff({ output: cny(8) }).ofOutput(1000), 8000)
+  t.equal(tariff({ output: 1 }).ofOutput(1), 1, 'rounded up')
+  t.equal(tariff({ output: 1e15 }, {}, 999_999).ofOutput(1e9), 500_000_000_000_000)
+})
+
+/** The definition, slowly. */
+function slowly(pico: bigint, multiplier: number): bigint {
+  const attos = pico * BigInt(multiplier)
+  const micros = attos / 10n ** 12n + (attos % 10n ** 12n === 0n ? 0n : 1n)
+  return micros > 500_000_000_000_000n ? 500_000_000_000_000n : micros
+}
+
+t.test('sums are exact at every size', async t => {
+  const random = seeded(t)
+  /** Small as often as large: numbers of every length, and the edges of rounding. */
+  const upTo = (most: number): number => Math.min(most, Math.floor(2 ** (random() * Math.log2(most + 1))) - 1)
+  const classes = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
+  for (let i = 0; i < 20_000; i++) {
+    const price: Required<Price> = {
+      input: upTo(1e11),
+      output: upTo(1e11),
+      cache_read: upTo(1e11),
+      cache_write_5m: upTo(1e11),
+      cache_write_1h: upTo(1e11),
+      image: upTo(1e8),
+      request: upTo(1e8),
+    }
+    const multiplier = random() < 0.3 ? MILLION : upTo(1e9)
+    const usage: Usage = { ...noUsage(), images: upTo(1000) }
+    for (const name of classes) usage[name] = random() < 0.3 ? 0 : upTo(1e9)
+    const tokens = classes.reduce((sum, name) => sum + BigInt(usage[name]) * BigInt(price[name]), 0n)
+    const pico = tokens + (BigInt(usage.images) * BigInt(price.image) + BigInt(price.request)) * 1_000_000n
+    const got = tariff(price, {}, multiplier).charge(usage)
+    if (BigInt(got) !== slowly(pico, multiplier)) t.fail(JSON.stringify({ price, multiplier, usage, got }))
+    const held = tariff(price, {}, multiplier).estimate(
+      request({ bodyBytes: upTo(2 ** 26), maxOutput: usage.output, n: 1, cacheTtl: '1h' }),
+    )
+    if (BigInt(held) < slowly(BigInt(usage.output) * BigInt(price.output), multiplier)) t.fail('held less than output')
+  }
+  t.pass('20,000 charges')
+})
+
+t.test('a charge within what the request said is never above its estimate', async t => {
+  const random = seeded(t)
+  const whole = (most: number) => Math.floor(random() * (most + 1))
+  for (let i = 0; i < 5000; i++) {
+    const price = { input: whole(1e8), output: whole(1e8), cache_write_5m: whole(2e8), cache_write_1h: whole(3e8) }
+    const compiled = tariff(price, { inputFactor: MILLION }, whole(3e6))
+    const asked = request({ bodyBytes: whole(1e6), maxOutput: whole(1e5), n: 1 + whole(3), cacheTtl: '1h' })
+    let left = compiled.estimatedInput(asked.bodyBytes)
+    const usage = { ...noUsage(), output: whole((asked.maxOutput ?? 0) * asked.n) }
+    for (const name of ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h'] as const) {
+      usage[name] = whole(left)
+      left -= usage[name]
+    }
+    if (compiled.charge(usage) > compiled.estimate(asked)) t.fail(JSON.stringify({ price, asked, usage }))
+  }
+  t.pass('5,000 requests')
+})
