@@ -60,6 +60,8 @@ export class Relay implements AttemptEvents, Swept {
   #upstreamStatus = 0
   #upstreamHeaders: IncomingHttpHeaders = {}
   #events = false
+  /** The answer is compressed: nothing of ours can stand in it. */
+  #encoded = false
   #meter: Meter | null = null
   #decoder: SideDecoder | null = null
   #withholder: Withholder | null = null
@@ -185,9 +187,10 @@ export class Relay implements AttemptEvents, Swept {
     const count = x.coveredOutput > 0
     this.#meter = this.#row.meter({ events: this.#events, count, cacheTtl: x.facts?.cacheTtl ?? '5m' })
     const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
-    this.#decoder = encoding === 'identity' ? null : decoderFor(encoding, this.#meter)
-    if (this.#events && this.#asksForUsage && encoding === 'identity') this.#withholder = new Withholder()
-    if (this.#events && count && x.hold !== null) this.#growth = new Growth(x, x.hold, () => this.#grown())
+    this.#encoded = encoding !== 'identity'
+    this.#decoder = this.#encoded ? decoderFor(encoding, this.#meter) : null
+    if (this.#events && this.#asksForUsage && !this.#encoded) this.#withholder = new Withholder()
+    if (this.#events && count && x.hold !== null && !this.#encoded) this.#growth = new Growth(x, x.hold, () => this.#grown())
   }
 
   get #asksForUsage(): boolean {
@@ -345,7 +348,7 @@ export class Relay implements AttemptEvents, Swept {
         this.#giveUp('upstream')
         return
       }
-      if (this.#events || this.#early) this.#breakStream('upstream')
+      if ((this.#events || this.#early) && !this.#encoded) this.#breakStream('upstream')
       else x.res.destroy()
     }
     this.#close()
@@ -527,7 +530,7 @@ export class Relay implements AttemptEvents, Swept {
   #keepAlive(now: number): void {
     const x = this.#x
     const everyMs = x.world.config.keepalive[`${x.listener}Ms`]
-    if (everyMs === 0 || !this.#events || x.status === 0 || this.#paused !== 0) return
+    if (everyMs === 0 || !this.#events || this.#encoded || x.status === 0 || this.#paused !== 0) return
     if (now - this.#lastWriteMs < everyMs || !this.#boundary) return
     this.#lastWriteMs = now
     x.res.write(this.#row.words.keepAlive)
