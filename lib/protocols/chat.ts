@@ -1,12 +1,13 @@
 /** OpenAI-compatible chat completions (beta). A stream reports usage only when asked, in an event without choices. */
 import type { Usage } from '../terms/records.ts'
-import { KeySet } from './count.ts'
+import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
+import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 
-const TEXT = new KeySet(['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal'])
+const TEXT = keySet(['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal'])
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -24,12 +25,11 @@ function usageOf(value: unknown): Usage | null {
   return fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt))
 }
 
-/** Bytes that an event with usage, or an error, has somewhere. */
-const MAY_MATTER = ['usage":{', 'usage": {', 'usage" :', 'error"'].map(text => Buffer.from(text))
-const DONE = Buffer.from('[DONE]')
+/** Bytes that an event with usage, an error or the end has somewhere; with `"usage":null`, as many have it, none match. */
+const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]'])
 
 class Rules implements EventRules {
-  readonly markers = [...MAY_MATTER, DONE]
+  readonly markers = MARKERS
   #first = true
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
@@ -38,7 +38,7 @@ class Rules implements EventRules {
       return
     }
     if (this.#first) this.#begin(tally, data, cut)
-    if (!MAY_MATTER.some(marker => data.includes(marker))) return
+    if (!MARKERS.isIn(data)) return
     const parsed = parseEvent(data, cut)
     const usage = usageOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage'])
     if (usage !== null) tally.usage = usage

@@ -3,6 +3,9 @@
  * Nothing is parsed and nothing kept: a search that hops over bytes which cannot begin a key, and a count of the bytes
  * between the quotes, escapes undone. A key inside a string has its quotes escaped, so it is never mistaken for one.
  */
+import { Patterns } from './patterns.ts'
+
+const LF = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -13,46 +16,28 @@ const BYTES_PER_TOKEN = 4.4
 /** `\uXXXX` stands for about three bytes of UTF-8. */
 const UNICODE_ESCAPE_BYTES = 3
 
+const NOTHING = Buffer.alloc(0)
+
 const SEARCH = 0
 const AFTER_KEY = 1
 const BEFORE_VALUE = 2
 const IN_TEXT = 3
 
-/** What the search needs of a set of keys; made once per protocol. */
-export class KeySet {
-  readonly patterns: readonly Buffer[]
-  /** Length of the shortest pattern: how far ahead the search looks. */
-  readonly window: number
-  readonly longest: number
-  /** For the byte at the window's end: how far the window may move on. */
-  readonly hops = new Uint8Array(256)
-
-  constructor(keys: readonly string[]) {
-    this.patterns = keys.map(key => Buffer.from(`"${key}"`))
-    this.window = Math.min(...this.patterns.map(p => p.length))
-    this.longest = Math.max(...this.patterns.map(p => p.length))
-    this.hops.fill(this.window)
-    for (const pattern of this.patterns) {
-      for (let i = 0; i < this.window; i++) {
-        const byte = pattern[i] as number
-        this.hops[byte] = Math.min(this.hops[byte] as number, this.window - 1 - i)
-      }
-    }
-  }
-}
+/** The keys whose strings are content; made once per protocol. */
+export const keySet = (keys: readonly string[]): Patterns => new Patterns(keys.map(key => `"${key}"`))
 
 export class TextCounter {
-  readonly #keys: KeySet
+  readonly #keys: Patterns
   #state = SEARCH
   /** The end of the last chunk, where a key may have begun. */
-  #tail: Buffer = Buffer.alloc(0)
+  #tail: Buffer = NOTHING
   /** After a backslash. */
   #escaped = false
   /** Digits of an escape that are still to come. */
   #skip = 0
   #bytes = 0
 
-  constructor(keys: KeySet) {
+  constructor(keys: Patterns) {
     this.#keys = keys
   }
 
@@ -77,6 +62,10 @@ export class TextCounter {
   }
 
   #keepTail(chunk: Buffer): void {
+    if (chunk[chunk.length - 1] === LF) {
+      this.#tail = NOTHING // no key goes on after the end of a line
+      return
+    }
     const most = this.#keys.longest - 1
     if (chunk.length >= most) this.#tail = Buffer.from(chunk.subarray(-most))
     else this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-most)
@@ -88,25 +77,11 @@ export class TextCounter {
 
   /** To just after the next key that begins before `before`, or to the end. */
   #search(bytes: Buffer, from: number, before: number): number {
-    const { hops, window, patterns } = this.#keys
-    const last = bytes.length - window
-    let i = from
-    while (i <= last && i < before) {
-      const hop = hops[bytes[i + window - 1] as number] as number
-      if (hop > 0) {
-        i += hop
-        continue
-      }
-      for (const pattern of patterns) {
-        if (matches(bytes, i, pattern)) {
-          this.#state = AFTER_KEY
-          this.#tail = Buffer.alloc(0)
-          return i + pattern.length
-        }
-      }
-      i++
-    }
-    return bytes.length
+    const at = this.#keys.find(bytes, from, before)
+    if (at < 0) return bytes.length
+    this.#state = AFTER_KEY
+    this.#tail = NOTHING
+    return at + this.#keys.foundLength
   }
 
   #between(chunk: Buffer, from: number): number {
@@ -141,10 +116,4 @@ export class TextCounter {
     }
     return chunk.length
   }
-}
-
-function matches(bytes: Buffer, at: number, pattern: Buffer): boolean {
-  if (at + pattern.length > bytes.length) return false
-  for (let i = 0; i < pattern.length; i++) if (bytes[at + i] !== pattern[i]) return false
-  return true
 }

@@ -86,15 +86,22 @@ export class EventReader {
 
   /** `matters`: where the first thing of interest may be; events that lie wholly before it are not shown. */
   feed(chunk: Buffer, matters = 0): void {
-    const first = matters === 0 ? -1 : chunk.indexOf(BLANK_LINE)
-    const last = first < 0 || first >= matters ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
-    if (last <= first) {
-      this.#read(chunk)
-      return
+    if (matters === 0) this.#read(chunk)
+    else if (this.atBoundary) this.#skip(chunk, matters)
+    else {
+      // an empty line ends an event wherever it stands: reading can go on after any of them
+      const first = chunk.indexOf(BLANK_LINE)
+      const end = first < 0 || first >= matters ? chunk.length : first + 2
+      this.#read(chunk.subarray(0, end))
+      if (end < chunk.length) this.#skip(chunk.subarray(end), matters - end)
     }
-    this.#read(chunk.subarray(0, first + 2))
-    // an empty line ends an event wherever it stands: reading can go on after any of them
-    this.#read(chunk.subarray(last + 2))
+  }
+
+  /** From between two events: over those that end before `matters`. */
+  #skip(chunk: Buffer, matters: number): void {
+    if (matters === chunk.length && endsEvent(chunk)) return
+    const last = matters < 2 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 2)
+    this.#read(last < 0 ? chunk : chunk.subarray(last + 2))
   }
 
   #read(chunk: Buffer): void {
@@ -191,15 +198,8 @@ export class EventReader {
   }
 }
 
-/** Where the first of the markers begins; the chunk's length when there is none. */
-export function firstOf(chunk: Buffer, markers: readonly Buffer[]): number {
-  let first = chunk.length
-  for (const marker of markers) {
-    const at = chunk.indexOf(marker)
-    if (at >= 0 && at < first) first = at
-  }
-  return first
-}
+export const endsEvent = (chunk: Buffer): boolean =>
+  chunk.length > 1 && chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF
 
 /** The member `"name":{…}` nearest to the end of an event whose beginning may be missing, or undefined. `depth`: how many objects it stands in. */
 export function lastObject(data: Buffer, name: string, depth: number): unknown {

@@ -1,12 +1,12 @@
 /** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
 import type { Usage } from '../terms/records.ts'
-import { KeySet } from './count.ts'
+import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 
-const TEXT = new KeySet(['text'])
+const TEXT = keySet(['text'])
 const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 

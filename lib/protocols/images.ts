@@ -1,14 +1,14 @@
 /** OpenAI-compatible images. The pieces in the answer are what was used; tokens are reported by some models only. */
 import type { Usage } from '../terms/records.ts'
 import { chat } from './chat.ts'
-import { KeySet } from './count.ts'
+import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, type Tally, typeOf } from './meters.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first } from './usage.ts'
 
 /** An image answer has no text that is charged. */
-const TEXT = new KeySet(['revised_text'])
+const TEXT = keySet(['revised_text'])
 
 /** null when there is neither a piece nor a number. */
 function usageOf(images: number, value: unknown): Usage | null {

@@ -1,12 +1,13 @@
 /** The messages protocol (alpha). Usage is cumulative: each report replaces what an earlier one said, field by field. */
 import type { Usage } from '../terms/records.ts'
-import { KeySet } from './count.ts'
+import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, type Tally, typeOf } from './meters.ts'
+import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { type Fields, fieldsOf, first, isFields, reported } from './usage.ts'
 
-const TEXT = new KeySet(['text', 'thinking', 'partial_json'])
+const TEXT = keySet(['text', 'thinking', 'partial_json'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 
 /** Numbers as reported so far. */
@@ -82,7 +83,7 @@ class Reports {
   }
 }
 
-const MARKERS = ['message_', 'content_block_st', 'error'].map(text => Buffer.from(text))
+const MARKERS = new Patterns(['message_', 'content_block_st', 'error'])
 
 class Rules implements EventRules {
   readonly markers = MARKERS

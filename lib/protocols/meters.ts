@@ -1,8 +1,9 @@
 /** The two kinds of meter, whatever the protocol: over an event stream, and over one JSON document. */
 import type { Usage } from '../terms/records.ts'
-import { type KeySet, TextCounter } from './count.ts'
+import { TextCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
-import { EventReader, type EventSink, firstOf } from './events.ts'
+import { EventReader, type EventSink } from './events.ts'
+import type { Patterns } from './patterns.ts'
 import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
 import { isFields } from './usage.ts'
 
@@ -18,7 +19,7 @@ export interface Tally {
 /** A protocol's reading of one event. `cut`: how the event began, when only its end is there. One object per stream. */
 export interface EventRules {
   /** Every event that matters has one of these bytes somewhere; null = each is to be read. Whole runs of others are skipped. */
-  readonly markers: readonly Buffer[] | null
+  readonly markers: Patterns | null
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
 }
 
@@ -27,12 +28,13 @@ export class StreamMeter implements Meter, EventSink, Tally {
   readonly #rules: EventRules
   readonly #counter: TextCounter
   readonly #alwaysCounts: boolean
+  #begun = false
   usage: Usage | null = null
   terminal = false
   failed = false
   stop: Partial<LengthStopState> = {}
 
-  constructor(rules: EventRules, keys: KeySet, options: MeterOptions) {
+  constructor(rules: EventRules, keys: Patterns, options: MeterOptions) {
     this.#rules = rules
     this.#counter = new TextCounter(keys)
     this.#alwaysCounts = options.count
@@ -40,11 +42,13 @@ export class StreamMeter implements Meter, EventSink, Tally {
 
   feed(chunk: Buffer): void {
     const { markers } = this.#rules
-    this.#reader.feed(chunk, markers === null ? 0 : firstOf(chunk, markers))
+    // the first event tells what the answer is called
+    this.#reader.feed(chunk, markers === null || !this.#begun ? 0 : markers.first(chunk))
     if (this.#alwaysCounts || this.usage === null) this.#counter.feed(chunk)
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
+    this.#begun = true
     this.#rules.read(this, name, data, cut)
   }
 
@@ -71,7 +75,7 @@ export class DocumentMeter implements Meter {
   readonly #usageOf: (document: DocumentReader) => Usage | null
   #usage: Usage | null | undefined = undefined
 
-  constructor(wanted: readonly string[], keys: KeySet, usageOf: (document: DocumentReader) => Usage | null) {
+  constructor(wanted: readonly string[], keys: Patterns, usageOf: (document: DocumentReader) => Usage | null) {
     this.#document = new DocumentReader([...wanted, 'error'])
     this.#counter = new TextCounter(keys)
     this.#usageOf = usageOf

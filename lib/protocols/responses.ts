@@ -1,14 +1,15 @@
 /** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
 import type { Usage } from '../terms/records.ts'
-import { KeySet } from './count.ts'
+import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally, typeOf } from './meters.ts'
+import { Patterns } from './patterns.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 
 /** In a stream only deltas are new text; other events say it again. */
-const DELTAS = new KeySet(['delta'])
-const TEXT = new KeySet(['text', 'arguments', 'refusal'])
+const DELTAS = keySet(['delta'])
+const TEXT = keySet(['text', 'arguments', 'refusal'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** Beyond any number an upstream will have reached: what we add comes last. */
 const SEQUENCE = 1_000_000
@@ -29,9 +30,13 @@ function usageOf(value: unknown): Usage | null {
   )
 }
 
-const MARKERS = ['response.created', 'response.completed', 'response.incomplete', 'response.failed', 'error'].map(
-  text => Buffer.from(text),
-)
+const MARKERS = new Patterns([
+  'response.created',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'error',
+])
 
 class Rules implements EventRules {
   readonly markers = MARKERS

@@ -2,7 +2,8 @@
  * A client that did not ask for usage does not get the event that we asked for: of a chat stream everything passes, byte
  * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
  */
-import { firstOf } from './events.ts'
+import { endsEvent } from './events.ts'
+import { Patterns } from './patterns.ts'
 import { isFields } from './usage.ts'
 
 const LF = 0x0a
@@ -10,7 +11,7 @@ const CR = 0x0d
 /** A longer event is not the one. */
 const LONGEST = 16 * 1024
 /** Bytes of which the one event has some; with `"usage":null`, as every other event has it, they do not match. */
-const USAGE = ['usage":{', 'usage": {', 'usage" :'].map(text => Buffer.from(text))
+const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
 
@@ -26,7 +27,7 @@ export class Withholder {
   /** What may go on now; null = nothing yet. */
   push(chunk: Buffer): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
-    const candidate = fresh ? firstOf(chunk, USAGE) : 0
+    const candidate = fresh ? USAGE.first(chunk) : 0
     if (candidate === chunk.length && endsEvent(chunk)) return chunk
     const end = candidate === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, candidate - 1)
     if (end < 0) return this.#sort(chunk)
@@ -89,9 +90,6 @@ export class Withholder {
   }
 }
 
-const endsEvent = (chunk: Buffer): boolean =>
-  chunk.length > 1 && chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF
-
 const lineLength = (chunk: Buffer, start: number, end: number): number =>
   end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
 
@@ -105,7 +103,7 @@ function joined(out: Buffer[], chunk: Buffer): Buffer | Buffer[] | null {
 }
 
 function isUsageOnly(event: Buffer): boolean {
-  if (!USAGE.some(marker => event.includes(marker))) return false
+  if (!USAGE.isIn(event)) return false
   const data = event
     .toString()
     .split(/\r?\n/)
