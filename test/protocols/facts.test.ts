@@ -1,0 +1,190 @@
+import { isDeepStrictEqual } from 'node:util'
+import t from 'tap'
+import { askForUsage, editBody, mapModel } from '../../lib/protocols/edit.ts'
+import { type Facts, FactsScan } from '../../lib/protocols/facts.ts'
+import { cut, json, jsonText, type Random, seeded, text } from '../support/random.ts'
+
+const scan = (chunks: Buffer[]): Facts | null => {
+  const s = new FactsScan()
+  for (const chunk of chunks) s.feed(chunk)
+  return s.end()
+}
+const of = (body: string | Buffer): Facts | null => scan([Buffer.from(body)])
+const bytewise = (body: string | Buffer): Facts | null => scan([...Buffer.from(body)].map(b => Buffer.of(b)))
+
+t.test('what is no JSON object', async t => {
+  const rows = [
+    '',
+    ' ',
+    '{',
+    '[]',
+    '"x"',
+    'null',
+    '5',
+    '{"a":1,}',
+    '{"a" 1}',
+    '{a:1}',
+    '{"a":tru}',
+    '{"a":[1}',
+    '{"a":01}',
+    '{"a":1} x',
+    '{}{}',
+    '{"a":"x',
+    '{"model":"b"',
+    Buffer.from([0xff, 0xfe, 0]),
+  ]
+  for (const body of rows) {
+    t.equal(of(body), null, String(body))
+    t.equal(bytewise(body), null, String(body))
+  }
+  for (const body of ['{}', ' {"a":1}\r\n', '{"a":{"b":[1,{"c":"}"}]}}', '{"a":"\\""}', '{"":null}'])
+    t.ok(of(body) && bytewise(body), body)
+})
+
+t.test('facts', async t => {
+  const rows: [string, Partial<Facts>][] = [
+    ['{"model":"a","model":"b"}', { model: 'b', modelIsString: true }],
+    ['{"mod\\u0065l":"\\u0061"}', { model: 'a' }],
+    ['{"x":{"model":"inner"},"model":"m"}', { model: 'm' }],
+    ['{"model":5}', { model: null, modelIsString: false }],
+    [`{"model":"${'m'.repeat(5000)}"}`, { model: null, modelIsString: false }],
+    ['{"messages":"\\"model\\":\\"x\\""}', { model: null, modelSpan: null }],
+    ['{"stream":true}', { stream: true }],
+    ['{"stream":"true"}', { stream: false }],
+    ['{"stream":true,"stream":false}', { stream: false }],
+    ['{"max_tokens":5,"max_completion_tokens":9}', { maxOutput: 9 }],
+    ['{"max_output_tokens":1e15}', { maxOutput: 1e9 }],
+    ['{"max_tokens":-5}', { maxOutput: null }],
+    ['{"max_tokens":"5"}', { maxOutput: null }],
+    ['{"max_tokens":7.9}', { maxOutput: 7 }],
+    ['{"generationConfig":{"maxOutputTokens":3,"candidateCount":4}}', { maxOutput: 3, n: 4 }],
+    ['{"n":3}', { n: 3 }],
+    ['{"n":0}', { n: 1 }],
+    ['{"stream_options":{"include_usage":true}}', { includeUsage: true }],
+    ['{"background":true}', { background: true }],
+    ['{"a":[{"cache_control":{"type":"ephemeral"}}]}', { cacheTtl: '5m' }],
+    ['{"a":[{"cache_control":{"type":"ephemeral","ttl":"1h"}}]}', { cacheTtl: '1h' }],
+    ['{"a":"\\"cache_control\\""}', { cacheTtl: null }],
+    ['{"prompt_cache_key":"k","metadata":{"user_id":"u"}}', { promptCacheKey: 'k', userId: 'u' }],
+  ]
+  for (const [body, want] of rows) {
+    t.match(of(body), want, body.slice(0, 80))
+    t.same(bytewise(body), of(body), 'in any chunking')
+  }
+})
+
+t.test('depth costs nothing and crashes nothing', async t => {
+  const deep = 200_000
+  t.equal(of(`{"messages":${'['.repeat(deep)},"model":"m"}`), null)
+  t.equal(of(`{"messages":${'['.repeat(deep)}${']'.repeat(deep)},"model":"m"}`)?.model, 'm')
+  t.equal(of(`{"a":${'[{"b":'.repeat(deep)}`), null)
+})
+
+/** A body with the members that matter here and there, some of them twice. */
+function body(random: Random): string {
+  const members: [string, unknown][] = []
+  const add = (name: string, value: () => unknown) => {
+    for (let i = random.pick([0, 1, 1, 2]); i > 0; i--)
+      members.push([name, random.next() < 0.8 ? value() : json(random, 2)])
+  }
+  add('model', () => text(random))
+  add('stream', () => random.next() < 0.5)
+  add('max_tokens', () => random.int(0, 5000))
+  add('n', () => random.int(1, 9))
+  add('stream_options', () =>
+    random.pick([{}, null, { include_usage: true }, { include_usage: false, other: 1 }, { x: [1] }]),
+  )
+  add('messages', () => json(random, 5))
+  for (let i = random.int(0, 3); i > 0; i--) members.push([text(random), json(random)])
+  members.sort(() => random.next() - 0.5)
+  return `${random.pick(['', ' ', '\r\n'])}{${members.map(([k, v]) => `${JSON.stringify(k)}${random.pick(['', ' '])}:${jsonText(random, v)}`).join(' ,')}}\n`
+}
+
+t.test('facts are those of JSON.parse, whatever the document and the chunks', async t => {
+  const random = seeded(t)
+  for (let i = 0; i < 3000; i++) {
+    const source = body(random)
+    const parsed = JSON.parse(source)
+    const facts = scan(cut(random, Buffer.from(source)))
+    if (facts === null) {
+      t.fail(`refused: ${source}`)
+      continue
+    }
+    const want = {
+      model:
+        typeof parsed.model === 'string' && Buffer.byteLength(JSON.stringify(parsed.model)) < 1000
+          ? parsed.model
+          : facts.model,
+      stream: parsed.stream === true,
+      includeUsage: typeof parsed.stream_options === 'object' && parsed.stream_options?.include_usage === true,
+      maxOutput:
+        typeof parsed.max_tokens === 'number' && parsed.max_tokens >= 0
+          ? Math.min(1e9, Math.floor(parsed.max_tokens))
+          : null,
+    }
+    const { model, stream, includeUsage, maxOutput } = facts
+    if (JSON.stringify({ model, stream, includeUsage, maxOutput }) !== JSON.stringify(want))
+      t.same({ model, stream, includeUsage, maxOutput }, want, source)
+  }
+  t.pass('3000 documents')
+})
+
+t.test('broken documents are refused or understood, and never throw', async t => {
+  const random = seeded(t)
+  for (let i = 0; i < 3000; i++) {
+    const bytes = Buffer.from(body(random))
+    for (let n = random.int(1, 3); n > 0; n--)
+      bytes[random.int(0, bytes.length - 1)] = random.pick([
+        0, 0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x2c, 0x3a, 0xff, 0x20,
+      ])
+    const facts = scan(cut(random, bytes))
+    let object = false
+    try {
+      const value = JSON.parse(bytes.toString())
+      object = typeof value === 'object' && value !== null && !Array.isArray(value)
+    } catch {}
+    // the scan may take what JSON.parse refuses deep inside; never the other way round
+    if (object && facts === null) t.fail(`refused: ${bytes}`)
+  }
+  t.pass('3000 documents')
+})
+
+t.test('edits change what they should and nothing else', async t => {
+  const random = seeded(t)
+  let edited = 0
+  for (let i = 0; i < 3000; i++) {
+    const source = Buffer.from(body(random))
+    const facts = scan([source])
+    if (facts === null) continue
+    const parsed = JSON.parse(source.toString())
+    if (facts.modelSpan !== null) {
+      const { chunks, length } = editBody(cut(random, source), [mapModel(facts, 'up/"x"')])
+      const out = Buffer.concat(chunks)
+      t.equal(out.length, length)
+      if (JSON.stringify(JSON.parse(out.toString())) !== JSON.stringify({ ...parsed, model: 'up/"x"' }))
+        t.fail(`model: ${source}`)
+      edited++
+    }
+    if (facts.stream && !facts.includeUsage) {
+      const out = Buffer.concat(editBody(cut(random, source), [askForUsage(facts)]).chunks)
+      const after = JSON.parse(out.toString())
+      const { stream_options: asked, ...rest } = after
+      const { stream_options: before, ...others } = parsed
+      if (asked?.include_usage !== true) t.fail(`not asked: ${source}`)
+      if (JSON.stringify(Object.entries(rest).sort()) !== JSON.stringify(Object.entries(others).sort()))
+        t.fail(`moved: ${source}`)
+      if (typeof before === 'object' && before !== null && !Array.isArray(before)) {
+        if (!isDeepStrictEqual(asked, { ...before, include_usage: true }))
+          t.fail(`options: ${JSON.stringify([before, asked])}`)
+      }
+      let head = 0
+      while (head < source.length && source[head] === out[head]) head++
+      let tail = 0
+      while (tail < source.length - head && source[source.length - 1 - tail] === out[out.length - 1 - tail]) tail++
+      const replaced = facts.streamOptions === null ? 0 : facts.streamOptions.span.end - facts.streamOptions.span.start
+      if (head + tail < source.length - replaced) t.fail(`more than one edit: ${source}`)
+      edited++
+    }
+  }
+  t.ok(edited > 500)
+})

@@ -1,0 +1,90 @@
+/** Chance that can be repeated: `SEED=… npm test -- FILE` runs a failure again. */
+
+export interface Random {
+  seed: number
+  /** From 0 to 1. */
+  next(): number
+  /** Whole, from `low` to `high`, both included. */
+  int(low: number, high: number): number
+  pick<T>(list: readonly T[]): T
+}
+
+/** Mulberry32. The seed is printed, so that a failing run can be repeated. */
+export function seeded(t: { comment(text: string): void }): Random {
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32))
+  t.comment(`SEED=${seed}`)
+  return withSeed(seed)
+}
+
+export function withSeed(seed: number): Random {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let x = Math.imul(state ^ (state >>> 15), 1 | state)
+    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
+    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
+  }
+  const int = (low: number, high: number): number => low + Math.floor(next() * (high - low + 1))
+  return { seed, next, int, pick: list => list[int(0, list.length - 1)] as never }
+}
+
+/** The bytes in chunks of random length, now and then of one byte. */
+export function cut(random: Random, bytes: Buffer, longest = 400): Buffer[] {
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const length = random.next() < 0.2 ? 1 : random.int(1, longest)
+    chunks.push(bytes.subarray(at, at + length))
+    at += length
+  }
+  return chunks
+}
+
+const TEXTS = [
+  '',
+  'a',
+  'model',
+  '"',
+  '\\',
+  '\\"',
+  '\n\t',
+  '你好',
+  '🌍',
+  '{"model":"x"}',
+  '],[',
+  'x'.repeat(100),
+  '\\u0041',
+  '"cache_control"',
+]
+
+export const text = (random: Random): string =>
+  Array.from({ length: random.int(0, 4) }, () => random.pick(TEXTS)).join('')
+
+/** JSON text with odd spacing and needless escapes. */
+export function jsonText(random: Random, value: unknown): string {
+  const space = () => random.pick(['', '', '', ' ', '\n', '\t ', '\r\n'])
+  if (typeof value === 'string') return escaped(random, value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const parts = Array.isArray(value)
+    ? value.map(v => space() + jsonText(random, v) + space())
+    : Object.entries(value).map(
+        ([k, v]) => `${space()}${escaped(random, k)}${space()}:${space()}${jsonText(random, v)}${space()}`,
+      )
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return open + (parts.length === 0 ? space() : parts.join(',')) + close
+}
+
+function escaped(random: Random, value: string): string {
+  const plain = JSON.stringify(value)
+  if (random.next() < 0.8) return plain
+  return plain.replace(/[a-z]/g, c => (random.next() < 0.3 ? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}` : c))
+}
+
+export function json(random: Random, depth = 4): unknown {
+  const kind = depth === 0 ? random.int(0, 4) : random.int(0, 7)
+  if (kind === 0) return null
+  if (kind === 1) return random.next() < 0.5
+  if (kind === 2) return random.pick([0, 1, -1, 1e-7, 12.5, 1e15, -3e20, 42])
+  if (kind <= 4) return text(random)
+  if (kind === 5) return Array.from({ length: random.int(0, 4) }, () => json(random, depth - 1))
+  return Object.fromEntries(Array.from({ length: random.int(0, 4) }, () => [text(random), json(random, depth - 1)]))
+}
