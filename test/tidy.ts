@@ -6,7 +6,6 @@ const MOST_LINES = 300
 const LONG: Record<string, string> = {
   'lib/exchange/relay.ts': 'the states of one exchange with its upstream, which only make sense together',
   'lib/protocols/scan.ts': 'one state machine',
-  'lib/simulator/answers.ts': 'five protocols by example, side by side',
 }
 
 const problems: string[] = []

@@ -1,0 +1,91 @@
+/** From a request and its directive to an answer: how many tokens of what, how it finishes, and what it used. */
+import { noUsage, type Usage } from '../terms/records.ts'
+import type { Directive } from './directive.ts'
+import type { InputTokens } from './prompt-cache.ts'
+import { exampleOf } from './reading.ts'
+import type { Answer, Ask } from './speech.ts'
+
+/** One token a word, with scripts of one to four bytes a letter, said over and over. */
+const SENTENCES =
+  'The quick brown fox jumps over the lazy dog; nothing here was thought, these words repeat until enough are out. ' +
+  'Grüße, 你好, привет, こんにちは 👋. '
+const WORDS = SENTENCES.match(/\S+\s/gu) as string[]
+const THOUGHTS = 'Let me see what is asked for here and how to say it. '.match(/\S+\s/g) as string[]
+const TOKENS = 24
+const THINKING_TOKENS = 8
+const ARGUMENT_CHARACTERS = 6
+const IMAGE_BYTES = 1000
+
+const say = (words: readonly string[], tokens: number): string[] =>
+  Array.from({ length: tokens }, (_, i) => words[i % words.length] as string)
+
+/** An answer is made in memory: so many tokens and bytes of padding are the most it may be told to have. */
+const MOST_TOKENS = 1_000_000
+const MOST_PADDING = 256 * 1024 * 1024
+
+export interface Circumstances {
+  id: string
+  createdS: number
+  origin: string
+  chunk: number
+  input: InputTokens
+}
+
+export function compose(ask: Ask, directive: Directive, circumstances: Circumstances): Answer {
+  const most = Math.min(ask.maxTokens ?? MOST_TOKENS, MOST_TOKENS)
+  const thinking = say(THOUGHTS, ask.thinks ? Math.min(directive.thinking ?? THINKING_TOKENS, most) : 0)
+  const room = most - thinking.length
+  const chunk = Math.max(1, directive.chunk ?? circumstances.chunk)
+  const body = ask.tool === null ? textTokens(directive, chunk) : argumentTokens(ask.tool.schema)
+  const fits = body.length <= room
+  const said = fits ? body : body.slice(0, room)
+  const { id, createdS, origin, input } = circumstances
+  const output = thinking.length + said.length
+  return {
+    id,
+    createdS,
+    thinking,
+    text: ask.tool === null ? said : [],
+    call: ask.tool === null ? null : { name: ask.tool.name, args: said },
+    finish: !fits ? 'length' : ask.tool === null ? 'stop' : 'call',
+    usage: usageOf(ask, directive, input, output),
+    reports: directive.usage !== 'none' || ask.protocol === 'images',
+    chunk,
+    imageBytes: directive.bytes ?? IMAGE_BYTES,
+    origin,
+  }
+}
+
+/** `bytes` pads each event by so much: the first token in it. */
+function textTokens({ tokens = TOKENS, bytes }: Directive, chunk: number): string[] {
+  const text = say(WORDS, Math.min(tokens, MOST_TOKENS))
+  if (bytes === undefined) return text
+  const pad = 'x'.repeat(Math.min(bytes, Math.floor((MOST_PADDING * chunk) / Math.max(chunk, text.length))))
+  for (let i = 0; i < text.length; i += chunk) text[i] = `${pad} ${text[i]}`
+  return text
+}
+
+const argumentTokens = (schema: unknown): string[] =>
+  JSON.stringify(exampleOf(schema)).match(new RegExp(`.{1,${ARGUMENT_CHARACTERS}}`, 'gsu')) as string[]
+
+const IMAGE_TOKENS = 1056
+
+function usageOf(ask: Ask, directive: Directive, input: InputTokens, output: number): Usage {
+  const usage = {
+    input: directive.input ?? input.input,
+    cache_read: directive.cached ?? input.cache_read,
+    // generate-content has no such number
+    cache_write_5m: ask.protocol === 'generate' ? 0 : (directive.written ?? input.cache_write_5m),
+    cache_write_1h: input.cache_write_1h,
+    output: output * ask.choices,
+    images: 0,
+  }
+  return ask.protocol === 'images' ? usageOfImages(ask, directive, usage) : usage
+}
+
+/** Pieces always count; tokens are reported by the models that answer with bytes. */
+function usageOfImages(ask: Ask, directive: Directive, { input }: Usage): Usage {
+  const counts = ask.option && directive.usage !== 'none'
+  const output = directive.tokens ?? IMAGE_TOKENS * ask.choices
+  return { ...noUsage(), ...(counts ? { input, output } : {}), images: ask.choices }
+}

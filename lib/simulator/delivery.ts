@@ -1,0 +1,135 @@
+/**
+ * One stream on its way out: events at their pace, as the other side takes them, ended as the directive says.
+ * Events that are due together leave in one write. Nothing of an event is kept once it is written.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../base/clock.ts'
+import type { Usage } from '../terms/records.ts'
+import type { End } from './books.ts'
+import type { Directive } from './directive.ts'
+import type { Frame } from './speech.ts'
+
+/** Characters gathered before they are written. */
+const WRITE_AT = 64 * 1024
+
+export interface Order {
+  res: ServerResponse
+  frames: Iterable<Frame>
+  directive: Directive
+  /** 0 = all at once. */
+  tokensPerSecond: number
+  errorFrame(first: boolean): string
+  clock: Clock
+}
+
+export class Delivery {
+  /** What the other side was told, and how much it got. */
+  usage: Usage | null = null
+  delivered = 0
+  /** How the stream ended, when it did by our own doing. */
+  end: End | null = null
+
+  readonly #order: Order
+  readonly #frames: Iterator<Frame>
+  readonly #beganMs: number
+  #waiting = ''
+  #sent = 0
+  #stalled = false
+  #next: Frame | null = null
+  #cancelTimer: (() => void) | null = null
+
+  constructor(order: Order) {
+    this.#order = order
+    this.#frames = order.frames[Symbol.iterator]()
+    this.#beganMs = order.clock.monotonic()
+  }
+
+  /** The head is written already. */
+  start(): void {
+    this.#order.res.on('drain', () => this.#run())
+    this.#run()
+  }
+
+  /** The other side has left. */
+  stop(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+  }
+
+  #run(): void {
+    if (this.end !== null || this.#cancelTimer !== null) return
+    for (;;) {
+      if (this.#interrupted()) return
+      const frame = (this.#next ??= this.#pull())
+      if (frame === null) {
+        this.#finish('completed')
+        return
+      }
+      const waitMs = this.#dueMs(frame) - this.#order.clock.monotonic()
+      if (waitMs > 0) {
+        if (this.#flush()) this.#wait(waitMs)
+        return
+      }
+      this.#next = null
+      this.#sent++
+      this.delivered += frame.tokens
+      this.usage = frame.usage ?? this.usage
+      this.#waiting += frame.bytes
+      if (this.#waiting.length >= WRITE_AT && !this.#flush()) return
+    }
+  }
+
+  #pull(): Frame | null {
+    const next = this.#frames.next()
+    return next.done ? null : next.value
+  }
+
+  /** When the last token of an event has been made. */
+  #dueMs(frame: Frame): number {
+    const rate = this.#order.tokensPerSecond
+    return rate === 0 ? 0 : this.#beganMs + ((this.delivered + frame.tokens) * 1000) / rate
+  }
+
+  /** The directive's own ends and pauses, before the next event. */
+  #interrupted(): boolean {
+    const { directive, res, errorFrame } = this.#order
+    if (directive.stall === this.#sent && !this.#stalled) {
+      this.#stalled = true
+      this.#flush()
+      this.#wait(directive.stall_ms ?? Number.POSITIVE_INFINITY)
+    } else if (directive.event_error === this.#sent) {
+      this.#waiting += errorFrame(this.#sent === 0)
+      this.#finish('cut')
+    } else if (directive.end_early === this.#sent) this.#finish('cut')
+    else if (directive.cut === this.#sent) {
+      this.end = 'cut'
+      // destroyed once everything before it is with the kernel
+      res.write(this.#waiting === '' ? '\n' : this.#waiting, () => res.destroy())
+    } else return false
+    return true
+  }
+
+  #finish(end: End): void {
+    this.end = end
+    this.#order.res.end(this.#waiting)
+    this.#waiting = ''
+  }
+
+  /** False when the other side does not take more now. */
+  #flush(): boolean {
+    const text = this.#waiting
+    this.#waiting = ''
+    return text === '' || this.#order.res.write(text)
+  }
+
+  #wait(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) {
+      this.#cancelTimer = () => {}
+      return
+    }
+    this.#cancelTimer = this.#order.clock.after(ms, () => {
+      this.#cancelTimer = null
+      this.#run()
+    })
+  }
+}

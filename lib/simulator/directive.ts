@@ -1,0 +1,63 @@
+/**
+ * How one request says what its answer is to be like: `[[sim name=value name …]]` in the text of the prompt, because
+ * nothing else of a request reaches an upstream unchanged. The last one in the last user message counts.
+ */
+
+/** Names with a number. Durations are ms; "after" counts events of a stream. */
+const NUMBERS = [
+  'latency',
+  'tokens',
+  'tps',
+  'chunk',
+  'bytes',
+  'thinking',
+  'input',
+  'cached',
+  'written',
+  'error',
+  'retry_after',
+  'times',
+  'cut',
+  'end_early',
+  'stall',
+  'stall_ms',
+  'event_error',
+] as const
+const FLAGS = ['prepared'] as const
+
+type Numbers = { readonly [name in (typeof NUMBERS)[number]]?: number }
+type Flags = { readonly [name in (typeof FLAGS)[number]]?: true }
+export interface Directive extends Numbers, Flags {
+  /** Names the request in the books. */
+  readonly id?: string
+  /** `none`: the answer reports no usage. */
+  readonly usage?: 'none'
+}
+
+const MOST = 1e9
+const OPEN = '[[sim'
+const NOTHING: Directive = {}
+
+/** Throws an Error naming what is wrong with it: a typing error must not look like a normal answer. */
+export function directiveOf(text: string): Directive {
+  const start = text.lastIndexOf(OPEN)
+  const end = start < 0 ? -1 : text.indexOf(']]', start)
+  if (end < 0) return NOTHING
+  const found: Record<string, string | number | true> = {}
+  for (const word of text.slice(start + OPEN.length, end).split(/\s+/)) {
+    if (word !== '') read(word, found)
+  }
+  return found
+}
+
+function read(word: string, into: Record<string, string | number | true>): void {
+  const [name = '', value] = word.split('=', 2)
+  if (value === undefined && (FLAGS as readonly string[]).includes(name)) into[name] = true
+  else if (name === 'id' && value) into[name] = value
+  else if (name === 'usage' && value === 'none') into[name] = value
+  else if ((NUMBERS as readonly string[]).includes(name)) {
+    const number = Number(value || Number.NaN)
+    if (!(number >= 0 && number <= MOST)) throw new Error(`sim: ${name} must be a number from 0 to ${MOST}`)
+    into[name] = name === 'tps' ? number : Math.floor(number)
+  } else throw new Error(`sim: "${word}" is not understood`)
+}

@@ -1,0 +1,15 @@
+import { LRUCache } from 'lru-cache'
+import type { Directive } from './directive.ts'
+
+/** Counts how often a named request came, for directives whose faults are to strike the first `times` only. */
+export class Times {
+  readonly #seen = new LRUCache<string, number>({ max: 10_000 })
+
+  strikes({ id, times }: Directive): boolean {
+    if (times === undefined) return true
+    const name = id ?? ''
+    const seen = (this.#seen.get(name) ?? 0) + 1
+    this.#seen.set(name, seen)
+    return seen <= times
+  }
+}
