@@ -160,7 +160,12 @@ export class FactsScan implements ScanEvents {
 const READERS = FactsScan.readers
 
 function streamOptions(kind: Kind, span: Span, bytes: Uint8Array | null, value: unknown): StreamOptions {
-  const found: StreamOptions = { span, isObject: kind === 'object' && value !== undefined, includeUsage: null, empty: false }
+  const found: StreamOptions = {
+    span,
+    isObject: kind === 'object' && value !== undefined,
+    includeUsage: null,
+    empty: false,
+  }
   if (!found.isObject || bytes === null) return found
   found.empty = Object.keys(value as object).length === 0
   const scanner = new JsonScanner({

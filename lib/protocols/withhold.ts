@@ -51,7 +51,7 @@ export class Withholder {
     }
     this.#lineBytes += lineLength(chunk, lineStart, chunk.length)
     if (eventStart < chunk.length) this.#hold(chunk.subarray(eventStart), out)
-    return joined(out, chunk)
+    return out.length === 0 ? null : out
   }
 
   #endEvent(bytes: Buffer, out: Buffer[]): void {
@@ -92,15 +92,6 @@ export class Withholder {
 
 const lineLength = (chunk: Buffer, start: number, end: number): number =>
   end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
-
-/** The same buffer where everything passed in one piece. */
-function joined(out: Buffer[], chunk: Buffer): Buffer | Buffer[] | null {
-  if (out.length === 0) return null
-  if (out.length === 1) return out[0] as Buffer
-  const whole = out.reduce((sum, part) => sum + part.length, 0)
-  const contiguous = whole === chunk.length && out.every(part => part.buffer === chunk.buffer)
-  return contiguous ? chunk : Buffer.concat(out)
-}
 
 function isUsageOnly(event: Buffer): boolean {
   if (!USAGE.isIn(event)) return false

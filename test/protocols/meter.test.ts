@@ -1,0 +1,238 @@
+import t from 'tap'
+import { protocolRow } from '../../lib/protocols/table.ts'
+import { Withholder } from '../../lib/protocols/withhold.ts'
+import type { Protocol, Usage } from '../../lib/terms/records.ts'
+import { cut, type Random, seeded } from '../support/random.ts'
+
+type Event = { event?: string; data: unknown }
+const OPTIONS = { events: true, count: false, cacheTtl: '5m' } as const
+const SAYINGS = [
+  'Hello',
+  ' "usage":{"prompt_tokens":9999}',
+  ' 你好',
+  '\n\ndata: [DONE]\n\n',
+  ' {"usageMetadata":{"promptTokenCount":7}}',
+  ' event: error',
+  '',
+]
+
+/** A stream of each protocol, with what a reader of whole events must find in it. */
+const STREAMS: Record<
+  'messages' | 'chat' | 'responses' | 'generate',
+  (r: Random, words: string[]) => [Event[], Partial<Usage>]
+> = {
+  messages(r, words) {
+    const [input, output, read, write] = [r.int(0, 9999), r.int(1, 999), r.int(0, 99), r.int(0, 99)]
+    const start = {
+      input_tokens: input,
+      output_tokens: 1,
+      cache_read_input_tokens: read,
+      cache_creation_input_tokens: write,
+    }
+    const named = (type: string, rest: object): Event => ({ event: type, data: { type, ...rest } })
+    return [
+      [
+        named('message_start', { message: { id: 'm', model: 'a', usage: start } }),
+        named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+        ...words.map(text => named('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })),
+        named('content_block_stop', { index: 0 }),
+        named('message_delta', { delta: {}, usage: { output_tokens: output } }),
+        named('message_stop', {}),
+      ],
+      { input, output, cache_read: read, cache_write_5m: write },
+    ]
+  },
+  chat(r, words) {
+    const [prompt, completion, cached] = [r.int(100, 9999), r.int(0, 999), r.int(0, 100)]
+    const chunk = (choices: unknown[], usage: unknown = null): Event => ({
+      data: { id: 'c', model: 'm', created: 1, choices, usage },
+    })
+    const usage = {
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+      prompt_tokens_details: { cached_tokens: cached },
+    }
+    return [
+      [...words.map(content => chunk([{ index: 0, delta: { content } }])), chunk([], usage), { data: '[DONE]' }],
+      { input: prompt - cached, cache_read: cached, output: completion },
+    ]
+  },
+  responses(r, words) {
+    const [input, output] = [r.int(0, 9999), r.int(0, 999)]
+    const named = (type: string, rest: object): Event => ({ event: type, data: { type, ...rest } })
+    const tools = [{ parameters: { usage: { input_tokens: 1, output_tokens: 1 } } }]
+    return [
+      [
+        named('response.created', { response: { id: 'r', usage: null, tools } }),
+        ...words.map(delta => named('response.output_text.delta', { delta })),
+        named('response.completed', {
+          response: {
+            id: 'r',
+            tools,
+            output: words,
+            usage: { input_tokens: input, output_tokens: output },
+            user: null,
+          },
+        }),
+      ],
+      { input, output },
+    ]
+  },
+  generate(r, words) {
+    const [prompt, output, thoughts] = [r.int(0, 9999), r.int(0, 999), r.int(0, 99)]
+    const chunk = (text: string, last: boolean): Event => ({
+      data: {
+        candidates: [{ content: { parts: [{ text }] }, ...(last ? { finishReason: 'STOP' } : {}) }],
+        usageMetadata: last
+          ? { promptTokenCount: prompt, candidatesTokenCount: output, thoughtsTokenCount: thoughts }
+          : { trafficType: 'x' },
+      },
+    })
+    return [words.map((w, i) => chunk(w, i === words.length - 1)), { input: prompt, output: output + thoughts }]
+  },
+}
+
+/** The events as bytes, framed in every way that is allowed. */
+function framed(r: Random, events: Event[]): Buffer {
+  const eol = r.pick(['\n', '\n', '\r\n'])
+  const space = r.pick([' ', ' ', ''])
+  let text = r.next() < 0.1 ? '\ufeff' : ''
+  for (const [i, { event, data }] of events.entries()) {
+    if (r.next() < 0.1) text += `: comment${eol}${eol}`
+    if (event !== undefined) text += `event:${space}${event}${eol}`
+    const json = typeof data === 'string' ? data : r.next() < 0.1 ? JSON.stringify(data, null, 1) : JSON.stringify(data)
+    text += json
+      .split('\n')
+      .map(line => `data:${space}${line}${eol}`)
+      .join('')
+    if (i < events.length - 1 || r.next() < 0.8) text += eol
+  }
+  return Buffer.from(text)
+}
+
+t.test('usage, terminal and content, whatever the framing and the chunks', async t => {
+  const random = seeded(t)
+  for (const [protocol, make] of Object.entries(STREAMS)) {
+    for (let i = 0; i < 400; i++) {
+      const words = Array.from({ length: random.int(1, 12) }, () => random.pick(SAYINGS))
+      const [events, want] = make(random, words)
+      const bytes = framed(random, events)
+      const meter = protocolRow(protocol as Protocol).meter(OPTIONS)
+      for (const chunk of cut(random, bytes)) meter.feed(chunk)
+      meter.end()
+      const found = meter.usage === null ? null : { ...meter.usage }
+      const wanted = { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 0, ...want }
+      if (JSON.stringify(found) !== JSON.stringify(wanted)) t.same(found, wanted, `${protocol}: ${bytes}`)
+      if (!meter.terminal || meter.failed)
+        t.fail(`${protocol}: terminal ${meter.terminal}, failed ${meter.failed}: ${bytes}`)
+    }
+  }
+  t.pass('1600 streams')
+})
+
+t.test('what is counted is the content, framing excluded', async t => {
+  const random = seeded(t)
+  for (const [protocol, make] of Object.entries(STREAMS)) {
+    const words = Array.from({ length: 50 }, () => 'The quick brown fox jumps over the lazy dog. ')
+    const [events] = make(random, words)
+    const meter = protocolRow(protocol as Protocol).meter({ ...OPTIONS, count: true })
+    for (const chunk of cut(random, framed(random, events))) meter.feed(chunk)
+    const tokens = (50 * 45) / 4.4
+    t.ok(Math.abs(meter.counted - tokens) < 3, `${protocol}: ${meter.counted} of ${tokens}`)
+  }
+})
+
+t.test('a cut anywhere leaves the latest usage, and is not taken for the end', async t => {
+  const random = seeded(t)
+  for (let i = 0; i < 300; i++) {
+    const [events] = STREAMS.messages(random, ['a', 'b'])
+    const bytes = framed(random, events)
+    const meter = protocolRow('messages').meter(OPTIONS)
+    meter.feed(bytes.subarray(0, random.int(0, bytes.length - 20)))
+    t.notOk(meter.terminal && !bytes.subarray(0, bytes.length - 20).includes('message_stop'))
+  }
+})
+
+t.test('events of 10 MB: usage near the end is found, memory is not', async t => {
+  const big = 'x'.repeat(10 << 20)
+  const rows: [Protocol, string][] = [
+    [
+      'responses',
+      `event: response.completed\ndata: {"type":"response.completed","response":{"output":["${big}"],"usage":{"input_tokens":5,"output_tokens":6},"user":null}}\n\n`,
+    ],
+    [
+      'chat',
+      `data: {"choices":[{"delta":{"content":"${big}"}}],"usage":{"prompt_tokens":5,"completion_tokens":6,"total_tokens":11}}\n\n`,
+    ],
+    [
+      'generate',
+      `data: {"candidates":[{"content":{"parts":[{"text":"${big}"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":6}}\n\n`,
+    ],
+  ]
+  for (const [protocol, text] of rows) {
+    const bytes = Buffer.from(text)
+    const meter = protocolRow(protocol).meter(OPTIONS)
+    const before = process.memoryUsage()
+    for (let at = 0; at < bytes.length; at += 65_536) meter.feed(bytes.subarray(at, at + 65_536))
+    const after = process.memoryUsage()
+    t.match(meter.usage, { input: 5, output: 6 }, protocol)
+    t.ok(after.heapUsed - before.heapUsed < 8 << 20, `${protocol}: nothing of it is kept`)
+  }
+})
+
+t.test('a decoy deep in a long event is not usage', async t => {
+  const meter = protocolRow('responses').meter(OPTIONS)
+  const decoy = `"tools":[{"usage":{"input_tokens":1,"output_tokens":1}}]`
+  meter.feed(Buffer.from(`event: response.completed\ndata: {"response":{"a":"${'x'.repeat(100_000)}",${decoy}}}\n\n`))
+  t.equal(meter.usage, null)
+  t.ok(meter.terminal)
+})
+
+t.test('senseless numbers are not reported', async t => {
+  const rows: unknown[] = [
+    {},
+    [],
+    7,
+    'x',
+    null,
+    { prompt_tokens: -5, completion_tokens: 1 },
+    { prompt_tokens: 1e18, completion_tokens: 1 },
+    { prompt_tokens: 1.5, completion_tokens: 2 },
+    { prompt_tokens: 'many', completion_tokens: 1 },
+  ]
+  for (const usage of rows) {
+    const meter = protocolRow('chat').meter({ ...OPTIONS, events: false })
+    meter.feed(Buffer.from(JSON.stringify({ choices: [], usage })))
+    t.equal(meter.usage, null, JSON.stringify(usage))
+    t.ok(meter.terminal)
+  }
+})
+
+t.test('the withheld event, and nothing else', async t => {
+  const random = seeded(t)
+  for (let i = 0; i < 600; i++) {
+    const words = Array.from({ length: random.int(1, 8) }, () => random.pick(SAYINGS))
+    const [events] = STREAMS.chat(random, words)
+    const without = events.filter(
+      e => typeof e.data === 'string' || (e.data as { choices: unknown[] }).choices.length > 0,
+    )
+    const seed = random.int(0, 2 ** 31)
+    const plain = (list: Event[]) =>
+      list
+        .map(
+          e => `data: ${typeof e.data === 'string' ? e.data : JSON.stringify(e.data)}${seed % 2 ? '\r\n\r\n' : '\n\n'}`,
+        )
+        .join('')
+    const withholder = new Withholder()
+    const out: Buffer[] = []
+    for (const chunk of cut(random, Buffer.from(plain(events)), 900)) {
+      const passed = withholder.push(chunk)
+      if (passed !== null) out.push(...(Array.isArray(passed) ? passed : [passed]))
+    }
+    const rest = withholder.flush()
+    if (rest !== null) out.push(rest)
+    if (Buffer.concat(out).toString() !== plain(without)) t.equal(Buffer.concat(out).toString(), plain(without))
+  }
+  t.pass('600 streams')
+})
