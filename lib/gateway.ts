@@ -154,6 +154,7 @@ export class Gateway {
       clientGone.drainMs,
     ])
     this.services.pools.keep(world.routes.origins, poolOptions(config))
+    this.health.keep(world.routes.channels)
     this.metrics.setChannels(world.channelNames)
   }
 

@@ -10,70 +10,41 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Rate } from '../terms/records.ts'
-import { type Offer, Slots } from './slots.ts'
-import { RateState } from './window.ts'
+import { RateAccount, type Waiting } from './rate-account.ts'
 
 /** Windows in memory; a window that is pushed out leaves its slots counted as used. */
 const MOST_WINDOWS = 100_000
+/** More than the longest window has minutes. */
 const KEYS_PER_ACCOUNT = 65_536
-/** Many gateways at once on the last slots: whoever loses that often may come again. */
-const MOST_SWAPS = 50
 const IDLE_MS = 750
 const SWEEP_MS = 500
-/** For so long the store's word that nothing is free is believed. */
-const REFUSED_MS = 500
 /** While the store is away it is asked this often whether it is back. */
 const RETRY_MS = 1000
-
-interface Waiting {
-  limit: number
-  resolve: (waitS: number) => void
-}
 
 interface Log {
   warn(data: object, message: string): void
   error(data: object, message: string): void
 }
 
-class Account {
-  readonly id: number
-  readonly slots: Slots
-  /** How far this process is behind the furthest of the others. */
-  behindMs = 0
-  version = 0
-  /** `slots.state` is what the store holds, as far as is known. */
-  fresh = false
-  /** Others write too: what is in memory is old by the time it is needed. */
-  contended = false
-  waiting: Waiting[] = []
-  busy = false
-  refusedUntilMs = Number.NEGATIVE_INFINITY
-  refusedLimit = 0
-  freeAtMs = 0
-
-  constructor(id: number, minutes: number) {
-    this.id = id
-    this.slots = new Slots(minutes)
-  }
-}
-
 export class RateLimiter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #log: Log
-  readonly #accounts = new LRUCache<number, Account>({ max: MOST_WINDOWS })
-  readonly #holding = new Set<Account>()
-  /** Wall time at the start, less monotonic time then: from there on only the latter counts. */
-  readonly #startMs: number
+  readonly #accounts = new LRUCache<number, RateAccount>({ max: MOST_WINDOWS })
+  readonly #holding = new Set<RateAccount>()
+  /** Wall time at the start, and from there on by a clock that does not step. */
+  readonly #now: () => number
   #sweeping = false
   #down = false
   #retryMs = 0
 
   constructor(options: { store: Store; clock: Clock; log: Log }) {
+    const { clock } = options
     this.#store = options.store
-    this.#clock = options.clock
+    this.#clock = clock
     this.#log = options.log
-    this.#startMs = options.clock.now() - options.clock.monotonic()
+    const startMs = clock.now() - clock.monotonic()
+    this.#now = () => startMs + clock.monotonic()
   }
 
   /** 0 = admitted, else whole seconds to wait, at least 1. Never rejects. */
@@ -82,138 +53,74 @@ export class RateLimiter {
     if (limit === 0) return 0
     const account = this.#account(accountId, rate.minutes)
     const { slots } = account
-    slots.asked()
-    const now = this.#now(account)
+    slots.flow.add()
+    const now = account.now()
     if (account.waiting.length === 0) {
       if (slots.use(now, limit)) {
-        if (!account.busy && !this.#down && slots.wantsRenewal(now)) void this.#serve(account, limit)
+        if (!account.busy && !this.#down && slots.wantsRenewal(now)) void this.#renew(account, limit)
         return 0
       }
-      if (this.#isRefused(account, limit)) return this.#waitS(account)
+      if (account.isRefused(limit, now)) return account.waitS(now)
     }
     if (this.#down) return this.#alone(account, limit)
     return new Promise(resolve => {
       account.waiting.push({ limit, resolve })
-      if (!account.busy) void this.#serve(account, 0)
+      if (!account.busy) void this.#serve(account)
     })
   }
 
-  #account(id: number, minutes: number): Account {
+  #account(id: number, minutes: number): RateAccount {
     const key = id * KEYS_PER_ACCOUNT + minutes
     let account = this.#accounts.get(key)
-    if (account === undefined) this.#accounts.set(key, (account = new Account(id, minutes)))
+    if (account === undefined) {
+      account = new RateAccount(id, minutes, this.#store, this.#now)
+      this.#accounts.set(key, account)
+    }
     return account
   }
 
-  #now(account: Account): number {
-    return this.#startMs + this.#clock.monotonic() + account.behindMs
-  }
-
-  #isRefused(account: Account, limit: number): boolean {
-    return limit <= account.refusedLimit && this.#clock.monotonic() < account.refusedUntilMs
-  }
-
-  #waitS(account: Account): number {
-    return Math.max(1, Math.ceil((account.freeAtMs - this.#clock.monotonic()) / 1000))
-  }
-
-  /** Until nobody waits. With `renew`, the limit of those who will come, slots for them first. */
-  async #serve(account: Account, renew: number): Promise<void> {
+  /** Until nobody waits. */
+  async #serve(account: RateAccount): Promise<void> {
     account.busy = true
-    try {
-      if (renew > 0) await this.#take(account, renew, 0, true)
-      for (this.#handOut(account); account.waiting.length > 0; this.#handOut(account)) {
-        const { limit } = account.waiting[0] as Waiting
-        const others = account.waiting.findIndex(w => w.limit !== limit)
-        await this.#take(account, limit, others < 0 ? account.waiting.length : others, true)
-      }
-    } catch (error) {
-      this.#storeFailed(error)
-      for (const w of account.waiting.splice(0)) w.resolve(this.#alone(account, w.limit))
+    const { waiting } = account
+    for (handOut(account); waiting.length > 0; handOut(account)) {
+      const { limit } = waiting[0] as Waiting
+      const others = waiting.findIndex(w => w.limit !== limit)
+      if (await this.#take(account, limit, others < 0 ? waiting.length : others, true)) continue
+      for (const w of waiting.splice(0)) w.resolve(this.#alone(account, w.limit))
     }
     account.busy = false
   }
 
-  /** Slots in hand to those who wait, in the order they came; and the store's refusal to those it is about. */
-  #handOut(account: Account): void {
-    const { waiting, slots } = account
-    let served = 0
-    for (const { limit, resolve } of waiting) {
-      if (slots.use(this.#now(account), limit)) resolve(0)
-      else if (this.#isRefused(account, limit)) resolve(this.#waitS(account))
-      else break
-      served++
-    }
-    waiting.splice(0, served)
+  /** Slots for those who will come. */
+  async #renew(account: RateAccount, limit: number): Promise<void> {
+    account.busy = true
+    await this.#take(account, limit, 0, true)
+    await this.#serve(account) // who came meanwhile
   }
 
-  /** Puts slots for `need` in hand, as far as there are any; else notes the refusal. Throws what the store throws. */
-  async #take(account: Account, limit: number, need: number, ahead: boolean): Promise<void> {
-    let looked = false
-    account.fresh &&= !account.contended
-    for (let i = 0; i < MOST_SWAPS; i++) {
-      if (!account.fresh) {
-        await this.#read(account)
-        looked = true
-      }
-      const offer = account.slots.offer(this.#now(account), limit, need, ahead)
-      if (offer.granted < need && !looked) {
-        account.fresh = false // others may have given back meanwhile
-        continue
-      }
-      if (offer.idle || (await this.#swap(account, offer))) {
-        if (offer.granted < need) this.#refuse(account, limit, offer.freeInMs)
-        return
-      }
-    }
-    if (need > 0) this.#refuse(account, limit, 0)
+  async #giveBack(account: RateAccount): Promise<void> {
+    account.busy = true
+    await this.#take(account, account.slots.limit, 0, false)
+    await this.#serve(account)
   }
 
-  async #read(account: Account): Promise<void> {
-    const row = await this.#store.rateWindow(account.id)
-    this.#down = false
-    const version = row?.version ?? 0
-    account.contended = version !== account.version
-    account.version = version
-    account.slots.see(row?.state ?? '', version)
-    account.fresh = true
-    const { writtenMs } = new RateState(account.slots.state)
-    account.behindMs += Math.max(0, writtenMs - this.#now(account))
-  }
-
-  async #swap(account: Account, offer: Offer): Promise<boolean> {
-    const { slots } = account
-    const { inHand } = slots
-    slots.sent()
-    account.fresh = false
+  /** False: the store is away. */
+  async #take(account: RateAccount, limit: number, need: number, ahead: boolean): Promise<boolean> {
     try {
-      account.fresh = await this.#store.swapRateWindow(account.id, account.version, offer.text)
+      await account.take(limit, need, ahead)
+      this.#down = false
+      if (account.slots.holds) this.#hold(account)
+      return true
     } catch (error) {
-      slots.inDoubt(offer, account.version)
-      throw error
+      this.#storeFailed(error)
+      return false
     }
-    this.#down = false
-    if (account.fresh) {
-      account.version++
-      slots.taken(offer, this.#now(account), inHand - slots.inHand)
-      this.#hold(account)
-    } else {
-      slots.notTaken(offer)
-      account.contended = true
-    }
-    return account.fresh
-  }
-
-  #refuse(account: Account, limit: number, freeInMs: number): void {
-    const now = this.#clock.monotonic()
-    account.freeAtMs = now + freeInMs
-    account.refusedUntilMs = now + Math.min(REFUSED_MS, Math.max(1, freeInMs))
-    account.refusedLimit = limit
   }
 
   // --- slots that nobody uses
 
-  #hold(account: Account): void {
+  #hold(account: RateAccount): void {
     this.#holding.add(account)
     if (this.#sweeping) return
     this.#sweeping = true
@@ -222,22 +129,12 @@ export class RateLimiter {
 
   #sweep(): void {
     for (const account of this.#holding) {
-      const now = this.#now(account)
-      if (!account.slots.holds) this.#holding.delete(account)
-      else if (!account.busy && !this.#down && account.slots.shouldReturn(now, IDLE_MS)) void this.#giveBack(account)
+      const { slots, busy } = account
+      if (!slots.holds) this.#holding.delete(account)
+      else if (!busy && !this.#down && slots.shouldReturn(account.now(), IDLE_MS)) void this.#giveBack(account)
     }
     this.#sweeping = this.#holding.size > 0
     if (this.#sweeping) this.#clock.after(SWEEP_MS, () => this.#sweep())
-  }
-
-  async #giveBack(account: Account): Promise<void> {
-    account.busy = true
-    try {
-      await this.#take(account, account.slots.limit, 0, false)
-    } catch (error) {
-      this.#storeFailed(error)
-    }
-    await this.#serve(account, 0) // who came meanwhile
   }
 
   // --- without the store
@@ -251,12 +148,26 @@ export class RateLimiter {
   }
 
   /** Nobody can say what the other gateways admit: the window as last known goes on here alone. */
-  #alone(account: Account, limit: number): number {
+  #alone(account: RateAccount, limit: number): number {
     if (this.#clock.monotonic() >= this.#retryMs && !account.busy) {
       this.#retryMs = this.#clock.monotonic() + RETRY_MS
-      void this.#serve(account, limit)
+      void this.#renew(account, limit)
     }
-    const waitMs = account.slots.useAlone(this.#now(account), limit)
+    const waitMs = account.slots.useAlone(account.now(), limit)
     return waitMs === 0 ? 0 : Math.max(1, Math.ceil(waitMs / 1000))
   }
+}
+
+/** Slots in hand to those who wait, in the order they came; and the store's refusal to those it is about. */
+function handOut(account: RateAccount): void {
+  const { waiting, slots } = account
+  const now = account.now()
+  let served = 0
+  for (const { limit, resolve } of waiting) {
+    if (slots.use(now, limit)) resolve(0)
+    else if (account.isRefused(limit, now)) resolve(account.waitS(now))
+    else break
+    served++
+  }
+  waiting.splice(0, served)
 }

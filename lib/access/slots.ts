@@ -7,7 +7,10 @@
  * and the slots that it has in hand then. Whatever is uncertain (did the store take the last offer?) counts twice
  * rather than never.
  */
-import { PART_MS_PER_MINUTE, PARTS, RateState } from './window.ts'
+import { Flow } from './flow.ts'
+import type { Offer } from './offer.ts'
+import { Uses } from './uses.ts'
+import { PART_MS_PER_MINUTE, RateState, type RateWindow } from './window.ts'
 
 /** Slots are taken for so long of the flow … */
 const AHEAD_MS = 10_000
@@ -20,27 +23,11 @@ const AHEAD_PART = 8
 const LAST_PART = 8
 /** Nor does anything stay in hand unused when less than this part is free. */
 const NEAR_PART = 4
-const SHORTEST_FLOW_MS = 1000
-
-export interface Offer {
-  text: string
-  /** Of those who wait, how many got a slot. */
-  granted: number
-  /** In hand when the store has taken it, those that are granted included. */
-  inHand: number
-  until: number
-  near: boolean
-  limit: number
-  /** Nothing would change. */
-  idle: boolean
-  /** ms until a slot is free for who got none. */
-  freeInMs: number
-  /** Uses that the text counts. */
-  uses: Map<number, number>
-}
 
 export class Slots {
   readonly minutes: number
+  /** Of all who ask, served or not. */
+  readonly flow = new Flow()
   inHand = 0
   /** The store's text as last seen. */
   state = ''
@@ -49,13 +36,13 @@ export class Slots {
   #until = 0
   /** The slots in hand were free under this limit; under a lower one they may not be. */
   limit = 0
-  #uses = new Map<number, number>()
+  #uses = new Uses()
+  /** Offered to the store, which has not answered yet. */
+  #underWay: Offer | null = null
   #doubt: { offer: Offer; version: number } | null = null
   /** Below this many, or from this moment on, it is time to renew. */
   #low = 0
   #renewMs = 0
-  #asked = 0
-  #askedSinceMs = -1
   #usedMs = 0
   /** Little was left when the store was last asked. */
   #near = false
@@ -64,29 +51,19 @@ export class Slots {
     this.minutes = minutes
   }
 
-  asked(): void {
-    this.#asked++
-  }
-
   /** `now`: ms of the account's own time line, which never goes back. */
   use(now: number, limit: number): boolean {
     if (this.inHand === 0 || limit < this.limit) return false
     const part = this.#part(now)
     if (part > this.#until) return false
     this.inHand--
-    this.#note(part, 1)
+    this.#uses.note(part, 1)
     this.#usedMs = now
     return true
   }
 
   #part(ms: number): number {
     return Math.floor(ms / (this.minutes * PART_MS_PER_MINUTE))
-  }
-
-  #note(part: number, count: number): void {
-    const sum = (this.#uses.get(part) ?? 0) + count
-    if (sum > 0) this.#uses.set(part, sum)
-    else this.#uses.delete(part)
   }
 
   wantsRenewal(now: number): boolean {
@@ -109,9 +86,7 @@ export class Slots {
    */
   offer(now: number, limit: number, need: number, ahead: boolean): Offer {
     const state = new RateState(this.state)
-    const window = state.of(this.minutes)
-    window.add(this.#until, -this.#booked)
-    for (const [part, count] of this.#uses) window.add(part, count)
+    const window = this.#windowWithUses(state)
     if (!ahead || limit < this.limit || this.#part(now) > this.#until) this.inHand = 0
     const free = limit - window.used(now) - this.inHand
     const granted = Math.max(0, Math.min(need, free))
@@ -126,26 +101,35 @@ export class Slots {
       until,
       near: (free - granted - extra) * NEAR_PART < limit,
       limit,
-      idle: inHand === 0 && this.#booked === 0 && this.#uses.size === 0,
+      idle: inHand === 0 && this.#booked === 0 && this.#uses.none,
       freeInMs: granted < need ? window.freeInMs(now, limit) : 0,
       uses: this.#uses,
     }
   }
 
-  /** By the flow since the last slice; nothing for a first request, after which there may be no other. */
+  /** Without what was counted ahead for this process, and with what it really used. */
+  #windowWithUses(state: RateState): RateWindow {
+    const window = state.of(this.minutes)
+    window.add(this.#until, -this.#booked)
+    this.#uses.countIn(window)
+    return window
+  }
+
   #extra(now: number, limit: number, need: number, rest: number): number {
-    if (this.#askedSinceMs < 0 || rest < need || rest * LAST_PART < limit) return 0
-    const perMs = this.#asked / Math.max(SHORTEST_FLOW_MS, now - this.#askedSinceMs)
-    return Math.max(0, Math.min(Math.floor(perMs * AHEAD_MS) - this.inHand, Math.floor(rest / AHEAD_PART)))
+    if (rest < need || rest * LAST_PART < limit) return 0
+    const wanted = this.flow.expected(now, AHEAD_MS) - this.inHand
+    return Math.max(0, Math.min(wanted, Math.floor(rest / AHEAD_PART)))
   }
 
   /** From here on uses are noted apart from those that the offer counts. */
-  sent(): void {
-    this.#uses = new Map()
+  sent(offer: Offer): void {
+    this.#underWay = offer
+    this.#uses = new Uses()
   }
 
   /** `used` of what was in hand at the offer went while it was under way. */
   taken(offer: Offer, now: number, used: number): void {
+    this.#underWay = null
     this.#doubt = null // whatever was offered before came too late
     this.state = offer.text
     this.#booked = offer.inHand
@@ -153,15 +137,15 @@ export class Slots {
     this.#until = offer.until
     this.limit = offer.limit
     this.#near = offer.near
-    this.#asked = 0
-    this.#askedSinceMs = now
+    this.flow.restart(now)
     const ahead = this.inHand - offer.granted
     this.#low = ahead > 0 ? Math.floor(ahead / RENEW_PART) : 0
     this.#renewMs = now + RENEW_MS
   }
 
   notTaken(offer: Offer): void {
-    for (const [part, count] of offer.uses) this.#note(part, count)
+    this.#underWay = null
+    this.#uses.noteAll(offer.uses)
   }
 
   /** The store was offered a text in place of that `version`, and nobody knows whether it took it. */
@@ -180,7 +164,7 @@ export class Slots {
       this.#leaveBooked()
       return
     }
-    for (const [part, count] of doubt.offer.uses) this.#note(part, -count)
+    this.#uses.takeBack(doubt.offer.uses)
     this.#booked = doubt.offer.inHand
     this.#until = doubt.offer.until
     this.#doubt = null
@@ -194,22 +178,15 @@ export class Slots {
 
   /** Without the store: by what was last known of the window, and what was used here since. 0, or ms to wait. */
   useAlone(now: number, limit: number): number {
-    const state = new RateState(this.state)
-    const window = state.of(this.minutes)
-    window.add(this.#until, -this.#booked)
-    for (const [part, count] of this.#uses) window.add(part, count)
-    window.add(this.#part(now), this.inHand)
+    const window = this.#windowWithUses(new RateState(this.state))
+    this.#underWay?.uses.countIn(window)
+    const part = this.#part(now)
+    window.add(part, this.#underWay?.inHand ?? this.inHand)
     const waitMs = window.freeInMs(now, limit)
     if (waitMs > 0) return waitMs
-    this.#forget(now)
-    this.#note(this.#part(now), 1)
+    this.#uses.forget(part)
+    this.#uses.note(part, 1)
     this.#usedMs = now
     return 0
-  }
-
-  /** Uses that no window contains any more. */
-  #forget(now: number): void {
-    const oldest = this.#part(now) - PARTS
-    for (const part of this.#uses.keys()) if (part < oldest) this.#uses.delete(part)
   }
 }

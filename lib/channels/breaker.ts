@@ -1,36 +1,43 @@
 /**
  * One channel's breaker, shaped like its states.
- *   closed      asked freely; failures are counted over a sliding window and open it when they are many AND a large share
- *   open        rests until a moment; a longer rest each time it opens again without having recovered
- *   half-open   one request at a time probes it; success closes, failure opens
- * An upstream that says how long to wait is taken at its word at once.
+ *   closed      asked freely; failures over a sliding window open it when they are many AND a large share
+ *   open        rests until a moment; what is heard meanwhile was sent before, and says nothing about later
+ *   half_open   one request at a time probes it; success closes, anything else opens it again, for longer each time
+ * An upstream that says how long to wait is taken at its word at once. One that refuses our credential several times in a
+ * row, with no success between, rests long: one refusal may be about a request, several are about the key.
  */
+import { SlidingCount } from './sliding.ts'
+
 export type State = 'closed' | 'open' | 'half_open'
+/** `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: nothing was learnt about the channel. */
 export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
 
 const WINDOW_MS = 20_000
-const SLICES = 10
 const FEWEST_FAILURES = 5
 const SHARE = 0.5
 const FEWEST_REFUSALS = 3
 const FIRST_REST_MS = 5_000
 const LONGEST_REST_MS = 60_000
-const AUTH_REST_MS = 60_000
+const FIRST_AUTH_REST_MS = 60_000
 const LONGEST_AUTH_REST_MS = 600_000
 const LONGEST_NAMED_REST_MS = 600_000
-/** A probe whose request never said how it ended is given up after this. */
+/** A rest is up to this share shorter, so that many gateways do not come back in one wave. */
+const JITTER = 0.3
+/** A probe that never said how it ended is given up after this. */
 const PROBE_MS = 30_000
 
 export class Breaker {
   readonly #random: () => number
-  readonly #ok = new Float64Array(SLICES)
-  readonly #failed = new Float64Array(SLICES)
-  #slice = 0
+  readonly #ok = new SlidingCount(WINDOW_MS)
+  readonly #failed = new SlidingCount(WINDOW_MS)
+  /** Of the failures, those that were a busy upstream's. */
+  readonly #busy = new SlidingCount(WINDOW_MS)
+  #closed = true
   #openUntilMs = 0
-  /** 0 = closed, else how often it opened since it was last closed. */
-  #opened = 0
+  /** Rests since it was last closed, other than those that the upstream named. */
+  #rests = 0
   #probedMs = Number.NEGATIVE_INFINITY
-  #busy = false
+  #why: Outcome = 'failed'
   /** Refused credentials in a row. */
   #refusals = 0
 
@@ -39,95 +46,95 @@ export class Breaker {
   }
 
   state(nowMs: number): State {
-    if (this.#opened === 0) return 'closed'
+    if (this.#closed) return 'closed'
     return nowMs < this.#openUntilMs ? 'open' : 'half_open'
   }
 
   /** Whether a request may go there; asking takes nothing. */
   mayAsk(nowMs: number): boolean {
-    const state = this.state(nowMs)
-    return state === 'closed' || (state === 'half_open' && nowMs - this.#probedMs > PROBE_MS)
+    return this.#closed || (nowMs >= this.#openUntilMs && nowMs - this.#probedMs >= PROBE_MS)
   }
 
-  /** A request goes there; false when another has just taken the probe. */
-  admit(nowMs: number): boolean {
-    if (!this.mayAsk(nowMs)) return false
-    if (this.#opened > 0) this.#probedMs = nowMs
-    return true
+  /** A request that may go there does. */
+  admit(nowMs: number): void {
+    if (!this.#closed) this.#probedMs = nowMs
   }
 
-  /** Opened because the upstream said it is busy. */
-  restsForBusy(nowMs: number): boolean {
-    return this.#busy && this.state(nowMs) !== 'closed'
+  restsForBusy(): boolean {
+    return !this.#closed && this.#why === 'busy'
   }
 
   restMs(nowMs: number): number {
-    return this.#opened === 0 ? 0 : Math.max(0, this.#openUntilMs - nowMs)
+    return this.#closed ? 0 : Math.max(0, this.#openUntilMs - nowMs)
   }
 
-  /** `retryAfterS`: as the upstream named it. */
-  report(outcome: Outcome, nowMs: number, retryAfterS?: number): void {
-    const probing = this.#opened > 0
-    if (probing) this.#probedMs = Number.NEGATIVE_INFINITY
-    if (outcome === 'ok') this.#succeeded(nowMs, probing)
-    else if (outcome === 'auth') this.#refused(nowMs)
-    else if (outcome === 'busy' && retryAfterS !== undefined && retryAfterS > 0) {
-      this.#open(nowMs, Math.min(LONGEST_NAMED_REST_MS, retryAfterS * 1000), true)
-    } else if (outcome !== 'ignored') this.#failedOnce(nowMs, probing, outcome === 'busy')
+  /** `retryAfterS`: as the upstream named it. True when it rests from now on because of its credential. */
+  report(outcome: Outcome, nowMs: number, retryAfterS = 0): boolean {
+    const state = this.state(nowMs)
+    if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
+    if (outcome === 'ignored') return false
+    if (outcome === 'busy' && retryAfterS > 0) {
+      this.#rest(nowMs, Math.min(LONGEST_NAMED_REST_MS, retryAfterS * 1000), 'busy')
+    } else if (state === 'closed') return this.#heard(outcome, nowMs)
+    else if (state === 'half_open') return this.#probed(outcome, nowMs)
+    return false
   }
 
-  #succeeded(nowMs: number, probing: boolean): void {
-    if (probing && nowMs < this.#openUntilMs) return // sent before it opened: it says nothing about now
-    if (probing) this.#reset()
-    this.#refusals = 0
-    this.#ok[this.#turn(nowMs)]! += 1
-  }
-
-  /** One 401 or 403 may be about the request; several in a row are about the key, and will not mend themselves soon. */
-  #refused(nowMs: number): void {
-    if (++this.#refusals < FEWEST_REFUSALS) return
-    this.#open(nowMs, backOff(AUTH_REST_MS, this.#opened, LONGEST_AUTH_REST_MS), false)
-  }
-
-  #failedOnce(nowMs: number, probing: boolean, busy: boolean): void {
-    if (probing) {
-      if (nowMs >= this.#openUntilMs) this.#open(nowMs, this.#restMs(), busy)
-      return
+  #heard(outcome: Outcome, nowMs: number): boolean {
+    if (outcome === 'auth') return this.#refused(nowMs)
+    if (outcome === 'ok') {
+      this.#refusals = 0
+      this.#ok.add(nowMs)
+      return false
     }
-    this.#failed[this.#turn(nowMs)]! += 1
-    const failed = sum(this.#failed)
-    if (failed >= FEWEST_FAILURES && failed >= SHARE * (failed + sum(this.#ok))) this.#open(nowMs, this.#restMs(), busy)
+    this.#failed.add(nowMs)
+    if (outcome === 'busy') this.#busy.add(nowMs)
+    const failed = this.#failed.sum(nowMs)
+    if (failed >= FEWEST_FAILURES && failed >= SHARE * (failed + this.#ok.sum(nowMs))) {
+      this.#failedAgain(nowMs, this.#busy.sum(nowMs) * 2 > failed ? 'busy' : 'failed')
+    }
+    return false
   }
 
-  /** With jitter, so that many gateways do not come back in one wave. */
-  #restMs(): number {
-    return backOff(FIRST_REST_MS, this.#opened, LONGEST_REST_MS) * (0.8 + 0.4 * this.#random())
+  #probed(outcome: Outcome, nowMs: number): boolean {
+    if (outcome === 'ok') this.#close()
+    else if (outcome === 'auth') return this.#refused(nowMs)
+    else this.#failedAgain(nowMs, outcome)
+    return false
   }
 
-  #open(nowMs: number, restMs: number, busy: boolean): void {
-    this.#opened++
-    this.#openUntilMs = Math.max(this.#openUntilMs, nowMs + restMs)
-    this.#busy = busy
+  #refused(nowMs: number): boolean {
+    if (++this.#refusals >= FEWEST_REFUSALS) {
+      this.#rest(nowMs, backOff(FIRST_AUTH_REST_MS, this.#refusals - FEWEST_REFUSALS, LONGEST_AUTH_REST_MS), 'auth')
+      return true
+    }
+    if (!this.#closed) this.#failedAgain(nowMs, 'failed')
+    return false
   }
 
-  #reset(): void {
-    this.#opened = 0
+  #failedAgain(nowMs: number, why: Outcome): void {
+    const restMs = backOff(FIRST_REST_MS, this.#rests++, LONGEST_REST_MS)
+    this.#rest(nowMs, restMs * (1 - JITTER * this.#random()), why)
+  }
+
+  #rest(nowMs: number, restMs: number, why: Outcome): void {
+    this.#closed = false
+    if (nowMs + restMs <= this.#openUntilMs) return // it rests for longer already
+    this.#openUntilMs = nowMs + restMs
+    this.#why = why
+  }
+
+  #close(): void {
+    this.#closed = true
     this.#openUntilMs = 0
-    this.#busy = false
-    this.#ok.fill(0)
-    this.#failed.fill(0)
-  }
-
-  #turn(nowMs: number): number {
-    const now = Math.floor(nowMs / (WINDOW_MS / SLICES))
-    const passed = Math.min(SLICES, now - this.#slice)
-    for (let i = 1; i <= passed; i++)
-      this.#ok[(this.#slice + i) % SLICES] = this.#failed[(this.#slice + i) % SLICES] = 0
-    this.#slice = now
-    return now % SLICES
+    this.#rests = 0
+    this.#refusals = 0
+    this.#probedMs = Number.NEGATIVE_INFINITY
+    this.#ok.clear()
+    this.#failed.clear()
+    this.#busy.clear()
   }
 }
 
 const backOff = (firstMs: number, times: number, longestMs: number): number =>
   Math.min(longestMs, firstMs * 2 ** Math.min(times, 10))
-const sum = (slices: Float64Array): number => slices.reduce((a, b) => a + b, 0)

@@ -1,14 +1,19 @@
 /**
- * Which channel next? Tiers by priority; within a tier by weight, among those that do not rest, so that the weights of the
- * others stay right when one does; weight 0 only when nothing else of its tier is left. A conversation with an affinity
- * number gets the same order every time (weighted rendezvous hashing): it moves when its channel rests, and comes back.
+ * Which channel next? Tiers by priority; within a tier by weight, among those that may be asked, so that the weights of
+ * the others stay right when one rests; weight 0 only when nothing else of its tier is left.
+ *
+ * The draw: every candidate gets -ln(u) / weight with u between 0 and 1, and the smallest wins, which happens in
+ * proportion to the weights, whoever takes part. Taking the smallest of the rest again and again is drawing by weight
+ * without replacement. For a conversation with an affinity number, u is a hash of it and of the channel (weighted
+ * rendezvous hashing): the order is the same every time, so it moves on when its channel rests, comes back afterwards,
+ * and a channel that joins or leaves moves no other conversation.
  */
 import type { Health } from './health.ts'
 import type { Candidate, Route } from './table.ts'
 
 export type { Candidate } from './table.ts'
 
-/** Why there was no candidate at all. */
+/** Why there was no candidate at all. `saturated`: all that are enabled rest because their upstreams said they are busy. */
 export type Verdict = 'disabled' | 'resting' | 'saturated'
 
 export class Candidates {
@@ -16,8 +21,11 @@ export class Candidates {
   readonly #health: Health
   readonly #affinity: number | null
   readonly #random: () => number
-  readonly #tried = new Set<Candidate>()
+  /** The first one tried, and then the others: most requests try only one. */
+  #tried: Candidate | null = null
+  #triedMore: Candidate[] | null = null
 
+  /** `affinity`: 32 bits, the same for the same conversation. */
   constructor(route: Route, health: Health, affinity: number | null, random: () => number) {
     this.#route = route
     this.#health = health
@@ -25,39 +33,48 @@ export class Candidates {
     this.#random = random
   }
 
-  /** Never the same channel twice; null when nothing is left that may be asked. */
+  /** Never the same channel twice; null when nothing is left that may be asked. What came of it must be reported. */
   next(): Candidate | null {
     for (const tier of this.#route.tiers) {
-      for (;;) {
-        const candidate = this.#pick(tier)
-        if (candidate === null) break
-        this.#tried.add(candidate)
-        if (this.#health.admit(candidate.channel.name)) return candidate // a probe may have been taken by another request
-      }
+      const candidate = this.#pick(tier)
+      if (candidate === null) continue
+      this.#remember(candidate)
+      this.#health.admit(candidate.channel.name)
+      return candidate
     }
     return null
   }
 
   #pick(tier: readonly Candidate[]): Candidate | null {
     let best: Candidate | null = null
-    let bestScore = -1
+    let bestWeighted = false
+    let bestScore = 0
     for (const candidate of tier) {
-      const { channel } = candidate
-      if (!channel.enabled || this.#tried.has(candidate) || !this.#health.mayAsk(channel.name)) continue
-      const score = this.#score(channel.hash, channel.weight)
-      if (score > bestScore) {
-        best = candidate
-        bestScore = score
-      }
+      const { name, enabled, weight, hash } = candidate.channel
+      if (!enabled || this.#wasTried(candidate) || !this.#health.mayAsk(name)) continue
+      const weighted = weight > 0
+      const score = -Math.log(this.#draw(hash)) / (weighted ? weight : 1)
+      if (best !== null && (weighted === bestWeighted ? score >= bestScore : bestWeighted)) continue
+      best = candidate
+      bestWeighted = weighted
+      bestScore = score
     }
     return best
   }
 
-  /** The highest of u^(1/weight) is a draw by weight; weight 0 scores 0, below all others. */
-  #score(hash: number, weight: number): number {
-    if (weight <= 0) return 0
-    const u = this.#affinity === null ? this.#random() : mix(this.#affinity ^ hash) / 2 ** 32
-    return Math.max(Number.MIN_VALUE, u) ** (1 / weight)
+  /** Above 0, up to 1. */
+  #draw(hash: number): number {
+    return this.#affinity === null ? 1 - this.#random() : (mix(this.#affinity ^ hash) + 1) / 2 ** 32
+  }
+
+  #wasTried(candidate: Candidate): boolean {
+    return candidate === this.#tried || (this.#triedMore?.includes(candidate) ?? false)
+  }
+
+  #remember(candidate: Candidate): void {
+    if (this.#tried === null) this.#tried = candidate
+    else if (this.#triedMore === null) this.#triedMore = [candidate]
+    else this.#triedMore.push(candidate)
   }
 
   get verdict(): Verdict {
@@ -66,10 +83,10 @@ export class Candidates {
     return enabled.every(c => this.#health.restsForBusy(c.channel.name)) ? 'saturated' : 'resting'
   }
 
-  /** Until the first of them may be asked again; 0 = nobody knows. */
+  /** Whole seconds until the first of them may be asked again, at least 1; 0 = nobody knows. */
   get retryAfterS(): number {
     const waits = this.#enabled.map(c => this.#health.restMs(c.channel.name))
-    return waits.length === 0 ? 0 : Math.ceil(Math.min(...waits) / 1000)
+    return waits.length === 0 ? 0 : Math.max(1, Math.ceil(Math.min(...waits) / 1000))
   }
 
   get #enabled(): Candidate[] {

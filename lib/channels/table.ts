@@ -18,8 +18,10 @@ export class CompiledChannel {
   readonly priority: number
   /** For affinity: the same in every process and world. */
   readonly hash: number
+  /** Place in `Routes.channels`. */
+  readonly index: number
 
-  constructor(channel: Channel) {
+  constructor(channel: Channel, index: number) {
     const url = new URL(channel.baseUrl)
     this.name = channel.name
     this.origin = url.origin
@@ -32,12 +34,13 @@ export class CompiledChannel {
     this.weight = channel.weight
     this.priority = channel.priority
     this.hash = hashText(channel.name)
+    this.index = index
   }
 }
 
 export interface Candidate {
-  channel: CompiledChannel
-  upstreamModel: string
+  readonly channel: CompiledChannel
+  readonly upstreamModel: string
 }
 
 /** Everything that may serve one model of a group through one protocol: tiers by falling priority. */
@@ -45,62 +48,76 @@ export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
 }
 
-export class Routes {
-  readonly #routes = new Map<string, Candidate[][]>()
-  /** Group → model → protocols, of enabled channels only. */
-  readonly #offered = new Map<string, Map<string, Set<Protocol>>>()
-  readonly origins = new Set<string>()
+interface Building extends Route {
+  readonly tiers: Candidate[][]
+}
 
-  constructor(channels: readonly Channel[]) {
-    for (const row of [...channels].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))) {
-      const channel = new CompiledChannel(row)
-      this.origins.add(channel.origin)
-      for (const group of row.groups) {
-        for (const [model, upstreamModel] of Object.entries(row.models)) {
-          for (const protocol of row.protocols) {
-            this.#add(group, model, protocol, { channel, upstreamModel })
-            if (channel.enabled) this.#offer(group, model, protocol)
-          }
-        }
+/** What a group has of one model. */
+class ModelRoutes {
+  readonly ofProtocol = new Map<Protocol, Building>()
+  /** Protocols that an enabled channel speaks. */
+  readonly offered: Protocol[] = []
+
+  add(protocol: Protocol, candidate: Candidate): void {
+    let route = this.ofProtocol.get(protocol)
+    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [] }))
+    const last = route.tiers.at(-1)
+    if (last?.[0]?.channel.priority === candidate.channel.priority) last.push(candidate)
+    else route.tiers.push([candidate])
+    if (candidate.channel.enabled && !this.offered.includes(protocol)) this.offered.push(protocol)
+  }
+}
+
+export class Routes {
+  readonly channels: readonly CompiledChannel[]
+  readonly origins: ReadonlySet<string>
+  readonly #groups = new Map<string, Map<string, ModelRoutes>>()
+  readonly #models = new Map<string, readonly string[]>()
+
+  constructor(rows: readonly Channel[]) {
+    const sorted = [...rows].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
+    this.channels = sorted.map((row, index) => new CompiledChannel(row, index))
+    this.origins = new Set(this.channels.map(channel => channel.origin))
+    for (const [index, row] of sorted.entries()) this.#addChannel(row, this.channels[index] as CompiledChannel)
+    for (const [group, models] of this.#groups) {
+      const offered = [...models].filter(([, routes]) => routes.offered.length > 0)
+      this.#models.set(group, offered.map(([model]) => model).sort())
+    }
+  }
+
+  #addChannel(row: Channel, channel: CompiledChannel): void {
+    for (const [model, upstreamModel] of Object.entries(row.models)) {
+      const candidate = { channel, upstreamModel }
+      for (const group of new Set(row.groups)) {
+        for (const protocol of new Set(row.protocols)) this.#modelRoutes(group, model).add(protocol, candidate)
       }
     }
   }
 
-  #add(group: string, model: string, protocol: Protocol, candidate: Candidate): void {
-    const key = routeKey(group, model, protocol)
-    const tiers = this.#routes.get(key) ?? []
-    this.#routes.set(key, tiers)
-    const last = tiers.at(-1)
-    if (last?.[0]?.channel.priority === candidate.channel.priority) last.push(candidate)
-    else tiers.push([candidate])
-  }
-
-  #offer(group: string, model: string, protocol: Protocol): void {
-    const models = this.#offered.get(group) ?? new Map<string, Set<Protocol>>()
-    this.#offered.set(group, models)
-    models.set(model, (models.get(model) ?? new Set()).add(protocol))
+  #modelRoutes(group: string, model: string): ModelRoutes {
+    let models = this.#groups.get(group)
+    if (models === undefined) this.#groups.set(group, (models = new Map()))
+    let routes = models.get(model)
+    if (routes === undefined) models.set(model, (routes = new ModelRoutes()))
+    return routes
   }
 
   /** undefined: no channel of the group names the model for this protocol. */
   find(group: string, model: string, protocol: Protocol): Route | undefined {
-    const tiers = this.#routes.get(routeKey(group, model, protocol))
-    return tiers === undefined ? undefined : { tiers }
+    return this.#groups.get(group)?.get(model)?.ofProtocol.get(protocol)
   }
 
   /** Sorted names of the models that an enabled channel of the group serves. */
-  models(group: string): string[] {
-    return [...(this.#offered.get(group)?.keys() ?? [])].sort()
+  models(group: string): readonly string[] {
+    return this.#models.get(group) ?? []
   }
 
-  protocolsOf(group: string, model: string): Protocol[] {
-    return [...(this.#offered.get(group)?.get(model) ?? [])]
+  protocolsOf(group: string, model: string): readonly Protocol[] {
+    return this.#groups.get(group)?.get(model)?.offered ?? []
   }
 }
 
 export const compileRoutes = (catalog: Catalog): Routes => new Routes(catalog.channels)
-
-/** The separator is in no name that YAML or JSON gives without an escape, and in no model name that a channel has. */
-const routeKey = (group: string, model: string, protocol: Protocol): string => `${protocol}\0${group}\0${model}`
 
 /** FNV-1a, 32 bits. */
 function hashText(text: string): number {

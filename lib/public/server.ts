@@ -20,14 +20,19 @@ const MAX_HEADER_BYTES = 64 * 1024
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): http.Server {
-  const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES })
+  // a request without host would be answered by node itself, without our envelope
+  const server = http.createServer({
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+  })
   server.headersTimeout = HEADERS_MS
   server.requestTimeout = REQUEST_MS
+  // nobody listens for upgrades, so that a request which offers one is an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     accept(services, listener, req, res)
   })
-  server.on('upgrade', (req: IncomingMessage, socket: Socket) => acceptUpgrade(services, listener, req, socket))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => answerBadBytes(services, error, socket))
   return server
 }
@@ -79,16 +84,6 @@ class Question implements PathQuestion {
   hasVersion(): boolean {
     return this.#x.header('alpha-version') !== undefined
   }
-}
-
-/** No WebSockets: the answer is an ordinary one, on a connection that then closes. */
-function acceptUpgrade(services: Services, listener: Listener, req: IncomingMessage, socket: Socket): void {
-  const res = new http.ServerResponse(req)
-  res.assignSocket(socket)
-  res.shouldKeepAlive = false
-  res.on('finish', () => socket.destroySoon())
-  socket.on('error', ignore)
-  accept(services, listener, req, res)
 }
 
 /** Bytes that are no HTTP: an envelope if the connection still takes one, then its end. */

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { RetryBudget } from '../../lib/channels/budget.ts'
+import { TestClock } from '../support/clock.ts'
+
+function setUp(share: number, floorPerS: number) {
+  const clock = new TestClock()
+  clock.advance(12_345)
+  const budget = new RetryBudget({ share, floorPerS, windowS: 10, clock })
+  const retries = (most: number) => {
+    let count = 0
+    while (count < most && budget.tryRetry()) count++
+    return count
+  }
+  const requests = (count: number) => {
+    for (let i = 0; i < count; i++) budget.request()
+  }
+  return { clock, retries, requests }
+}
+
+t.test('a share of the requests, with a floor', async t => {
+  const rows: [share: number, floorPerS: number, requests: number, retries: number][] = [
+    [0.2, 10, 0, 100],
+    [0.2, 10, 400, 100],
+    [0.2, 10, 1000, 200],
+    [0.2, 0, 1000, 200],
+    [0.2, 0, 4, 0],
+    [0.2, 0, 5, 1],
+    [0, 0, 1000, 0],
+    [0, 10, 1000, 100],
+    [1, 0, 7, 7],
+  ]
+  for (const [share, floor, requests, want] of rows) {
+    const budget = setUp(share, floor)
+    budget.requests(requests)
+    t.equal(budget.retries(10_000), want, `${requests} requests, ${share} of them, ${floor} a second`)
+  }
+})
+
+t.test('over the last ten seconds, not since ever', async t => {
+  const { clock, retries, requests } = setUp(0.5, 0)
+  requests(10)
+  t.equal(retries(100), 5)
+  clock.advance(5000)
+  requests(10)
+  t.equal(retries(100), 5)
+  clock.advance(5000)
+  t.equal(retries(100), 0, 'the first ten have gone, and so have their retries')
+  requests(10)
+  t.equal(retries(100), 5)
+  clock.advance(60_000)
+  t.equal(retries(100), 0)
+  requests(2)
+  t.equal(retries(100), 1)
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { compileRoutes } from '../../lib/channels/table.ts'
+import type { Channel } from '../../lib/terms/records.ts'
+import { channel } from './support.ts'
+
+const routes = (...channels: Channel[]) => compileRoutes({ groups: [], models: [], channels })
+
+t.test('a route is of one group, model and protocol; tiers by falling priority', async t => {
+  const table = routes(
+    channel('low', { priority: -1 }),
+    channel('b', { priority: 5 }),
+    channel('a', { priority: 5, models: { m: 'upstream-m', n: 'n' } }),
+    channel('vip', { priority: 9, groups: ['vip'], protocols: ['messages', 'chat'] }),
+  )
+  const names = (group: string, model: string, protocol: 'chat' | 'messages') =>
+    table.find(group, model, protocol)?.tiers.map(tier => tier.map(c => `${c.channel.name}:${c.upstreamModel}`))
+  t.same(names('default', 'm', 'chat'), [['a:upstream-m', 'b:m'], ['low:m']])
+  t.same(names('default', 'n', 'chat'), [['a:n']])
+  t.same(names('vip', 'm', 'messages'), [['vip:m']])
+  for (const [group, model, protocol] of [
+    ['default', 'm', 'messages'],
+    ['default', 'x', 'chat'],
+    ['nobody', 'm', 'chat'],
+    ['constructor', 'm', 'chat'],
+    ['default', '__proto__', 'chat'],
+  ] as const) {
+    t.equal(table.find(group, model, protocol), undefined, `${group} ${model} ${protocol}`)
+  }
+  t.equal(table.find('default', 'm', 'chat'), table.find('default', 'm', 'chat'), 'built once')
+})
+
+t.test('models that a group is offered: by enabled channels only, sorted, each once', async t => {
+  const table = routes(
+    channel('a', { models: { z: 'z', b: 'b' }, protocols: ['chat', 'generate'] }),
+    channel('b', { models: { a: 'a', b: 'b' }, protocols: ['messages', 'chat'] }),
+    channel('off', { models: { off: 'off', z: 'z' }, protocols: ['responses'], status: 'disabled' }),
+  )
+  t.same(table.models('default'), ['a', 'b', 'z'])
+  t.same([...table.protocolsOf('default', 'b')].sort(), ['chat', 'generate', 'messages'])
+  t.same(table.protocolsOf('default', 'z'), ['chat', 'generate'])
+  t.same(table.protocolsOf('default', 'off'), [])
+  t.same(table.models('nobody'), [])
+  t.ok(table.find('default', 'off', 'responses'), 'a disabled channel is a route all the same: 503, not 400')
+})
+
+t.test('a channel named twice for a group or protocol is one candidate', async t => {
+  const table = routes(channel('a', { groups: ['default', 'default'], protocols: ['chat', 'chat'] }))
+  t.equal(table.find('default', 'm', 'chat')?.tiers[0]?.length, 1)
+})
+
+t.test('addresses are split once, for pools and paths', async t => {
+  const rows: [string, string, string][] = [
+    ['https://up.example', 'https://up.example', ''],
+    ['https://up.example/', 'https://up.example', ''],
+    ['http://up.example:8080/base/path/', 'http://up.example:8080', '/base/path'],
+    ['https://up.example:443/x', 'https://up.example', '/x'],
+    ['http://[::1]:9/v', 'http://[::1]:9', '/v'],
+  ]
+  for (const [baseUrl, origin, basePath] of rows) {
+    const [compiled] = routes(channel('a', { baseUrl, authHeader: 'X-Api-Key' })).channels
+    t.match(compiled, { name: 'a', origin, basePath, key: 'up-a', authHeader: 'x-api-key', enabled: true, index: 0 })
+  }
+  t.same([...routes(channel('a'), channel('b', { baseUrl: 'https://a.example/b' })).origins], ['https://a.example'])
+})
