@@ -190,7 +190,8 @@ export class Relay implements AttemptEvents, Swept {
     this.#encoded = encoding !== 'identity'
     this.#decoder = this.#encoded ? decoderFor(encoding, this.#meter) : null
     if (this.#events && this.#asksForUsage && !this.#encoded) this.#withholder = new Withholder()
-    if (this.#events && count && x.hold !== null && !this.#encoded) this.#growth = new Growth(x, x.hold, () => this.#grown())
+    if (this.#events && count && x.hold !== null && !this.#encoded)
+      this.#growth = new Growth(x, x.hold, () => this.#grown())
   }
 
   get #asksForUsage(): boolean {

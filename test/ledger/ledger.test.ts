@@ -1,0 +1,201 @@
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
+import { idMaker } from '../../lib/base/ids.ts'
+import { type Micro, micro } from '../../lib/base/money.ts'
+import { Journal, readJournal } from '../../lib/ledger/journal.ts'
+import { Hold, Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
+import { accountPurse, keyPurse, type Purse, type Store } from '../../lib/store/store.ts'
+import type { Key } from '../../lib/terms/records.ts'
+import { seeded } from '../support/random.ts'
+import { fund, memoryStore, usageRow } from '../support/store.ts'
+
+const nextId = idMaker(() => Date.now())
+const log = { info() {}, warn() {}, error() {} }
+const open = (store: Store, folder: string, limitBytes = 1 << 28) =>
+  Ledger.open({ store, clock: systemClock, log, folder, limitBytes })
+const purse = async (store: Store, id: number): Promise<Purse> => (await store.purses([accountPurse(id)]))[0] as Purse
+const balance = async (store: Store, id: number): Promise<number> => {
+  const { credit, spent } = await purse(store, id)
+  return (credit as number) - spent
+}
+const settle = (ledger: Ledger, key: Key, hold: Hold, charge: number) =>
+  ledger.settle(hold, usageRow(nextId(), key, charge))
+
+t.test('exactly as many as fit, however many come at once', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 250_000)
+  const ledger = await open(store, t.testdir())
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, () => ledger.reserve(account.id, key.id, null, micro(50_000))),
+  )
+  const holds = answers.filter(a => a instanceof Hold)
+  t.equal(holds.length, 5)
+  t.equal(ledger.heldTotal, 250_000)
+  for (const refusal of answers.filter(a => !(a instanceof Hold)))
+    t.match(refusal, { refused: 'quota', available: 0, need: 50_000 })
+  for (const hold of holds) settle(ledger, key, hold, 50_000)
+  await ledger.stop()
+  t.equal(await balance(store, account.id), 0)
+  t.equal((await purse(store, account.id)).leased, 0)
+  await store.close()
+})
+
+t.test('what is refused, and why', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 1_000, 500)
+  const ledger = await open(store, t.testdir())
+  const cap = micro(500)
+  const rows: [amount: number, cap: Micro | null, want: Partial<Refusal>][] = [
+    [2_000, null, { refused: 'estimate', available: micro(1_000), need: micro(2_000) }],
+    [600, cap, { refused: 'cap', available: micro(500) }],
+  ]
+  for (const [amount, limit, want] of rows)
+    t.match(await ledger.reserve(account.id, key.id, limit, micro(amount)), want)
+  t.equal(ledger.heldTotal, 0, 'a refusal holds nothing')
+  const hold = (await ledger.reserve(account.id, key.id, cap, micro(500))) as Hold
+  t.match(await ledger.reserve(account.id, key.id, cap, micro(1)), { refused: 'cap' }, 'taken by an open hold')
+  settle(ledger, key, hold, 500)
+  t.ok(ledger.capUsedUp(key.id, cap), 'known at once')
+  await ledger.flush()
+  t.match(await ledger.reserve(account.id, key.id, cap, micro(1)), { refused: 'cap_used' })
+  await ledger.stop()
+  await store.close()
+})
+
+t.test('a charge above its hold is taken in full; a void takes nothing', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 1_000)
+  const ledger = await open(store, t.testdir())
+  const one = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
+  const two = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
+  ledger.void(two)
+  t.throws(() => ledger.void(two), { name: 'InvariantError' })
+  settle(ledger, key, one, 1_600)
+  await ledger.flush()
+  t.equal(await balance(store, account.id), -600)
+  t.match(await ledger.reserve(account.id, key.id, null, micro(1)), { refused: 'quota', available: -600 })
+  await ledger.stop()
+  t.equal((await store.audit()).ok, true)
+  await store.close()
+})
+
+t.test('a hold grows while there is money', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 100)
+  const ledger = await open(store, t.testdir())
+  const hold = (await ledger.reserve(account.id, key.id, null, micro(60))) as Hold
+  t.equal(ledger.grow(hold, micro(30)) || (await ledger.growLater(hold, micro(30))), true)
+  t.equal(ledger.grow(hold, micro(30)), false)
+  t.equal(await ledger.growLater(hold, micro(30)), false)
+  t.equal(hold.amount, 90)
+  settle(ledger, key, hold, 90)
+  await ledger.stop()
+  t.equal(await balance(store, account.id), 10)
+  await store.close()
+})
+
+t.test('the journal of a process that is gone is applied once, torn end and all', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 1_000)
+  const folder = t.testdir()
+  // a journal as kill -9 leaves it: records, the last one torn, and no lock
+  const journal = new Journal({ folder, holder: 'gone', limitBytes: 1 << 20, clock: systemClock, log })
+  await store.register({ id: 'gone', host: 'h', beat: 0 })
+  await store.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
+  for (let i = 0; i < 3; i++)
+    journal.append({
+      row: usageRow(nextId(), key, 10),
+      holder: 'gone',
+      fromAccountLease: micro(10),
+      fromKeyLease: micro(0),
+    })
+  const file = path.join(folder, 'gone', '00000001.log')
+  const bytes = readFileSync(file)
+  journal.close()
+  writeFileSync(file, bytes)
+  appendFileSync(file, bytes.subarray(0, 40))
+  t.match(readJournal(path.join(folder, 'gone')), { torn: true, corrupt: 0, settlements: { length: 3 } })
+  const ledger = await open(store, folder)
+  t.equal(await balance(store, account.id), 970)
+  t.equal((await purse(store, account.id)).leased, 0, 'its lease is back')
+  t.notOk(existsSync(path.join(folder, 'gone')))
+  await ledger.stop()
+  t.same(readdirSync(folder), [], 'nothing is left of a clean end')
+  t.equal((await store.audit()).ok, true)
+  await store.close()
+})
+
+t.test('a living process keeps its journal', async t => {
+  const store = await memoryStore()
+  const folder = t.testdir()
+  const one = await open(store, folder)
+  const two = await open(store, folder)
+  t.equal(readdirSync(folder).length, 2)
+  t.not(one.holder, two.holder)
+  await one.stop()
+  await two.stop()
+  await store.close()
+})
+
+t.test('at its bound the journal takes no new requests, and drops nothing', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 1_000_000)
+  const ledger = await open(store, t.testdir(), 200)
+  const hold = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
+  t.ok(ledger.accepting)
+  settle(ledger, key, hold, 10)
+  t.notOk(ledger.accepting)
+  await ledger.flush()
+  t.equal(await balance(store, account.id), 999_990)
+  await ledger.stop()
+  await store.close()
+})
+
+t.test('several ledgers on one balance, at random: never overdrawn, nothing lost, nothing held at the end', async t => {
+  const random = seeded(t)
+  for (let round = 0; round < 8; round++) {
+    const store = await memoryStore()
+    const credit = random.int(1_000, 20_000)
+    const { account, key } = await fund(store, 'a', credit)
+    const folder = t.testdir({ [`r${round}`]: {} })
+    const ledgers = await Promise.all([1, 2, 3].map(() => open(store, folder)))
+    let charged = 0
+    let seen = await store.changeSeq()
+    // as the gateway does: what others ask for comes with the store's changes
+    const following = setInterval(async () => {
+      for (const change of (await store.changesSince(seen)) ?? []) {
+        seen = Math.max(seen, change.seq)
+        for (const ledger of ledgers) ledger.onChange(change)
+      }
+    }, 20)
+    await Promise.all(
+      Array.from({ length: 60 }, async () => {
+        const ledger = random.pick(ledgers)
+        const need = random.int(1, 900)
+        const hold = await ledger.reserve(account.id, key.id, null, micro(need))
+        if (!(hold instanceof Hold)) return
+        await new Promise(resolve => setTimeout(resolve, random.int(0, 5)))
+        const held = ledgers.reduce((sum, l) => sum + l.heldTotal, 0)
+        if (held > credit - charged) t.fail(`seed ${random.seed}: ${held} held of ${credit - charged}`)
+        if (random.next() < 0.2) ledger.void(hold)
+        else {
+          const charge = random.int(0, need)
+          settle(ledger, key, hold, charge)
+          charged += charge
+        }
+      }),
+    )
+    clearInterval(following)
+    await Promise.all(ledgers.map(ledger => ledger.stop()))
+    t.equal(await balance(store, account.id), credit - charged)
+    const { leased } = await purse(store, account.id)
+    const [ofKey] = await store.purses([keyPurse(key.id)])
+    t.match(
+      { leased, spent: ofKey?.spent, audit: (await store.audit()).ok },
+      { leased: 0, spent: charged, audit: true },
+    )
+    await store.close()
+  }
+})
