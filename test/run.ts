@@ -1,4 +1,4 @@
-/** `npm test`: tap over test/, then one closing line that any CI can read. Arguments go to tap (`npm test -- test/base`). */
+/** `npm test`: tap over test/, then one closing line that any CI can read. Arguments go to tap (`npm test -- test/base/money.test.ts`). */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 

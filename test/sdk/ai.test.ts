@@ -3,8 +3,10 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
 
+// it does not know these models' limits, and would say so each time
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
 
@@ -27,19 +29,66 @@ for (const [name, model] of Object.entries(models(KEY))) {
     t.equal(await stream.text, whole.text)
     const called = await generateText({ model, prompt: 'use tool', tools, maxRetries: 0 })
     t.match(called.toolCalls[0], { toolName: 'weather', input: { city: 'Paris' } })
+    const calling = streamText({ model, prompt: 'use tool', tools, maxRetries: 0 })
+    t.match((await calling.toolCalls)[0], { toolName: 'weather', input: { city: 'Paris' } })
+    t.equal(await calling.finishReason, 'tool-calls')
   })
 }
 
+for (const [name, model] of Object.entries(models(KEY))) {
+  t.test(`${name}: an abort in mid-stream`, async t => {
+    const controller = new AbortController()
+    const stream = streamText({
+      model,
+      prompt: '[[sim tokens=60 tps=100]]',
+      maxRetries: 0,
+      abortSignal: controller.signal,
+    })
+    const kinds = new Set<string>()
+    for await (const part of stream.fullStream) {
+      kinds.add(part.type)
+      if (part.type === 'text-delta') controller.abort()
+    }
+    t.ok(kinds.has('abort'))
+    t.notOk(kinds.has('finish'))
+    const row = await gateway.usageRow({ protocol: name, end: 'client_gone' })
+    t.match(row, { basis: 'reported', output: 60, status: 200 })
+  })
+
+  t.test(`${name}: a stream that breaks off names its request, then throws`, async t => {
+    const stream = streamText({ model, prompt: '[[sim tokens=200 cut=6]]', maxRetries: 0, onError() {} })
+    const errors: unknown[] = []
+    await t.rejects(async () => {
+      for await (const part of stream.fullStream) if (part.type === 'error') errors.push(part.error)
+    }, APICallError)
+    t.match(errors.map(messageOf), [/request id: \w{21}/])
+  })
+}
+
+/** Some protocols give an Error, some what the event said. */
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : JSON.stringify(error))
+
 t.test('errors have the status and the request id', async t => {
-  for (const [name, model] of Object.entries(models('sk-none'))) {
-    const error = await generateText({ model, prompt: 'Hello!', maxRetries: 0 }).then(
-      () => null,
-      (e: unknown) => e,
-    )
-    t.ok(APICallError.isInstance(error), name)
-    if (!APICallError.isInstance(error)) continue
-    t.equal(error.statusCode, 401, name)
-    t.match(error.responseHeaders?.['x-request-id'], /\w{21}/, name)
-    t.match(error.responseBody, /无效的令牌 \(request id: /, name)
+  // the slow account may ask once a minute
+  await generateText({ model: models(SLOW_KEY).chat, prompt: 'Hello!', maxRetries: 0 })
+  const rows: [string, string, number, RegExp][] = [
+    ['a bad key', 'sk-none', 401, /无效的令牌 \(request id: /],
+    ['no money', POOR_KEY, 403, /request id: /],
+    ['too many', SLOW_KEY, 429, /request id: /],
+  ]
+  for (const [what, key, status, text] of rows) {
+    for (const [protocol, model] of Object.entries(models(key))) {
+      const name = `${protocol}: ${what}`
+      const error = await generateText({ model, prompt: 'Hello!', maxRetries: 0 }).then(
+        () => null,
+        (e: unknown) => e,
+      )
+      t.ok(APICallError.isInstance(error), name)
+      if (!APICallError.isInstance(error)) continue
+      t.equal(error.statusCode, status, name)
+      t.match(error.responseHeaders?.['x-request-id'], /\w{21}/, name)
+      // on generate its message is the status text: it reads the message only of errors with a numeric code
+      t.match(error.responseBody, text, name)
+    }
   }
 })

@@ -1,4 +1,10 @@
-import Anthropic, { APIError } from '@anthropic-ai/sdk'
+import Anthropic, {
+  APIError,
+  AuthenticationError,
+  BadRequestError,
+  PermissionDeniedError,
+  RateLimitError,
+} from '@anthropic-ai/sdk'
 import t from 'tap'
 import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
 
@@ -41,40 +47,46 @@ t.test('counting tokens, the model list', async t => {
 
 t.test('typed errors with status and request id', async t => {
   await client(SLOW_KEY).messages.create(ask('Hello!'))
-  const rows: [string, string, string, number][] = [
-    ['a bad key', 'sk-none', 'alpha-sonnet-5-5', 401],
-    ['no money', POOR_KEY, 'alpha-sonnet-5-5', 403],
-    ['no such model', KEY, 'nope', 400],
-    ['too many', SLOW_KEY, 'alpha-sonnet-5-5', 429],
+  const rows: [string, string, string, number, abstract new (...args: never) => APIError][] = [
+    ['a bad key', 'sk-none', 'alpha-sonnet-5-5', 401, AuthenticationError],
+    ['no money', POOR_KEY, 'alpha-sonnet-5-5', 403, PermissionDeniedError],
+    ['no such model', KEY, 'nope', 400, BadRequestError],
+    ['too many', SLOW_KEY, 'alpha-sonnet-5-5', 429, RateLimitError],
   ]
-  for (const [name, key, model, status] of rows) {
+  for (const [name, key, model, status, type] of rows) {
     const error = await client(key)
       .messages.create({ ...ask('Hello!'), model })
       .then(
         () => null,
         (e: unknown) => e as InstanceType<typeof APIError>,
       )
-    t.ok(error instanceof APIError, name)
+    t.ok(error instanceof type, name)
     t.equal(error?.status, status, name)
     t.ok(error?.requestID && error.message.includes(error.requestID), name)
   }
 })
 
 t.test('a stream that breaks off throws, with what was said before it', async t => {
-  let text = ''
-  const stream = await anthropic.messages.create({ ...ask('[[sim cut=6]]'), stream: true })
-  await t.rejects(async () => {
-    for await (const event of stream)
-      if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') text += event.delta.text
-  })
-  t.ok(text.length > 0)
+  for (const content of ['[[sim cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]']) {
+    let text = ''
+    const stream = await anthropic.messages.create({ ...ask(content), stream: true })
+    const read = async () => {
+      for await (const event of stream)
+        if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') text += event.delta.text
+    }
+    await t.rejects(read(), APIError, content)
+    t.match(text, /^The quick/)
+  }
 })
 
 t.test('an abort in mid-stream', async t => {
-  const before = (await gateway.usage('rich', 0)).length
   const stream = anthropic.messages.stream(ask('[[sim tokens=40 tps=100]]'))
   stream.on('text', () => stream.abort())
   await t.rejects(stream.finalMessage())
-  const [row] = await gateway.usage('rich', before + 1)
-  t.match(row, { end: 'client_gone', basis: 'reported', output: 40 })
+  t.match(await gateway.usageRow({ request_id: stream.request_id }), {
+    end: 'client_gone',
+    basis: 'reported',
+    output: 40,
+    status: 200,
+  })
 })

@@ -22,6 +22,16 @@ t.test('generate: whole, streamed, tools', async t => {
     config: { tools: [{ functionDeclarations: [{ name: 'weather' }] }] },
   })
   t.match(tool.functionCalls?.[0], { name: 'weather', args: { city: 'Paris' } })
+  const calls = []
+  for await (const chunk of await genai.models.generateContentStream({
+    model: MODEL,
+    contents: 'use tool',
+    config: { tools: [{ functionDeclarations: [{ name: 'weather' }] }] },
+  }))
+    calls.push(...(chunk.functionCalls ?? []))
+  t.match(calls, [{ name: 'weather', args: { city: 'Paris' } }])
+  const cut = await genai.models.generateContent({ model: MODEL, contents: 'Hello!', config: { maxOutputTokens: 5 } })
+  t.equal(cut.candidates?.[0]?.finishReason, 'MAX_TOKENS')
 })
 
 t.test('counting tokens, the model list', async t => {
@@ -52,8 +62,19 @@ t.test('typed errors with status and request id', async t => {
   }
 })
 
+t.test('a stream that breaks off throws', async t => {
+  for (const contents of ['[[sim cut=1]]', '[[sim end_early=1]]', '[[sim event_error=1]]']) {
+    let chunks = 0
+    const stream = await genai.models.generateContentStream({ model: MODEL, contents })
+    const read = async () => {
+      for await (const _ of stream) chunks++
+    }
+    await t.rejects(read(), contents)
+    t.equal(chunks, 1)
+  }
+})
+
 t.test('an abort in mid-stream', async t => {
-  const before = (await gateway.usage('rich', 0)).length
   const controller = new AbortController()
   const contents = '[[sim tokens=80 tps=50]]'
   const stream = await genai.models.generateContentStream({
@@ -64,6 +85,6 @@ t.test('an abort in mid-stream', async t => {
   await t.rejects(async () => {
     for await (const _ of stream) controller.abort()
   })
-  const [row] = await gateway.usage('rich', before + 1)
-  t.match(row, { end: 'client_gone', basis: 'reported', output: 80 })
+  const row = await gateway.usageRow({ end: 'client_gone' })
+  t.match(row, { protocol: 'generate', basis: 'reported', output: 80, status: 200 })
 })

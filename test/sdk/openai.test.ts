@@ -1,4 +1,10 @@
-import OpenAI, { APIError } from 'openai'
+import OpenAI, {
+  type APIError,
+  AuthenticationError,
+  BadRequestError,
+  PermissionDeniedError,
+  RateLimitError,
+} from 'openai'
 import t from 'tap'
 import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
 
@@ -63,6 +69,14 @@ t.test('responses: whole, streamed, tools, counting', async t => {
     tools: [{ type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false }],
   })
   t.match(tool.output[0], { type: 'function_call', name: 'weather' })
+  const tooled = openai.responses.stream({
+    model: 'beta-4.7',
+    input: 'use tool',
+    tools: [{ type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false }],
+  })
+  t.match((await tooled.finalResponse()).output[0], { type: 'function_call', name: 'weather' })
+  const cut = await openai.responses.create({ model: 'beta-4.7', input: 'Hello!', max_output_tokens: 16 })
+  t.match(cut, { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
   const counted = await openai.responses.inputTokens.count({ model: 'beta-4.7', input: 'Hello!' })
   t.ok(counted.input_tokens > 0)
 })
@@ -70,6 +84,14 @@ t.test('responses: whole, streamed, tools, counting', async t => {
 t.test('images, models', async t => {
   const images = await openai.images.generate({ model: 'gamma-image-2', prompt: 'a cat', n: 2 })
   t.equal(images.data?.length, 2)
+  t.match(images.data?.[0]?.url, /^http/)
+  const bytes = await openai.images.generate({ model: 'gamma-image-2', prompt: 'a cat', response_format: 'b64_json' })
+  t.same(
+    Buffer.from(bytes.data?.[0]?.b64_json ?? '', 'base64')
+      .subarray(1, 4)
+      .toString(),
+    'PNG',
+  )
   const ids = []
   for await (const model of openai.models.list()) ids.push(model.id)
   t.same(ids, ['alpha-sonnet-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2'])
@@ -78,35 +100,54 @@ t.test('images, models', async t => {
 
 t.test('typed errors with status and request id', async t => {
   await client(SLOW_KEY).chat.completions.create({ model: 'beta-4.7', messages: HELLO })
-  const rows: [string, string, string, number][] = [
-    ['a bad key', 'sk-none', 'beta-4.7', 401],
-    ['no money', POOR_KEY, 'beta-4.7', 403],
-    ['no such model', KEY, 'nope', 400],
-    ['too many', SLOW_KEY, 'beta-4.7', 429],
+  const rows: [string, string, string, number, abstract new (...args: never) => APIError][] = [
+    ['a bad key', 'sk-none', 'beta-4.7', 401, AuthenticationError],
+    ['no money', POOR_KEY, 'beta-4.7', 403, PermissionDeniedError],
+    ['no such model', KEY, 'nope', 400, BadRequestError],
+    ['too many', SLOW_KEY, 'beta-4.7', 429, RateLimitError],
   ]
-  for (const [name, key, model, status] of rows) {
+  for (const [name, key, model, status, type] of rows) {
     const error = await client(key)
       .chat.completions.create({ model, messages: HELLO })
       .then(
         () => null,
         (e: unknown) => e as APIError,
       )
-    t.ok(error instanceof APIError, name)
+    t.ok(error instanceof type, name)
     t.equal(error?.status, status, name)
     t.ok(error?.requestID && error.message.includes(error.requestID), name)
     t.equal(error?.type, 'gateway_api_error', name)
   }
 })
 
-t.test('an abort in mid-stream is charged what was used, and recorded', async t => {
-  const before = (await gateway.usage('rich', 0)).length
-  const controller = new AbortController()
-  const stream = await openai.chat.completions.create(
-    { model: 'beta-4.7', messages: [{ role: 'user', content: '[[sim tokens=40 tps=100]]' }], stream: true },
-    { signal: controller.signal },
-  )
-  let chunks = 0
-  for await (const _ of stream) if (++chunks === 3) controller.abort()
-  const [row] = await gateway.usage('rich', before + 1)
-  t.match(row, { end: 'client_gone', basis: 'reported', output: 40, model: 'beta-4.7' })
+t.test('a stream that ends too early throws, with the request id: its clean end is not passed on', async t => {
+  const content = '[[sim end_early=6]]'
+  const chat = await openai.chat.completions.create({
+    model: 'beta-4.7',
+    messages: [{ role: 'user', content }],
+    stream: true,
+  })
+  await t.rejects(drained(chat), { message: /request id: \w{21}/ })
+  const responses = await openai.responses.create({ model: 'beta-4.7', input: content, stream: true })
+  await t.rejects(drained(responses), { message: /request id: \w{21}/ })
 })
+
+t.test('an abort in mid-stream is charged what was used, and recorded', async t => {
+  const content = '[[sim tokens=40 tps=100]]'
+  const model = 'beta-4.7'
+  const chat = () =>
+    openai.chat.completions.create({ model, messages: [{ role: 'user', content }], stream: true }).withResponse()
+  const responses = () => openai.responses.create({ model, input: content, stream: true }).withResponse()
+  for (const [protocol, start] of Object.entries({ chat, responses })) {
+    const { data, request_id } = await start()
+    let events = 0
+    for await (const _ of data) if (++events === 5) break
+    t.equal(events, 5)
+    const row = await gateway.usageRow({ request_id: request_id })
+    t.match(row, { protocol, model, end: 'client_gone', basis: 'reported', output: 40, status: 200 })
+  }
+})
+
+async function drained(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of stream);
+}

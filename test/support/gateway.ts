@@ -1,5 +1,6 @@
 /** A real gateway as a user starts it, in a folder of its own, against a simulated upstream in this process. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,6 +13,9 @@ export const KEY = 'sk-test-rich-0123456789'
 export const POOR_KEY = 'sk-test-poor-0123456789'
 export const SLOW_KEY = 'sk-test-slow-0123456789'
 const READY_MS = 20_000
+const USAGE_MS = 5_000
+const STOP_MS = 15_000
+const POLL_MS = 30
 
 type Json = Record<string, unknown>
 
@@ -25,15 +29,18 @@ export interface TestGateway {
   admin(method: string, path: string, body?: Json): Promise<Json & { data: Json[] }>
   /** The usage rows of an account, waited for until there are `count`. */
   usage(account: string, count: number): Promise<Json[]>
+  /** The newest usage row in which these fields are so, waited for. */
+  usageRow(fields: Json): Promise<Json>
+  /** Rejects when the gateway does not end by itself; nothing is left behind either way. */
   stop(): Promise<void>
 }
 
-export async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as net.AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'))
+  await Promise.all(servers.map(server => once(server, 'listening')))
+  const ports = servers.map(server => (server.address() as net.AddressInfo).port)
+  await Promise.all(servers.map(server => once(server.close(), 'close')))
+  return ports
 }
 
 const ALL = ['messages', 'chat', 'responses', 'images', 'generate']
@@ -71,9 +78,9 @@ export const testCatalog = (upstream: string): Json => ({
 export async function startGateway(
   options: { config?: Json; catalog?: (upstream: string) => Json } = {},
 ): Promise<TestGateway> {
+  const [main, direct, ops] = (await freePorts(3)).map(port => `127.0.0.1:${port}`)
   const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 } })
   const folder = mkdtempSync(path.join(tmpdir(), 'gateway-test-'))
-  const [main, direct, ops] = [await freePort(), await freePort(), await freePort()].map(port => `127.0.0.1:${port}`)
   const config = {
     listen: { main, direct, ops },
     store: `sqlite:${folder}/gateway.db`,
@@ -87,29 +94,27 @@ export async function startGateway(
   const child = spawn(path.join(ROOT, 'bin/gateway'), ['serve', '--config', path.join(folder, 'gateway.yaml')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', data => (output = (output + data).slice(-20_000)))
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  const exited = once(child, 'exit')
+  const stop = async () => {
+    const late = setTimeout(kill, STOP_MS)
+    child.kill('SIGTERM')
+    const [code, signal] = await exited
+    clearTimeout(late)
+    process.off('exit', kill)
+    await simulator.close()
+    rmSync(folder, { recursive: true, force: true })
+    if (signal === 'SIGKILL') throw new Error(`the gateway did not stop (exit ${code}, ${signal})`)
+  }
   const url = `http://${ops}`
-  const until = Date.now() + READY_MS
-  while (
-    (await fetch(`${url}/readyz`).then(
-      r => r.status,
-      () => 0,
-    )) !== 200
-  ) {
-    if (child.exitCode !== null || Date.now() > until) throw new Error(`the gateway did not start:\n${output}`)
-    await new Promise(resolve => setTimeout(resolve, 30))
+  try {
+    await ready(child, url)
+  } catch (error) {
+    await stop()
+    throw error
   }
-  const admin: TestGateway['admin'] = async (method, path, body) => {
-    const answer = await fetch(url + path, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-    return (await answer.json()) as Json & { data: Json[] }
-  }
+  const admin = adminOf(url)
   return {
     main: `http://${main}`,
     direct: `http://${direct}`,
@@ -118,21 +123,52 @@ export async function startGateway(
     simulator,
     child,
     admin,
-    async usage(account, count) {
-      for (const end = Date.now() + 5_000; ; await new Promise(resolve => setTimeout(resolve, 30))) {
-        const { data } = await admin('GET', `/admin/usage?account=${account}&limit=1000`)
-        if (data.length >= count) return data
-        if (Date.now() > end) throw new Error(`only ${data.length} of ${count} usage rows came`)
-      }
-    },
-    async stop() {
-      const exited = new Promise<void>(resolve =>
-        child.exitCode === null ? child.once('exit', () => resolve()) : resolve(),
-      )
-      child.kill('SIGTERM')
-      await exited
-      await simulator.close()
-      rmSync(folder, { recursive: true, force: true })
-    },
+    usage: (account, count) =>
+      usageWhen(admin, `account=${account}`, rows => (rows.length >= count ? rows : undefined)),
+    usageRow: fields =>
+      usageWhen(admin, '', rows =>
+        rows.find(row => Object.entries(fields).every(([name, value]) => row[name] === value)),
+      ),
+    stop,
+  }
+}
+
+const pause = () => new Promise(resolve => setTimeout(resolve, POLL_MS))
+
+async function ready(child: ChildProcess, ops: string): Promise<void> {
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', data => (output = (output + data).slice(-20_000)))
+  const status = () =>
+    fetch(`${ops}/readyz`).then(
+      answer => answer.status,
+      () => 0,
+    )
+  for (const until = Date.now() + READY_MS; (await status()) !== 200; await pause())
+    if (child.exitCode !== null || Date.now() > until) throw new Error(`the gateway did not start:\n${output}`)
+}
+
+const adminOf =
+  (ops: string): TestGateway['admin'] =>
+  async (method, path, body) => {
+    const answer = await fetch(ops + path, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+    return (await answer.json()) as Json & { data: Json[] }
+  }
+
+async function usageWhen<T>(
+  admin: TestGateway['admin'],
+  query: string,
+  wanted: (rows: Json[]) => T | undefined,
+): Promise<T> {
+  for (const end = Date.now() + USAGE_MS; ; await pause()) {
+    const { data } = await admin('GET', `/admin/usage?limit=1000&${query}`)
+    const found = wanted(data)
+    if (found !== undefined) return found
+    if (Date.now() > end) throw new Error(`what was waited for is not in the usage log: ${JSON.stringify(data)}`)
   }
 }
