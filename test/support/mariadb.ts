@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -165,7 +165,14 @@ export async function startMariadb(): Promise<Mariadb> {
       await end('SIGTERM')
       await start()
     },
-    pause: () => void child?.kill('SIGSTOP'),
+    pause() {
+      child?.kill('SIGSTOP')
+      const stopped = () =>
+        readdirSync(`/proc/${child?.pid}/task`).every(task =>
+          /\) T /.test(readFileSync(`/proc/${child?.pid}/task/${task}/stat`, 'utf8')),
+        )
+      for (const until = Date.now() + 2000; !stopped() && Date.now() < until; ); // a thread may still be answering
+    },
     resume: () => void child?.kill('SIGCONT'),
     async stop() {
       await end('SIGKILL')
