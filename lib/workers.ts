@@ -14,6 +14,7 @@ import type { PurseId, Store } from './store/store.ts'
 import { type Config, loadConfig } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
 import { formatMetrics, type Metrics, type Snapshot } from './terms/metrics.ts'
+import type { BreakerState, ChannelState } from './terms/records.ts'
 
 /** What the primary may ask of a worker, and what comes back. */
 export interface WorkerCalls {
@@ -24,7 +25,6 @@ export interface WorkerCalls {
   flush: null
   ready: boolean
 }
-type ChannelState = 'closed' | 'open' | 'half_open'
 
 export type ToWorker =
   | { type: 'start'; config: Config }
@@ -240,7 +240,7 @@ function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
     async channelStates() {
       const worst = new Map<string, ChannelState>()
       for (const states of await crew.ask('states'))
-        for (const [name, state] of states) worst.set(name, worse(worst.get(name), state))
+        for (const [name, state] of states) worst.set(name, worseChannel(worst.get(name), state))
       return worst
     },
     async changed() {
@@ -252,6 +252,11 @@ function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
   }
 }
 
-const BADNESS: Record<ChannelState, number> = { closed: 0, half_open: 1, open: 2 }
-const worse = (a: ChannelState | undefined, b: ChannelState): ChannelState =>
+const BADNESS: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
+const worse = (a: BreakerState | undefined, b: BreakerState): BreakerState =>
   a !== undefined && BADNESS[a] > BADNESS[b] ? a : b
+const worseChannel = (a: ChannelState | undefined, b: ChannelState): ChannelState => ({
+  state: worse(a?.state, b.state),
+  keys: b.keys.map((key, i) => worse(a?.keys[i], key)),
+  open: (a?.open ?? 0) + b.open,
+})

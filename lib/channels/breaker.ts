@@ -6,9 +6,9 @@
  * An upstream that says how long to wait is taken at its word at once. One that refuses our credential several times in a
  * row, with no success between, rests long: one refusal may be about a request, several are about the key.
  */
+import type { BreakerState } from '../terms/records.ts'
 import { SlidingCount } from './sliding.ts'
 
-export type State = 'closed' | 'open' | 'half_open'
 /** `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: nothing was learnt about the channel. */
 export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
 
@@ -45,7 +45,7 @@ export class Breaker {
     this.#random = random
   }
 
-  state(nowMs: number): State {
+  state(nowMs: number): BreakerState {
     if (this.#closed) return 'closed'
     return nowMs < this.#openUntilMs ? 'open' : 'half_open'
   }

@@ -1,74 +1,142 @@
-/** The breakers of all channels, by name: they outlive worlds, and an administrator's `status` is none of their business. */
+/**
+ * How the channels fare: their breakers and what is open at them. It outlives worlds, and an administrator's `status` is
+ * none of its business.
+ *
+ * A channel with one key has one breaker. With several, the channel's own hears what is about the upstream (no answer, a
+ * 5xx), and each key's hears what is about the key (refused, too busy): one exhausted key does not rest the others.
+ */
 import type { Clock } from '../base/clock.ts'
-import { Breaker, type Outcome, type State } from './breaker.ts'
+import type { BreakerState, ChannelState } from '../terms/records.ts'
+import { Breaker, type Outcome } from './breaker.ts'
 
-export type { Outcome, State } from './breaker.ts'
+export type { Outcome } from './breaker.ts'
 
 /** What decides whether a channel is still the one that failed. */
 export interface ChannelIdentity {
   name: string
   origin: string
   basePath: string
-  key: string
+  keys: readonly { secret: string }[]
 }
 
+/** One upstream key's part. */
+export class KeyHealth {
+  readonly secret: string
+  /** null: the channel's only key, which the channel's breaker speaks for. */
+  readonly breaker: Breaker | null
+  /** Attempts under way. */
+  open = 0
+
+  constructor(secret: string, breaker: Breaker | null) {
+    this.secret = secret
+    this.breaker = breaker
+  }
+}
+
+export class ChannelHealth {
+  readonly identity: ChannelIdentity
+  readonly breaker: Breaker
+  readonly keys: readonly KeyHealth[]
+  /** Attempts under way. */
+  open = 0
+
+  constructor(identity: ChannelIdentity, breaker: Breaker, keys: readonly KeyHealth[]) {
+    this.identity = identity
+    this.breaker = breaker
+    this.keys = keys
+  }
+
+  /** By the breakers: what is full is another question. */
+  mayAsk(nowMs: number): boolean {
+    return this.breaker.mayAsk(nowMs) && this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true)
+  }
+
+  state(nowMs: number): ChannelState {
+    const own = this.breaker.state(nowMs)
+    const keys = this.keys.map(key => key.breaker?.state(nowMs) ?? own)
+    return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
+  }
+
+  restsForBusy(nowMs: number): boolean {
+    if (this.breaker.restsForBusy()) return true
+    const rest = this.keys.map(key => key.breaker).filter(breaker => breaker !== null)
+    return rest.length > 0 && rest.every(one => !one.mayAsk(nowMs)) && rest.some(breaker => breaker.restsForBusy())
+  }
+
+  /** Until the first moment when it may be asked again. */
+  restMs(nowMs: number): number {
+    const keys = this.keys.map(key => key.breaker?.restMs(nowMs) ?? 0)
+    return Math.max(this.breaker.restMs(nowMs), Math.min(...keys))
+  }
+}
+
+const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
+const best = (states: readonly BreakerState[]): BreakerState =>
+  states.reduce((a, b) => (GOODNESS[b] > GOODNESS[a] ? b : a))
+
 export class Health {
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #random: () => number
   readonly #onAuthFailure: (channel: string) => void
-  readonly #breakers = new Map<string, Breaker>()
-  #channels = new Map<string, ChannelIdentity>()
+  #channels = new Map<string, ChannelHealth>()
 
-  /** `onAuthFailure` is called when a channel begins to rest because its upstream refuses its key. */
+  /** `onAuthFailure` is called when a channel, or one of its keys, begins to rest because its upstream refuses the key. */
   constructor(options: { clock: Clock; onAuthFailure: (channel: string) => void; random?: () => number }) {
-    this.#clock = options.clock
+    this.clock = options.clock
     this.#random = options.random ?? Math.random
     this.#onAuthFailure = options.onAuthFailure
   }
 
-  /** The channels of a new world: one with another key or address is a new one, one that is gone is forgotten. */
+  /** The channels of a new world: one with another address is a new one, as is a new key; what is gone is forgotten. */
   keep(channels: Iterable<ChannelIdentity>): void {
-    const kept = new Map<string, ChannelIdentity>()
-    for (const channel of channels) {
-      const { name, origin, basePath, key } = channel
-      const before = this.#channels.get(name)
-      if (before?.origin !== origin || before.basePath !== basePath || before.key !== key) this.#breakers.delete(name)
-      kept.set(name, channel)
-    }
-    for (const name of this.#breakers.keys()) if (!kept.has(name)) this.#breakers.delete(name)
+    const kept = new Map<string, ChannelHealth>()
+    for (const channel of channels) kept.set(channel.name, this.#kept(channel))
     this.#channels = kept
   }
 
-  mayAsk(name: string): boolean {
-    return this.#breakers.get(name)?.mayAsk(this.#clock.monotonic()) ?? true
+  #kept(channel: ChannelIdentity): ChannelHealth {
+    const before = this.#channels.get(channel.name)
+    if (before === undefined || !sameUpstream(before.identity, channel)) return this.#create(channel, [])
+    const same = channel.keys.every(({ secret }, i) => before.keys[i]?.secret === secret)
+    if (same && before.keys.length === channel.keys.length) return before
+    const single = channel.keys.length === 1 || before.keys.length === 1
+    return this.#create(channel, single ? [] : before.keys, single ? undefined : before.breaker)
   }
 
-  /** A request goes to a channel that may be asked; what came of it must be reported. */
-  admit(name: string): void {
-    this.#breakers.get(name)?.admit(this.#clock.monotonic())
+  #create(identity: ChannelIdentity, before: readonly KeyHealth[], breaker = new Breaker(this.#random)): ChannelHealth {
+    const several = identity.keys.length > 1
+    const keys = identity.keys.map(
+      ({ secret }) =>
+        before.find(key => key.secret === secret) ?? new KeyHealth(secret, several ? new Breaker(this.#random) : null),
+    )
+    return new ChannelHealth(identity, breaker, keys)
   }
 
-  /** `retryAfterS`: as the upstream named it. */
-  report(name: string, outcome: Outcome, retryAfterS?: number): void {
-    let breaker = this.#breakers.get(name)
-    if (breaker === undefined) this.#breakers.set(name, (breaker = new Breaker(this.#random)))
-    if (breaker.report(outcome, this.#clock.monotonic(), retryAfterS)) this.#onAuthFailure(name)
+  of(channel: ChannelIdentity): ChannelHealth {
+    let health = this.#channels.get(channel.name)
+    if (health === undefined) this.#channels.set(channel.name, (health = this.#create(channel, [])))
+    return health
   }
 
-  state(name: string): State {
-    return this.#breakers.get(name)?.state(this.#clock.monotonic()) ?? 'closed'
+  /** One attempt's verdict. `retryAfterS`: as the upstream named it. */
+  report(channel: ChannelHealth, key: KeyHealth, outcome: Outcome, retryAfterS?: number): void {
+    const now = this.clock.monotonic()
+    let refused: boolean
+    if (key.breaker === null) refused = channel.breaker.report(outcome, now, retryAfterS)
+    else {
+      const ofKey = outcome === 'auth' || outcome === 'busy'
+      // who refuses a key, or is too busy for it, is up
+      channel.breaker.report(ofKey ? 'ok' : outcome, now)
+      refused = key.breaker.report(outcome === 'failed' ? 'ignored' : outcome, now, retryAfterS)
+    }
+    if (refused) this.#onAuthFailure(channel.identity.name)
   }
 
-  /** Of every channel that was ever asked. */
-  states(): Map<string, State> {
-    return new Map([...this.#breakers.keys()].map(name => [name, this.state(name)]))
-  }
-
-  restsForBusy(name: string): boolean {
-    return this.#breakers.get(name)?.restsForBusy() ?? false
-  }
-
-  restMs(name: string): number {
-    return this.#breakers.get(name)?.restMs(this.#clock.monotonic()) ?? 0
+  states(): Map<string, ChannelState> {
+    const now = this.clock.monotonic()
+    return new Map([...this.#channels].map(([name, channel]) => [name, channel.state(now)]))
   }
 }
+
+const sameUpstream = (a: ChannelIdentity, b: ChannelIdentity): boolean =>
+  a.origin === b.origin && a.basePath === b.basePath

@@ -6,14 +6,17 @@
  * proportion to the weights, whoever takes part. Taking the smallest of the rest again and again is drawing by weight
  * without replacement. For a conversation with an affinity number, u is a hash of it and of the channel (weighted
  * rendezvous hashing): the order is the same every time, so it moves on when its channel rests, comes back afterwards,
- * and a channel that joins or leaves moves no other conversation.
+ * and a channel that joins or leaves moves no other conversation. Its key is chosen in the same way.
+ *
+ * Without affinity two are drawn, and the second is taken when the first has clearly more open for its weight: an
+ * upstream that answers slowly collects open requests, so this is what follows latency. Among keys, the one with the
+ * least open is taken.
  */
-import type { Health } from './health.ts'
-import type { Candidate, Route } from './table.ts'
+import { Claim } from './claim.ts'
+import type { ChannelHealth, Health, KeyHealth } from './health.ts'
+import type { Candidate, CompiledKey, Route } from './table.ts'
 
-export type { Candidate } from './table.ts'
-
-/** Why there was no candidate at all. `saturated`: all that are enabled rest because their upstreams said they are busy. */
+/** Why there was no candidate at all. `saturated`: all that are enabled are full, or rest because they said they are busy. */
 export type Verdict = 'disabled' | 'resting' | 'saturated'
 
 export class Candidates {
@@ -22,8 +25,10 @@ export class Candidates {
   readonly #affinity: number | null
   readonly #random: () => number
   /** The first one tried, and then the others: most requests try only one. */
-  #tried: Candidate | null = null
-  #triedMore: Candidate[] | null = null
+  #tried: Claim | null = null
+  #triedMore: Claim[] | null = null
+  /** Channels of which other keys may still be tried. */
+  #keyRefused: Candidate[] | null = null
 
   /** `affinity`: 32 bits, the same for the same conversation. */
   constructor(route: Route, health: Health, affinity: number | null, random: () => number) {
@@ -33,30 +38,91 @@ export class Candidates {
     this.#random = random
   }
 
-  /** Never the same channel twice; null when nothing is left that may be asked. What came of it must be reported. */
-  next(): Candidate | null {
+  /**
+   * Never the same channel twice, but with another of its keys when `keyFailed` said so. null when nothing is left that
+   * may be asked. The claim must be released.
+   */
+  next(): Claim | null {
+    const now = this.#health.clock.monotonic()
     for (const tier of this.#route.tiers) {
-      const candidate = this.#pick(tier)
-      if (candidate === null) continue
-      this.#remember(candidate)
-      this.#health.admit(candidate.channel.name)
-      return candidate
+      const candidate = this.#pick(tier, now)
+      if (candidate !== null) return this.#claim(candidate, now)
     }
     return null
   }
 
-  #pick(tier: readonly Candidate[]): Candidate | null {
+  #claim(candidate: Candidate, nowMs: number): Claim {
+    const claim = new Claim(this.#health, candidate, this.#key(candidate, nowMs) as CompiledKey)
+    if (this.#tried === null) this.#tried = claim
+    else if (this.#triedMore === null) this.#triedMore = [claim]
+    else this.#triedMore.push(claim)
+    return claim
+  }
+
+  /** The failure was about the key: another one of the channel may do. */
+  keyFailed(claim: Claim): void {
+    if (claim.candidate.channel.keys.length === 1) return
+    this.#keyRefused ??= []
+    this.#keyRefused.push(claim.candidate)
+  }
+
+  #pick(tier: readonly Candidate[], nowMs: number): Candidate | null {
     let best: Candidate | null = null
-    let bestWeighted = false
+    let second: Candidate | null = null
     let bestScore = 0
+    let secondScore = 0
     for (const candidate of tier) {
-      const { name, enabled, weight, hash } = candidate.channel
-      if (!enabled || this.#wasTried(candidate) || !this.#health.mayAsk(name)) continue
-      const weighted = weight > 0
-      const score = -Math.log(this.#draw(hash)) / (weighted ? weight : 1)
-      if (best !== null && (weighted === bestWeighted ? score >= bestScore : bestWeighted)) continue
-      best = candidate
-      bestWeighted = weighted
+      if (!this.#mayTry(candidate, nowMs)) continue
+      const score = this.#score(candidate)
+      if (best === null || score < bestScore) {
+        second = best
+        secondScore = bestScore
+        best = candidate
+        bestScore = score
+      } else if (second === null || score < secondScore) {
+        second = candidate
+        secondScore = score
+      }
+    }
+    if (best === null || second === null || this.#affinity !== null) return best
+    return this.#isBusier(best, second) ? second : best
+  }
+
+  /** Smaller is better. Weight 0 scores in a range of its own, behind all others. */
+  #score({ channel }: Candidate): number {
+    const score = -Math.log(this.#draw(channel.hash))
+    return channel.weight > 0 ? score / channel.weight : BEHIND + score
+  }
+
+  /** Even with one more the second would have less open for its weight. */
+  #isBusier(first: Candidate, second: Candidate): boolean {
+    const { weight } = second.channel
+    if (weight === 0) return false
+    return (
+      this.#health.of(first.channel).open / first.channel.weight > (this.#health.of(second.channel).open + 1) / weight
+    )
+  }
+
+  #mayTry(candidate: Candidate, nowMs: number): boolean {
+    const { channel } = candidate
+    if (!channel.enabled || this.#wasTried(candidate)) return false
+    const health = this.#health.of(channel)
+    if (!health.breaker.mayAsk(nowMs) || isFull(channel, health)) return false
+    return channel.keys.length === 1 ? !isFull(channel.keys[0]!, health.keys[0]!) : this.#key(candidate, nowMs) !== null
+  }
+
+  /** Which of the channel's keys; null = none may be asked. */
+  #key({ channel }: Candidate, nowMs: number): CompiledKey | null {
+    if (channel.keys.length === 1) return channel.keys[0] as CompiledKey
+    const health = this.#health.of(channel)
+    let best: CompiledKey | null = null
+    let bestScore = 0
+    for (const key of channel.keys) {
+      const state = health.keys[key.index] as KeyHealth
+      if (!state.breaker?.mayAsk(nowMs) || isFull(key, state) || this.#triedKey(key)) continue
+      const score = this.#draw(key.hash) + (this.#affinity === null ? state.open : 0)
+      if (best !== null && score >= bestScore) continue
+      best = key
       bestScore = score
     }
     return best
@@ -68,24 +134,34 @@ export class Candidates {
   }
 
   #wasTried(candidate: Candidate): boolean {
-    return candidate === this.#tried || (this.#triedMore?.includes(candidate) ?? false)
+    if (this.#tried === null) return false
+    const tried =
+      candidate === this.#tried.candidate || (this.#triedMore?.some(c => c.candidate === candidate) ?? false)
+    return tried && !(this.#keyRefused?.includes(candidate) ?? false)
   }
 
-  #remember(candidate: Candidate): void {
-    if (this.#tried === null) this.#tried = candidate
-    else if (this.#triedMore === null) this.#triedMore = [candidate]
-    else this.#triedMore.push(candidate)
+  #triedKey(key: CompiledKey): boolean {
+    return key === this.#tried?.key || (this.#triedMore?.some(claim => claim.key === key) ?? false)
   }
 
   get verdict(): Verdict {
+    const now = this.#health.clock.monotonic()
     const enabled = this.#enabled
     if (enabled.length === 0) return 'disabled'
-    return enabled.every(c => this.#health.restsForBusy(c.channel.name)) ? 'saturated' : 'resting'
+    return enabled.every(({ channel }) => this.#isSaturated(channel, now)) ? 'saturated' : 'resting'
+  }
+
+  #isSaturated(channel: Candidate['channel'], nowMs: number): boolean {
+    const health = this.#health.of(channel)
+    if (health.restsForBusy(nowMs)) return true
+    if (!health.breaker.mayAsk(nowMs)) return false
+    return isFull(channel, health) || channel.keys.some(key => isFull(key, health.keys[key.index] as KeyHealth))
   }
 
   /** Whole seconds until the first of them may be asked again, at least 1; 0 = nobody knows. */
   get retryAfterS(): number {
-    const waits = this.#enabled.map(c => this.#health.restMs(c.channel.name))
+    const now = this.#health.clock.monotonic()
+    const waits = this.#enabled.map(({ channel }) => this.#health.of(channel).restMs(now))
     return waits.length === 0 ? 0 : Math.max(1, Math.ceil(Math.min(...waits) / 1000))
   }
 
@@ -93,6 +169,12 @@ export class Candidates {
     return this.#route.tiers.flat().filter(c => c.channel.enabled)
   }
 }
+
+/** Beyond any score of a weight: -ln of the smallest draw is about 22. */
+const BEHIND = 1e6
+
+const isFull = ({ maxConcurrency }: { maxConcurrency: number }, { open }: ChannelHealth | KeyHealth): boolean =>
+  maxConcurrency > 0 && open >= maxConcurrency
 
 /** Murmur3's finalizer: every bit of the input moves every bit of the output. */
 function mix(h: number): number {

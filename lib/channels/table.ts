@@ -1,6 +1,24 @@
 /** The catalogue compiled for look-ups: group, model, protocol → tiers of candidates. Immutable, built with its world. */
 import type { Catalog } from '../store/store.ts'
-import type { Channel, Protocol } from '../terms/records.ts'
+import type { Channel, ChannelKey, Protocol } from '../terms/records.ts'
+
+/** One of a channel's keys. */
+export class CompiledKey {
+  readonly secret: string
+  /** 0 = unlimited. */
+  readonly maxConcurrency: number
+  /** Place in `CompiledChannel.keys`. */
+  readonly index: number
+  /** For affinity: the same in every process and world. */
+  readonly hash: number
+
+  constructor(row: ChannelKey, index: number) {
+    this.secret = row.key
+    this.maxConcurrency = row.maxConcurrency
+    this.index = index
+    this.hash = hashText(row.key)
+  }
+}
 
 /** A channel as requests need it. One object per channel and world. */
 export class CompiledChannel {
@@ -9,7 +27,9 @@ export class CompiledChannel {
   readonly origin: string
   /** Before the protocol's own path; without a slash at its end. */
   readonly basePath: string
-  readonly key: string
+  readonly keys: readonly CompiledKey[]
+  /** 0 = unlimited. */
+  readonly maxConcurrency: number
   readonly authHeader: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly passHeaders: readonly string[]
@@ -26,7 +46,8 @@ export class CompiledChannel {
     this.name = channel.name
     this.origin = url.origin
     this.basePath = url.pathname.replace(/\/+$/, '')
-    this.key = channel.key
+    this.keys = channel.keys.map((row, i) => new CompiledKey(row, i))
+    this.maxConcurrency = channel.maxConcurrency
     this.authHeader = channel.authHeader?.toLowerCase() ?? null
     this.headers = channel.headers
     this.passHeaders = channel.passHeaders

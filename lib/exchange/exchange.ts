@@ -4,7 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { KeyEntry } from '../access/keys.ts'
-import type { Candidate, Candidates } from '../channels/pick.ts'
+import type { Claim } from '../channels/claim.ts'
+import type { Candidates } from '../channels/pick.ts'
 import type { Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
@@ -44,8 +45,8 @@ export class Exchange {
   facts: Facts | null = null
   model = ''
   candidates: Candidates | null = null
-  /** The candidate to try next, chosen but not yet asked. */
-  candidate: Candidate | null = null
+  /** The place at the first channel to ask; given back here when it never was. */
+  claim: Claim | null = null
   tariff: Tariff | null = null
   hold: Hold | null = null
   /** Output tokens the hold covers at first; 0 = all that the request allows. */
@@ -137,7 +138,7 @@ export class Exchange {
     this.closed = true
     this.left = !this.ended
     if (this.relay === null || this.relay.closed) this.finish()
-    else if (this.left) this.relay.clientLeft()
+    else if (this.left) this.relay.leave()
   }
 
   finish(): void {

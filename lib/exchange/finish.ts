@@ -10,8 +10,7 @@ export function finish(x: Exchange): void {
   if (x.relay !== null) services.sweeper.remove(x.relay)
   if (x.hold !== null && x.row === null) services.ledger.void(x.hold)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
-  // chosen and never asked: a channel on probation must not wait for a verdict that will not come
-  if (x.candidate !== null && x.relay === null) services.health.report(x.candidate.channel.name, 'ignored')
+  if (x.relay === null) x.claim?.release() // chosen and never asked
   const totalMs = services.clock.monotonic() - x.startedMs
   count(x, totalMs)
   log(x, totalMs)

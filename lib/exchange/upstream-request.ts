@@ -1,5 +1,5 @@
 /** What goes to one candidate: the path, and the few edits in place that the body needs for it. */
-import type { Candidate } from '../channels/pick.ts'
+import type { Candidate } from '../channels/table.ts'
 import { askForUsage, type Edit, mapModel } from '../protocols/edit.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'

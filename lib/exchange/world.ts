@@ -7,7 +7,7 @@ import type { Catalog } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
-const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null }
+const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
 
 export class World {
   readonly config: Config
@@ -18,6 +18,8 @@ export class World {
   readonly channelNames: readonly string[]
   /** Header names a client may use → the spec's name. */
   readonly aliases: ReadonlyMap<string, string>
+  /** Of all groups; 0 = none hedges. */
+  readonly shortestHedgeMs: number
   readonly #groups: ReadonlyMap<string, Group>
   readonly #models: ReadonlyMap<string, Model>
   readonly #tariffs = new Map<string, Map<string, Tariff | null>>()
@@ -28,6 +30,10 @@ export class World {
     this.trusted = config.trustedProxies.length === 0 ? null : compileAddresses(config.trustedProxies)
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
+    this.shortestHedgeMs = catalog.groups.reduce(
+      (least, { hedgeMs: ms }) => (least > 0 && (ms === 0 || ms > least) ? least : ms),
+      0,
+    )
     this.modelNames = new Set(this.#models.keys())
     this.channelNames = catalog.channels.map(c => c.name)
     this.aliases = new Map(

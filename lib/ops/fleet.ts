@@ -1,6 +1,7 @@
 /** The serving processes of this gateway, one or many, as the ops listener sees them. */
 import type { Micro } from '../base/money.ts'
 import type { PurseId } from '../store/store.ts'
+import type { ChannelState } from '../terms/records.ts'
 
 export interface Fleet {
   /** Store reachable, catalogue loaded, not on the way out. */
@@ -12,7 +13,7 @@ export interface Fleet {
   /** The names under which they hold leases in the store. */
   holders(): string[]
   /** Channels that are not listed are closed. */
-  channelStates(): Promise<Map<string, 'closed' | 'open' | 'half_open'>>
+  channelStates(): Promise<Map<string, ChannelState>>
   /** Resolves when every one of them follows what was just written to the store. */
   changed(): Promise<void>
   /** Resolves when the store holds what they have settled so far, or after a moment without it. */

@@ -2,7 +2,7 @@
 import type { Micro } from '../base/money.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import type { Channel, Group, Model, Price } from './records.ts'
+import type { Channel, ChannelKey, Group, Model, Price } from './records.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
 export interface CatalogAccount {
@@ -59,6 +59,10 @@ function fromSource(source: Source): CatalogFile {
   const form = validate(catalogSchema, source)
   if (form !== null) {
     checkDuplicates(form, source)
+    form.channels.forEach((channel, i) => {
+      const problem = keyProblem(channel)
+      if (problem !== null) source.problem(['channels', i, 'key'], problem)
+    })
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)
         source.problem(['models', i, 'price'], 'at least one price')
@@ -113,7 +117,7 @@ function groupsNamed(form: CatalogForm): { name: string; path: Path }[] {
 
 function toCatalog(form: CatalogForm, source: Source): CatalogFile {
   return {
-    groups: form.groups.map(({ name, multiplier, rate }) => ({ name, multiplier, rate: rate ?? null })),
+    groups: form.groups.map(toGroup),
     models: form.models.map(toModel),
     channels: form.channels.map(toChannel),
     accounts: form.accounts.map(({ name, groups, balance }) => ({ name, groups, balance: balance ?? null })),
@@ -122,7 +126,14 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
   }
 }
 
-const toModel = (model: CatalogForm['models'][number]): Model => ({
+export const toGroup = ({ name, multiplier, rate, hedge }: CatalogForm['groups'][number]): Group => ({
+  name,
+  multiplier,
+  rate: rate ?? null,
+  hedgeMs: hedge?.after ?? 0,
+})
+
+export const toModel = (model: CatalogForm['models'][number]): Model => ({
   name: model.name,
   price: model.price === undefined ? null : withoutGaps(model.price),
   maxOutput: model.max_output ?? null,
@@ -134,11 +145,26 @@ const toModel = (model: CatalogForm['models'][number]): Model => ({
 const withoutGaps = (price: { [K in keyof Price]: number | undefined }): Price =>
   Object.fromEntries(Object.entries(price).filter(([, value]) => value !== undefined))
 
-const toChannel = (channel: CatalogForm['channels'][number]): Channel => ({
+type ChannelForm = CatalogForm['channels'][number]
+
+/** What is wrong with the credentials of a channel, as a thing that was expected; null = nothing. */
+export function keyProblem({ key, keys }: ChannelForm): string | null {
+  if (key === undefined && keys === undefined) return 'an upstream key, or a list of them under keys'
+  if (key !== undefined && keys !== undefined) return 'either key or keys'
+  const several = keys?.map(one => one.key) ?? []
+  return new Set(several).size === several.length ? null : 'keys that differ from each other'
+}
+
+const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
+  key !== undefined
+    ? [{ key, maxConcurrency: 0 }]
+    : (keys ?? []).map(one => ({ key: one.key, maxConcurrency: one.max_concurrency }))
+
+export const toChannel = (channel: ChannelForm): Channel => ({
   name: channel.name,
   baseUrl: channel.base_url,
   protocols: channel.protocols,
-  key: channel.key,
+  keys: toKeys(channel),
   authHeader: channel.auth?.header ?? null,
   headers: channel.headers,
   passHeaders: channel.pass_headers,
@@ -146,6 +172,7 @@ const toChannel = (channel: CatalogForm['channels'][number]): Channel => ({
   models: channel.models,
   weight: channel.weight,
   priority: channel.priority,
+  maxConcurrency: channel.max_concurrency,
   status: channel.status,
 })
 

@@ -45,6 +45,14 @@ const group = z.strictObject({
   rate: rate
     .optional()
     .meta({ description: 'Rate limit of accounts in this group. Default: `limits.rate` of the config.' }),
+  hedge: z
+    .strictObject({
+      after: kind.duration({ least: 1 }).meta({ description: 'How long the first attempt may be silent.' }),
+    })
+    .optional()
+    .meta({
+      description: 'A second attempt, at another channel, beside a first one that stays silent. Default: never.',
+    }),
 })
 
 const model = z.strictObject({
@@ -111,6 +119,19 @@ const routedModels = kind.scalar(
   },
 )
 
+const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]+$/)
+
+const maxConcurrency = (whose: string) =>
+  kind
+    .whole(0)
+    .prefault(0)
+    .meta({ description: `Most requests open at once ${whose}, per process; 0 = unlimited.` })
+
+export const channelKey = z.strictObject({
+  key: upstreamKey.meta({ description: 'Upstream credential, as `key` of the channel.' }),
+  max_concurrency: maxConcurrency('with this key'),
+})
+
 const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
   base_url: address.webAddress.meta({ description: 'Address of the upstream; the protocol’s own path is appended.' }),
@@ -118,10 +139,15 @@ const channel = z.strictObject({
     .array(kind.oneOf(...PROTOCOLS))
     .min(1)
     .meta({ description: 'Protocols that the upstream speaks.' }),
-  key: kind.secret('an upstream key without spaces', /^[!-~]+$/).meta({
+  key: upstreamKey.optional().meta({
     description:
       'Upstream credential, best as an environment variable. It leaves the process only in requests to this channel.',
   }),
+  keys: z
+    .array(channelKey)
+    .min(1)
+    .optional()
+    .meta({ description: 'Several credentials in the place of `key`, each with a health and a limit of its own.' }),
   auth: z
     .strictObject({
       header: address.headerName.meta({
@@ -146,6 +172,7 @@ const channel = z.strictObject({
     .prefault(1)
     .meta({ description: 'Share among channels of one priority; 0 = only when nothing else of it is left.' }),
   priority: kind.whole(-1_000_000, 1_000_000).prefault(0).meta({ description: 'Higher ones are tried first.' }),
+  max_concurrency: maxConcurrency('at this channel'),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it is used at all.' }),
 })
 

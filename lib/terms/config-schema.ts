@@ -114,6 +114,7 @@ export const configSchema = z.strictObject({
     connect: timeout('5s', 1, 'For the connection to an upstream.'),
     first_byte: timeout('600s', 1, 'For the first byte of an upstream answer; 504 after it.'),
     idle: timeout('300s', 1, 'For the next byte of an upstream answer that has begun.'),
+    slow_client: timeout('300s', 1, 'For a client to take more of its answer; at most `idle`.'),
     drain: timeout('60s', 0, 'For open requests when the process is told to end.'),
     main: timeout('100s', 0, 'For any response data on the main address; 524 after it. `0s` leaves it to a CDN.'),
   }),
@@ -138,6 +139,7 @@ export const configSchema = z.strictObject({
   }),
   retry: section('Going on to the next channel when nothing was relayed yet.', {
     attempts: kind.whole(1, 100).prefault(3).meta({ description: 'Attempts per request, the first included.' }),
+    deadline: timeout('120s', 0, 'How long after the first attempt another one may still begin; `0s` = always.'),
     budget: kind.percent
       .prefault('20%')
       .meta({ description: 'Over 10 s, retries are at most this share of the requests, with a floor of 10 a second.' }),

@@ -36,7 +36,14 @@ export interface Config {
     concurrency: number
   }
   /** `drainMs` and `mainMs` may be 0: not at all. */
-  timeouts: { connectMs: number; firstByteMs: number; idleMs: number; drainMs: number; mainMs: number }
+  timeouts: {
+    connectMs: number
+    firstByteMs: number
+    idleMs: number
+    drainMs: number
+    mainMs: number
+    slowClientMs: number
+  }
   /** 0 = never. */
   keepalive: { mainMs: number; directMs: number; earlyMs: number }
   hold: {
@@ -47,6 +54,8 @@ export interface Config {
   retry: {
     /** The first included. */
     attempts: number
+    /** Since the first attempt; 0 = none. */
+    deadlineMs: number
     /** Fraction from 0 to 1. */
     budget: number
   }
@@ -113,11 +122,12 @@ function toConfig(form: ConfigForm): Config {
       idleMs: timeouts.idle,
       drainMs: timeouts.drain,
       mainMs: timeouts.main,
+      slowClientMs: Math.min(timeouts.slow_client, timeouts.idle),
     },
     keepalive: { mainMs: keepalive.main, directMs: keepalive.direct, earlyMs: keepalive.early },
     hold: { outputTokens: form.hold.output_tokens },
     clientGone: { drainMs: form.client_gone.drain, concurrent: form.client_gone.concurrent },
-    retry: form.retry,
+    retry: { attempts: form.retry.attempts, deadlineMs: form.retry.deadline, budget: form.retry.budget },
     shed: { lagMs: form.shed.lag },
     usageRetentionMs: form.usage_retention,
     public: {

@@ -44,6 +44,18 @@ export const METRICS = {
   channelState: gauge('gateway_channel_state', ['channel'], 'Breaker: 0 closed, 1 half-open, 2 open.', {
     aggregator: 'max',
   }),
+  channelKeyState: gauge(
+    'gateway_channel_key_state',
+    ['channel', 'key'],
+    'The same for each key of a channel that has several; `key` is its place, from 1.',
+    { aggregator: 'max' },
+  ),
+  attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way.'),
+  hedges: counter(
+    'gateway_hedges_total',
+    ['outcome'],
+    'Second attempts beside a silent first one: won (it answered first) or lost.',
+  ),
   holdsOpen: gauge('gateway_holds_open', [], 'Requests with money set aside.'),
   held: gauge('gateway_held_cny', [], 'CNY set aside for requests under way.', { money: true }),
   settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what the charge rests on.'),
@@ -56,7 +68,7 @@ export const METRICS = {
   clientGone: counter(
     'gateway_client_gone_total',
     ['outcome'],
-    'Answers whose client left: drained (read to the end) or cut (given up).',
+    'Answers whose client left: drained (read to the end), cut (given up) or slow (cut because it took nothing for `timeouts.slow_client`).',
   ),
   imbalance: gauge('gateway_ledger_imbalance_cny', [], 'What does not add up in the books, by the latest audit.', {
     aggregator: 'max',

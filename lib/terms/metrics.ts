@@ -10,15 +10,14 @@ import {
   Registry,
 } from 'prom-client'
 import { METRICS, type MetricRow } from './metric-rows.ts'
-import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { type BreakerState, type ChannelState, BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
 /** The state of one process's metrics, as it can travel between processes. Money is in micro-CNY. */
 export type Snapshot = Values[]
 
-type ChannelState = 'closed' | 'half_open' | 'open'
-const STATE_VALUES: Record<ChannelState, number> = { closed: 0, half_open: 1, open: 2 }
+const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
 
 /** State that others keep; read when metrics are. */
 export interface Observed {
@@ -38,6 +37,9 @@ const NOTHING: Observed = {
   channelStates: () => [],
   imbalanceMicro: () => 0,
 }
+
+/** How it ended with a client that left, or was sent away for taking nothing. */
+const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
 const MICROS = 1_000_000
 
@@ -63,6 +65,7 @@ export class Metrics {
   readonly #tokens = new Tally()
   readonly #charge = new Tally()
   readonly #attempts = new Tally()
+  readonly #hedges = new Tally()
   readonly #settlements = new Tally()
   readonly #storeQueries = new Tally()
   readonly #storeErrors = new Tally()
@@ -74,7 +77,7 @@ export class Metrics {
   constructor() {
     collectDefaultMetrics({ register: this.#process })
     for (const basis of BASES) this.#settlements.add(0, basis)
-    for (const outcome of ['drained', 'cut']) this.#clientGone.add(0, outcome)
+    for (const outcome of GONE_OUTCOMES) this.#clientGone.add(0, outcome)
   }
 
   inflight(protocol: string, by: number): void {
@@ -109,8 +112,12 @@ export class Metrics {
     this.#attempts.add(1, channel, result)
   }
 
-  clientGone(outcome: 'drained' | 'cut'): void {
+  clientGone(outcome: (typeof GONE_OUTCOMES)[number]): void {
     this.#clientGone.add(1, outcome)
+  }
+
+  hedge(outcome: 'won' | 'lost'): void {
+    this.#hedges.add(1, outcome)
   }
 
   storeStatement(op: string, ok: boolean): void {
@@ -157,6 +164,12 @@ export class Metrics {
         return this.#attempts.samples(labels)
       case 'channelState':
         return this.#states()
+      case 'channelKeyState':
+        return this.#keyStates()
+      case 'attemptsOpen':
+        return this.#attemptsOpen()
+      case 'hedges':
+        return this.#hedges.samples(labels)
       case 'holdsOpen':
         return plain(observed.holdsOpen())
       case 'held':
@@ -182,8 +195,21 @@ export class Metrics {
     const states = new Map(this.#observed.channelStates())
     return this.#channels.map(channel => ({
       labels: { channel },
-      value: STATE_VALUES[states.get(channel) ?? 'closed'],
+      value: STATE_VALUES[states.get(channel)?.state ?? 'closed'],
     }))
+  }
+
+  /** Of channels with several keys: what a key is called here is its place, from 1. */
+  #keyStates(): Sample[] {
+    return [...this.#observed.channelStates()].flatMap(([channel, { keys }]) =>
+      keys.length < 2
+        ? []
+        : keys.map((state, i) => ({ labels: { channel, key: String(i + 1) }, value: STATE_VALUES[state] })),
+    )
+  }
+
+  #attemptsOpen(): Sample[] {
+    return [...this.#observed.channelStates()].map(([channel, { open }]) => ({ labels: { channel }, value: open }))
   }
 }
 

@@ -66,6 +66,8 @@ export interface Group {
   /** Millionths: 500_000 halves every price. */
   multiplier: number
   rate: Rate | null
+  /** Silence of a first attempt after which a second one is made beside it; 0 = never. */
+  hedgeMs: number
 }
 
 /** Prices in millionths of a CNY: per million tokens (so also pico-CNY per token), per image, per answered request. */
@@ -90,12 +92,19 @@ export interface Model {
   inputFactor: number
 }
 
+/** An upstream credential: leaves the process only in requests to its channel. */
+export interface ChannelKey {
+  key: string
+  /** Attempts open at once, per process; 0 = unlimited. */
+  maxConcurrency: number
+}
+
 export interface Channel {
   name: string
   baseUrl: string
   protocols: Protocol[]
-  /** The upstream credential: leaves the process only in requests to this channel. */
-  key: string
+  /** One or more. */
+  keys: ChannelKey[]
   /** Header that carries the credential; null = the protocol's own. */
   authHeader: string | null
   /** Client header name → name sent upstream; a value that begins with `=` sets a constant. */
@@ -107,7 +116,20 @@ export interface Channel {
   weight: number
   /** Higher first. */
   priority: number
+  /** Attempts open at once, per process; 0 = unlimited. */
+  maxConcurrency: number
   status: 'enabled' | 'disabled'
+}
+
+export type BreakerState = 'closed' | 'open' | 'half_open'
+
+/** How a channel fares in one process, or at worst in several. */
+export interface ChannelState {
+  state: BreakerState
+  /** One for each key, in the catalogue's order. */
+  keys: BreakerState[]
+  /** Attempts under way. */
+  open: number
 }
 
 export const ENDS = ['completed', 'client_gone', 'upstream_error', 'upstream_cut'] as const

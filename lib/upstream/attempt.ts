@@ -1,26 +1,38 @@
-/** One try at one candidate: undici's handler protocol turned into the events the relay wants, and nothing more. */
+/** One try at one candidate: undici's handler protocol turned into the events the exchange wants, and nothing more. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Claim } from '../channels/claim.ts'
 
-/** Receives one attempt's events, in order: `onHead`, any number of `onData`, then `onEnd` or `onError`. */
+/** Receives attempts' events, for each in order: `onHead`, any number of `onData`, then `onEnd` or `onError`. */
 export interface AttemptEvents {
-  onHead(status: number, headers: IncomingHttpHeaders): void
-  onData(chunk: Buffer): void
-  onEnd(): void
+  /** `status` and `headers` are set. */
+  onHead(attempt: Attempt): void
+  onData(attempt: Attempt, chunk: Buffer): void
+  onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
-  onError(error: Error): void
+  onError(attempt: Attempt, error: Error): void
 }
 
 /** An answer nobody wants is read to its end up to here, because that keeps the connection; then it is cut. */
 const DISCARD_BYTES = 64 * 1024
 
+const NO_HEADERS: IncomingHttpHeaders = {}
+
 export class Attempt implements Dispatcher.DispatchHandler {
+  readonly claim: Claim
+  /** Monotonic ms. */
+  readonly startedMs: number
+  /** 0 = no answer yet. */
+  status = 0
+  headers: IncomingHttpHeaders = NO_HEADERS
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
   #discarded = 0
   #abortReason: Error | null = null
 
-  constructor(events: AttemptEvents) {
+  constructor(claim: Claim, startedMs: number, events: AttemptEvents) {
+    this.claim = claim
+    this.startedMs = startedMs
     this.#events = events
   }
 
@@ -31,12 +43,15 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#controller = controller
-    if (status >= 200) this.#events?.onHead(status, headers) // 1xx: the answer is still to come
+    if (status < 200) return // the answer is still to come
+    this.status = status
+    this.headers = headers
+    this.#events?.onHead(this)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#events !== null) {
-      this.#events.onData(chunk)
+      this.#events.onData(this, chunk)
       return
     }
     this.#discarded += chunk.length
@@ -46,13 +61,15 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const events = this.#events
     this.#events = null
-    events?.onEnd()
+    events?.onEnd(this)
+    this.claim.release()
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const events = this.#events
     this.#events = null
-    events?.onError(error)
+    events?.onError(this, error)
+    this.claim.release()
   }
 
   pause(): void {

@@ -1,6 +1,7 @@
 /** Which headers pass, in both directions. Both lists are short and closed: what they do not name stays behind. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CompiledChannel } from '../channels/table.ts'
+import type { Claim } from '../channels/claim.ts'
+import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 
@@ -9,14 +10,19 @@ const PASSED = ['content-type', 'accept', 'openai-beta', 'idempotency-key']
 /** Of the `wire` headers, the one that carries a key. */
 const CREDENTIAL = 'x-gamma-api-key'
 
-/** One channel's part of every request: what to copy under which name, and what to set. */
+/** One channel's and key's part of every request: what to copy under which name, and what to set. */
 class HeaderPlan {
   /** `[client name, upstream name, …]` */
   readonly copied: string[] = []
   /** `[name, value, …]` */
   readonly set: string[] = ['accept-encoding', 'identity']
 
-  constructor(channel: CompiledChannel, protocol: Protocol, wire: Readonly<Record<string, readonly string[]>>) {
+  constructor(
+    channel: CompiledChannel,
+    key: CompiledKey,
+    protocol: Protocol,
+    wire: Readonly<Record<string, readonly string[]>>,
+  ) {
     const renamed = new Map<string, string>()
     const taken = new Set(['accept-encoding'])
     for (const [name, value] of Object.entries(channel.headers)) {
@@ -26,7 +32,7 @@ class HeaderPlan {
       } else renamed.set(name.toLowerCase(), value.toLowerCase())
     }
     const auth = channel.authHeader ?? protocolRow(protocol).authHeader
-    this.set.push(auth, auth === 'authorization' ? `Bearer ${channel.key}` : channel.key)
+    this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
     taken.add(auth)
     const ofWire = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
     const names = new Set([...PASSED, ...channel.passHeaders.map(n => n.toLowerCase()), ...renamed.keys()])
@@ -45,19 +51,19 @@ class HeaderPlan {
 /** `=text`, or `="text"` where the quotes only make YAML easier to read. */
 const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? value.slice(1)
 
-const plans = new WeakMap<CompiledChannel, Map<Protocol, HeaderPlan>>()
+const plans = new WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>()
 
 /** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
 export function requestHeaders(
-  channel: CompiledChannel,
+  { candidate: { channel }, key }: Claim,
   protocol: Protocol,
   wire: Readonly<Record<string, readonly string[]>>,
   client: IncomingHttpHeaders,
 ): string[] {
-  let ofChannel = plans.get(channel)
-  if (ofChannel === undefined) plans.set(channel, (ofChannel = new Map()))
-  let plan = ofChannel.get(protocol)
-  if (plan === undefined) ofChannel.set(protocol, (plan = new HeaderPlan(channel, protocol, wire)))
+  let ofKey = plans.get(key)
+  if (ofKey === undefined) plans.set(key, (ofKey = new Map()))
+  let plan = ofKey.get(protocol)
+  if (plan === undefined) ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire)))
   const headers = plan.set.slice()
   let copied = ''
   for (let i = 0; i < plan.copied.length; i += 2) {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Breaker, type Outcome, type State } from '../../lib/channels/breaker.ts'
+import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
+import type { BreakerState as State } from '../../lib/terms/records.ts'
 import { seeded } from '../access/random.ts'
 
 /** No jitter. */

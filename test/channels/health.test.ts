@@ -1,75 +1,132 @@
 import t from 'tap'
-import { Health } from '../../lib/channels/health.ts'
-import { TestClock } from '../support/clock.ts'
+import type { KeyHealth, Outcome } from '../../lib/channels/health.ts'
+import { identity, namedHealth } from './support.ts'
 
-function setUp() {
-  const clock = new TestClock()
-  const refused: string[] = []
-  const health = new Health({ clock, onAuthFailure: name => refused.push(name), random: () => 0 })
-  const say = (name: string, outcome: 'ok' | 'failed' | 'auth', times = 1) => {
-    for (let i = 0; i < times; i++) health.report(name, outcome)
-  }
-  return { clock, refused, health, say }
+const times = (count: number, run: () => void) => {
+  for (let i = 0; i < count; i++) run()
 }
 
 t.test('each channel by itself', async t => {
-  const { clock, health, say } = setUp()
-  say('a', 'failed', 5)
-  say('b', 'ok')
-  t.same(
-    [...health.states()],
-    [
-      ['a', 'open'],
-      ['b', 'closed'],
-    ],
-  )
-  t.equal(health.state('never asked'), 'closed')
-  t.same(
-    ['a', 'b', 'never asked'].map(name => health.mayAsk(name)),
-    [false, true, true],
-  )
-  t.same(
-    ['a', 'b', 'never asked'].map(name => health.restMs(name)),
-    [5000, 0, 0],
-  )
+  const { clock, fail, report, state, mayAsk, restMs, admit } = namedHealth()
+  fail('a')
+  report('b', 'ok')
+  t.same(['a', 'b', 'never asked'].map(state), ['open', 'closed', 'closed'])
+  t.same(['a', 'b', 'never asked'].map(mayAsk), [false, true, true])
+  t.same(['a', 'b', 'never asked'].map(restMs), [5000, 0, 0])
   clock.advance(5000)
-  t.equal(health.state('a'), 'half_open')
-  health.admit('a')
-  t.equal(health.mayAsk('a'), false)
-  say('a', 'ok')
-  t.equal(health.state('a'), 'closed')
+  t.equal(state('a'), 'half_open')
+  admit('a')
+  t.equal(mayAsk('a'), false)
+  report('a', 'ok')
+  t.equal(state('a'), 'closed')
 })
 
 t.test('a refused credential is told once each time it makes a channel rest', async t => {
-  const { clock, health, refused, say } = setUp()
-  say('a', 'auth', 2)
+  const { clock, report, refused, admit } = namedHealth()
+  times(2, () => report('a', 'auth'))
   t.same(refused, [])
-  say('a', 'auth', 10)
+  times(10, () => report('a', 'auth'))
   t.same(refused, ['a'])
   clock.advance(60_000)
-  health.admit('a')
-  say('a', 'auth')
+  admit('a')
+  report('a', 'auth')
   t.same(refused, ['a', 'a'])
 })
 
 t.test('a new world: what is the same keeps its state, what is another or gone does not', async t => {
-  const { health, say } = setUp()
-  const row = (name: string, key = 'k', origin = 'https://x', basePath = '') => ({ name, key, origin, basePath })
-  health.keep(['same', 'key', 'origin', 'path', 'gone'].map(name => row(name)))
-  for (const name of ['same', 'key', 'origin', 'path', 'gone']) say(name, 'failed', 5)
-  health.keep([row('same'), row('key', 'new'), row('origin', 'k', 'https://y'), row('path', 'k', 'https://x', '/v2')])
-  t.same([...health.states()], [['same', 'open']])
-  say('gone', 'failed', 5)
-  health.keep([row('same'), row('gone')])
-  t.equal(health.state('gone'), 'closed', 'nor when it comes back')
+  const { health, fail, state } = namedHealth()
+  const names = ['same', 'key', 'origin', 'path', 'gone']
+  health.keep(names.map(name => identity(name)))
+  names.forEach(fail)
+  const rows = [
+    identity('same'),
+    identity('key', ['new']),
+    identity('origin', ['k'], 'https://y'),
+    identity('path', ['k'], 'https://x', '/v2'),
+  ]
+  health.keep(rows)
+  const now = [...health.states()].map(([name, { state }]) => [name, state])
+  t.same(now, [
+    ['same', 'open'],
+    ['key', 'closed'],
+    ['origin', 'closed'],
+    ['path', 'closed'],
+  ])
+  fail('gone')
+  health.keep([identity('same'), identity('gone')])
+  t.equal(state('gone'), 'open', 'asked for before it was kept')
+  health.keep([identity('same')])
+  health.keep([identity('same'), identity('gone')])
+  t.equal(state('gone'), 'closed', 'gone, and back')
+})
+
+/** Three keys: what is said of which key, then the states of the channel and of its keys. */
+const several: [
+  name: string,
+  said: [key: number, outcome: Outcome, times: number][],
+  channel: string,
+  keys: string[],
+][] = [
+  ['all well', [[0, 'ok', 9]], 'closed', ['closed', 'closed', 'closed']],
+  ['one refused', [[1, 'auth', 3]], 'closed', ['closed', 'open', 'closed']],
+  ['one busy', [[2, 'busy', 5]], 'closed', ['closed', 'closed', 'open']],
+  [
+    'the upstream fails, whoever asks',
+    [
+      [0, 'failed', 2],
+      [1, 'failed', 2],
+      [2, 'failed', 1],
+    ],
+    'open',
+    ['closed', 'closed', 'closed'],
+  ],
+  [
+    'all refused',
+    [
+      [0, 'auth', 3],
+      [1, 'auth', 3],
+      [2, 'auth', 3],
+    ],
+    'open',
+    ['open', 'open', 'open'],
+  ],
+  [
+    'a busy key is no failure of the upstream',
+    [
+      [0, 'busy', 5],
+      [1, 'failed', 4],
+    ],
+    'closed',
+    ['open', 'closed', 'closed'],
+  ],
+]
+
+for (const [name, said, channel, keys] of several) {
+  t.test(`several keys: ${name}`, async t => {
+    const { health, clock } = namedHealth()
+    const of = health.of(identity('a', ['x', 'y', 'z']))
+    for (const [key, outcome, count] of said) times(count, () => health.report(of, of.keys[key] as KeyHealth, outcome))
+    const { state, keys: states } = of.state(clock.monotonic())
+    t.same([state, states], [channel, keys])
+  })
+}
+
+t.test('several keys in a new world: a key that stays keeps its state wherever it stands', async t => {
+  const { health, clock } = namedHealth()
+  const before = health.of(identity('a', ['x', 'y']))
+  times(3, () => health.report(before, before.keys[0] as KeyHealth, 'auth'))
+  health.keep([identity('a', ['z', 'y', 'x'])])
+  t.same(health.of(identity('a', ['z', 'y', 'x'])).state(clock.monotonic()).keys, ['closed', 'closed', 'open'])
+  health.keep([identity('a', ['x'])])
+  t.same(health.of(identity('a', ['x'])).state(clock.monotonic()).state, 'closed', 'now it speaks for the channel')
 })
 
 t.test('a channel that fails is asked few times, and is back soon after it recovers', async t => {
-  const { clock, health } = setUp()
+  const { clock, report, mayAsk, admit, state } = namedHealth()
   const ask = (works: boolean) => {
-    if (!health.mayAsk('a')) return 0
-    health.admit('a')
-    health.report('a', works ? 'ok' : 'failed')
+    if (!mayAsk('a')) return 0
+    admit('a')
+    report('a', works ? 'ok' : 'failed')
     return 1
   }
   let asked = 0
@@ -78,9 +135,9 @@ t.test('a channel that fails is asked few times, and is back soon after it recov
     clock.advance(10)
   }
   t.ok(asked < 25, `${asked} of 40`)
-  t.equal(health.state('a'), 'open')
+  t.equal(state('a'), 'open')
   let recoveredS = 0
-  while (health.state('a') !== 'closed' && recoveredS < 100) {
+  while (state('a') !== 'closed' && recoveredS < 100) {
     ask(true)
     clock.advance(500)
     recoveredS += 0.5

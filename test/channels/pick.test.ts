@@ -1,31 +1,37 @@
 import t from 'tap'
-import { Health } from '../../lib/channels/health.ts'
+import type { Claim } from '../../lib/channels/claim.ts'
 import { Candidates } from '../../lib/channels/pick.ts'
 import { compileRoutes, type Route } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/records.ts'
 import { seeded } from '../access/random.ts'
-import { TestClock } from '../support/clock.ts'
-import { channel } from './support.ts'
+import { channel, namedHealth } from './support.ts'
 
 type Row = [name: string, change: Partial<Channel>]
 
 function setUp(...rows: Row[]) {
-  const channels = rows.map(([name, change]) => channel(name, change))
-  const route = compileRoutes({ groups: [], models: [], channels }).find('default', 'm', 'chat') as Route
-  const clock = new TestClock()
-  const health = new Health({ clock, onAuthFailure: () => {}, random: () => 0 })
-  const rest = (name: string) => {
-    for (let i = 0; i < 5; i++) health.report(name, 'failed')
-  }
+  const { clock, health, fail, report } = namedHealth()
+  const routes = compileRoutes({
+    groups: [],
+    models: [],
+    channels: rows.map(([name, change]) => channel(name, change)),
+  })
+  const route = routes.find('default', 'm', 'chat') as Route
+  health.keep(routes.channels)
   const all = (affinity: number | null, random: () => number) => {
     const candidates = new Candidates(route, health, affinity, random)
-    const names: string[] = []
-    for (let c = candidates.next(); c !== null; c = candidates.next()) names.push(c.channel.name)
-    return names
+    const claims: Claim[] = []
+    for (let c = candidates.next(); c !== null; c = candidates.next()) claims.push(c)
+    for (const claim of claims) claim.release()
+    return claims.map(claim => claim.candidate.channel.name)
   }
-  const first = (affinity: number | null, random: () => number) =>
-    new Candidates(route, health, affinity, random).next()?.channel.name
-  return { route, clock, health, rest, all, first }
+  const take = (affinity: number | null = null, random = Math.random) =>
+    new Candidates(route, health, affinity, random).next()
+  const first = (affinity: number | null, random: () => number) => {
+    const claim = take(affinity, random)
+    claim?.release()
+    return claim?.candidate.channel.name
+  }
+  return { route, clock, health, rest: fail, report, all, first, take }
 }
 
 /** Pearson's chi-squared against the expected shares; above this about once in ten thousand tests (1–4 degrees). */
@@ -168,7 +174,7 @@ t.test('weights far apart and equal ones', async t => {
 
 t.test('a conversation stays where it is, moves when it must, and comes back; the others stay', async t => {
   const random = seeded(t)
-  const { first, rest, clock, health } = setUp(...WEIGHED)
+  const { first, rest, clock, report } = setUp(...WEIGHED)
   const conversations = Array.from({ length: 500 }, () => Math.floor(random() * 2 ** 32))
   const places = () => conversations.map(c => first(c, random))
   const before = places()
@@ -177,17 +183,16 @@ t.test('a conversation stays where it is, moves when it must, and comes back; th
   const meanwhile = places()
   t.ok(meanwhile.every((name, i) => name !== 'a' && (before[i] === 'a' || name === before[i])))
   clock.advance(5000)
-  health.report('a', 'ok')
+  report('a', 'ok')
   t.same(places(), before)
 })
 
 t.test('one request probes a channel on probation, the others go elsewhere', async t => {
-  const random = seeded(t)
-  const { first, rest, clock } = setUp(['a', { priority: 1 }], ['b', {}])
+  const { take, rest, clock } = setUp(['a', { priority: 1 }], ['b', {}])
   rest('a')
   clock.advance(5000)
   t.same(
-    [1, 2, 3].map(() => first(null, random)),
+    [1, 2, 3].map(() => take()?.candidate.channel.name),
     ['a', 'b', 'b'],
   )
 })
@@ -198,11 +203,13 @@ t.test('why there was none', async t => {
     ['b', { priority: 1 }],
   ]
   const off: Row = ['off', { status: 'disabled' }]
-  const busy = (s: number) => (health: Health, name: string) => health.report(name, 'busy', s)
-  const failed = (health: Health, name: string) => {
-    for (let i = 0; i < 5; i++) health.report(name, 'failed')
-  }
-  type Rest = (health: Health, name: string) => void
+  type Set = ReturnType<typeof setUp>
+  type Rest = (set: Set, name: string) => void
+  const busy =
+    (s: number): Rest =>
+    (set, name) =>
+      set.report(name, 'busy', s)
+  const failed: Rest = (set, name) => set.rest(name)
   const rows: [rows: Row[], rests: Record<string, Rest>, verdict: string, retryAfterS: number][] = [
     [[off], {}, 'disabled', 0],
     [[...two, off], { a: failed, b: failed }, 'resting', 5],
@@ -211,17 +218,97 @@ t.test('why there was none', async t => {
     [[two[0] as Row], { a: busy(0.2) }, 'saturated', 1],
   ]
   for (const [channels, rests, verdict, retryAfterS] of rows) {
-    const { route, health } = setUp(...channels)
-    for (const [name, rest] of Object.entries(rests)) rest(health, name)
-    const candidates = new Candidates(route, health, null, Math.random)
+    const set = setUp(...channels)
+    for (const [name, rest] of Object.entries(rests)) rest(set, name)
+    const candidates = new Candidates(set.route, set.health, null, Math.random)
     t.equal(candidates.next(), null)
     t.same([candidates.verdict, candidates.retryAfterS], [verdict, retryAfterS])
   }
-  const { route, health, clock } = setUp(two[0] as Row)
-  health.report('a', 'busy', 30)
+  const { route, health, clock, report } = setUp(two[0] as Row)
+  report('a', 'busy', 30)
   clock.advance(30_000)
   t.ok(new Candidates(route, health, null, Math.random).next())
   const second = new Candidates(route, health, null, Math.random)
   t.equal(second.next(), null, 'while another probes it')
   t.same([second.verdict, second.retryAfterS], ['saturated', 1])
+})
+
+t.test('a full channel is left out until something there ends; when all are full that is saturation', async t => {
+  const { take, route, health } = setUp(['a', { priority: 1, maxConcurrency: 2 }], ['b', { maxConcurrency: 1 }])
+  const claims = [1, 2, 3, 4].map(() => take())
+  t.same(
+    claims.map(claim => claim?.candidate.channel.name),
+    ['a', 'a', 'b', undefined],
+  )
+  const none = new Candidates(route, health, null, Math.random)
+  t.equal(none.next(), null)
+  t.same([none.verdict, none.retryAfterS], ['saturated', 1])
+  claims[0]?.release()
+  claims[0]?.release()
+  t.equal(take()?.candidate.channel.name, 'a')
+  t.equal(take(), null, 'a place given back twice is one place')
+})
+
+const KEYS = (...limits: number[]) => limits.map((maxConcurrency, i) => ({ key: `k${i}`, maxConcurrency }))
+
+t.test('several keys: the one with the least open, within their limits', async t => {
+  const { take } = setUp(['a', { keys: KEYS(0, 1, 0) }])
+  const claims = Array.from({ length: 9 }, () => take() as Claim)
+  const counts = tally(9, i => claims[i]?.key.secret)
+  t.same(
+    ['k0', 'k1', 'k2'].map(key => counts.get(key)),
+    [4, 1, 4],
+  )
+})
+
+t.test('several keys: a conversation keeps its key, and all keys get conversations', async t => {
+  const random = seeded(t)
+  const { take } = setUp(['a', { keys: KEYS(0, 0, 0) }])
+  const keyOf = (affinity: number) => {
+    const claim = take(affinity, random) as Claim
+    claim.release()
+    return claim.key.secret
+  }
+  const conversations = Array.from({ length: 9000 }, () => Math.floor(random() * 2 ** 32))
+  const keys = conversations.map(keyOf)
+  t.same(conversations.map(keyOf), keys)
+  t.ok(
+    isFair(
+      tally(9000, i => keys[i]),
+      { k0: 1, k1: 1, k2: 1 },
+    ),
+  )
+})
+
+t.test('the channel again with another key, only when the key was what failed', async t => {
+  for (const keyFailed of [false, true]) {
+    const { route, health } = setUp(['a', { keys: KEYS(0, 0, 0) }])
+    const candidates = new Candidates(route, health, null, Math.random)
+    const keys: string[] = []
+    for (let claim = candidates.next(); claim !== null; claim = candidates.next()) {
+      keys.push(claim.key.secret)
+      if (keyFailed) candidates.keyFailed(claim)
+    }
+    t.equal(keys.length, keyFailed ? 3 : 1)
+    t.equal(new Set(keys).size, keys.length)
+  }
+})
+
+t.test('an upstream that collects open requests gets fewer of the next; with equal ones weights hold', async t => {
+  const random = seeded(t)
+  const { take, first } = setUp(['slow', { weight: 3 }], ['fast', { weight: 1 }])
+  const open: Claim[] = []
+  for (let i = 0; i < 4000; i++) {
+    const claim = take(null, random) as Claim
+    if (claim.candidate.channel.name === 'slow') open.push(claim)
+    else claim.release()
+  }
+  t.ok(open.length < 50, `${open.length} of 4000 at the one that never answers`)
+  for (const claim of open) claim.release()
+  t.ok(
+    isFair(
+      tally(20_000, () => first(null, random)),
+      { slow: 3, fast: 1 },
+    ),
+  )
 })

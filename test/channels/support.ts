@@ -1,10 +1,12 @@
+import { type ChannelIdentity, Health, type KeyHealth, type Outcome } from '../../lib/channels/health.ts'
 import type { Channel } from '../../lib/terms/records.ts'
+import { TestClock } from '../support/clock.ts'
 
 export const channel = (name: string, change: Partial<Channel> = {}): Channel => ({
   name,
   baseUrl: `https://${name}.example`,
   protocols: ['chat'],
-  key: `up-${name}`,
+  keys: [{ key: `up-${name}`, maxConcurrency: 0 }],
   authHeader: null,
   headers: {},
   passHeaders: [],
@@ -12,6 +14,37 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   models: { m: 'm' },
   weight: 1,
   priority: 0,
+  maxConcurrency: 0,
   status: 'enabled',
   ...change,
 })
+
+export const identity = (name: string, secrets = ['k'], origin = 'https://x', basePath = ''): ChannelIdentity => ({
+  name,
+  origin,
+  basePath,
+  keys: secrets.map(secret => ({ secret })),
+})
+
+/** A health whose channels are spoken of by name. */
+export function namedHealth() {
+  const clock = new TestClock()
+  const refused: string[] = []
+  const health = new Health({ clock, onAuthFailure: name => refused.push(name), random: () => 0 })
+  const of = (name: string) => health.of(identity(name))
+  const report = (name: string, outcome: Outcome, retryAfterS?: number, key = 0) =>
+    health.report(of(name), of(name).keys[key] as KeyHealth, outcome, retryAfterS)
+  return {
+    clock,
+    refused,
+    health,
+    report,
+    fail: (name: string) => {
+      for (let i = 0; i < 5; i++) report(name, 'failed')
+    },
+    state: (name: string) => of(name).state(clock.monotonic()).state,
+    mayAsk: (name: string) => of(name).mayAsk(clock.monotonic()),
+    restMs: (name: string) => of(name).restMs(clock.monotonic()),
+    admit: (name: string) => of(name).breaker.admit(clock.monotonic()),
+  }
+}

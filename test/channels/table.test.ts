@@ -58,7 +58,15 @@ t.test('addresses are split once, for pools and paths', async t => {
   ]
   for (const [baseUrl, origin, basePath] of rows) {
     const [compiled] = routes(channel('a', { baseUrl, authHeader: 'X-Api-Key' })).channels
-    t.match(compiled, { name: 'a', origin, basePath, key: 'up-a', authHeader: 'x-api-key', enabled: true, index: 0 })
+    t.match(compiled, {
+      name: 'a',
+      origin,
+      basePath,
+      keys: [{ secret: 'up-a', index: 0 }],
+      authHeader: 'x-api-key',
+      enabled: true,
+      index: 0,
+    })
   }
   t.same([...routes(channel('a'), channel('b', { baseUrl: 'https://a.example/b' })).origins], ['https://a.example'])
 })

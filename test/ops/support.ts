@@ -6,6 +6,7 @@ import { idMaker } from '../../lib/base/ids.ts'
 import type { Micro } from '../../lib/base/money.ts'
 import type { Fleet } from '../../lib/ops/fleet.ts'
 import { createOpsServer } from '../../lib/ops/server.ts'
+import type { ChannelState } from '../../lib/terms/records.ts'
 import type { PurseId, Store } from '../../lib/store/store.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'
@@ -16,13 +17,13 @@ export const TOKEN = 'a-token-for-tests'
 export class TestFleet implements Fleet {
   isReady: () => Promise<boolean> = async () => true
   heldHere = new Map<PurseId, Micro>()
-  states = new Map<string, 'closed' | 'open' | 'half_open'>()
+  states = new Map<string, ChannelState>()
   changes = 0
   ready = (): Promise<boolean> => this.isReady()
   metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'
   held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
   holders = (): string[] => ['here']
-  channelStates = async (): Promise<Map<string, 'closed' | 'open' | 'half_open'>> => this.states
+  channelStates = async (): Promise<Map<string, ChannelState>> => this.states
   settled = async (): Promise<void> => {}
 
   changed = async (): Promise<void> => {

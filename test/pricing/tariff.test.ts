@@ -13,7 +13,7 @@ const model = (price: Price | null, change: Partial<Model> = {}): Model => ({
   inputFactor: 1_100_000,
   ...change,
 })
-const group = (multiplier = MILLION): Group => ({ name: 'g', multiplier, rate: null })
+const group = (multiplier = MILLION): Group => ({ name: 'g', multiplier, rate: null, hedgeMs: 0 })
 const tariff = (price: Price, change: Partial<Model> = {}, multiplier = MILLION) => {
   const compiled = compileTariff(model(price, change), group(multiplier))
   if (compiled === null) throw new Error('not priced')

@@ -21,7 +21,7 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   name: 'one',
   baseUrl: 'https://upstream.example',
   protocols: ['chat'],
-  key: 'upstream-credential',
+  keys: [{ key: 'upstream-credential', maxConcurrency: 0 }],
   authHeader: null,
   headers: {},
   passHeaders: [],
@@ -29,6 +29,7 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   models: { 'beta-4.7': 'real' },
   weight: 1,
   priority: 0,
+  maxConcurrency: 0,
   status: 'enabled',
   ...change,
 })
@@ -112,7 +113,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   check('catalogue', async (t, { one, two, url }) => {
-    const group = { name: 'default', multiplier: 500_000, rate: null }
+    const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0 }
     const model = { name: 'm', price: { input: 1 }, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000 }
     await one.putGroup(group)
     await one.putModel(model)
@@ -121,13 +122,25 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     const seq = await one.changeSeq()
     await Promise.all([two.putGroup(group), two.putModel(model), two.putChannel(channel())])
     t.equal(await one.changeSeq(), seq, 'the same again is no change')
-    await two.putChannel(channel({ key: 'new' }))
+    await two.putChannel(
+      channel({
+        keys: [
+          { key: 'new', maxConcurrency: 3 },
+          { key: 'other', maxConcurrency: 0 },
+        ],
+      }),
+    )
     t.strictSame(await one.changesSince(seq), [{ seq: seq + 1, kind: 'catalog', ref: '' }])
-    t.equal((await one.catalog()).channels[0]?.key, 'new')
+    t.same(
+      (await one.catalog()).channels[0]?.keys.map(one => one.key),
+      ['new', 'other'],
+    )
     const warnings: string[] = []
     const stranger = openStore(url, { secret: 'another', onWarning: text => warnings.push(text) })
     t.teardown(() => stranger.close())
-    t.match((await stranger.catalog()).channels, [{ name: 'one', key: '', status: 'disabled' }])
+    t.match((await stranger.catalog()).channels, [
+      { name: 'one', keys: [{ key: '' }, { key: '' }], status: 'disabled' },
+    ])
     t.match(warnings, [/channel one.*apply the catalogue again/])
     t.equal(await one.deleteChannel('one'), true)
     t.equal(await one.deleteChannel('one'), false)

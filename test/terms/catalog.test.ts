@@ -31,7 +31,10 @@ function problemsOf(document: unknown): readonly string[] {
 
 t.test('records, with every default', async t => {
   const file = parse({
-    groups: [{ name: 'default' }, { name: 'vip', multiplier: '0.5', rate: { requests: 3, minutes: 2 } }],
+    groups: [
+      { name: 'default' },
+      { name: 'vip', multiplier: '0.5', rate: { requests: 3, minutes: 2 }, hedge: { after: '2s' } },
+    ],
     models: [
       { name: 'm', price: { input: 2.1, output: '0.000001' } },
       { name: 'n', max_output: 5, default_output: 6, input_factor: 1.3 },
@@ -41,8 +44,8 @@ t.test('records, with every default', async t => {
     keys: [KEY],
   })
   t.strictSame(file.groups, [
-    { name: 'default', multiplier: 1_000_000, rate: null },
-    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 } },
+    { name: 'default', multiplier: 1_000_000, rate: null, hedgeMs: 0 },
+    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000 },
   ])
   t.strictSame(file.models, [
     { name: 'm', price: { input: 2_100_000, output: 1 }, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000 },
@@ -53,7 +56,7 @@ t.test('records, with every default', async t => {
       name: 'c',
       baseUrl: 'http://127.0.0.1:9',
       protocols: ['chat'],
-      key: 'k',
+      keys: [{ key: 'k', maxConcurrency: 0 }],
       authHeader: null,
       headers: {},
       passHeaders: [],
@@ -61,6 +64,7 @@ t.test('records, with every default', async t => {
       models: { m: 'm' },
       weight: 1,
       priority: 0,
+      maxConcurrency: 0,
       status: 'enabled',
     },
   ])
@@ -155,6 +159,12 @@ t.test('problems', async t => {
       { channels: [{ ...CHANNEL, protocols: [] }] },
       /channels\[0\]\.protocols: expected at least 1 entry, found a list/,
     ],
+    [{ channels: [{ ...CHANNEL, key: undefined }] }, /channels\[0\].key: expected an upstream key, or a list/],
+    [{ channels: [{ ...CHANNEL, keys: [{ key: 'b' }] }] }, /channels\[0\].key: expected either key or keys/],
+    [
+      { channels: [{ ...CHANNEL, key: undefined, keys: [{ key: 'b' }, { key: 'b' }] }] },
+      /channels\[0\].key: expected keys that differ/,
+    ],
     [{ channels: [{ ...CHANNEL, key: '' }] }, /channels\[0\]\.key: expected an upstream key/],
     [{ channels: [{ ...CHANNEL, models: 'm' }] }, /channels\[0\]\.models: expected a list of model names, or a map/],
     [{ channels: [{ ...CHANNEL, models: [''] }] }, /channels\[0\]\.models: expected a list of model names, or a map/],
@@ -233,7 +243,9 @@ t.test('the file in the checkout', async t => {
   const routed = new Set(file.channels.flatMap(channel => Object.keys(channel.models)))
   t.strictSame(routed, new Set(file.models.map(model => model.name)))
   for (const model of file.models) t.ok(model.price, model.name)
-  for (const channel of file.channels) t.match(channel, { baseUrl: 'http://127.0.0.1:3999', key: 'simulated' })
+  for (const channel of file.channels)
+    t.match(channel, { baseUrl: 'http://127.0.0.1:3999', keys: [{ key: 'simulated' }] })
   const real = loadCatalog(FILE, { UPSTREAM_URL: 'https://upstream.example', UPSTREAM_KEY: 'real' })
-  for (const channel of real.channels) t.match(channel, { baseUrl: 'https://upstream.example', key: 'real' })
+  for (const channel of real.channels)
+    t.match(channel, { baseUrl: 'https://upstream.example', keys: [{ key: 'real' }] })
 })

@@ -30,11 +30,18 @@ const DEFAULTS: Config = {
     'x-gamma-api-client': ['x-goog-api-client'],
   },
   limits: { bodyBytes: 64 * 2 ** 20, rate: { requests: 600, minutes: 1 }, concurrency: 0 },
-  timeouts: { connectMs: 5_000, firstByteMs: 600_000, idleMs: 300_000, drainMs: 60_000, mainMs: 100_000 },
+  timeouts: {
+    connectMs: 5_000,
+    firstByteMs: 600_000,
+    idleMs: 300_000,
+    drainMs: 60_000,
+    mainMs: 100_000,
+    slowClientMs: 300_000,
+  },
   keepalive: { mainMs: 15_000, directMs: 0, earlyMs: 0 },
   hold: { outputTokens: 0 },
   clientGone: { drainMs: 30_000, concurrent: 256 },
-  retry: { attempts: 3, budget: 0.2 },
+  retry: { attempts: 3, deadlineMs: 120_000, budget: 0.2 },
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001' },
@@ -82,10 +89,12 @@ t.test('settings', async t => {
     ['wire: { alpha-beta: [] }', c => [c.wire['alpha-beta'], c.wire['alpha-version']], [[], ['anthropic-version']]],
     ['limits: { rate: { requests: 0 } }', c => c.limits.rate, { requests: 0, minutes: 1 }],
     ['timeouts: { main: 0s }', c => c.timeouts.mainMs, 0],
+    ['timeouts: { slow_client: 9s }', c => c.timeouts.slowClientMs, 9_000],
+    ['timeouts: { idle: 9s }', c => c.timeouts.slowClientMs, 9_000],
     ['usage_retention: 90d', c => c.usageRetentionMs, 90 * 86_400_000],
     ['migrate_on_start: false', c => c.migrateOnStart, false],
     ['trusted_proxies: [10.0.0.0/8, "::1"]', c => c.trustedProxies, ['10.0.0.0/8', '::1']],
-    ['retry: { budget: 0% }', c => c.retry, { attempts: 3, budget: 0 }],
+    ['retry: { budget: 0% }', c => c.retry, { attempts: 3, deadlineMs: 120_000, budget: 0 }],
   ]
   for (const [text, pick, expected] of table) t.strictSame(pick(parse(text)), expected, text)
 })
@@ -101,7 +110,7 @@ t.test('problems name file, place, path, expectation and finding', async t => {
     ['timeout: {}', /^c\.yaml:1:1: timeout: expected one of listen, .* \(did you mean timeouts\?\), found "timeout"$/],
     [
       'timeouts: { ilde: 5s }',
-      'c.yaml:1:13: timeouts.ilde: expected one of connect, first_byte, idle, drain, main (did you mean idle?), found "ilde"',
+      'c.yaml:1:13: timeouts.ilde: expected one of connect, first_byte, idle, slow_client, drain, main (did you mean idle?), found "ilde"',
     ],
     [
       'timeouts: { connect: 0s }',

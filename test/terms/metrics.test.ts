@@ -4,7 +4,7 @@ import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
-import { noUsage, type UsageRow } from '../../lib/terms/records.ts'
+import { type BreakerState, noUsage, type UsageRow } from '../../lib/terms/records.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
 
@@ -28,13 +28,13 @@ const settled = (change: Partial<UsageRow>): UsageRow => ({
 
 const observed = (
   change: Partial<Record<keyof Observed, number>>,
-  states: [string, 'closed' | 'half_open' | 'open'][] = [],
-) => ({
+  states: [string, BreakerState, BreakerState[]?][] = [],
+): Observed => ({
   holdsOpen: () => change.holdsOpen ?? 0,
   heldMicro: () => change.heldMicro ?? 0,
   journalEntries: () => change.journalEntries ?? 0,
   settlementLagMs: () => change.settlementLagMs ?? 0,
-  channelStates: () => states,
+  channelStates: () => states.map(([name, state, keys = [state]]) => [name, { state, keys, open: 0 }] as const),
   imbalanceMicro: () => change.imbalanceMicro ?? 0,
 })
 
@@ -71,6 +71,7 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_journal_entries 0',
     'gateway_client_gone_total{outcome="drained"} 0',
     'gateway_client_gone_total{outcome="cut"} 0',
+    'gateway_client_gone_total{outcome="slow"} 0',
     'gateway_ledger_imbalance_cny 0',
   ])
   for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
@@ -191,6 +192,20 @@ t.test('channels have a state from the start, unlisted ones are closed, and gone
       'gateway_channel_state{channel="c"} 1',
     ],
     'of several processes the worst',
+  )
+})
+
+t.test('keys have states of their own where a channel has several, by their places', async t => {
+  const metrics = new Metrics()
+  metrics.observe(
+    observed({}, [
+      ['one', 'closed'],
+      ['many', 'closed', ['open', 'closed']],
+    ]),
+  )
+  t.same(
+    (await lines(metrics)).filter(line => line.startsWith('gateway_channel_key_state')),
+    ['gateway_channel_key_state{channel="many",key="1"} 2', 'gateway_channel_key_state{channel="many",key="2"} 0'],
   )
 })
 

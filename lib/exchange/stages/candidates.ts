@@ -13,19 +13,19 @@ export const findCandidates = stage<'model', 'route'>(x => {
     x.refuse('no_channel', [group, x.model])
     return DONE
   }
-  if (x.candidate !== null) return NEXT
+  if (x.claim !== null) return NEXT
   const { verdict, retryAfterS } = x.candidates as Candidates
   if (verdict === 'saturated') x.refuse('saturated', [], retryAfterS)
   else x.refuse('channels_resting', [group, x.model], retryAfterS)
   return DONE
 })
 
-/** False when no channel of the group names the model for the protocol. True with `x.candidate` null: all rest. */
+/** False when no channel of the group names the model for the protocol. True with `x.claim` null: all rest or are full. */
 export function chooseCandidate(x: Exchange): boolean {
   const { group } = (x.entry as KeyEntry).key
   const route = x.world.routes.find(group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
   x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random)
-  x.candidate = x.candidates.next()
+  x.claim = x.candidates.next()
   return true
 }

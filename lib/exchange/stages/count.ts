@@ -9,7 +9,7 @@ import { DONE, NEXT } from '../verdict.ts'
 import { chooseCandidate } from './candidates.ts'
 
 export const countLocally = stage<'model', 'route'>(x => {
-  if (chooseCandidate(x) && x.candidate !== null) return NEXT
+  if (chooseCandidate(x) && x.claim !== null) return NEXT
   answerEstimate(x)
   return DONE
 })

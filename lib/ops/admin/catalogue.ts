@@ -1,5 +1,6 @@
 /** Groups, models and channels: the same calls for each. */
 import type { Store } from '../../store/store.ts'
+import type { Channel, ChannelState } from '../../terms/records.ts'
 import { AdminError, type Answer, NO_CONTENT, ok } from '../answer.ts'
 import type { OpsDeps } from '../server.ts'
 import type { Body } from './admin.ts'
@@ -37,11 +38,11 @@ export class Catalogue {
     return this.one(kind, name)
   }
 
-  /** Without a key of its own it keeps the one it has; `state` is the gateway's to say. */
+  /** What is sent without keys keeps those it has; `state` is the gateway's to say. */
   async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
-    const channel = readChannel(before === undefined ? sent : { key: before.key, ...sent })
+    const channel = readChannel(withKeys(sent, before))
     await checkGroups(store, 'groups', channel.groups)
     await store.putChannel(channel)
   }
@@ -59,8 +60,24 @@ export class Catalogue {
     if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
     if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
     const states = await fleet.channelStates()
-    return new Map(channels.map(channel => [channel.name, showChannel(channel, states.get(channel.name) ?? 'closed')]))
+    return new Map(channels.map(channel => [channel.name, showChannel(channel, states.get(channel.name) ?? CLOSED)]))
   }
+}
+
+/** A key that is not sent stays, each in its place: what was read may be written back, also with a new `key` beside it. */
+function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): object {
+  const there = before?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
+  if (keys === undefined) return sent['key'] !== undefined || there === undefined ? sent : { ...sent, keys: there }
+  if (!Array.isArray(keys)) return { ...sent, keys }
+  const rows = keys.map(row => withoutState(row))
+  if (sent['key'] !== undefined && rows.every(row => !('key' in row))) return sent
+  return { ...sent, keys: rows.map((row, i) => ('key' in row ? row : { key: there?.[i]?.key, ...row })) }
+}
+
+const withoutState = (row: unknown): object => {
+  if (typeof row !== 'object' || row === null) return {}
+  const { state: _, ...rest } = row as Record<string, unknown>
+  return rest
 }
 
 const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<boolean>> = {
@@ -68,6 +85,8 @@ const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<bool
   models: (store, name) => store.deleteModel(name),
   channels: (store, name) => store.deleteChannel(name),
 }
+
+const CLOSED: ChannelState = { state: 'closed', keys: [], open: 0 }
 
 const missing = (kind: CatalogueKind, name: string): AdminError =>
   new AdminError(404, `there is no ${kind.slice(0, -1)} ${name}`)

@@ -1,6 +1,6 @@
 /** Rows of the catalogue as people write them, and as the store keeps them. */
-import type { z } from 'zod'
-import type { Channel, Group, Model, Price } from '../../terms/records.ts'
+import { keyProblem, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
+import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
 import { read } from './read.ts'
@@ -8,34 +8,20 @@ import { read } from './read.ts'
 const MICROS = 1_000_000
 const decimal = (millionths: number): number => millionths / MICROS
 
-export function readGroup(sent: object): Group {
-  const { name, multiplier, rate } = read(groupRow, sent)
-  return { name, multiplier, rate: rate ?? null }
-}
+export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
 
-export const showGroup = ({ name, multiplier, rate }: Group): object => ({
+export const showGroup = ({ name, multiplier, rate, hedgeMs }: Group): object => ({
   name,
   multiplier: decimal(multiplier),
   rate,
+  hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
 })
 
 export function readModel(sent: object): Model {
   const row = read(modelRow, sent)
-  return {
-    name: row.name,
-    price: row.price === undefined ? null : readPrice(row.price),
-    maxOutput: row.max_output ?? null,
-    defaultOutput: row.default_output,
-    inputFactor: row.input_factor,
-  }
-}
-
-type SentPrice = NonNullable<z.output<typeof modelRow>['price']>
-
-function readPrice(price: SentPrice): Price {
-  const set = Object.entries(price).filter(([, value]) => value !== undefined)
-  if (set.length === 0) throw new AdminError(400, 'price: expected at least one price')
-  return Object.fromEntries(set)
+  if (row.price !== undefined && Object.values(row.price).every(price => price === undefined))
+    throw new AdminError(400, 'price: expected at least one price')
+  return toModel(row)
 }
 
 export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor }: Model): object => ({
@@ -47,15 +33,20 @@ export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor }
 })
 
 export function readChannel(sent: object): Channel {
-  const { base_url: baseUrl, auth, pass_headers: passHeaders, ...row } = read(channelRow, sent)
-  return { ...row, baseUrl, authHeader: auth?.header ?? null, passHeaders }
+  const row = read(channelRow, sent)
+  const problem = keyProblem(row)
+  if (problem !== null) throw new AdminError(400, `key: expected ${problem}`)
+  return toChannel(row)
 }
 
-/** Without the key. */
-export const showChannel = (channel: Channel, state: string): object => ({
+const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
+
+/** Without the keys; of several, what may be said of them stands in their places. */
+export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
   name: channel.name,
   base_url: channel.baseUrl,
   protocols: channel.protocols,
+  ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
   auth: channel.authHeader === null ? null : { header: channel.authHeader },
   headers: channel.headers,
   pass_headers: channel.passHeaders,
@@ -63,6 +54,7 @@ export const showChannel = (channel: Channel, state: string): object => ({
   models: channel.models,
   weight: channel.weight,
   priority: channel.priority,
+  max_concurrency: channel.maxConcurrency,
   status: channel.status,
   state,
 })

@@ -1,6 +1,6 @@
 /** Groups, models and channels: one JSON document a row, because they are only ever read whole. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Channel, Group, Model } from '../../terms/records.ts'
+import type { Channel, ChannelKey, Group, Model } from '../../terms/records.ts'
 import type { Driver, Row } from '../driver.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Catalog } from '../store.ts'
@@ -8,6 +8,14 @@ import { recordChange } from './changes.ts'
 import { json } from './text.ts'
 
 type Kind = 'group' | 'model' | 'channel'
+
+/** Documents of earlier versions lack what came later. */
+const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
+
+function channelOf(row: Row): Channel {
+  const { key, ...doc } = json<Partial<Channel> & { key?: string }>(row, 'doc')
+  return { maxConcurrency: 0, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as Channel
+}
 
 export class Catalogue {
   readonly #driver: Driver
@@ -27,40 +35,54 @@ export class Catalogue {
     const rows = await this.#driver.query('catalog', 'SELECT kind, name, doc FROM catalog_rows ORDER BY kind, name', [])
     const of = (kind: Kind): Row[] => rows.filter(row => row['kind'] === kind)
     return {
-      groups: of('group').map(row => json<Group>(row, 'doc')),
+      groups: of('group').map(row => groupOf(row)),
       models: of('model').map(row => json<Model>(row, 'doc')),
-      channels: of('channel').map(row => this.#unsealed(json<Channel>(row, 'doc'))),
+      channels: of('channel').map(row => this.#unsealed(channelOf(row))),
     }
   }
 
   #unsealed(channel: Channel): Channel {
-    const key = this.#sealer.open(channel.key, channel.name)
-    if (key !== null) return { ...channel, key }
+    const keys = this.#open(channel)
+    if (keys !== null) return { ...channel, keys }
     this.#warn(`channel ${channel.name}: its key was stored under another secret; apply the catalogue again`)
-    return { ...channel, key: '', status: 'disabled' }
+    return { ...channel, keys: channel.keys.map(key => ({ ...key, key: '' })), status: 'disabled' }
+  }
+
+  /** null when one of them was sealed under another secret. */
+  #open(channel: Channel): ChannelKey[] | null {
+    const keys: ChannelKey[] = []
+    for (const one of channel.keys) {
+      const key = this.#sealer.open(one.key, channel.name)
+      if (key === null) return null
+      keys.push({ ...one, key })
+    }
+    return keys
   }
 
   putGroup(group: Group): Promise<void> {
-    return this.#write('group', group, doc => isDeepStrictEqual(doc, group))
+    return this.#write('group', group, row => isDeepStrictEqual(groupOf(row), group))
   }
 
   putModel(model: Model): Promise<void> {
-    return this.#write('model', model, doc => isDeepStrictEqual(doc, model))
+    return this.#write('model', model, row => isDeepStrictEqual(json<Model>(row, 'doc'), model))
   }
 
   putChannel(channel: Channel): Promise<void> {
-    const sealed = { ...channel, key: this.#sealer.seal(channel.key, channel.name) }
-    const same = (doc: Channel) =>
-      isDeepStrictEqual({ ...doc, key: this.#sealer.open(doc.key, doc.name) }, { ...channel })
+    const keys = channel.keys.map(one => ({ ...one, key: this.#sealer.seal(one.key, channel.name) }))
+    const same = (row: Row) => {
+      const doc = channelOf(row)
+      return isDeepStrictEqual({ ...doc, keys: this.#open(doc) }, channel)
+    }
+    const sealed: Channel = { ...channel, keys }
     return this.#write('channel', sealed, same)
   }
 
   /** A row that is the same already is no change: applying a catalogue at every start must not make others reload. */
-  #write<T extends { name: string }>(kind: Kind, row: T, same: (doc: T) => boolean): Promise<void> {
+  #write(kind: Kind, row: { name: string }, same: (there: Row) => boolean): Promise<void> {
     const select = 'SELECT doc FROM catalog_rows WHERE kind = ? AND name = ?'
     return this.#driver.transaction('putCatalog', async tx => {
       const [there] = await tx.query(select, [kind, row.name])
-      if (there !== undefined && same(json<T>(there, 'doc'))) return
+      if (there !== undefined && same(there)) return
       await tx.run(this.#put, [kind, row.name, JSON.stringify(row)])
       await recordChange(tx, 'catalog', '')
     })

@@ -11,13 +11,13 @@ const CHANNEL = {
 
 t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
   const rows: [path: string, sent: object, shown: object][] = [
-    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null }],
+    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
     [
       'groups/vip',
-      { multiplier: '0.5', rate: { requests: 3 } },
-      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 } },
+      { multiplier: '0.5', rate: { requests: 3 }, hedge: { after: '2s' } },
+      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 }, hedge: { after: '2000ms' } },
     ],
-    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null }],
+    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
     [
       'models/m',
       { price: { input: 21, output: '105', cache_read: 2.1, image: 0.000001 } },
@@ -53,6 +53,7 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         models: { m: 'm' },
         weight: 1,
         priority: 0,
+        max_concurrency: 0,
         status: 'enabled',
         state: 'closed',
       },
@@ -67,6 +68,7 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         models: { m: 'upstream/m' },
         weight: 0,
         priority: -1,
+        max_concurrency: 4,
         status: 'disabled',
       },
       {
@@ -80,6 +82,7 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         models: { m: 'upstream/m' },
         weight: 0,
         priority: -1,
+        max_concurrency: 4,
         status: 'disabled',
         state: 'closed',
       },
@@ -104,7 +107,7 @@ t.test('the name is the path’s, the state the gateway’s', async t => {
   t.match((await ops.admin('GET', '/admin/channels/one')).json, { name: 'one', state: 'closed' })
   t.equal((await ops.admin('GET', '/admin/channels/two')).status, 404)
   for (const state of ['open', 'half_open', 'closed'] as const) {
-    ops.fleet.states = new Map([['one', state]])
+    ops.fleet.states = new Map([['one', { state, keys: [state], open: 0 }]])
     t.equal((await ops.admin('GET', '/admin/channels/one')).json['state'], state)
     t.equal((await ops.admin('GET', '/admin/channels')).data[0]?.['state'], state)
   }
@@ -112,9 +115,40 @@ t.test('the name is the path’s, the state the gateway’s', async t => {
   t.equal((await ops.admin('PUT', `/admin/groups/${strange}`, {})).json['name'], '组/一 %')
 })
 
+t.test('several keys: shown as places, written back as they were read, each kept or replaced in its place', async t => {
+  const ops = await openOps(t)
+  const stored = async () =>
+    (await ops.store.catalog()).channels[0]?.keys.map(({ key, maxConcurrency }) => `${key}:${maxConcurrency}`)
+  const { key: _, ...keyless } = CHANNEL
+  const keys = [{ key: 'up-secret-1' }, { key: 'up-secret-2', max_concurrency: 5 }]
+  const first = (await ops.admin('PUT', '/admin/channels/one', { ...keyless, keys })).json
+  t.same(first['keys'], [
+    { max_concurrency: 0, state: 'closed' },
+    { max_concurrency: 5, state: 'closed' },
+  ])
+  t.notMatch(JSON.stringify(first), /up-secret/)
+  await ops.admin('PUT', '/admin/channels/one', first)
+  t.same(await stored(), ['up-secret-1:0', 'up-secret-2:5'])
+  await ops.admin('PUT', '/admin/channels/one', { ...keyless, keys: [{ max_concurrency: 7 }, { key: 'up-new' }] })
+  t.same(await stored(), ['up-secret-1:7', 'up-new:0'])
+  const shown = (await ops.admin('GET', '/admin/channels/one')).json
+  await ops.admin('PUT', '/admin/channels/one', { ...shown, key: 'up-only' })
+  t.same(await stored(), ['up-only:0'])
+  for (const [sent, problem] of [
+    [{ key: 'a', keys }, /either key or keys/],
+    [{ keys: [] }, /keys/],
+    [{ keys: [{ max_concurrency: 1 }, { max_concurrency: 1 }] }, /keys\[1\]/],
+    [{ keys: [{ key: 'a' }, { key: 'a' }] }, /differ/],
+  ] as const) {
+    const { status, error } = await ops.admin('PUT', '/admin/channels/one', { ...keyless, ...sent })
+    t.equal(status, 400)
+    t.match(error.message, problem)
+  }
+})
+
 t.test('a channel’s key: never shown, kept when absent, replaced when sent', async t => {
   const ops = await openOps(t)
-  const keyOf = async () => (await ops.store.catalog()).channels[0]?.key
+  const keyOf = async () => (await ops.store.catalog()).channels[0]?.keys[0]?.key
   const { key: _, ...keyless } = CHANNEL
   const first = await ops.admin('PUT', '/admin/channels/one', keyless)
   t.equal(first.status, 400)

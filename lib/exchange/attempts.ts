@@ -1,0 +1,251 @@
+/**
+ * The tries of one exchange: over the candidates while nothing was relayed, within attempts, a deadline and the retry
+ * budget. Usually there is one. A group may hedge: when the first stays silent a second is made beside it, whoever sends
+ * the first byte is relayed, and the other is closed. What each says of its channel's health is reported here.
+ */
+import type { KeyEntry } from '../access/keys.ts'
+import type { Claim } from '../channels/claim.ts'
+import type { Outcome } from '../channels/health.ts'
+import { editBody } from '../protocols/edit.ts'
+import type { ProtocolRow } from '../protocols/protocol.ts'
+import type { ErrorName } from '../terms/errors.ts'
+import type { Protocol } from '../terms/records.ts'
+import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
+import { requestHeaders } from '../upstream/headers.ts'
+import type { Exchange } from './exchange.ts'
+import { upstreamBody, upstreamPath } from './upstream-request.ts'
+
+/** Receives the one answer that counts. */
+export interface AnswerEvents {
+  /** An upstream is being asked; whatever an earlier one said is void. */
+  onAsked(): void
+  onHead(attempt: Attempt): void
+  onData(chunk: Buffer): void
+  onEnd(): void
+  /** It broke off after its first byte. */
+  onBroken(): void
+  /** No upstream gave an answer, and none is left to ask. */
+  onNoAnswer(name: ErrorName): void
+  /** A byte of the answer came, so that no other can take its place unless it proves to be none. */
+  readonly began: boolean
+  /** The client is there and has seen nothing that would bind us to this answer. */
+  readonly open: boolean
+}
+
+/** The gateway gave up on the upstream; not a fault of the connection. */
+class GaveUp extends Error {
+  override name = 'GaveUp'
+  readonly row: ErrorName
+
+  constructor(row: ErrorName) {
+    super(row)
+    this.row = row
+  }
+}
+
+/** Retried on the next candidate while nothing was relayed: the client did nothing wrong. */
+export const retryable = (status: number): boolean =>
+  status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
+
+const saysBusy = (status: number): boolean => status === 429 || status === 529
+export const refusesKey = (status: number): boolean => status === 401 || status === 403
+
+export class Attempts implements AttemptEvents {
+  readonly #x: Exchange
+  readonly #row: ProtocolRow
+  readonly #answer: AnswerEvents
+  #current: Attempt | null = null
+  /** The second one, while neither has sent a byte. */
+  #rival: Attempt | null = null
+
+  constructor(x: Exchange, row: ProtocolRow, answer: AnswerEvents) {
+    this.#x = x
+    this.#row = row
+    this.#answer = answer
+  }
+
+  /** Name of the channel whose answer counts. */
+  get channel(): string {
+    return (this.#current as Attempt).claim.candidate.channel.name
+  }
+
+  start(claim: Claim): void {
+    this.#x.services.retries.request()
+    this.#current = this.#ask(claim)
+  }
+
+  #ask(claim: Claim): Attempt {
+    const x = this.#x
+    const { services } = x
+    x.attempts++
+    this.#answer.onAsked()
+    const { candidate } = claim
+    const edits = upstreamBody(x, this.#row, candidate)
+    const body = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
+    const headers = requestHeaders(claim, x.protocol as Protocol, x.world.config.wire, x.req.headers)
+    const single = body.chunks.length === 1
+    if (!single) headers.push('content-length', String(body.length))
+    const attempt = new Attempt(claim, services.clock.monotonic(), this)
+    services.pools.of(candidate.channel.origin).dispatch(
+      {
+        method: 'POST',
+        path: upstreamPath(x, candidate),
+        headers,
+        // undici takes any iterable of buffers, which its types do not say
+        body: (single ? body.chunks[0] : body.chunks) as Buffer,
+      },
+      attempt,
+    )
+    return attempt
+  }
+
+  /** Goes on with the next candidate if there is one and it is allowed. */
+  tryNext(): boolean {
+    const current = this.#current as Attempt
+    if (saysBusy(current.status) || refusesKey(current.status)) this.#x.candidates?.keyFailed(current.claim)
+    const claim = this.#nextClaim()
+    if (claim === null) return false
+    current.discard()
+    this.#current = this.#ask(claim)
+    return true
+  }
+
+  #nextClaim(): Claim | null {
+    const x = this.#x
+    const { attempts, deadlineMs } = x.world.config.retry
+    if (!this.#answer.open || x.attempts >= attempts) return null
+    if (deadlineMs > 0 && x.services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
+    const claim = x.candidates?.next() ?? null
+    if (claim === null || x.services.retries.tryRetry()) return claim
+    claim.release()
+    return null
+  }
+
+  /** One verdict per attempt, for the channel's health and the metrics. */
+  #report(attempt: Attempt, outcome: Outcome, retryAfterS?: number): void {
+    if (attempt.claim.report(outcome, retryAfterS))
+      this.#x.services.metrics.attempt(attempt.claim.candidate.channel.name, outcome)
+  }
+
+  /** What the answer that counts turned out to be. */
+  judge(outcome: 'ok' | 'failed'): void {
+    this.#report(this.#current as Attempt, outcome)
+  }
+
+  // --- what upstreams say
+
+  onHead(attempt: Attempt): void {
+    const { status } = attempt
+    if (status < 300) {
+      if (this.#rival === null) this.#answer.onHead(attempt)
+      return
+    }
+    const retryAfterS = Number(attempt.headers['retry-after'])
+    if (refusesKey(status)) this.#report(attempt, 'auth')
+    else if (saysBusy(status)) this.#report(attempt, 'busy', Number.isFinite(retryAfterS) ? retryAfterS : undefined)
+    else this.#report(attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
+    if (!retryable(status)) this.#choose(attempt)
+    else if (this.#rival !== null) this.#drop(attempt)
+    else if (!this.tryNext()) this.#answer.onHead(attempt)
+  }
+
+  onData(attempt: Attempt, chunk: Buffer): void {
+    if (this.#rival !== null) this.#choose(attempt)
+    this.#answer.onData(chunk)
+  }
+
+  onEnd(attempt: Attempt): void {
+    if (this.#rival === null) {
+      this.#answer.onEnd()
+      return
+    }
+    this.#report(attempt, 'failed') // 2xx and then nothing
+    this.#drop(attempt)
+  }
+
+  onError(attempt: Attempt, error: Error): void {
+    if (this.#rival === null && this.#answer.began) {
+      this.#answer.onBroken()
+      return
+    }
+    if (attempt.status < 300) this.#report(attempt, 'failed')
+    if (this.#rival !== null) this.#drop(attempt)
+    else if (!this.tryNext()) this.#answer.onNoAnswer(error instanceof GaveUp ? error.row : 'upstream')
+  }
+
+  // --- two at once
+
+  /** Closed from our side; nothing was learnt about its channel. */
+  #give(attempt: Attempt): void {
+    this.#report(attempt, 'ignored')
+    attempt.cut()
+  }
+
+  #choose(attempt: Attempt): void {
+    const rival = this.#rival
+    if (rival !== null) {
+      this.#x.services.metrics.hedge(attempt === rival ? 'won' : 'lost')
+      const loser = attempt === rival ? this.#current : rival
+      if (loser !== null) this.#give(loser)
+      this.#current = attempt
+      this.#rival = null
+    }
+    this.#answer.onHead(attempt)
+  }
+
+  /** One of two failed: the other one is all there is. */
+  #drop(attempt: Attempt): void {
+    if (attempt === this.#current) this.#current = this.#rival
+    this.#rival = null
+    attempt.discard()
+    this.#x.services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
+    const { status } = this.#current as Attempt
+    if (status !== 0) this.#answer.onHead(this.#current as Attempt)
+  }
+
+  /** While no byte has come: gives up on who is silent for too long, and hedges. */
+  check(nowMs: number): void {
+    const x = this.#x
+    const { firstByteMs } = x.world.config.timeouts
+    const current = this.#current as Attempt
+    const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
+    if (hedgeMs > 0 && x.attempts === 1 && nowMs - current.startedMs >= hedgeMs) {
+      const claim = this.#nextClaim()
+      if (claim !== null) this.#rival = this.#ask(claim)
+    }
+    for (const attempt of [current, this.#rival])
+      if (attempt !== null && nowMs - attempt.startedMs > firstByteMs) attempt.abort(new GaveUp('timeout'))
+  }
+
+  // --- steering
+
+  pause(): void {
+    this.#current?.pause()
+  }
+
+  resume(): void {
+    this.#current?.resume()
+  }
+
+  /** The client has left: nobody waits for the faster of two. */
+  keepOne(): void {
+    const rival = this.#rival
+    this.#rival = null
+    if (rival !== null) this.#give(rival)
+  }
+
+  discard(): void {
+    this.keepOne()
+    this.#current?.discard()
+  }
+
+  /** Closed from our side; no more is heard of it. */
+  cut(): void {
+    this.keepOne()
+    if (this.#current !== null) this.#give(this.#current)
+  }
+
+  timeOut(): void {
+    this.#current?.abort(new GaveUp('timeout'))
+  }
+}

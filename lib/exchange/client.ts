@@ -1,0 +1,95 @@
+/**
+ * The client's side of a relay: the head, the bytes, and what the gateway itself says inside a stream. Only between two
+ * events, never into a compressed answer, and never a clean end for an answer that broke off.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { passResponseHeaders } from '../upstream/headers.ts'
+import type { Exchange } from './exchange.ts'
+import { answer, ownHeaders } from './refuse.ts'
+import { cdnTimeoutPage } from './timeout-page.ts'
+
+/** What upstreams that are too busy leave out, and clients want. */
+const BUSY_RETRY_AFTER_S = '2'
+
+export class ClientSide {
+  readonly #x: Exchange
+  readonly #drained: () => void
+  /** Monotonic ms. */
+  lastWriteMs = 0
+  /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
+  early = false
+
+  /** `drained` is called when a client that was too slow has taken what waited for it. */
+  constructor(x: Exchange, drained: () => void) {
+    this.#x = x
+    this.#drained = drained
+  }
+
+  /** Nothing has been sent that binds us to one upstream's answer. */
+  get open(): boolean {
+    return this.#x.status === 0 || this.early
+  }
+
+  /** `withLength`: the answer is as long as the upstream says. */
+  head(status: number, upstream: IncomingHttpHeaders, withLength: boolean): void {
+    const x = this.#x
+    if (x.status !== 0) return
+    const headers = ownHeaders(x)
+    passResponseHeaders(upstream, headers)
+    const length = upstream['content-length']
+    if (length !== undefined && withLength) headers.push('content-length', length)
+    if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
+    x.status = status
+    x.body = [] // no other attempt will want it
+    x.res.writeHead(status, headers)
+  }
+
+  /** False: the client is slower than the upstream; `drained` will be called. */
+  write(chunk: Buffer, nowMs: number): boolean {
+    this.lastWriteMs = nowMs
+    const { res } = this.#x
+    if (res.write(chunk)) return true
+    res.once('drain', this.#drained)
+    return false
+  }
+
+  end(words?: string): void {
+    this.#x.ended = true
+    this.#x.res.end(words)
+  }
+
+  /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
+  startEarly(): void {
+    const x = this.#x
+    this.early = true
+    x.status = 200
+    const headers = ownHeaders(x)
+    headers.push('content-type', 'text/event-stream; charset=utf-8')
+    x.res.writeHead(200, headers)
+    x.res.write('\n')
+  }
+
+  keepAlive(words: string, nowMs: number): void {
+    this.lastWriteMs = nowMs
+    this.#x.res.write(words)
+  }
+
+  /** What a CDN would say when nothing came for so long. */
+  cdnTimeout(): void {
+    const x = this.#x
+    const headers = ownHeaders(x)
+    headers.push('content-type', 'text/html; charset=utf-8')
+    answer(x, 524, headers, Buffer.from(cdnTimeoutPage(x.id, x.world.config.public.direct)))
+  }
+
+  /** Never a clean end, which clients take for a whole answer. */
+  breakOff(words: string): void {
+    const { res } = this.#x
+    this.#x.ended = true
+    res.write(words, () => res.destroy())
+  }
+
+  destroy(): void {
+    this.#x.res.destroy()
+  }
+}
