@@ -11,6 +11,7 @@ export const KEY = 'sk-bench-0123456789abcdef'
 
 export interface Subject {
   name: string
+  pid: number
   port: number
   cpu(): { userS: number; systemS: number }
   rssBytes(): number
@@ -34,6 +35,7 @@ export const startUpstream = (env: NodeJS.ProcessEnv = {}): Promise<Part> =>
 
 const ofPart = (name: string, part: Part, ops: string | null = null): Subject => ({
   name,
+  pid: part.child.pid as number,
   port: part.port,
   cpu: () => cpuOf(part.child.pid as number),
   rssBytes: () => rssOf(part.child.pid as number),
@@ -88,6 +90,7 @@ export async function startGateway(
   }
   return {
     name,
+    pid,
     port: main,
     ops: url,
     cpu: () => cpuOf(pid),
@@ -156,6 +159,7 @@ http {
   }
   return {
     name: 'nginx',
+    pid,
     port,
     ops: null,
     cpu: () => cpuOf(pid),

@@ -6,7 +6,6 @@
 import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Outcome } from '../channels/health.ts'
-import { editBody } from '../protocols/edit.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol } from '../terms/records.ts'
@@ -80,11 +79,10 @@ export class Attempts implements AttemptEvents {
     x.attempts++
     this.#answer.onAsked()
     const { candidate } = claim
-    const edits = upstreamBody(x, this.#row, candidate)
-    const body = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
+    const { chunks, length } = upstreamBody(x, this.#row, candidate)
     const headers = requestHeaders(claim, x.protocol as Protocol, x.world.config.wire, x.req.headers)
-    const single = body.chunks.length === 1
-    if (!single) headers.push('content-length', String(body.length))
+    const single = chunks.length === 1
+    if (!single) headers.push('content-length', String(length))
     const attempt = new Attempt(claim, services.clock.monotonic(), this)
     services.pools.of(candidate.channel.origin).dispatch(
       {
@@ -92,7 +90,7 @@ export class Attempts implements AttemptEvents {
         path: upstreamPath(x, candidate),
         headers,
         // undici takes any iterable of buffers, which its types do not say
-        body: (single ? body.chunks[0] : body.chunks) as Buffer,
+        body: (single ? chunks[0] : chunks) as Buffer,
       },
       attempt,
     )

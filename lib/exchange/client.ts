@@ -2,7 +2,8 @@
  * The client's side of a relay: the head, the bytes, and what the gateway itself says inside a stream. Only between two
  * events, never into a compressed answer, and never a clean end for an answer that broke off.
  */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { passResponseHeaders } from '../upstream/headers.ts'
 import type { Exchange } from './exchange.ts'
 import { answer, ownHeaders } from './refuse.ts'
@@ -11,6 +12,29 @@ import { cdnTimeoutPage } from './timeout-page.ts'
 /** What upstreams that are too busy leave out, and clients want. */
 const BUSY_RETRY_AFTER_S = '2'
 
+/** Up to here a chunk is copied into its frame, which costs less than writing three pieces. */
+const FRAMED_BYTES = 2048
+
+/**
+ * The connection, when a chunk may go straight to it: the answer is chunked, its head has gone out, and nothing waits in
+ * the response object. That spares most of what writing a small event costs.
+ */
+function frameable(res: ServerResponse): Socket | null {
+  const { socket, chunkedEncoding } = res
+  return socket !== null && chunkedEncoding && res.writableLength === socket.writableLength ? socket : null
+}
+
+/** A chunk as it stands in a chunked body. */
+function framed(chunk: Buffer): Buffer {
+  const length = `${chunk.length.toString(16)}\r\n`
+  const frame = Buffer.allocUnsafe(length.length + chunk.length + 2)
+  frame.write(length, 'latin1')
+  chunk.copy(frame, length.length)
+  frame[frame.length - 2] = 0x0d
+  frame[frame.length - 1] = 0x0a
+  return frame
+}
+
 export class ClientSide {
   readonly #x: Exchange
   readonly #drained: () => void
@@ -18,6 +42,11 @@ export class ClientSide {
   lastWriteMs = 0
   /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
   early = false
+  /** The upstream has said all: what is written now goes out with the end. */
+  lastComes = false
+  #last: Buffer | null = null
+  /** Something was written, and the head with it. */
+  #begun = false
 
   /** `drained` is called when a client that was too slow has taken what waited for it. */
   constructor(x: Exchange, drained: () => void) {
@@ -47,15 +76,25 @@ export class ClientSide {
   /** False: the client is slower than the upstream; `drained` will be called. */
   write(chunk: Buffer, nowMs: number): boolean {
     this.lastWriteMs = nowMs
+    if (this.lastComes) {
+      this.#last = this.#last === null ? chunk : Buffer.concat([this.#last, chunk])
+      return true
+    }
     const { res } = this.#x
-    if (res.write(chunk)) return true
-    res.once('drain', this.#drained)
+    const socket = this.#begun && chunk.length <= FRAMED_BYTES ? frameable(res) : null
+    this.#begun = true
+    const target = socket ?? res
+    if (target.write(socket === null ? chunk : framed(chunk))) return true
+    target.once('drain', this.#drained)
     return false
   }
 
-  end(words?: string): void {
+  end(words = ''): void {
+    const last = this.#last
+    this.#last = null
     this.#x.ended = true
-    this.#x.res.end(words)
+    if (last === null) this.#x.res.end(words)
+    else this.#x.res.end(words === '' ? last : Buffer.concat([last, Buffer.from(words)]))
   }
 
   /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
@@ -86,6 +125,7 @@ export class ClientSide {
   breakOff(words: string): void {
     const { res } = this.#x
     this.#x.ended = true
+    if (this.#last !== null) res.write(this.#last)
     res.write(words, () => res.destroy())
   }
 

@@ -1,5 +1,6 @@
 /** The end of every exchange: whatever is still taken goes back, then metrics and one log line. */
 import { formatMicro } from '../base/money.ts'
+import { logLine, quoted } from '../terms/log.ts'
 import type { Exchange } from './exchange.ts'
 import { CLIENT_CLOSED } from './verdict.ts'
 
@@ -30,29 +31,16 @@ function count(x: Exchange, totalMs: number): void {
 }
 
 function log(x: Exchange, totalMs: number): void {
-  const { row } = x
-  x.services.log.info(
-    {
-      id: x.id,
-      listener: x.listener,
-      method: x.method,
-      path: x.path,
-      protocol: x.protocol,
-      model: x.model,
-      status: x.status,
-      refusal: x.refusal,
-      account: x.entry?.account.id,
-      key: x.entry?.key.id,
-      channel: row?.channel,
-      attempts: x.attempts,
-      end: row?.end,
-      basis: row?.basis,
-      charge: row === null ? undefined : formatMicro(row.charge),
-      input: row?.input,
-      output: row?.output,
-      first_byte_ms: row?.firstByteMs,
-      duration_ms: Math.round(totalMs),
-    },
-    'request',
-  )
+  const { row, entry } = x
+  const { log, clock } = x.services
+  let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quoted(x.path)}`
+  line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quoted(x.model)},"status":${x.status}`
+  line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
+  if (entry !== null) line += `,"account":${entry.account.id},"key":${entry.key.id}`
+  line += `,"attempts":${x.attempts}`
+  if (row !== null) {
+    line += `,"channel":${quoted(row.channel)},"end":"${row.end}","basis":"${row.basis}","charge":"${formatMicro(row.charge)}"`
+    line += `,"input":${row.input},"output":${row.output},"first_byte_ms":${row.firstByteMs}`
+  }
+  logLine(log, clock.now(), `${line},"duration_ms":${Math.round(totalMs)}`)
 }

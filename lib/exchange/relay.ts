@@ -19,6 +19,7 @@ import { ClientSide } from './client.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
+import { flushSoon, type Gathered } from './gather.ts'
 import { Growth } from './growth.ts'
 import { type How, settle } from './settle.ts'
 import { answerEstimate } from './stages/count.ts'
@@ -30,7 +31,7 @@ const SLOW_CLIENT = 1
 const GROWING = 2
 const DECODING = 4
 
-export class Relay implements AnswerEvents, Waiting, Swept {
+export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   previous: Swept | null = null
   next: Swept | null = null
 
@@ -56,6 +57,9 @@ export class Relay implements AnswerEvents, Waiting, Swept {
   #withholder: Withholder | null = null
   #growth: Growth | null = null
   #paused = 0
+  /** Bytes of the tick under way. */
+  #pending: Buffer | null = null
+  #pendingMore: Buffer[] | null = null
   /** Counted among the upstreams that are read on without a client. */
   #draining = false
   /** Its client took nothing for too long. */
@@ -92,6 +96,7 @@ export class Relay implements AnswerEvents, Waiting, Swept {
     this.firstByteMs = -1
     this.#status = 0
     this.#judged = false
+    this.#pending = this.#pendingMore = null
     this.#meter = this.#decoder = this.#withholder = this.#growth = null
   }
 
@@ -133,8 +138,30 @@ export class Relay implements AnswerEvents, Waiting, Swept {
   }
 
   onData(chunk: Buffer): void {
+    if (this.#pending !== null) {
+      this.#pendingMore ??= []
+      this.#pendingMore.push(chunk)
+      return
+    }
+    this.#pending = chunk
     this.lastByteMs = this.#x.services.clock.monotonic()
     if (this.firstByteMs < 0) this.firstByteMs = this.lastByteMs
+    flushSoon(this)
+  }
+
+  flush(): void {
+    const first = this.#pending
+    const more = this.#pendingMore
+    this.#pending = this.#pendingMore = null
+    if (first === null || this.closed) return
+    try {
+      this.#take(more === null ? first : Buffer.concat([first, ...more]))
+    } catch (error) {
+      this.#x.fail(error)
+    }
+  }
+
+  #take(chunk: Buffer): void {
     const meter = this.#meter
     if (meter === null) {
       this.#send(chunk)
@@ -173,7 +200,7 @@ export class Relay implements AnswerEvents, Waiting, Swept {
   }
 
   #forward(chunk: Buffer): void {
-    const out = this.#withholder === null ? chunk : this.#withholder.push(chunk)
+    const out = this.#withholder === null ? chunk : this.#withholder.push(chunk, this.#meter?.quiet)
     if (out === null) this.#sendHead()
     else if (Array.isArray(out)) for (const part of out) this.#send(part)
     else this.#send(out)
@@ -186,6 +213,9 @@ export class Relay implements AnswerEvents, Waiting, Swept {
 
   onEnd(): void {
     this.#upstreamDone = true
+    this.client.lastComes = this.#unsafe === null && this.#growth === null && this.#decoder === null
+    this.flush()
+    if (this.closed) return
     if (this.#growth?.holdsBack) return // comes again when the growth has its answer
     if (this.#decoder === null) this.#complete()
     else this.#decoder.end(() => this.#complete())
@@ -219,6 +249,8 @@ export class Relay implements AnswerEvents, Waiting, Swept {
   onBroken(): void {
     const x = this.#x
     this.#upstreamDone = true
+    this.flush()
+    if (this.closed) return
     this.#meter?.end()
     if (x.row !== null) {
       this.#end() // all had been said and charged; only the connection's end was wanting
@@ -393,6 +425,8 @@ export class Relay implements AnswerEvents, Waiting, Swept {
   }
 
   stopDraining(): void {
+    this.flush()
+    if (this.closed) return
     this.attempts.cut()
     this.#meter?.end()
     this.#settle('broken')
@@ -416,6 +450,7 @@ export class Relay implements AnswerEvents, Waiting, Swept {
 
   #abandon(name: ErrorName): void {
     const x = this.#x
+    this.flush()
     if (this.closed) return
     this.attempts.cut()
     this.#settle(this.firstByteMs < 0 ? 'nothing' : 'broken')

@@ -7,7 +7,7 @@ const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
 const COLON = 0x3a
-const BLANK_LINE = Buffer.from('\n\n')
+export const BLANK_LINE = Buffer.from('\n\n')
 
 /** An event (or what is kept of it) is at most this long. */
 const LONGEST = 64 * 1024

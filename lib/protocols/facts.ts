@@ -1,5 +1,5 @@
 /** What a request body says, found by one shallow scan of its bytes. */
-import { decode, JsonScanner, type Kind, parse, type ScanEvents } from './scan.ts'
+import { decode, JsonScanner, type Kind, parse, type ScanEvents, scalarOf } from './scan.ts'
 
 /** A half-open range of byte offsets in the whole body. */
 export interface Span {
@@ -58,6 +58,7 @@ const WANTED = new Map([
 const MAXIMA = new Set(['max_tokens', 'max_completion_tokens', 'max_output_tokens'])
 
 const CACHE_CONTROL = Buffer.from('"cache_control"')
+const NOTHING = Buffer.alloc(0)
 const ONE_HOUR = Buffer.from('"1h"')
 
 export class FactsScan implements ScanEvents {
@@ -96,13 +97,12 @@ export class FactsScan implements ScanEvents {
   /** null = not a JSON object. */
   end(): Facts | null {
     if (!this.#scanner.complete) return null
-    const maxima = [...this.#maxima.values()].filter(value => value !== null)
     return {
       model: this.#model,
       modelIsString: this.#modelIsString,
       modelSpan: this.#modelSpan,
       stream: this.#stream,
-      maxOutput: maxima.length === 0 ? null : Math.max(...maxima),
+      maxOutput: this.#maxOutput,
       n: Math.min(MOST_N, Math.max(1, this.#n ?? this.#candidateCount ?? 1)),
       includeUsage: this.#includeUsage,
       streamOptions: this.#streamOptions,
@@ -112,6 +112,12 @@ export class FactsScan implements ScanEvents {
       userId: this.#userId,
       openedAt: this.#scanner.openedAt,
     }
+  }
+
+  get #maxOutput(): number | null {
+    let most: number | null = null
+    for (const value of this.#maxima.values()) if (value !== null && (most === null || value > most)) most = value
+    return most
   }
 
   static readonly readers: Record<string, (this: FactsScan, kind: Kind, span: Span, bytes: Uint8Array | null) => void> =
@@ -179,10 +185,10 @@ function streamOptions(kind: Kind, span: Span, bytes: Uint8Array | null, value: 
 }
 
 const isTrue = (kind: Kind, bytes: Uint8Array | null): boolean =>
-  kind === 'scalar' && bytes !== null && parse(bytes) === true
+  kind === 'scalar' && bytes !== null && scalarOf(bytes) === true
 
 const tokens = (kind: Kind, bytes: Uint8Array | null): number | null =>
-  kind === 'scalar' && bytes !== null ? bounded(parse(bytes)) : null
+  kind === 'scalar' && bytes !== null ? bounded(scalarOf(bytes)) : null
 
 /** A number as a count of tokens; anything else, and negative ones, as not said. */
 const bounded = (value: unknown): number | null =>
@@ -197,7 +203,7 @@ const field = (value: unknown, name: string): unknown =>
 class Marker {
   readonly #bytes: Buffer
   /** The end of the last chunk, as much as the marker's beginning may be. */
-  #tail: Buffer = Buffer.alloc(0)
+  #tail: Buffer = NOTHING
   seen = false
 
   constructor(bytes: Buffer) {
@@ -207,8 +213,11 @@ class Marker {
   feed(chunk: Buffer): void {
     if (this.seen) return
     const carry = this.#bytes.length - 1
-    const across = Buffer.concat([this.#tail, chunk.subarray(0, carry)])
-    this.seen = chunk.includes(this.#bytes) || across.includes(this.#bytes)
-    this.#tail = chunk.length >= carry ? Buffer.from(chunk.subarray(-carry)) : across.subarray(-carry)
+    this.seen = chunk.includes(this.#bytes)
+    if (this.#tail.length > 0 && !this.seen) {
+      const across = Buffer.concat([this.#tail, chunk.subarray(0, carry)])
+      this.seen = across.includes(this.#bytes)
+      this.#tail = chunk.length >= carry ? chunk.subarray(-carry) : across.subarray(-carry)
+    } else this.#tail = chunk.subarray(-carry)
   }
 }

@@ -2,7 +2,7 @@
 import type { Usage } from '../terms/records.ts'
 import { TextCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
-import { EventReader, type EventSink } from './events.ts'
+import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'
 import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
 import { isFields } from './usage.ts'
@@ -29,6 +29,7 @@ export class StreamMeter implements Meter, EventSink, Tally {
   readonly #counter: TextCounter
   readonly #alwaysCounts: boolean
   #begun = false
+  quiet = false
   usage: Usage | null = null
   terminal = false
   failed = false
@@ -42,9 +43,27 @@ export class StreamMeter implements Meter, EventSink, Tally {
 
   feed(chunk: Buffer): void {
     const { markers } = this.#rules
-    // the first event tells what the answer is called
-    this.#reader.feed(chunk, markers === null || !this.#begun ? 0 : markers.first(chunk))
+    if (markers === null) this.#reader.feed(chunk)
+    else if (this.#begun) this.#readFrom(chunk, markers.first(chunk))
+    else this.#begin(chunk, markers)
     if (this.#alwaysCounts || this.usage === null) this.#counter.feed(chunk)
+  }
+
+  /** The first event tells what the answer is called. */
+  #begin(chunk: Buffer, markers: Patterns): void {
+    const end = chunk.indexOf(BLANK_LINE)
+    const first = end < 0 ? chunk : chunk.subarray(0, end + BLANK_LINE.length)
+    this.#reader.feed(first)
+    this.quiet = false
+    if (first.length === chunk.length) return
+    const rest = chunk.subarray(first.length)
+    this.#reader.feed(rest, this.#begun ? markers.first(rest) : 0)
+  }
+
+  #readFrom(chunk: Buffer, matters: number): void {
+    this.quiet = matters === chunk.length && this.#reader.atBoundary
+    this.#reader.feed(chunk, matters)
+    if (!this.#reader.atBoundary) this.quiet = false
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
@@ -107,6 +126,10 @@ export class DocumentMeter implements Meter {
   }
 
   get atBoundary(): boolean {
+    return false
+  }
+
+  get quiet(): boolean {
     return false
   }
 

@@ -20,6 +20,8 @@ export interface Meter {
   readonly failed: boolean
   /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
   readonly atBoundary: boolean
+  /** The last chunk was whole events, of which none can carry usage, an error or the end. */
+  readonly quiet: boolean
   /** What a length stop in this stream must say. */
   lengthStopState(): Partial<LengthStopState>
 }

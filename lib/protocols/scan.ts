@@ -336,8 +336,23 @@ export class JsonScanner {
   }
 }
 
+/** Of a short string without escapes and of ASCII only, what it says; otherwise null. */
+function plainText(bytes: Uint8Array): string | null {
+  const end = bytes.length - 1
+  if (end > SHORT) return null
+  let text = ''
+  for (let i = 1; i < end; i++) {
+    const c = bytes[i] as number
+    if (c < 0x20 || c > 0x7e || c === BACKSLASH) return null
+    text += String.fromCharCode(c)
+  }
+  return text
+}
+
 /** `"…"` with its escapes undone; null when it is not valid. */
 export function decode(bytes: Uint8Array): string | null {
+  const plain = plainText(bytes)
+  if (plain !== null) return plain
   try {
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as string
   } catch {
@@ -354,4 +369,28 @@ export function parse(bytes: Uint8Array): unknown {
   }
 }
 
-const isScalar = (bytes: Uint8Array): boolean => parse(bytes) !== undefined
+/** A whole number of few digits, which is what most scalars are; -1 for anything else. */
+function smallNumber(bytes: Uint8Array): number {
+  const { length } = bytes
+  if (length > 9 || (length > 1 && bytes[0] === 0x30)) return -1
+  let value = 0
+  for (let i = 0; i < length; i++) {
+    const digit = (bytes[i] as number) - 0x30
+    if (digit < 0 || digit > 9) return -1
+    value = value * 10 + digit
+  }
+  return length === 0 ? -1 : value
+}
+
+/** `true` by its bytes. */
+const isTrue = (b: Uint8Array): boolean =>
+  b.length === 4 && b[0] === 0x74 && b[1] === 0x72 && b[2] === 0x75 && b[3] === 0x65
+
+/** A number or word; undefined when it is none. */
+export function scalarOf(bytes: Uint8Array): unknown {
+  const number = smallNumber(bytes)
+  if (number >= 0) return number
+  return isTrue(bytes) ? true : parse(bytes)
+}
+
+const isScalar = (bytes: Uint8Array): boolean => scalarOf(bytes) !== undefined

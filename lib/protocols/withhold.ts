@@ -2,7 +2,7 @@
  * A client that did not ask for usage does not get the event that we asked for: of a chat stream everything passes, byte
  * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
  */
-import { endsEvent } from './events.ts'
+import { BLANK_LINE, endsEvent } from './events.ts'
 import { Patterns } from './patterns.ts'
 import { isFields } from './usage.ts'
 
@@ -12,7 +12,6 @@ const CR = 0x0d
 const LONGEST = 16 * 1024
 /** Bytes of which the one event has some; with `"usage":null`, as every other event has it, they do not match. */
 const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
-const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
 
 export class Withholder {
@@ -24,9 +23,10 @@ export class Withholder {
   #lineBytes = 0
   #boundary = true
 
-  /** What may go on now; null = nothing yet. */
-  push(chunk: Buffer): Buffer | Buffer[] | null {
+  /** What may go on now; null = nothing yet. `quiet`: whole events, none of which has usage. */
+  push(chunk: Buffer, quiet = false): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
+    if (fresh && quiet) return chunk
     const candidate = fresh ? USAGE.first(chunk) : 0
     if (candidate === chunk.length && endsEvent(chunk)) return chunk
     const end = candidate === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, candidate - 1)

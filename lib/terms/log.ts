@@ -2,13 +2,34 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger }
 
+/** Lines are written together, at the latest after this. */
+const FLUSH_MS = 100
+const FLUSH_BYTES = 8 * 1024
+
 /** Structured logs to standard output, one JSON object a line, without pid and host, which the collector knows. */
 export function createLogger(
   level: string,
-  destination: DestinationStream = pino.destination({ sync: false, minLength: 0 }),
+  destination: DestinationStream = pino.destination({
+    sync: false,
+    minLength: FLUSH_BYTES,
+    periodicFlush: FLUSH_MS,
+  }),
 ): Logger {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
     destination,
   )
 }
+
+/**
+ * A line of level `info` that is written already: its members between the braces, after level and time. For the one line
+ * of every request, which costs a third so.
+ */
+export function logLine(log: Logger, nowMs: number, members: string): void {
+  if (!log.isLevelEnabled('info')) return
+  const stream = (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
+  stream.write(`{"level":"info","time":"${new Date(nowMs).toISOString()}",${members},"msg":"request"}\n`)
+}
+
+/** A text as it stands in JSON. */
+export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"${text}"` : JSON.stringify(text))
