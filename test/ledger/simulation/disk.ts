@@ -1,0 +1,95 @@
+/**
+ * The journals' disk: real files, in memory where the system has such a place, and their faults. What a killed process
+ * leaves open is closed as the kernel would, its lock with it; what it was writing may be there in part.
+ */
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { Lock } from '../../../lib/ledger/journal.ts'
+import { type ProcessClock, running } from './timeline.ts'
+
+const fast = '/dev/shm'
+const real = { openSync: fs.openSync, closeSync: fs.closeSync, writeSync: fs.writeSync }
+
+export class Disk {
+  readonly root = fs.mkdtempSync(path.join(fs.existsSync(fast) ? fast : os.tmpdir(), 'books-'))
+  readonly #folderOf = new Map<number, string>()
+  readonly #locks = new Map<Lock, ProcessClock | undefined>()
+  /** Bytes that a process may still write; others have no bound. */
+  readonly room = new Map<string, number>()
+
+  constructor() {
+    const take = Lock.take
+    Lock.take = folder => {
+      const lock = take.call(Lock, folder)
+      if (lock !== null) this.#track(lock)
+      return lock
+    }
+    fs.openSync = (file, ...rest) => {
+      const folder = path.dirname(String(file))
+      if (folder.startsWith(this.root) && (this.room.get(folder) ?? 1) <= 0) throw full('open')
+      const fd = real.openSync(file, ...rest)
+      if (folder.startsWith(this.root)) this.#folderOf.set(fd, folder)
+      return fd
+    }
+    fs.closeSync = fd => {
+      this.#folderOf.delete(fd)
+      real.closeSync(fd)
+    }
+    fs.writeSync = ((fd: number, bytes: Buffer) => this.#write(fd, bytes)) as typeof fs.writeSync
+    syncBuiltinESMExports()
+  }
+
+  #track(lock: Lock): void {
+    const release = lock.release.bind(lock)
+    lock.release = () => {
+      if (this.#locks.delete(lock)) release()
+    }
+    this.#locks.set(lock, running.getStore())
+  }
+
+  #write(fd: number, bytes: Buffer): number {
+    const folder = this.#folderOf.get(fd) ?? ''
+    const room = this.room.get(folder)
+    if (room === undefined) return real.writeSync(fd, bytes)
+    if (room <= 0) throw full('write')
+    const part = bytes.subarray(0, room)
+    this.room.set(folder, room - part.length)
+    return real.writeSync(fd, part)
+  }
+
+  /** `torn`: so many bytes of a record that it was just writing. */
+  kill(process: ProcessClock, folder: string, torn: Buffer): void {
+    const fds = [...this.#folderOf].filter(([, f]) => f === folder).map(([fd]) => fd)
+    const last = fds.at(-1)
+    if (last !== undefined && torn.length > 0) real.writeSync(last, torn)
+    for (const fd of fds) fs.closeSync(fd)
+    for (const [lock, owner] of this.#locks) if (owner === process) lock.release()
+    this.room.delete(folder)
+  }
+
+  host(name: string): string {
+    const folder = path.join(this.root, name)
+    fs.mkdirSync(folder, { recursive: true })
+    return folder
+  }
+
+  clear(): void {
+    for (const fd of this.#folderOf.keys()) fs.closeSync(fd)
+    for (const lock of this.#locks.keys()) lock.release()
+    this.room.clear()
+    fs.rmSync(this.root, { recursive: true, force: true })
+    fs.mkdirSync(this.root)
+  }
+
+  close(): void {
+    this.clear()
+    fs.rmSync(this.root, { recursive: true, force: true })
+    Object.assign(fs, real)
+    syncBuiltinESMExports()
+  }
+}
+
+const full = (call: string): Error =>
+  Object.assign(new Error(`ENOSPC: no space left on device, ${call}`), { code: 'ENOSPC', errno: -28 })
