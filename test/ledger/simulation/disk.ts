@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
-import { Lock } from '../../../lib/ledger/journal.ts'
+import { Lock } from '../../../lib/ledger/lock.ts'
 import { type ProcessClock, running } from './timeline.ts'
 
 const fast = '/dev/shm'
@@ -37,7 +37,8 @@ export class Disk {
       this.#folderOf.delete(fd)
       real.closeSync(fd)
     }
-    fs.writeSync = ((fd: number, bytes: Buffer) => this.#write(fd, bytes)) as typeof fs.writeSync
+    fs.writeSync = ((fd: number, bytes: Buffer, from: number) =>
+      this.#write(fd, bytes.subarray(from))) as unknown as typeof fs.writeSync
     syncBuiltinESMExports()
   }
 

@@ -177,7 +177,7 @@ export class World {
 
   #void(): void {
     const open = this.#take()
-    open?.gateway.ledger!.void(open.hold)
+    if (open !== null) open.gateway.ledger!.void(open.hold)
   }
 
   #grow(): void {
@@ -262,11 +262,7 @@ export class World {
     this.#heal()
     this.network.rates = NO_FAULTS
     this.#around.disk.room.clear()
-    while (this.expected.holds.length > 0) {
-      if (this.random.next() < 0.5) this.#settle()
-      else this.#void()
-      await this.#check()
-    }
+    await this.#resolveAll()
     for (const host of Array.from({ length: this.#hosts }, (_, i) => `host${i + 1}`)) this.#launch(host)
     await this.timeline.advance(15_000)
     await this.#check()
@@ -279,6 +275,19 @@ export class World {
     this.expected.checkEnd()
     const left = readdirSync(this.#around.disk.root, { recursive: true, encoding: 'utf8' }).filter(f => f.includes('/'))
     if (left.length > 0) throw new Broken(`files are left: ${left.join(' ')}`)
+  }
+
+  /** Also what is held only now that the database answers. */
+  async #resolveAll(): Promise<void> {
+    for (let calm = 0; calm < 10; calm++) {
+      while (this.expected.holds.length > 0) {
+        calm = 0
+        if (this.random.next() < 0.5) this.#settle()
+        else this.#void()
+        await this.#check()
+      }
+      await this.timeline.advance(1_500)
+    }
   }
 
   #nothingWaits(): void {
