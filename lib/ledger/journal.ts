@@ -212,13 +212,13 @@ export class Journal {
     if (error !== null && this.#segments.includes(segment)) this.#refused(error)
   }
 
-  /** Deletes the journal when the store holds all of it; otherwise it stays for the next process to find. */
-  close(): void {
+  /** `done`: nobody needs it any more. Otherwise it stays for the next process to find. */
+  close(done: boolean): void {
     if (this.#closed) return
     this.#closed = true
     for (const segment of this.#segments.splice(0)) closeSync(segment.fd)
     try {
-      if (this.#entries === 0) rmSync(this.folder, { recursive: true, force: true })
+      if (done) rmSync(this.folder, { recursive: true, force: true })
     } catch (error) {
       this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be deleted')
     }

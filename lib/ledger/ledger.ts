@@ -78,8 +78,8 @@ export class Ledger {
       await ledger.#life.start()
       await ledger.#orphans.start()
     } catch (error) {
-      await ledger.#life.stop(false)
-      journal.close()
+      await ledger.#life.stop()
+      journal.close(await ledger.#life.leave())
       throw error
     }
     ledger.#scheduleForget()
@@ -275,10 +275,12 @@ export class Ledger {
     this.#cancelForget?.()
     await this.#orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
-    await this.#life.stop(settled)
-    this.#journal.close()
+    await this.#life.stop()
+    const closed = settled && (await this.#life.leave())
+    this.#journal.close(closed)
     if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
-    if (!settled) this.#log.warn({ folder: this.#journal.folder }, 'settlements wait in the journal for the next start')
+    if (!closed)
+      this.#log.warn({ folder: this.#journal.folder }, 'the store is away: the next start closes these books')
   }
 }
 

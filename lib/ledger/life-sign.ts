@@ -53,12 +53,21 @@ export class LifeSign {
     this.#repeat(REPORT_MS, () => this.#report())
   }
 
-  /** `leave`: gives what is leased back; otherwise it waits with the journal for whoever applies that. */
-  async stop(leave: boolean): Promise<void> {
+  async stop(): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#cancels) cancel()
     await this.#running
-    if (leave) await this.#o.store.bury(this.holder).catch(error => this.#failed(error)) // or others do, later
+  }
+
+  /** Gives back what is leased. False: the store does not answer. */
+  async leave(): Promise<boolean> {
+    try {
+      await this.#o.store.bury(this.holder)
+      return true
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
   }
 
   /** Others may take this process for dead soon: its leases are not surely its own. */

@@ -77,10 +77,9 @@ export class Settler {
     cancel()
     this.#giveUp()
     this.#keepInJournal()
-    for (const { settlement, segment, done } of this.#queue) {
-      if (segment === null)
-        this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
-      done?.()
+    for (const { settlement, segment } of this.#queue) {
+      if (segment !== null) continue
+      this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
     }
     return this.#queue.length === 0
   }

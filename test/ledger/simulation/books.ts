@@ -174,6 +174,11 @@ export class Expected {
     return (this.purse(id).credit ?? Number.MAX_SAFE_INTEGER) - this.#chargesOf(id).inBooks
   }
 
+  leases(): string {
+    const rows = this.#database.read('SELECT purse_id, holder, amount FROM leases')
+    return rows.map(row => Object.values(row).join(' ')).join(', ')
+  }
+
   /** When all is done. */
   checkEnd(): void {
     for (const [id, { inBooks, state }] of this.charges)

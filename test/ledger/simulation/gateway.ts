@@ -100,11 +100,15 @@ export class Gateway {
     }
   }
 
-  stop(): void {
+  /** `ended` is called when the process has. */
+  stop(ended: () => void): void {
     this.state = 'stopping'
     running.run(this.clock, () => {
       this.ledger?.stop().then(
-        () => this.kill(Buffer.alloc(0)),
+        () => {
+          this.kill(Buffer.alloc(0))
+          ended()
+        },
         error => this.#around.timeline.crashes.push(error),
       )
     })

@@ -230,8 +230,14 @@ export class World {
 
   /** Only after its exchanges have ended. */
   #stop(): void {
-    const idle = this.#up().filter(gateway => !this.expected.holds.some(open => open.gateway === gateway))
-    if (idle.length > 0) this.random.pick(idle).stop()
+    const waiting = [...this.#pending.values()].filter(({ what }) => !what.startsWith('settle'))
+    const busy = new Set([...this.expected.holds, ...waiting].map(({ gateway }) => gateway))
+    const idle = this.#up().filter(gateway => !busy.has(gateway))
+    if (idle.length > 0) this.#leave(this.random.pick(idle))
+  }
+
+  #leave(gateway: Gateway): void {
+    gateway.stop(() => this.#gone(gateway))
   }
 
   #break(): void {
@@ -268,7 +274,7 @@ export class World {
     await this.#check()
     this.#nothingWaits()
     await this.#allIsFree()
-    for (const gateway of this.#up()) gateway.stop()
+    for (const gateway of this.#up()) this.#leave(gateway)
     await this.timeline.advance(1_000)
     await this.#check()
     await this.#last()
@@ -312,7 +318,9 @@ export class World {
       await this.timeline.advance(3_000)
       this.#nothingWaits()
       if (!((result as unknown) instanceof Hold))
-        throw new Broken(`${gateway.name}: ${rest} are left, but refused: ${JSON.stringify(result)}`)
+        throw new Broken(
+          `${gateway.name}: ${rest} are left, but refused: ${JSON.stringify(result)}; leases ${this.expected.leases()}`,
+        )
       gateway.ledger!.void(result as unknown as Hold)
     }
   }
@@ -321,7 +329,7 @@ export class World {
   async #last(): Promise<void> {
     const last = this.#launch('host1')
     await this.timeline.advance(200_000)
-    last.stop()
+    this.#leave(last)
     await this.timeline.advance(1_000)
     await this.#check()
     this.#nothingWaits()
