@@ -9,6 +9,7 @@
 import { closeSync, fdatasync, ftruncateSync, mkdirSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
+import { processName } from '../base/ids.ts'
 import type { Settlement } from '../store/store.ts'
 import { Lock } from './lock.ts'
 import type { LedgerLog } from './log.ts'
@@ -53,6 +54,7 @@ export class JournalTaken extends Error {
 
 export class Journal {
   readonly folder: string
+  readonly holder: string
   readonly #o: JournalOptions
   readonly #lock: Lock
   readonly #segments: Segment[] = []
@@ -70,6 +72,7 @@ export class Journal {
   /** Throws JournalTaken; and whatever the disk says. */
   constructor(options: JournalOptions) {
     this.#o = options
+    this.holder = options.holder
     this.folder = path.join(options.folder, options.holder)
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     const lock = Lock.take(this.folder)
@@ -223,5 +226,19 @@ export class Journal {
       this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be deleted')
     }
     this.#lock.release()
+  }
+}
+
+/** Whoever looks for journals of dead processes may take a new one for such before it is locked: then under another name. */
+const NAME_TRIES = 5
+
+/** `holder`: default is a name that no other process has. */
+export function newJournal(options: Omit<JournalOptions, 'holder'> & { holder?: string }): Journal {
+  for (let tries = 1; ; tries++) {
+    try {
+      return new Journal({ holder: processName(), ...options })
+    } catch (error) {
+      if (!(error instanceof JournalTaken) || options.holder !== undefined || tries === NAME_TRIES) throw error
+    }
   }
 }

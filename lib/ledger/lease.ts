@@ -46,6 +46,8 @@ export class Lease {
   readonly #o: LeaseOptions
   leased = 0
   held = 0
+  /** Open holds, also of nothing: they may grow. */
+  users = 0
   /** As the store last said, and charges of ours since. */
   known: Purse | null = null
   chargedSince = 0
@@ -81,7 +83,7 @@ export class Lease {
 
   /** Nothing of it is in use: it may be forgotten once it is given back. */
   get unused(): boolean {
-    return this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
+    return this.users === 0 && this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
   }
 
   /** Takes `amount` if it is here and nobody is in line for it. */

@@ -6,12 +6,11 @@
  */
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
-import { processName } from '../base/ids.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
-import { Journal, JournalTaken } from './journal.ts'
+import { type Journal, newJournal } from './journal.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
 import { LifeSign } from './life-sign.ts'
 import type { LedgerLog } from './log.ts'
@@ -25,9 +24,6 @@ const FORGET_EVERY_MS = 60_000
 const FLUSH_WAIT_MS = 500
 /** On the way out the store is waited for so long; what it has not got then stays in the journal for the next start. */
 const STOP_WAIT_MS = 10_000
-/** Whoever looks for journals of dead processes may take a new one for such before it is locked. */
-const NAME_TRIES = 5
-
 export interface LedgerOptions {
   store: Store
   clock: Clock
@@ -52,7 +48,7 @@ export class Ledger {
   #stopping = false
   #cancelForget: (() => void) | null = null
 
-  private constructor({ store, clock, log, folder }: LedgerOptions, journal: Journal, holder: string) {
+  private constructor({ store, clock, log, folder }: LedgerOptions, journal: Journal) {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
@@ -62,7 +58,7 @@ export class Ledger {
       store,
       clock,
       log,
-      holder,
+      holder: journal.holder,
       held: () => this.held(),
       onLost: () => this.#lost(),
       bury: id => this.#orphans.bury(id),
@@ -72,8 +68,8 @@ export class Ledger {
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
   static async open(options: LedgerOptions): Promise<Ledger> {
-    const [journal, holder] = newJournal(options)
-    const ledger = new Ledger(options, journal, holder)
+    const journal = newJournal(options)
+    const ledger = new Ledger(options, journal)
     try {
       await ledger.#life.start()
       await ledger.#orphans.start()
@@ -151,6 +147,8 @@ export class Ledger {
 
   #opened(account: Lease, key: Lease | null, amount: number): Hold {
     this.#open++
+    account.users++
+    if (key !== null) key.users++
     return new Hold(account, key, amount)
   }
 
@@ -229,6 +227,8 @@ export class Ledger {
     invariant(!hold.resolved, 'a hold is resolved once')
     hold.resolved = true
     this.#open--
+    hold.account.users--
+    if (hold.key !== null) hold.key.users--
   }
 
   /** Moves what is settled into the store now; gives up waiting, not moving, after a moment. */
@@ -281,16 +281,5 @@ export class Ledger {
     if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
     if (!closed)
       this.#log.warn({ folder: this.#journal.folder }, 'the store is away: the next start closes these books')
-  }
-}
-
-function newJournal({ folder, limitBytes, clock, log, holder }: LedgerOptions): [Journal, string] {
-  for (let tries = 1; ; tries++) {
-    const name = holder ?? processName()
-    try {
-      return [new Journal({ folder, holder: name, limitBytes, clock, log }), name]
-    } catch (error) {
-      if (!(error instanceof JournalTaken) || holder !== undefined || tries === NAME_TRIES) throw error
-    }
   }
 }

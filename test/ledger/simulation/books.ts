@@ -2,7 +2,7 @@
  * What must be true, kept apart from the ledger: every credit, hold and charge as the clients of the gateways know them.
  * `check` compares them with the database after each step and throws at the first thing that does not add up.
  */
-import type { Hold } from '../../../lib/ledger/ledger.ts'
+import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
 import { micro } from '../../../lib/base/money.ts'
 import { accountPurse, keyPurse, type PurseId } from '../../../lib/store/store.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
@@ -77,7 +77,7 @@ export class Expected {
 
   check(gateways: readonly Gateway[]): void {
     this.#checkRows()
-    this.#noteBuried(gateways)
+    this.noteBuried(gateways, null)
     this.#checkPurses()
   }
 
@@ -93,20 +93,39 @@ export class Expected {
     }
   }
 
-  /** Who was silent so long that its leases went back has holds without cover, if it is there: so far may things be short. */
-  #noteBuried(gateways: readonly Gateway[]): void {
+  /**
+   * Who was silent so long that its leases went back has holds without cover, if it is there: so far may things be short.
+   * `upSinceMs`: at the moment of a burial, since when everybody else could have been heard; null = at another moment.
+   */
+  noteBuried(gateways: readonly Gateway[], upSinceMs: number | null): void {
     const there = new Set(this.#database.read('SELECT id FROM holders').map(row => String(row['id'])))
     for (const gateway of gateways) {
-      if (gateway.ledger === null || there.has(gateway.ledger.holder)) continue
-      if (this.#buried.has(gateway)) continue
-      this.#buried.add(gateway)
-      for (const { hold, key } of this.holds.filter(open => open.gateway === gateway))
-        for (const id of this.#of(key)) this.purse(id).excess += hold.amount
-      for (const { row, inBooks } of [...this.charges.values()].filter(charge => charge.gateway === gateway))
-        if (!inBooks)
-          for (const id of [accountPurse(row.accountId), keyPurse(row.keyId)]) this.purse(id).excess += row.charge
+      const { ledger } = gateway
+      if (ledger === null) continue
+      if (there.has(ledger.holder)) this.#buried.delete(gateway)
+      else if (!this.#buried.has(gateway)) {
+        this.#buried.add(gateway)
+        this.#uncovered(gateway)
+        if (upSinceMs === null || gateway.state !== 'up') continue
+        const silentMs = gateway.clock.monotonic() - Math.max(gateway.driver.answeredMs, upSinceMs)
+        must(silentMs > 60_000, () => `${gateway.name} was taken for dead after ${silentMs} ms`)
+      }
     }
-    for (const gateway of this.#buried) if (there.has(gateway.ledger?.holder ?? '')) this.#buried.delete(gateway)
+  }
+
+  #uncovered(gateway: Gateway): void {
+    for (const { hold, key } of this.holds.filter(open => open.gateway === gateway))
+      for (const id of this.#of(key)) this.purse(id).excess += hold.amount
+    this.#checkRows()
+    for (const charge of this.charges.values()) {
+      if (charge.gateway !== gateway || charge.inBooks) continue
+      must(
+        gateway.state !== 'down' || !gateway.journalInReach || charge.state === 'unknown',
+        () => `${gateway.name}: its leases went back before its journal was applied`,
+      )
+      for (const id of [accountPurse(charge.row.accountId), keyPurse(charge.row.keyId)])
+        this.purse(id).excess += charge.row.charge
+    }
   }
 
   #checkPurses(): void {
@@ -141,6 +160,17 @@ export class Expected {
         () => `${id}: ${held} held and ${certain} charged of ${state.credit}, explained ${state.excess}`,
       )
     }
+  }
+
+  /** `waiting`: it may hold more for what has no answer yet. */
+  checkHolds(gateway: Gateway, waiting: boolean): void {
+    const { holdsOpen, heldTotal } = gateway.ledger as Ledger
+    const open = this.holds.filter(hold => hold.gateway === gateway)
+    const held = open.reduce((sum, { hold }) => sum + hold.amount, 0)
+    must(
+      holdsOpen === open.length && (waiting ? heldTotal >= held : heldTotal === held),
+      () => `${gateway.name} holds ${heldTotal} in ${holdsOpen}; its clients ${held} in ${open.length}`,
+    )
   }
 
   #sums(sql: string): Map<string, { total: number; least: number }> {

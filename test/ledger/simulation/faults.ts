@@ -31,6 +31,14 @@ export interface Network {
   rates: FaultRates
   /** Nobody reaches the database. `hangs`: one is told so only after a time-out. */
   down: 'no' | 'refuses' | 'hangs'
+  /** Calls of this name fail, and only they: a table is locked, or broken. */
+  sick: string | null
+  /** Longest pause of a slow call, before and after. */
+  slowMs: number
+  /** When everybody could reach the database again. */
+  upSinceMs: number
+  /** After each burial, before anything else happens. */
+  buried: () => void
 }
 
 class Deadlock extends Error {}
@@ -43,6 +51,8 @@ export class FaultyDriver implements Driver {
   readonly #clock: ProcessClock
   /** This process alone does not reach the database. */
   cut = false
+  /** When the database last answered. */
+  answeredMs = 0
 
   constructor(database: Driver, network: Network, random: Random, clock: ProcessClock) {
     this.dialect = database.dialect
@@ -66,26 +76,28 @@ export class FaultyDriver implements Driver {
     return rate > 0 && this.#random.next() < rate
   }
 
-  async #reach(): Promise<void> {
+  async #reach(op: string): Promise<void> {
     await this.#alive()
-    if (this.#happens('slow')) await this.#pause(this.#random.int(1, 3_000))
+    if (this.#happens('slow')) await this.#pause(this.#random.int(1, this.#network.slowMs))
     await this.#alive()
     if (this.cut || this.#network.down !== 'no') {
       if (this.#network.down === 'hangs') await this.#pause(TIME_OUT_MS)
       throw new StoreUnavailable('no way to the database')
     }
+    if (this.#network.sick === op) throw new StoreUnavailable(`${op}: lock wait timeout exceeded (1205)`)
     if (this.#happens('refused')) throw new StoreUnavailable('too many connections')
     if (this.#happens('unexpected')) throw new Error('something nobody has thought of')
   }
 
   async #answer<T>(value: T): Promise<T> {
-    if (this.#happens('slow')) await this.#pause(this.#random.int(1, 3_000))
+    if (this.#happens('slow')) await this.#pause(this.#random.int(1, this.#network.slowMs))
     await this.#alive()
+    this.answeredMs = this.#clock.monotonic()
     return value
   }
 
   async query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
-    await this.#reach()
+    await this.#reach(op)
     return this.#answer(await this.#database.query(op, sql, params))
   }
 
@@ -94,7 +106,7 @@ export class FaultyDriver implements Driver {
   }
 
   async transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    await this.#reach()
+    await this.#reach(op)
     for (let run = 1; ; run++) {
       try {
         return await this.#answer(await this.#once(op, fn))
@@ -117,12 +129,13 @@ export class FaultyDriver implements Driver {
       if (this.#happens('lostCommit')) throw lost
       return value
     })
+    if (op === 'bury') this.#network.buried()
     if (this.#happens('lostAnswer')) throw lost
     return value
   }
 
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    return this.#reach().then(() => this.#database.snapshot(op, fn))
+    return this.#reach(op).then(() => this.#database.snapshot(op, fn))
   }
 
   script(statements: readonly string[]): Promise<void> {

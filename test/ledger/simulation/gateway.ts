@@ -8,6 +8,7 @@ import type { Database } from './database.ts'
 import type { Disk } from './disk.ts'
 import { FaultyDriver, type Network } from './faults.ts'
 import { ProcessClock, running, type Timeline } from './timeline.ts'
+import { traced } from './traced.ts'
 
 const FOLLOW_MS = 800
 
@@ -17,6 +18,9 @@ export interface Surroundings {
   network: Network
   disk: Disk
   random: Random
+  /** All processes are on one host, so that every journal is in everybody's reach. */
+  oneHost: boolean
+  tracing: boolean
   note(text: string): void
 }
 
@@ -39,7 +43,12 @@ export class Gateway {
     this.#journalLimit = journalLimit
     this.clock = new ProcessClock(around.timeline)
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
-    this.#store = new SqlStore(this.driver, 'simulated', () => {})
+    const store = new SqlStore(this.driver, 'simulated', () => {})
+    this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
+  }
+
+  get journalInReach(): boolean {
+    return this.#around.oneHost
   }
 
   get folder(): string {

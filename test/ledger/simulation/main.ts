@@ -13,8 +13,7 @@ const { values } = parseArgs({
   },
 })
 
-function tell({ seed, error, trace }: Failure): void {
-  if (values.trace) console.log(trace.join('\n'))
+function tell({ seed, error }: Failure): void {
   console.log(`seed ${seed} failed: ${error instanceof Error ? error.stack : String(error)}`)
   console.log(`again, step by step: npm run simulate:books -- --seed ${seed} --trace`)
 }
@@ -27,7 +26,9 @@ let toldMs = began
 let failed = false
 let done = 0
 for (; done < count && !failed; done++) {
-  const failure = await runner.run(first + done)
+  const trace: string[] | null = values.trace ? [] : null
+  const failure = await runner.run(first + done, trace)
+  if (trace !== null) console.log(trace.join('\n'))
   if (failure !== null) {
     tell(failure)
     failed = true

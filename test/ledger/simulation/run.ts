@@ -7,7 +7,6 @@ import { World } from './world.ts'
 export interface Failure {
   seed: number
   error: unknown
-  trace: string[]
 }
 
 export class Runner {
@@ -23,23 +22,19 @@ export class Runner {
   }
 
   /** null: all was well. */
-  async run(seed: number): Promise<Failure | null> {
-    const trace: string[] = []
+  /** With `trace`, every step and what the gateways and the store said goes there. */
+  async run(seed: number, trace: string[] | null = null): Promise<Failure | null> {
     this.#unhandled = []
     this.#database.clear()
     this.#disk.clear()
-    const world = new World(seed, this.#database, this.#disk, text => trace.push(text))
-    this.#onCrash(world)
+    const world = new World(seed, this.#database, this.#disk, trace)
+    this.#unhandled = world.timeline.crashes
     try {
       await world.run()
       return null
     } catch (error) {
-      return { seed, error, trace }
+      return { seed, error }
     }
-  }
-
-  #onCrash(world: World): void {
-    this.#unhandled = world.timeline.crashes
   }
 
   close(): void {

@@ -31,22 +31,28 @@ export class World {
   #count = 0
   #pending = new Map<Promise<unknown>, { gateway: Gateway; what: string }>()
 
-  constructor(seed: number, database: Database, disk: Disk, note: (text: string) => void) {
+  constructor(seed: number, database: Database, disk: Disk, trace: string[] | null) {
     const random = withSeed(seed)
+    const note = (text: string): void => void trace?.push(text)
+    const tracing = trace !== null
     this.random = random
-    this.network = { rates: this.#rates(), down: 'no' }
-    this.#around = { timeline: this.timeline, database, network: this.network, disk, random, note }
+    const buried = () => this.expected.noteBuried(this.gateways, this.network.upSinceMs)
+    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, upSinceMs: 0, buried }
     this.#hosts = random.next() < 0.7 ? 1 : 2
+    const oneHost = this.#hosts === 1
+    this.#around = { timeline: this.timeline, database, network: this.network, disk, random, oneHost, tracing, note }
     this.#journalLimit = random.next() < 0.2 ? random.int(300, 3_000) : 1 << 24
     const clock = this.timeline.process()
     this.#admin = new SqlStore(
-      new FaultyDriver(database, { rates: NO_FAULTS, down: 'no' }, random, clock),
+      new FaultyDriver(database, { ...this.network, rates: NO_FAULTS }, random, clock),
       's',
       () => {},
     )
     this.expected = new Expected(database)
     // Each seed has its own mixture: some never kill, some do little else.
     const some = (most: number): number => (random.next() < 0.3 ? 0 : random.next() * most)
+    const theme = random.pick(['none', 'none', 'none', 'cut', 'disk', 'crash', 'sick'])
+    const themed = (name: string, weight: number): number => (theme === name ? weight : some(weight / 6))
     this.#weights = [
       [() => this.#reserve(), 'reserve', 10],
       [() => this.#settle(), 'settle', 4 + some(6)],
@@ -57,15 +63,16 @@ export class World {
       [() => this.timeline.advance(random.int(1, 60)), 'a moment', some(4)],
       [() => this.timeline.advance(random.int(100, 1_500)), 'a second', 1 + some(4)],
       [() => this.timeline.advance(random.int(2_000, 30_000)), 'a while', some(1)],
-      [() => this.timeline.advance(random.int(60_000, 260_000)), 'minutes', some(0.3)],
+      [() => this.timeline.advance(random.int(60_000, 260_000)), 'minutes', theme === 'cut' ? 0.7 : some(0.3)],
       [() => void (this.timeline.wallOffset += random.pick([-HOUR, HOUR])), 'the wall clock steps', some(0.5)],
-      [() => this.#kill(), 'kill', some(1)],
+      [() => this.#kill(), 'kill', themed('crash', 3)],
       [() => this.#stop(), 'stop', some(0.5)],
       [() => this.#start(), 'start', 1 + some(1)],
       [() => this.#break(), 'the database goes', some(0.7)],
-      [() => this.#heal(), 'the database comes', 1],
-      [() => this.#cut(), 'one is cut off', some(0.5)],
-      [() => this.#fill(), 'a disk is full', some(0.4)],
+      [() => this.#heal(), 'the database comes', theme === 'cut' ? 0.4 : 1],
+      [() => this.#cut(), 'one is cut off', themed('cut', 2)],
+      [() => this.#fill(), 'a disk is full', themed('disk', 3)],
+      [() => this.#sicken(), 'one kind of call fails', themed('sick', 2)],
     ]
   }
 
@@ -106,6 +113,8 @@ export class World {
     const [crash] = this.timeline.crashes
     if (crash !== undefined) throw crash
     this.expected.check(this.gateways)
+    const waiting = new Set([...this.#pending.values()].map(({ gateway }) => gateway))
+    for (const gateway of this.#up()) this.expected.checkHolds(gateway, waiting.has(gateway))
   }
 
   async #furnish(): Promise<void> {
@@ -246,7 +255,22 @@ export class World {
 
   #heal(): void {
     this.network.down = 'no'
+    this.network.sick = null
+    this.network.upSinceMs = this.timeline.monotonic
     for (const gateway of this.gateways) gateway.driver.cut = false
+  }
+
+  #sicken(): void {
+    this.network.sick = this.random.pick([
+      'settle',
+      'lease',
+      'giveBack',
+      'beat',
+      'bury',
+      'holders',
+      'changes',
+      'recall',
+    ])
   }
 
   #cut(): void {
@@ -273,6 +297,7 @@ export class World {
     await this.timeline.advance(15_000)
     await this.#check()
     this.#nothingWaits()
+    await this.#someoneGetsIt()
     await this.#allIsFree()
     for (const gateway of this.#up()) this.#leave(gateway)
     await this.timeline.advance(1_000)
@@ -302,26 +327,80 @@ export class World {
       if (state === 'starting' || state === 'stopping') throw new Broken(`${name} is ${state} for ever`)
   }
 
-  /** Whatever is left of a balance can be reserved in one, on any gateway. */
+  /** What is left for a key, of its account and of its cap. */
+  #rest(key: Key): number {
+    return Math.min(this.expected.balance(accountPurse(key.accountId)), this.expected.balance(keyPurse(key.id)))
+  }
+
+  async #ask(gateway: Gateway, key: Key, amount: number): Promise<OpenHold | null> {
+    const answer = await gateway.ledger!.reserve(key.accountId, key.id, key.cap, amountOf(amount))
+    this.#around.note(
+      `  ${gateway.name}: ${amount} of ${key.id}: ${answer instanceof Hold ? 'held' : JSON.stringify(answer)}`,
+    )
+    if (!(answer instanceof Hold)) return null
+    const open = { gateway, hold: answer, key }
+    this.expected.holds.push(open)
+    return open
+  }
+
+  #release(open: OpenHold): void {
+    this.expected.holds.splice(this.expected.holds.indexOf(open), 1)
+    open.gateway.ledger!.void(open.hold)
+  }
+
+  /** Several want most of what is left at once: one of them gets it. */
+  async #someoneGetsIt(): Promise<void> {
+    this.network.slowMs = 100
+    this.network.rates = { ...NO_FAULTS, slow: this.random.pick([0, 0.3]) }
+    for (const key of this.keys) {
+      const need = Math.floor(this.#rest(key) * 0.6)
+      if (need <= 0) continue
+      for (const gateway of this.#up()) this.#spend(gateway, key, need / 8)
+      await this.timeline.advance(this.random.pick([0, 20, 3_000]))
+      const holds: (OpenHold | null)[] = []
+      for (const gateway of this.#up())
+        this.#await(
+          gateway,
+          `${need}`,
+          this.#ask(gateway, key, need).then(open => holds.push(open)),
+        )
+      await this.timeline.advance(5_000)
+      await this.#check()
+      this.#nothingWaits()
+      for (const open of holds) if (open !== null) this.#release(open)
+      if (holds.every(open => open === null))
+        throw new Broken(`nobody got ${need} for key ${key.id}; leases ${this.expected.leases()}`)
+    }
+  }
+
+  /** A little, so that leases are renewed and returned just when others ask. */
+  #spend(gateway: Gateway, key: Key, most: number): void {
+    const asked = this.#ask(gateway, key, this.random.int(0, most))
+    this.#await(
+      gateway,
+      'a little',
+      asked.then(open => open !== null && this.#release(open)),
+    )
+  }
+
+  /** Whatever is left can be reserved in one, on any gateway. */
   async #allIsFree(): Promise<void> {
-    for (const key of this.keys.filter(key => key.cap === null)) {
+    for (const key of this.keys) {
       const gateway = this.random.pick(this.#up())
-      const rest = this.expected.balance(accountPurse(key.accountId))
+      const rest = this.#rest(key)
       if (rest <= 0) continue
-      const answer = gateway.ledger!.reserve(key.accountId, key.id, null, amountOf(rest))
-      let result: Awaited<typeof answer> | null = null
+      let open: OpenHold | null = null
       this.#await(
         gateway,
         `reserve of all that is left (${rest})`,
-        Promise.resolve(answer).then(r => (result = r)),
+        this.#ask(gateway, key, rest).then(o => void (open = o)),
       )
-      await this.timeline.advance(3_000)
+      await this.timeline.advance(5_000)
+      await this.#check()
       this.#nothingWaits()
-      if (!((result as unknown) instanceof Hold))
-        throw new Broken(
-          `${gateway.name}: ${rest} are left, but refused: ${JSON.stringify(result)}; leases ${this.expected.leases()}`,
-        )
-      gateway.ledger!.void(result as unknown as Hold)
+      if (open === null)
+        throw new Broken(`${gateway.name}: ${rest} are left, but refused; leases ${this.expected.leases()}`)
+      this.#release(open)
     }
   }
 
