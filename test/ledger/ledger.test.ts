@@ -148,6 +148,7 @@ t.test('at its bound the journal takes no new requests, and drops nothing', asyn
   t.notOk(ledger.accepting)
   await ledger.flush()
   t.equal(await balance(store, account.id), 999_990)
+  t.ok(ledger.accepting, 'and takes them again when the store has everything')
   await ledger.stop()
   await store.close()
 })

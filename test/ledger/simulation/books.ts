@@ -204,6 +204,11 @@ export class Expected {
     return (this.purse(id).credit ?? Number.MAX_SAFE_INTEGER) - this.#chargesOf(id).inBooks
   }
 
+  /** What went wrong so far is charged; from now on no purse may be short by more than it is. */
+  nothingIsExcused(): void {
+    for (const [id, state] of this.purses) state.excess = Math.max(0, -this.balance(id))
+  }
+
   leases(): string {
     const rows = this.#database.read('SELECT purse_id, holder, amount FROM leases')
     return rows.map(row => Object.values(row).join(' ')).join(', ')

@@ -71,6 +71,8 @@ export class World {
       [() => this.#break(), 'the database goes', some(0.7)],
       [() => this.#heal(), 'the database comes', theme === 'cut' ? 0.4 : 1],
       [() => this.#cut(), 'one is cut off', themed('cut', 2)],
+      [() => this.#withoutDatabase(), 'the database is away for minutes', theme === 'cut' ? 0.5 : some(0.1)],
+      [() => this.#silence(), 'one is cut off for minutes', theme === 'cut' ? 0.7 : some(0.1)],
       [() => this.#fill(), 'a disk is full', themed('disk', 3)],
       [() => this.#sicken(), 'one kind of call fails', themed('sick', 2)],
     ]
@@ -277,6 +279,22 @@ export class World {
     if (this.#up().length > 0) this.random.pick(this.#up()).driver.cut = true
   }
 
+  async #withoutDatabase(): Promise<void> {
+    this.#break()
+    await this.timeline.advance(this.random.int(100_000, 200_000))
+    await this.#check()
+    this.#heal()
+  }
+
+  /** Long enough for the others to take it for dead; sometimes it tries to go on while it is. */
+  async #silence(): Promise<void> {
+    this.#cut()
+    await this.timeline.advance(this.random.int(100_000, 180_000))
+    for (let i = this.random.int(0, 6); i > 0; i--) this.#reserve()
+    await this.#check()
+    for (const gateway of this.gateways) gateway.driver.cut = false
+  }
+
   #fill(): void {
     const { room } = this.#around.disk
     const [gateway] = this.#up()
@@ -297,6 +315,7 @@ export class World {
     await this.timeline.advance(15_000)
     await this.#check()
     this.#nothingWaits()
+    await this.#nobodyOverdraws()
     await this.#someoneGetsIt()
     await this.#allIsFree()
     for (const gateway of this.#up()) this.#leave(gateway)
@@ -346,6 +365,23 @@ export class World {
   #release(open: OpenHold): void {
     this.expected.holds.splice(this.expected.holds.indexOf(open), 1)
     open.gateway.ledger!.void(open.hold)
+  }
+
+  /** Now that every charge is in the books, all of them together can hold what is left, and not a bit more. */
+  async #nobodyOverdraws(): Promise<void> {
+    this.expected.nothingIsExcused()
+    for (const key of this.keys) {
+      const rest = this.#rest(key)
+      for (let i = 12; i > 0; i--) {
+        const gateway = this.random.pick(this.#up())
+        this.#await(gateway, 'a part', this.#ask(gateway, key, this.random.int(0, Math.max(0, rest) / 4)))
+        if (this.random.next() < 0.5) await this.#check()
+      }
+      await this.timeline.advance(5_000)
+      await this.#check()
+      this.#nothingWaits()
+      for (const open of [...this.expected.holds]) this.#release(open)
+    }
   }
 
   /** Several want most of what is left at once: one of them gets it. */
