@@ -209,6 +209,10 @@ export class Expected {
     for (const [id, state] of this.purses) state.excess = Math.max(0, -this.balance(id))
   }
 
+  holders(): number {
+    return this.#database.read('SELECT id FROM holders').length
+  }
+
   leases(): string {
     const rows = this.#database.read('SELECT purse_id, holder, amount FROM leases')
     return rows.map(row => Object.values(row).join(' ')).join(', ')

@@ -26,6 +26,10 @@ export class Database implements Driver {
     return this.#statement(sql).all(...params)
   }
 
+  get changeSeq(): number {
+    return Number(this.read("SELECT value FROM meta WHERE name = 'changes'")[0]?.['value'])
+  }
+
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
     if (statement === undefined) this.#statements.set(sql, (statement = this.#db.prepare(sql)))

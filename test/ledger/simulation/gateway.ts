@@ -101,6 +101,7 @@ export class Gateway {
   }
 
   async #changes(): Promise<void> {
+    if (this.#around.database.changeSeq === this.#changeSeq) return // nothing to see, and it would take most of the time
     const changes = await this.#store.changesSince(this.#changeSeq)
     if (changes === null) this.#changeSeq = await this.#store.changeSeq()
     for (const change of changes ?? []) {

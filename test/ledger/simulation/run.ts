@@ -15,7 +15,10 @@ export class Runner {
   #unhandled: unknown[] = []
   readonly #onUnhandled = (error: unknown): void => void this.#unhandled.push(error)
 
+  readonly #stackTraceLimit = Error.stackTraceLimit
+
   async open(): Promise<this> {
+    Error.stackTraceLimit = 2 // most errors here are made on purpose, and many
     await migrate(this.#database)
     process.on('unhandledRejection', this.#onUnhandled)
     return this
@@ -38,6 +41,7 @@ export class Runner {
   }
 
   close(): void {
+    Error.stackTraceLimit = this.#stackTraceLimit
     process.off('unhandledRejection', this.#onUnhandled)
     this.#disk.close()
   }

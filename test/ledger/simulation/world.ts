@@ -63,7 +63,7 @@ export class World {
       [() => this.timeline.advance(random.int(1, 60)), 'a moment', some(4)],
       [() => this.timeline.advance(random.int(100, 1_500)), 'a second', 1 + some(4)],
       [() => this.timeline.advance(random.int(2_000, 30_000)), 'a while', some(1)],
-      [() => this.timeline.advance(random.int(60_000, 260_000)), 'minutes', theme === 'cut' ? 0.7 : some(0.3)],
+      [() => this.timeline.advance(random.int(60_000, 260_000)), 'minutes', theme === 'cut' ? 0.4 : some(0.15)],
       [() => void (this.timeline.wallOffset += random.pick([-HOUR, HOUR])), 'the wall clock steps', some(0.5)],
       [() => this.#kill(), 'kill', themed('crash', 3)],
       [() => this.#stop(), 'stop', some(0.5)],
@@ -71,8 +71,8 @@ export class World {
       [() => this.#break(), 'the database goes', some(0.7)],
       [() => this.#heal(), 'the database comes', theme === 'cut' ? 0.4 : 1],
       [() => this.#cut(), 'one is cut off', themed('cut', 2)],
-      [() => this.#withoutDatabase(), 'the database is away for minutes', theme === 'cut' ? 0.5 : some(0.1)],
-      [() => this.#silence(), 'one is cut off for minutes', theme === 'cut' ? 0.7 : some(0.1)],
+      [() => this.#withoutDatabase(), 'the database is away for minutes', theme === 'cut' ? 0.5 : some(0.05)],
+      [() => this.#silence(), 'one is cut off for minutes', theme === 'cut' ? 0.7 : some(0.05)],
       [() => this.#fill(), 'a disk is full', themed('disk', 3)],
       [() => this.#sicken(), 'one kind of call fails', themed('sick', 2)],
     ]
@@ -329,7 +329,7 @@ export class World {
 
   /** Also what is held only now that the database answers. */
   async #resolveAll(): Promise<void> {
-    for (let calm = 0; calm < 10; calm++) {
+    for (let calm = 0; calm < 10 && (calm < 2 || this.#pending.size > 0); calm++) {
       while (this.expected.holds.length > 0) {
         calm = 0
         if (this.random.next() < 0.5) this.#settle()
@@ -338,6 +338,12 @@ export class World {
       }
       await this.timeline.advance(1_500)
     }
+  }
+
+  async #untilAnswered(): Promise<void> {
+    for (let i = 0; i < 50 && this.#pending.size > 0; i++) await this.timeline.advance(100)
+    await this.#check()
+    this.#nothingWaits()
   }
 
   #nothingWaits(): void {
@@ -377,9 +383,7 @@ export class World {
         this.#await(gateway, 'a part', this.#ask(gateway, key, this.random.int(0, Math.max(0, rest) / 4)))
         if (this.random.next() < 0.5) await this.#check()
       }
-      await this.timeline.advance(5_000)
-      await this.#check()
-      this.#nothingWaits()
+      await this.#untilAnswered()
       for (const open of [...this.expected.holds]) this.#release(open)
     }
   }
@@ -392,7 +396,7 @@ export class World {
       const need = Math.floor(this.#rest(key) * 0.6)
       if (need <= 0) continue
       for (const gateway of this.#up()) this.#spend(gateway, key, need / 8)
-      await this.timeline.advance(this.random.pick([0, 20, 3_000]))
+      await this.timeline.advance(this.random.pick([0, 20, 1_500]))
       const holds: (OpenHold | null)[] = []
       for (const gateway of this.#up())
         this.#await(
@@ -400,9 +404,7 @@ export class World {
           `${need}`,
           this.#ask(gateway, key, need).then(open => holds.push(open)),
         )
-      await this.timeline.advance(5_000)
-      await this.#check()
-      this.#nothingWaits()
+      await this.#untilAnswered()
       for (const open of holds) if (open !== null) this.#release(open)
       if (holds.every(open => open === null))
         throw new Broken(`nobody got ${need} for key ${key.id}; leases ${this.expected.leases()}`)
@@ -431,9 +433,7 @@ export class World {
         `reserve of all that is left (${rest})`,
         this.#ask(gateway, key, rest).then(o => void (open = o)),
       )
-      await this.timeline.advance(5_000)
-      await this.#check()
-      this.#nothingWaits()
+      await this.#untilAnswered()
       if (open === null)
         throw new Broken(`${gateway.name}: ${rest} are left, but refused; leases ${this.expected.leases()}`)
       this.#release(open)
@@ -443,7 +443,8 @@ export class World {
   /** One more that comes and goes when all others have: what dead ones left is given back by then. */
   async #last(): Promise<void> {
     const last = this.#launch('host1')
-    await this.timeline.advance(200_000)
+    await this.timeline.advance(10_000)
+    for (let i = 0; i < 20 && this.expected.holders() > 1; i++) await this.timeline.advance(10_000)
     this.#leave(last)
     await this.timeline.advance(1_000)
     await this.#check()
