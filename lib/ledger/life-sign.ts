@@ -11,6 +11,7 @@ import type { LedgerLog } from './log.ts'
 import { nextName } from './names.ts'
 
 const BEAT_MS = 20_000
+const RETRY_MS = 2_000
 const DEAD_MS = 120_000
 const FENCED_MS = 90_000
 /** Who has not looked for so long has no opinion about others: they may have raised their counters, or been kept from it too. */
@@ -84,20 +85,24 @@ export class LifeSign {
     await this.#watch()
   }
 
+  /** Sooner again after a failure: a store that is back must hear from us before others lose patience. */
   #repeat(ms: number, act: () => Promise<void>): void {
-    const again = () => {
+    const again = (afterMs: number) => {
       if (this.#stopped) return
       this.#cancels = this.#cancels.filter(cancel => cancel !== last)
-      last = this.#o.clock.after(ms, () => {
-        this.#running = this.#running
-          .then(act)
-          .catch(error => this.#failed(error))
-          .then(again)
+      last = this.#o.clock.after(afterMs, () => {
+        this.#running = this.#running.then(act).then(
+          () => again(ms),
+          error => {
+            this.#failed(error)
+            again(Math.min(ms, RETRY_MS))
+          },
+        )
       })
       this.#cancels.push(last)
     }
     let last: () => void = () => {}
-    again()
+    again(ms)
   }
 
   #failed(error: unknown): void {

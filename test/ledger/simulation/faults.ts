@@ -35,8 +35,8 @@ export interface Network {
   sick: string | null
   /** Longest pause of a slow call, before and after. */
   slowMs: number
-  /** When everybody could reach the database again. */
-  upSinceMs: number
+  /** When the database was last away for all. */
+  awayMs: number
   /** After each burial, before anything else happens. */
   buried: () => void
 }
@@ -51,8 +51,8 @@ export class FaultyDriver implements Driver {
   readonly #clock: ProcessClock
   /** This process alone does not reach the database. */
   cut = false
-  /** When the database last answered. */
-  answeredMs = 0
+  /** When the database last answered its life sign. */
+  beatMs = 0
 
   constructor(database: Driver, network: Network, random: Random, clock: ProcessClock) {
     this.dialect = database.dialect
@@ -92,7 +92,6 @@ export class FaultyDriver implements Driver {
   async #answer<T>(value: T): Promise<T> {
     if (this.#happens('slow')) await this.#pause(this.#random.int(1, this.#network.slowMs))
     await this.#alive()
-    this.answeredMs = this.#clock.monotonic()
     return value
   }
 
@@ -130,6 +129,7 @@ export class FaultyDriver implements Driver {
       return value
     })
     if (op === 'bury') this.#network.buried()
+    if (op === 'beat' || op === 'register') this.beatMs = this.#clock.monotonic()
     if (this.#happens('lostAnswer')) throw lost
     return value
   }

@@ -36,8 +36,14 @@ export class World {
     const note = (text: string): void => void trace?.push(text)
     const tracing = trace !== null
     this.random = random
-    const buried = () => this.expected.noteBuried(this.gateways, this.network.upSinceMs)
-    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, upSinceMs: 0, buried }
+    const buried = () => {
+      try {
+        this.expected.noteBuried(this.gateways, this.network.awayMs)
+      } catch (error) {
+        this.timeline.crashes.push(error) // not the store's to swallow
+      }
+    }
+    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, awayMs: 0, buried }
     this.#hosts = random.next() < 0.7 ? 1 : 2
     const oneHost = this.#hosts === 1
     this.#around = { timeline: this.timeline, database, network: this.network, disk, random, oneHost, tracing, note }
@@ -256,9 +262,9 @@ export class World {
   }
 
   #heal(): void {
+    if (this.network.down !== 'no') this.network.awayMs = this.timeline.monotonic
     this.network.down = 'no'
     this.network.sick = null
-    this.network.upSinceMs = this.timeline.monotonic
     for (const gateway of this.gateways) gateway.driver.cut = false
   }
 
