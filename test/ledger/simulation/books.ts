@@ -204,9 +204,10 @@ export class Expected {
     return (this.purse(id).credit ?? Number.MAX_SAFE_INTEGER) - this.#chargesOf(id).inBooks
   }
 
-  /** What went wrong so far is charged; from now on no purse may be short by more than it is. */
+  /** From now on a purse may be short only by what it is: a charge above its hold may have taken what was leased already. */
   nothingIsExcused(): void {
-    for (const [id, state] of this.purses) state.excess = Math.max(0, -this.balance(id))
+    for (const { id, credit, promised } of this.#database.read('SELECT id, credit, promised FROM purses'))
+      if (credit !== null) this.purse(id as PurseId).excess = Math.max(0, Number(promised) - Number(credit))
   }
 
   holders(): number {
