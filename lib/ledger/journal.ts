@@ -6,29 +6,23 @@
  * lock that dies with it, so that nobody takes a living process's journal for a dead one's. Bytes are bounded: at the
  * bound the gateway takes no new requests, and drops nothing.
  */
-import {
-  closeSync,
-  fdatasync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fdatasync, ftruncateSync, mkdirSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { crc32 } from 'node:zlib'
 import type { Clock } from '../base/clock.ts'
+import { processName } from '../base/ids.ts'
 import type { Settlement } from '../store/store.ts'
+import { Lock } from './lock.ts'
+import type { LedgerLog } from './log.ts'
+import { encode, SEGMENT_SUFFIX } from './records.ts'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
-/** An active segment whose records the store all has is emptied from this size on. */
+/** An active segment whose records the store all has is emptied from this size on, or this part of the bound. */
 const EMPTY_FROM_BYTES = 1024 * 1024
+const EMPTY_FROM_PART = 0.5
 const SYNC_MS = 100
+/** After the disk refused a record it is tried with so much before new requests are taken again. */
 const RETRY_MS = 1_000
+const PROBE = Buffer.alloc(64 * 1024)
 
 /** One file of the journal. */
 export class Segment {
@@ -50,11 +44,17 @@ export interface JournalOptions {
   holder: string
   limitBytes: number
   clock: Clock
-  log: { error(data: object, message: string): void }
+  log: LedgerLog
+}
+
+/** The folder belongs to another process, or was just taken away as one that nobody has. */
+export class JournalTaken extends Error {
+  override name = 'JournalTaken'
 }
 
 export class Journal {
   readonly folder: string
+  readonly holder: string
   readonly #o: JournalOptions
   readonly #lock: Lock
   readonly #segments: Segment[] = []
@@ -63,16 +63,28 @@ export class Journal {
   #bytes = 0
   #entries = 0
   #syncing = false
-  #failedMs = Number.NEGATIVE_INFINITY
+  #closed = false
+  /** The disk refused a record then, and has not been seen to take one since. */
+  #failedMs: number | null = null
+  /** The active segment may end in half a record, after which nothing must be written. */
+  #ragged = false
 
+  /** Throws JournalTaken; and whatever the disk says. */
   constructor(options: JournalOptions) {
     this.#o = options
+    this.holder = options.holder
     this.folder = path.join(options.folder, options.holder)
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     const lock = Lock.take(this.folder)
-    if (lock === null) throw new Error(`the journal ${this.folder} belongs to another process`)
+    if (lock === null) throw new JournalTaken(`the journal ${this.folder} belongs to another process`)
     this.#lock = lock
-    this.#active = this.#next()
+    try {
+      this.#active = this.#next()
+    } catch (error) {
+      lock.release()
+      if ((error as { code?: string }).code !== 'ENOENT') throw error
+      throw new JournalTaken(`the journal ${this.folder} was removed as it was made`)
+    }
   }
 
   /** Records that the store does not hold yet. */
@@ -80,39 +92,78 @@ export class Journal {
     return this.#entries
   }
 
-  /** False at the bound, and for a moment after the disk refused a record. */
+  /** False at the bound, and after the disk refused a record until it is seen to have room. */
   get accepting(): boolean {
-    return this.#bytes < this.#o.limitBytes && this.#o.clock.monotonic() - this.#failedMs > RETRY_MS
+    if (this.#closed || this.#bytes >= this.#o.limitBytes) return false
+    return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#probe())
   }
 
   #next(): Segment {
-    const segment = new Segment(path.join(this.folder, `${String(++this.#count).padStart(8, '0')}.log`))
+    const segment = new Segment(path.join(this.folder, `${String(++this.#count).padStart(8, '0')}${SEGMENT_SUFFIX}`))
     this.#segments.push(segment)
     return segment
   }
 
-  /** The segment that has the record now; null when the disk took none of it. */
+  /** The segment that has the record now; null when the disk did not take it whole. Never throws. */
   append(settlement: Settlement): Segment | null {
+    if (this.#closed) return null
     const record = encode(settlement)
-    let written = 0
     try {
-      if (this.#active.bytes >= SEGMENT_BYTES) this.#active = this.#next()
-      written = writeSync(this.#active.fd, record)
+      if (this.#ragged || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
+      this.#write(record)
     } catch (error) {
       this.#refused(error)
       return null
     }
-    if (written < record.length) {
-      this.#cutBack()
-      this.#refused(new Error('short write'))
-      return null
-    }
-    this.#active.bytes += written
+    this.#failedMs = null
+    this.#active.bytes += record.length
     this.#active.pending++
-    this.#bytes += written
+    this.#bytes += record.length
     this.#entries++
     this.#sync()
     return this.#active
+  }
+
+  #turnOver(): void {
+    const old = this.#active
+    this.#active = this.#next()
+    this.#ragged = false
+    if (old.pending === 0) this.#remove(old)
+    else fdatasync(old.fd, error => this.#synced(old, error))
+  }
+
+  /** All or nothing: half a record must not stand before the next one. */
+  #write(bytes: Buffer): void {
+    const { fd } = this.#active
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(fd, bytes, written)
+    } catch (error) {
+      if (written > 0) this.#cutBack()
+      throw error
+    }
+  }
+
+  #cutBack(): void {
+    try {
+      ftruncateSync(this.#active.fd, this.#active.bytes)
+    } catch {
+      this.#ragged = true // then the next one stands in another file; half a record at an end is skipped
+    }
+  }
+
+  /** Room for some records is written and taken back. */
+  #probe(): boolean {
+    try {
+      if (this.#ragged) this.#turnOver()
+      this.#write(PROBE)
+      this.#cutBack()
+      this.#failedMs = null
+      return true
+    } catch {
+      this.#failedMs = this.#o.clock.monotonic()
+      return false
+    }
   }
 
   #refused(error: unknown): void {
@@ -120,32 +171,33 @@ export class Journal {
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
-  /** Half a record must not stand before the next one. */
-  #cutBack(): void {
-    try {
-      ftruncateSync(this.#active.fd, this.#active.bytes)
-    } catch {
-      this.#active = this.#next() // then the next one stands in another file; half a record at an end is skipped
-    }
-  }
-
-  /** The store holds a record of this segment. */
+  /** The store holds a record of this segment. Never throws. */
   applied(segment: Segment): void {
+    if (this.#closed) return
     this.#entries--
     if (--segment.pending > 0) return
     if (segment !== this.#active) this.#remove(segment)
-    else if (segment.bytes >= EMPTY_FROM_BYTES) {
-      ftruncateSync(segment.fd, 0)
-      this.#bytes -= segment.bytes
-      segment.bytes = 0
-    }
+    else if (segment.bytes >= Math.min(EMPTY_FROM_BYTES, this.#o.limitBytes * EMPTY_FROM_PART)) this.#empty()
   }
 
+  #empty(): void {
+    const { bytes } = this.#active
+    this.#active.bytes = 0
+    this.#cutBack()
+    if (this.#ragged) this.#active.bytes = bytes
+    else this.#bytes -= bytes
+  }
+
+  /** What cannot be deleted is applied again by whoever finds it, and changes nothing. */
   #remove(segment: Segment): void {
     this.#segments.splice(this.#segments.indexOf(segment), 1)
     this.#bytes -= segment.bytes
-    closeSync(segment.fd)
-    unlinkSync(segment.file)
+    try {
+      closeSync(segment.fd)
+      unlinkSync(segment.file)
+    } catch (error) {
+      this.#o.log.error({ err: error, file: segment.file }, 'a file of the journal cannot be deleted')
+    }
   }
 
   /** In groups: one call for all that came since the last. */
@@ -154,71 +206,39 @@ export class Journal {
     this.#syncing = true
     this.#o.clock.after(SYNC_MS, () => {
       this.#syncing = false
-      if (this.#segments.includes(this.#active)) fdatasync(this.#active.fd, () => {}) // a failure shows in the next write
+      const active = this.#active
+      if (!this.#closed) fdatasync(active.fd, error => this.#synced(active, error))
     })
   }
 
-  /** Deletes the journal when the store holds all of it; otherwise it stays for the next process to find. */
-  close(): void {
+  #synced(segment: Segment, error: Error | null): void {
+    if (error !== null && this.#segments.includes(segment)) this.#refused(error)
+  }
+
+  /** `done`: nobody needs it any more. Otherwise it stays for the next process to find. */
+  close(done: boolean): void {
+    if (this.#closed) return
+    this.#closed = true
     for (const segment of this.#segments.splice(0)) closeSync(segment.fd)
-    if (this.#entries === 0) rmSync(this.folder, { recursive: true, force: true })
+    try {
+      if (done) rmSync(this.folder, { recursive: true, force: true })
+    } catch (error) {
+      this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be deleted')
+    }
     this.#lock.release()
   }
 }
 
-/** A lock on a folder that the kernel takes back when the process ends, however it ends. */
-export class Lock {
-  readonly #db: DatabaseSync
+/** Whoever looks for journals of dead processes may take a new one for such before it is locked: then under another name. */
+const NAME_TRIES = 5
 
-  private constructor(db: DatabaseSync) {
-    this.#db = db
-  }
-
-  /** null: another process has it. */
-  static take(folder: string): Lock | null {
-    let db: DatabaseSync | null = null
+/** `holder`: default is a name that no other process has. */
+export function newJournal(options: Omit<JournalOptions, 'holder'> & { holder?: string }): Journal {
+  for (let tries = 1; ; tries++) {
     try {
-      db = new DatabaseSync(path.join(folder, 'lock'))
-      db.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
-      return new Lock(db)
-    } catch {
-      db?.close()
-      return null
+      return new Journal({ holder: processName(), ...options })
+    } catch (error) {
+      if (!(error instanceof JournalTaken) || options.holder !== undefined || tries === NAME_TRIES) throw error
     }
   }
-
-  release(): void {
-    this.#db.close()
-  }
-}
-
-function encode(settlement: Settlement): Buffer {
-  const text = JSON.stringify(settlement)
-  return Buffer.from(`${checksum(text)} ${text}\n`)
-}
-
-const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
-
-/** All records of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: others that cannot be read. */
-export function readJournal(folder: string): { settlements: Settlement[]; torn: boolean; corrupt: number } {
-  const settlements: Settlement[] = []
-  let torn = false
-  let corrupt = 0
-  for (const name of readdirSync(folder).sort()) {
-    if (!name.endsWith('.log')) continue
-    const lines = readFileSync(path.join(folder, name), 'utf8').split('\n')
-    const last = lines.pop() ?? ''
-    if (last !== '') torn = true
-    for (const line of lines) {
-      const settlement = decode(line)
-      if (settlement === null) corrupt++
-      else settlements.push(settlement)
-    }
-  }
-  return { settlements, torn, corrupt }
-}
-
-function decode(line: string): Settlement | null {
-  const text = line.slice(9)
-  return line.slice(0, 8) === checksum(text) ? (JSON.parse(text) as Settlement) : null
 }

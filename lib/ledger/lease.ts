@@ -7,6 +7,7 @@ import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+import type { LedgerLog } from './log.ts'
 
 /** A lease is sized for so long of charges, and renewed when less than that is left. */
 const AHEAD_MS = 10_000
@@ -25,6 +26,14 @@ const MOST = 500_000_000_000_000
 
 export type Denial = { denied: 'money'; purse: Purse; available: Micro } | { denied: 'store' }
 
+export interface LeaseOptions {
+  store: Store
+  clock: Clock
+  log: LedgerLog
+  /** Under which leases stand in the store; another one after this process was taken for dead. */
+  holder: () => string
+}
+
 interface Waiting {
   amount: number
   /** How often the store has said no. */
@@ -34,16 +43,18 @@ interface Waiting {
 
 export class Lease {
   readonly purse: PurseId
-  readonly #store: Store
-  readonly #clock: Clock
-  readonly #holder: () => string
+  readonly #o: LeaseOptions
   leased = 0
   held = 0
+  /** Open holds, also of nothing: they may grow. */
+  users = 0
   /** As the store last said, and charges of ours since. */
   known: Purse | null = null
   chargedSince = 0
   readonly #line: Waiting[] = []
   #busy = false
+  /** Calls of the store that may still add to the lease. */
+  #asking = 0
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
   #peakHeld = 0
@@ -52,12 +63,18 @@ export class Lease {
   #burnMs: number
   #returning: Promise<void> = Promise.resolve()
 
-  constructor(purse: PurseId, store: Store, clock: Clock, holder: () => string) {
+  constructor(purse: PurseId, options: LeaseOptions) {
     this.purse = purse
-    this.#store = store
-    this.#clock = clock
-    this.#holder = holder
-    this.#burnMs = clock.monotonic()
+    this.#o = options
+    this.#burnMs = this.#now
+  }
+
+  get #now(): number {
+    return this.#o.clock.monotonic()
+  }
+
+  get #contested(): boolean {
+    return this.#now < this.#contestedUntilMs
   }
 
   get idle(): number {
@@ -66,7 +83,7 @@ export class Lease {
 
   /** Nothing of it is in use: it may be forgotten once it is given back. */
   get unused(): boolean {
-    return this.held === 0 && this.#line.length === 0 && !this.#busy
+    return this.users === 0 && this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
   }
 
   /** Takes `amount` if it is here and nobody is in line for it. */
@@ -93,7 +110,7 @@ export class Lease {
   release(amount: number): void {
     this.held -= amount
     invariant(this.held >= 0, `lease ${this.purse}: holds are ${this.held}`)
-    if (this.#clock.monotonic() < this.#contestedUntilMs) this.giveBackIdle()
+    if (this.#contested) this.giveBackIdle()
   }
 
   /** Ends a hold with a charge. Returns what of the charge the lease pays. */
@@ -104,12 +121,12 @@ export class Lease {
     this.leased -= paid
     this.chargedSince += charge
     this.#burned(charge)
-    if (this.#clock.monotonic() < this.#contestedUntilMs) this.giveBackIdle()
+    if (this.#contested) this.giveBackIdle()
     return micro(paid)
   }
 
   #burned(charge: number): void {
-    const now = this.#clock.monotonic()
+    const now = this.#now
     const passedMs = now - this.#burnMs
     this.#burnMs = now
     this.#burn = (this.#burn + charge / AHEAD_MS) * Math.exp(-passedMs / AHEAD_MS)
@@ -137,6 +154,7 @@ export class Lease {
       }
     }
     this.#busy = false
+    if (this.#contested) this.giveBackIdle()
   }
 
   /** In order; who does not fit does not keep out who does. */
@@ -166,34 +184,44 @@ export class Lease {
     return credit !== null && credit - spent - this.held >= amount
   }
 
+  /**
+   * What is here is too little for anybody in line, so it goes back first: two processes that each kept a part while
+   * they wait for the other's would both be refused.
+   */
   async #recall(first: boolean): Promise<void> {
+    this.#handBack()
     try {
-      if (first) await this.#store.recall(this.purse)
-      await new Promise<void>(resolve => this.#clock.after(RECALL_WAIT_MS, resolve))
+      if (first) await this.#o.store.recall(this.purse)
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error // without it, the next try says so
+      this.#failed(error) // without it, the next try says so
     }
+    await new Promise<void>(resolve => this.#o.clock.after(RECALL_WAIT_MS, resolve))
   }
 
-  /** null when the store does not answer. */
+  /** null when the store does not answer, or not to this holder. */
   async #ask(need: number, want: number, partial: boolean): Promise<Grant | null> {
-    await this.#returning
+    this.#asking++
+    const holder = this.#o.holder()
     try {
-      const grant = await this.#store.lease(
-        this.purse,
-        this.#holder(),
-        micro(need),
-        micro(Math.max(need, want)),
-        partial,
-      )
+      await this.#returning
+      const grant = await this.#o.store.lease(this.purse, holder, micro(need), micro(Math.max(need, want)), partial)
+      if (holder !== this.#o.holder()) return null // taken for dead meanwhile: the grant went back with the others
       this.leased += grant.granted
       this.known = grant.purse
       this.chargedSince = 0
       return grant
     } catch (error) {
-      if (error instanceof StoreUnavailable) return null
-      throw error
+      this.#failed(error)
+      return null
+    } finally {
+      this.#asking--
+      if (this.#contested) this.giveBackIdle()
     }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof StoreUnavailable) return
+    this.#o.log.error({ err: error, purse: this.purse }, 'the store failed at a lease')
   }
 
   #ahead(amount: number): number {
@@ -201,11 +229,11 @@ export class Lease {
   }
 
   #renewAhead(): void {
-    const now = this.#clock.monotonic()
+    const now = this.#now
     if (this.#busy || now < this.#renewFromMs || this.idle >= this.#peakHeld / 2 + this.#burn * RENEW_MS) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
-    if (now < this.#contestedUntilMs) return
-    void this.#ask(0, this.#ahead(0), false).catch(() => {}) // who needs it will ask again, and hear why
+    if (this.#contested) return
+    void this.#ask(0, this.#ahead(0), false)
   }
 
   /** What nobody holds, here or (as far as is known) elsewhere. */
@@ -215,22 +243,27 @@ export class Lease {
 
   /** Another process wants it. */
   recalled(): void {
-    this.#contestedUntilMs = this.#clock.monotonic() + CONTESTED_MS
+    this.#contestedUntilMs = this.#now + CONTESTED_MS
     if (this.#line.length === 0) this.giveBackIdle()
   }
 
   giveBackIdle(): void {
-    const amount = this.idle
-    if (amount <= 0 || this.#line.length > 0) return
-    this.leased -= amount
-    this.#returning = this.#returning.then(() => this.#giveBack(amount))
+    if (this.#line.length === 0) this.#handBack()
   }
 
-  async #giveBack(amount: number): Promise<void> {
+  #handBack(): void {
+    const amount = this.idle
+    if (amount <= 0) return
+    this.leased -= amount
+    const holder = this.#o.holder()
+    this.#returning = this.#returning.then(() => this.#giveBack(holder, amount))
+  }
+
+  async #giveBack(holder: string, amount: number): Promise<void> {
     try {
-      await this.#store.giveBack(this.purse, this.#holder(), micro(amount))
+      await this.#o.store.giveBack(this.purse, holder, micro(amount))
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error // the store finishes it when it is back
+      this.#failed(error) // the store finishes it when it is back
     }
   }
 

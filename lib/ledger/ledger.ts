@@ -6,55 +6,39 @@
  */
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
-import { processName } from '../base/ids.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
-import { Journal } from './journal.ts'
-import { type Denial, Lease } from './lease.ts'
+import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
+import { type Journal, newJournal } from './journal.ts'
+import { Lease, type LeaseOptions } from './lease.ts'
 import { LifeSign } from './life-sign.ts'
+import type { LedgerLog } from './log.ts'
 import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'
 
-export interface LedgerLog {
-  info(data: object, message: string): void
-  warn(data: object, message: string): void
-  error(data: object, message: string): void
-}
-
-export interface Refusal {
-  /**
-   * `quota`: nothing is available. `estimate`: something is, but less than needed. `cap_used`, `cap`: the same of the
-   * key's cap. `unavailable`: nobody can say.
-   */
-  refused: 'quota' | 'estimate' | 'cap_used' | 'cap' | 'unavailable'
-  available: Micro
-  need: Micro
-}
-
-/** Money set aside for one exchange, until it is settled or voided. */
-export class Hold {
-  readonly account: Lease
-  /** null: the key has no cap. */
-  readonly key: Lease | null
-  amount: number
-  resolved = false
-
-  constructor(account: Lease, key: Lease | null, amount: number) {
-    this.account = account
-    this.key = key
-    this.amount = amount
-  }
-}
+export { Hold, type Refusal } from './hold.ts'
 
 /** Purses nobody has used for this long are given back and forgotten. */
 const FORGET_EVERY_MS = 60_000
 const FLUSH_WAIT_MS = 500
+/** On the way out the store is waited for so long; what it has not got then stays in the journal for the next start. */
+const STOP_WAIT_MS = 10_000
+export interface LedgerOptions {
+  store: Store
+  clock: Clock
+  log: LedgerLog
+  /** The journal folder of the machine. */
+  folder: string
+  limitBytes: number
+  /** Default: a name that no other process has. */
+  holder?: string
+}
 
 export class Ledger {
-  readonly #store: Store
   readonly #clock: Clock
   readonly #log: LedgerLog
+  readonly #leaseOptions: LeaseOptions
   readonly #journal: Journal
   readonly #settler: Settler
   readonly #orphans: Orphans
@@ -64,31 +48,36 @@ export class Ledger {
   #stopping = false
   #cancelForget: (() => void) | null = null
 
-  private constructor(store: Store, clock: Clock, log: LedgerLog, journal: Journal, folder: string, holder: string) {
-    this.#store = store
+  private constructor({ store, clock, log, folder }: LedgerOptions, journal: Journal) {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
-    this.#settler = new Settler({ store, journal, clock, log })
+    this.#settler = new Settler({ store, journal, clock, log, folder })
     this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder })
-    this.#life = new LifeSign({ store, clock, log, holder, held: () => this.held(), onLost: () => this.#lost() })
+    this.#life = new LifeSign({
+      store,
+      clock,
+      log,
+      holder: journal.holder,
+      held: () => this.held(),
+      onLost: () => this.#lost(),
+      bury: id => this.#orphans.bury(id),
+    })
+    this.#leaseOptions = { store, clock, log, holder: () => this.#life.holder }
   }
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
-  static async open(options: {
-    store: Store
-    clock: Clock
-    log: LedgerLog
-    folder: string
-    limitBytes: number
-    holder?: string
-  }): Promise<Ledger> {
-    const { store, clock, log, folder, limitBytes } = options
-    const holder = options.holder ?? processName()
-    const journal = new Journal({ folder, holder, limitBytes, clock, log })
-    const ledger = new Ledger(store, clock, log, journal, folder, holder)
-    await ledger.#life.start()
-    await ledger.#orphans.start()
+  static async open(options: LedgerOptions): Promise<Ledger> {
+    const journal = newJournal(options)
+    const ledger = new Ledger(options, journal)
+    try {
+      await ledger.#life.start()
+      await ledger.#orphans.start()
+    } catch (error) {
+      await ledger.#life.stop()
+      journal.close(await ledger.#life.leave())
+      throw error
+    }
     ledger.#scheduleForget()
     return ledger
   }
@@ -132,7 +121,7 @@ export class Ledger {
   #lease(purse: PurseId): Lease {
     let lease = this.#leases.get(purse)
     if (lease === undefined) {
-      lease = new Lease(purse, this.#store, this.#clock, () => this.#life.holder)
+      lease = new Lease(purse, this.#leaseOptions)
       this.#leases.set(purse, lease)
     }
     return lease
@@ -158,6 +147,8 @@ export class Ledger {
 
   #opened(account: Lease, key: Lease | null, amount: number): Hold {
     this.#open++
+    account.users++
+    if (key !== null) key.users++
     return new Hold(account, key, amount)
   }
 
@@ -169,6 +160,7 @@ export class Ledger {
   ): Promise<Hold | Refusal> {
     const denial = await account.hold(amount)
     if (denial !== null) return accountRefusal(denial, amount)
+    if (key !== null) key = this.#lease(key.purse) // the one from before may have been forgotten meanwhile
     const keyDenial = key === null ? null : await key.hold(amount)
     if (keyDenial === null) return this.#opened(account, key, amount)
     account.release(amount)
@@ -177,7 +169,7 @@ export class Ledger {
 
   /** More for an open hold, from what is in memory. False: not here; `growLater` asks the store. */
   grow(hold: Hold, amount: Micro): boolean {
-    if (hold.resolved || !hold.account.tryHold(amount)) return false
+    if (hold.resolved || this.#life.fenced || !hold.account.tryHold(amount)) return false
     if (hold.key !== null && !hold.key.tryHold(amount)) {
       hold.account.release(amount)
       return false
@@ -188,7 +180,7 @@ export class Ledger {
 
   /** False: the money has ended, or the exchange has. */
   async growLater(hold: Hold, amount: Micro): Promise<boolean> {
-    if ((await hold.account.hold(amount)) !== null) return false
+    if (this.#life.fenced || (await hold.account.hold(amount)) !== null) return false
     const keyDenied = hold.key !== null && (await hold.key.hold(amount)) !== null
     if (keyDenied || hold.resolved) {
       hold.account.release(amount)
@@ -235,6 +227,8 @@ export class Ledger {
     invariant(!hold.resolved, 'a hold is resolved once')
     hold.resolved = true
     this.#open--
+    hold.account.users--
+    if (hold.key !== null) hold.key.users--
   }
 
   /** Moves what is settled into the store now; gives up waiting, not moving, after a moment. */
@@ -272,27 +266,20 @@ export class Ledger {
     else this.#leases.delete(lease.purse)
   }
 
-  /** Everything settled, every lease given back. New holds are refused from now on. */
+  /**
+   * Everything settled, every lease given back; or, when the store does not answer for a while, left in the journal.
+   * New holds are refused from now on.
+   */
   async stop(): Promise<void> {
     this.#stopping = true
     this.#cancelForget?.()
     await this.#orphans.stop()
-    await this.#settler.drain()
-    for (const lease of this.#leases.values()) lease.giveBackIdle()
-    await Promise.all([...this.#leases.values()].map(lease => lease.settled()))
+    const settled = await this.#settler.stop(STOP_WAIT_MS)
     await this.#life.stop()
-    this.#journal.close()
+    const closed = settled && (await this.#life.leave())
+    this.#journal.close(closed)
     if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
+    if (!closed)
+      this.#log.warn({ folder: this.#journal.folder }, 'the store is away: the next start closes these books')
   }
-}
-
-function accountRefusal(denial: Denial, need: Micro): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  return { refused: denial.available <= 0 ? 'quota' : 'estimate', available: denial.available, need }
-}
-
-function keyRefusal(denial: Denial, cap: Micro, need: Micro): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  const rest = micro(cap - denial.purse.spent)
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available: rest, need }
 }

@@ -5,24 +5,30 @@
  */
 import os from 'node:os'
 import type { Clock } from '../base/clock.ts'
-import { processName } from '../base/ids.ts'
 import type { Micro } from '../base/money.ts'
 import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+import type { LedgerLog } from './log.ts'
+import { nextName } from './names.ts'
 
 const BEAT_MS = 20_000
+const RETRY_MS = 2_000
 const DEAD_MS = 120_000
 const FENCED_MS = 90_000
+/** Who has not looked for so long has no opinion about others: they may have raised their counters, or been kept from it too. */
+const GAP_MS = 2 * BEAT_MS
 /** Where others ask what is held: how often it is told, when it has changed. */
 const REPORT_MS = 1_000
 
 export interface LifeSignOptions {
   store: Store
   clock: Clock
-  log: { warn(data: object, message: string): void; error(data: object, message: string): void }
+  log: LedgerLog
   holder: string
   held: () => Map<PurseId, Micro>
   /** The leases are gone: this process was taken for dead. */
   onLost: () => void
+  /** Takes the leases of a silent process back. */
+  bury: (holder: string) => Promise<void>
 }
 
 export class LifeSign {
@@ -31,6 +37,7 @@ export class LifeSign {
   #beatMs = 0
   #alone = true
   #reported = ''
+  #lookedMs = 0
   readonly #seen = new Map<string, { beat: number; atMs: number }>()
   #cancels: (() => void)[] = []
   #running: Promise<void> = Promise.resolve()
@@ -51,7 +58,17 @@ export class LifeSign {
     this.#stopped = true
     for (const cancel of this.#cancels) cancel()
     await this.#running
-    await this.#o.store.bury(this.holder)
+  }
+
+  /** Gives back what is leased. False: the store does not answer. */
+  async leave(): Promise<boolean> {
+    try {
+      await this.#o.store.bury(this.holder)
+      return true
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
   }
 
   /** Others may take this process for dead soon: its leases are not surely its own. */
@@ -61,25 +78,31 @@ export class LifeSign {
 
   async #register(): Promise<void> {
     const { store, clock } = this.#o
+    const began = clock.monotonic()
     await store.register({ id: this.holder, host: os.hostname(), beat: 0 })
-    this.#beatMs = clock.monotonic()
+    this.#beatMs = began
+    this.#reported = ''
     await this.#watch()
   }
 
+  /** Sooner again after a failure: a store that is back must hear from us before others lose patience. */
   #repeat(ms: number, act: () => Promise<void>): void {
-    const again = () => {
+    const again = (afterMs: number) => {
       if (this.#stopped) return
       this.#cancels = this.#cancels.filter(cancel => cancel !== last)
-      last = this.#o.clock.after(ms, () => {
-        this.#running = this.#running
-          .then(act)
-          .catch(error => this.#failed(error))
-          .then(again)
+      last = this.#o.clock.after(afterMs, () => {
+        this.#running = this.#running.then(act).then(
+          () => again(ms),
+          error => {
+            this.#failed(error)
+            again(Math.min(ms, RETRY_MS))
+          },
+        )
       })
       this.#cancels.push(last)
     }
     let last: () => void = () => {}
-    again()
+    again(ms)
   }
 
   #failed(error: unknown): void {
@@ -96,7 +119,7 @@ export class LifeSign {
     }
     log.warn({ holder: this.holder }, 'this process was taken for dead: its leases are gone, and it begins anew')
     this.#o.onLost()
-    this.holder = processName()
+    this.holder = nextName(this.holder)
     await this.#register()
   }
 
@@ -106,13 +129,15 @@ export class LifeSign {
     const now = clock.monotonic()
     const others = (await store.holders()).filter(holder => holder.id !== this.holder)
     this.#alone = others.length === 0
+    if (now - this.#lookedMs > GAP_MS) this.#seen.clear()
+    this.#lookedMs = now
     for (const id of [...this.#seen.keys()]) if (!others.some(other => other.id === id)) this.#seen.delete(id)
     for (const { id, beat } of others) {
       const seen = this.#seen.get(id)
       if (seen === undefined || seen.beat !== beat) this.#seen.set(id, { beat, atMs: now })
       else if (now - seen.atMs > DEAD_MS) {
         log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
-        await store.bury(id)
+        await this.#o.bury(id)
       }
     }
   }

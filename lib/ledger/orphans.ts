@@ -1,19 +1,20 @@
 /** Journals of processes that ended without closing their books: found by their free locks, applied, and removed. */
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
-import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { Lock, readJournal } from './journal.ts'
+import { Lock } from './lock.ts'
+import { firstName } from './names.ts'
+import { readJournal } from './records.ts'
+import { type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
+/** A journal whose records could not all be read: people look at it. */
+const CORRUPT = '.corrupt-'
 
-export interface OrphansOptions {
-  store: Store
+export interface OrphansOptions extends ReplayOptions {
   clock: Clock
-  log: { info(data: object, message: string): void; error(data: object, message: string): void }
-  folder: string
   /** The folder of this process. */
   own: string
 }
@@ -47,39 +48,69 @@ export class Orphans {
     })
   }
 
+  /** A failure is for the next round. */
   async #round(): Promise<void> {
-    for (const name of readdirSync(this.#o.folder)) {
-      const folder = path.join(this.#o.folder, name)
-      if (this.#stopped || folder === this.#o.own || !statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-        continue
-      const lock = Lock.take(folder)
-      if (lock === null) continue // its process lives
-      try {
-        await this.#adopt(folder, name)
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable))
-          this.#o.log.error({ err: error, folder }, 'a journal could not be applied')
-      } finally {
-        lock.release()
-      }
+    try {
+      for (const name of this.#names()) if (!this.#stopped) await this.#visit(name)
+    } catch (error) {
+      this.#failed(error, this.#o.folder)
     }
   }
 
-  async #adopt(folder: string, holder: string): Promise<void> {
+  #names(): string[] {
+    const { folder, own } = this.#o
+    return readdirSync(folder).filter(name => path.join(folder, name) !== own && !name.includes(CORRUPT))
+  }
+
+  /** False: there is no such journal here, or its process lives. */
+  async #visit(name: string): Promise<boolean> {
+    const folder = path.join(this.#o.folder, name)
+    if (!isFolder(folder)) return false
+    const lock = Lock.take(folder)
+    if (lock === null) return false
+    try {
+      if (!isFolder(folder)) return false // another process was faster
+      await this.#adopt(folder, name)
+      return true
+    } catch (error) {
+      this.#failed(error, folder)
+      return true
+    } finally {
+      lock.release()
+    }
+  }
+
+  #failed(error: unknown, folder: string): void {
+    if (!(error instanceof StoreUnavailable))
+      this.#o.log.error({ err: error, folder }, 'a journal could not be applied')
+  }
+
+  /**
+   * A silent process's leases go back. When its journal is here and free, the journal first: money that it has charged
+   * already must not look free in between.
+   */
+  async bury(holder: string): Promise<void> {
+    if (!(await this.#visit(firstName(holder)))) await this.#o.store.bury(holder)
+  }
+
+  async #adopt(folder: string, name: string): Promise<void> {
     const { store, log } = this.#o
     const { settlements, torn, corrupt } = readJournal(folder)
     let applied = 0
-    for (let i = 0; i < settlements.length; i += BATCH) applied += await store.settle(settlements.slice(i, i + BATCH))
-    await store.bury(holder)
-    const found = { holder, records: settlements.length, applied, torn, corrupt }
+    for (let i = 0; i < settlements.length; i += BATCH)
+      applied += await replay(this.#o, settlements.slice(i, i + BATCH))
+    for (const { id } of await store.holders()) if (firstName(id) === name) await store.bury(id)
+    const found = { holder: name, records: settlements.length, applied, torn, corrupt }
     if (corrupt > 0) {
       // what can be read is in the books; what cannot is kept for people to look at
-      log.error(found, `records of a journal cannot be read: see ${folder}.corrupt`)
-      const { renameSync } = await import('node:fs')
-      renameSync(folder, `${folder}.corrupt-${Date.now()}`)
+      const kept = `${folder}${CORRUPT}${this.#o.clock.now()}`
+      renameSync(folder, kept)
+      log.error({ ...found, kept }, 'records of a journal cannot be read')
       return
     }
     rmSync(folder, { recursive: true, force: true })
     log.info(found, 'applied the journal of a process that has ended')
   }
 }
+
+const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false

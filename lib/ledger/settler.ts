@@ -1,10 +1,12 @@
 /**
  * Moves settlements from the journal into the store, in batches: one transaction each, one under way at a time. A batch
- * whose answer is lost is sent again until there is one; the store knows by request id what it has.
+ * whose answer is lost is sent again until there is one; the store knows by request id what it has. What the store
+ * refuses for a reason nobody has thought of does not keep the others waiting.
  */
 import type { Clock } from '../base/clock.ts'
-import { type Settlement, type Store, StoreUnavailable } from '../store/store.ts'
+import { type Settlement, StoreUnavailable } from '../store/store.ts'
 import type { Journal, Segment } from './journal.ts'
+import { type ReplayOptions, replay } from './replay.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
 const FLUSH_MS = 850
@@ -20,84 +22,143 @@ interface Entry {
   done: (() => void) | null
 }
 
+export interface SettlerOptions extends ReplayOptions {
+  journal: Journal
+  clock: Clock
+}
+
 export class Settler {
-  readonly #store: Store
-  readonly #journal: Journal
-  readonly #clock: Clock
-  readonly #log: { error(data: object, message: string): void; warn(data: object, message: string): void }
-  readonly #queue: Entry[] = []
+  readonly #o: SettlerOptions
+  #queue: Entry[] = []
   #cancel: (() => void) | null = null
   #running: Promise<void> | null = null
+  #stopped = false
+  /** Ends a pause between two tries. */
+  #wake: () => void = () => {}
 
-  constructor(options: {
-    store: Store
-    journal: Journal
-    clock: Clock
-    log: { error(data: object, message: string): void; warn(data: object, message: string): void }
-  }) {
-    this.#store = options.store
-    this.#journal = options.journal
-    this.#clock = options.clock
-    this.#log = options.log
+  constructor(options: SettlerOptions) {
+    this.#o = options
   }
 
-  /** `done` is called when the store has it. */
+  /** `done` is called when the journal or the store has it. */
   add(settlement: Settlement, segment: Segment | null, done: (() => void) | null): void {
-    this.#queue.push({ settlement, segment, atMs: this.#clock.monotonic(), done })
+    this.#queue.push({ settlement, segment, atMs: this.#o.clock.monotonic(), done })
     if (this.#queue.length >= BATCH || done !== null) this.flush()
-    else if (this.#cancel === null && this.#running === null)
-      this.#cancel = this.#clock.after(FLUSH_MS, () => this.flush())
+    else if (this.#cancel === null && this.#running === null) this.#flushLater()
+  }
+
+  #flushLater(): void {
+    this.#cancel = this.#o.clock.after(FLUSH_MS, () => this.flush())
   }
 
   /** Begins at once, if it has not begun. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = null
-    if (this.#running !== null || this.#queue.length === 0) return
-    this.#running = this.#run().finally(() => {
+    if (this.#stopped || this.#running !== null || this.#queue.length === 0) return
+    this.#running = this.#run().then(() => {
       this.#running = null
-      if (this.#queue.length > 0) this.#cancel ??= this.#clock.after(FLUSH_MS, () => this.flush())
+      if (this.#queue.length > 0 && this.#cancel === null) this.#flushLater()
     })
   }
 
   /** Until the store has everything there is, however long it takes. */
   async drain(): Promise<void> {
-    while (this.#queue.length > 0 || this.#running !== null) {
+    while (!this.#stopped && (this.#queue.length > 0 || this.#running !== null)) {
       this.flush()
       await this.#running
     }
   }
 
+  /** Gives up after a while; true: the store has everything. What it does not have is in the journal, or logged. */
+  async stop(withinMs: number): Promise<boolean> {
+    const cancel = this.#o.clock.after(withinMs, () => this.#giveUp())
+    await this.drain()
+    cancel()
+    this.#giveUp()
+    this.#keepInJournal()
+    for (const { settlement, segment } of this.#queue) {
+      if (segment !== null) continue
+      this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
+    }
+    return this.#queue.length === 0
+  }
+
+  #giveUp(): void {
+    this.#stopped = true
+    this.#cancel?.()
+    this.#wake()
+  }
+
   get lagMs(): number {
     const oldest = this.#queue[0]
-    return oldest === undefined ? 0 : this.#clock.monotonic() - oldest.atMs
+    return oldest === undefined ? 0 : this.#o.clock.monotonic() - oldest.atMs
   }
 
-  /** What is there now, in batches; what comes meanwhile waits for the next time, unless it is much. */
+  /** What is there now, in batches; what comes meanwhile waits for the next time, unless it is much. Never rejects. */
   async #run(): Promise<void> {
+    let waitMs = FIRST_RETRY_MS
+    let again = false
     do {
       const batch = this.#queue.slice(0, BATCH)
-      await this.#apply(batch)
-      this.#queue.splice(0, batch.length)
-      for (const { segment, done } of batch) {
-        if (segment !== null) this.#journal.applied(segment)
-        done?.()
-      }
-    } while (this.#queue.length >= BATCH)
+      const left = await this.#apply(batch, again)
+      again = left.length > 0
+      this.#queue = [...this.#queue.slice(batch.length), ...left]
+      if (!again || this.#stopped) continue
+      await this.#pause(waitMs)
+      waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)
+      this.#keepInJournal()
+    } while (!this.#stopped && (again || this.#queue.length >= BATCH))
   }
 
-  async #apply(batch: readonly Entry[]): Promise<void> {
-    const settlements = batch.map(entry => entry.settlement)
-    for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)) {
-      try {
-        await this.#store.settle(settlements)
-        return
-      } catch (error) {
-        if (error instanceof StoreUnavailable)
-          this.#log.warn({ err: error.message, waiting: this.#queue.length }, 'settling waits for the store')
-        else this.#log.error({ err: error }, 'settling failed, and will be tried again')
-        await new Promise<void>(resolve => this.#clock.after(waitMs, resolve))
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#o.clock.after(ms, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
       }
+    })
+  }
+
+  /** Returns what the store does not surely have. */
+  async #apply(batch: readonly Entry[], again: boolean): Promise<readonly Entry[]> {
+    const settlements = batch.map(entry => entry.settlement)
+    try {
+      await (again ? replay(this.#o, settlements) : this.#o.store.settle(settlements))
+    } catch (error) {
+      return this.#failed(batch, error)
+    }
+    for (const { segment, done } of batch) {
+      if (segment !== null) this.#o.journal.applied(segment)
+      done?.()
+    }
+    return []
+  }
+
+  /** One that the store cannot take is found by halving, so that the others pass. */
+  async #failed(batch: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
+    const { log } = this.#o
+    if (error instanceof StoreUnavailable) {
+      log.warn({ err: error.message, waiting: this.#queue.length }, 'settling waits for the store')
+      return batch
+    }
+    const ids = batch.slice(0, 3).map(({ settlement }) => settlement.row.requestId)
+    log.error({ err: error, settlements: batch.length, ids }, 'settling failed, and will be tried again')
+    if (batch.length === 1) return batch
+    const half = Math.ceil(batch.length / 2)
+    const first = await this.#apply(batch.slice(0, half), true)
+    return [...first, ...(await this.#apply(batch.slice(half), true))]
+  }
+
+  /** The disk may have room again before the store answers. */
+  #keepInJournal(): void {
+    for (const entry of this.#queue) {
+      if (entry.segment !== null) continue
+      entry.segment = this.#o.journal.append(entry.settlement)
+      if (entry.segment === null) return
+      entry.done?.()
+      entry.done = null
     }
   }
 }

@@ -12,7 +12,7 @@ import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { settle } from './sql/settle.ts'
-import { pruneUsage, usage } from './sql/usage.ts'
+import { prunedBefore, pruneUsage, usage } from './sql/usage.ts'
 import type { Holder, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {
@@ -91,5 +91,6 @@ export class SqlStore implements Store {
     this.#holders.swapRateWindow(accountId, version, state)
 
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
+  prunedBefore = () => prunedBefore(this.#driver)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
 }

@@ -192,4 +192,6 @@ export interface Store {
   usage(filter: UsageFilter): Promise<UsageRow[]>
   /** Deletes at most `limit` rows older than `beforeMs`; what they charged stays in the books. Returns how many went. */
   pruneUsage(beforeMs: number, limit: number): Promise<number>
+  /** ms since 1970: rows of requests that began before this may have been deleted. */
+  prunedBefore(): Promise<number>
 }

@@ -390,11 +390,16 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     const other = (await fund(one, 'other', 1_000)).key
     const rows = many(30, i => usageRow(`${idAt(i)}node0000000`, i % 3 ? key : other, 1 + i))
     await one.settle(rows.map(row => settlement(row, 'h1', 0)))
+    t.equal(await one.prunedBefore(), 0)
     t.equal(await one.pruneUsage(20, 8), 8)
+    t.equal(await two.prunedBefore(), 9, 'whose rows may be gone')
     await clean(t, one, { charges: 465 })
     const both = await Promise.all([one.pruneUsage(20, 8), two.pruneUsage(20, 8)])
     t.strictSame(both.sort(), [4, 8])
     t.equal(await one.pruneUsage(20, 8), 0)
+    t.equal(await one.prunedBefore(), 21)
+    t.equal(await one.pruneUsage(5, 8), 0)
+    t.equal(await one.prunedBefore(), 21, 'never goes back')
     t.strictSame(
       (await one.usage({ limit: 100 })).map(row => row.charge),
       many(10, i => 30 - i),

@@ -1,5 +1,5 @@
 /** Reading and pruning usage rows. Request ids sort by time, so every page and every period is a range of the key. */
-import { idAt } from '../../base/ids.ts'
+import { idAt, timeOfId } from '../../base/ids.ts'
 import { micro } from '../../base/money.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
@@ -61,7 +61,7 @@ async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promis
 
 async function prune(tx: Statements, beforeMs: number, limit: number): Promise<number> {
   // One at a time over all processes: the row stays locked until the end.
-  await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'prune'", [])
+  await tx.run("UPDATE meta SET value = value WHERE name = 'prune'", [])
   const end = await sliceEnd(tx, beforeMs, limit)
   const totals = await tx.query(
     'SELECT account_id, SUM(charge) AS total, COUNT(*) AS rows_count FROM usage_rows WHERE request_id < ? ' +
@@ -77,9 +77,16 @@ async function prune(tx: Statements, beforeMs: number, limit: number): Promise<n
   const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
   // A journal found late may have brought an old row in between; the next round takes it along.
   if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')
+  const upTo = timeOfId(end) + 1
+  if (changes > 0) await tx.run("UPDATE meta SET value = ? WHERE name = 'prune' AND value < ?", [upTo, upTo])
   return changes
 }
 
 export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
   return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
+}
+
+export async function prunedBefore(driver: Driver): Promise<number> {
+  const [row] = await driver.query('prunedBefore', "SELECT value FROM meta WHERE name = 'prune'", [])
+  return integer(row!, 'value')
 }

@@ -1,0 +1,24 @@
+/**
+ * A gateway's ledger as a process of its own: `node process.ts STORE FOLDER HOLDER KEY`. Charges 10 to the key, says so
+ * before the store can know, and lives until it is killed. Its clock stands still, so nothing is ever moved to the store.
+ */
+import { micro } from '../../lib/base/money.ts'
+import { type Hold, Ledger } from '../../lib/ledger/ledger.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { TestClock } from '../support/clock.ts'
+import { usageRow } from '../support/store.ts'
+
+const [url, folder, holder, id] = process.argv.slice(2) as [string, string, string, string]
+const store = openStore(url, { secret: 'a test secret' })
+const key = (await store.key(Number(id)))!
+const log = { info() {}, warn() {}, error() {} }
+try {
+  const ledger = await Ledger.open({ store, clock: new TestClock(), log, folder, limitBytes: 1 << 20, holder })
+  const hold = (await ledger.reserve(key.accountId, key.id, null, micro(10))) as Hold
+  ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10))
+  console.log('charged')
+  setInterval(() => {}, 1_000_000)
+} catch (error) {
+  console.log((error as Error).name)
+  process.exit(1)
+}

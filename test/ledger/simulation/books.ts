@@ -1,0 +1,233 @@
+/**
+ * What must be true, kept apart from the ledger: every credit, hold and charge as the clients of the gateways know them.
+ * `check` compares them with the database after each step and throws at the first thing that does not add up.
+ */
+import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
+import { micro } from '../../../lib/base/money.ts'
+import { accountPurse, keyPurse, type PurseId } from '../../../lib/store/store.ts'
+import type { Key, UsageRow } from '../../../lib/terms/records.ts'
+import type { Database } from './database.ts'
+import type { Gateway } from './gateway.ts'
+
+export class Broken extends Error {
+  override name = 'Broken'
+}
+
+const must = (condition: boolean, message: () => string): void => {
+  if (!condition) throw new Broken(message())
+}
+
+export interface OpenHold {
+  gateway: Gateway
+  hold: Hold
+  key: Key
+}
+
+export interface Charge {
+  row: UsageRow
+  gateway: Gateway
+  /**
+   * `kept`: the ledger said that it has it. `waiting`: it has not said so yet. `unknown`: its process died before; it may
+   * be in the books or not.
+   */
+  state: 'kept' | 'waiting' | 'unknown'
+  inBooks: boolean
+}
+
+interface PurseState {
+  /** null = no limit. */
+  credit: number | null
+  /** Charges above their holds, and holds and charges whose lease was rightly taken away: what may be missing, at most. */
+  excess: number
+}
+
+export class Expected {
+  readonly #database: Database
+  readonly purses = new Map<PurseId, PurseState>()
+  holds: OpenHold[] = []
+  readonly charges = new Map<string, Charge>()
+  /** Gateways whose leases the store has taken back. */
+  readonly #buried = new Set<Gateway>()
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  purse(id: PurseId): PurseState {
+    return this.purses.get(id) as PurseState
+  }
+
+  #of(key: Key): PurseId[] {
+    return [accountPurse(key.accountId), keyPurse(key.id)]
+  }
+
+  charged({ gateway, hold, key }: OpenHold, row: UsageRow): Charge {
+    for (const id of this.#of(key)) this.purse(id).excess += Math.max(0, row.charge - hold.amount)
+    const charge: Charge = { row, gateway, state: 'waiting', inBooks: false }
+    this.charges.set(row.requestId, charge)
+    return charge
+  }
+
+  /** What a gateway had in memory is gone with it. */
+  died(gateway: Gateway): void {
+    this.holds = this.holds.filter(open => open.gateway !== gateway)
+    for (const charge of this.charges.values())
+      if (charge.gateway === gateway && charge.state === 'waiting') charge.state = 'unknown'
+  }
+
+  check(gateways: readonly Gateway[]): void {
+    this.#checkRows()
+    this.noteBuried(gateways, null)
+    this.#checkPurses()
+  }
+
+  #checkRows(): void {
+    for (const row of this.#database.read('SELECT request_id, charge, account_id, key_id FROM usage_rows')) {
+      const id = String(row['request_id'])
+      const charge = this.charges.get(id)
+      must(charge !== undefined, () => `${id} is in the books, and nobody made it`)
+      const { row: made } = charge as Charge
+      const same = made.charge === row['charge'] && made.accountId === row['account_id'] && made.keyId === row['key_id']
+      must(same, () => `${id} is in the books as ${JSON.stringify(row)}, made as ${JSON.stringify(made)}`)
+      ;(charge as Charge).inBooks = true
+    }
+  }
+
+  /**
+   * Who was silent so long that its leases went back has holds without cover, if it is there: so far may things be short.
+   * `awayMs`: at the moment of a burial, when nobody could be heard for the last time; null = at another moment.
+   */
+  noteBuried(gateways: readonly Gateway[], awayMs: number | null): void {
+    const there = new Set(this.#database.read('SELECT id FROM holders').map(row => String(row['id'])))
+    for (const gateway of gateways) {
+      const { ledger } = gateway
+      if (ledger === null) continue
+      if (there.has(ledger.holder)) this.#buried.delete(gateway)
+      else if (!this.#buried.has(gateway)) {
+        this.#buried.add(gateway)
+        this.#uncovered(gateway)
+        if (awayMs === null || gateway.state !== 'up') continue
+        const silentMs = gateway.clock.monotonic() - Math.max(gateway.driver.beatMs, awayMs)
+        must(silentMs > 60_000, () => `${gateway.name} was taken for dead after ${silentMs} ms`)
+      }
+    }
+  }
+
+  #uncovered(gateway: Gateway): void {
+    for (const { hold, key } of this.holds.filter(open => open.gateway === gateway))
+      for (const id of this.#of(key)) this.purse(id).excess += hold.amount
+    this.#checkRows()
+    for (const charge of this.charges.values()) {
+      if (charge.gateway !== gateway || charge.inBooks) continue
+      must(
+        gateway.state !== 'down' || !gateway.journalInReach || charge.state === 'unknown',
+        () => `${gateway.name}: its leases went back before its journal was applied`,
+      )
+      for (const id of [accountPurse(charge.row.accountId), keyPurse(charge.row.keyId)])
+        this.purse(id).excess += charge.row.charge
+    }
+  }
+
+  #checkPurses(): void {
+    const leased = this.#sums(
+      'SELECT purse_id AS id, SUM(amount) AS total, MIN(amount) AS least FROM leases GROUP BY purse_id',
+    )
+    const paidIn = this.#sums(
+      "SELECT 'a' || account_id AS id, SUM(amount) AS total, 0 AS least FROM topups GROUP BY account_id",
+    )
+    for (const row of this.#database.read('SELECT id, credit, promised FROM purses')) {
+      const id = String(row['id']) as PurseId
+      const lease = leased.get(id) ?? { total: 0, least: 0 }
+      must(lease.least >= 0, () => `${id}: a lease of ${lease.least}`)
+      const spent = Number(row['promised']) - lease.total
+      const { certain, inBooks } = this.#chargesOf(id)
+      must(spent === inBooks, () => `${id}: spent ${spent}, its rows say ${inBooks}`)
+      const state = this.purse(id)
+      if (id.startsWith('a'))
+        must(
+          row['credit'] === (paidIn.get(id)?.total ?? 0),
+          () => `${id}: credit ${row['credit']}, paid in ${paidIn.get(id)?.total}`,
+        )
+      if (row['credit'] === null) continue
+      state.credit = Number(row['credit'])
+      must(
+        spent <= state.credit + state.excess,
+        () => `${id}: spent ${spent} of ${state.credit}, explained ${state.excess}`,
+      )
+      const held = this.#heldOf(id)
+      must(
+        held + certain <= state.credit + state.excess,
+        () => `${id}: ${held} held and ${certain} charged of ${state.credit}, explained ${state.excess}`,
+      )
+    }
+  }
+
+  /** `waiting`: it may hold more for what has no answer yet. */
+  checkHolds(gateway: Gateway, waiting: boolean): void {
+    const { holdsOpen, heldTotal } = gateway.ledger as Ledger
+    const open = this.holds.filter(hold => hold.gateway === gateway)
+    const held = open.reduce((sum, { hold }) => sum + hold.amount, 0)
+    must(
+      holdsOpen === open.length && (waiting ? heldTotal >= held : heldTotal === held),
+      () => `${gateway.name} holds ${heldTotal} in ${holdsOpen}; its clients ${held} in ${open.length}`,
+    )
+  }
+
+  #sums(sql: string): Map<string, { total: number; least: number }> {
+    return new Map(
+      this.#database
+        .read(sql)
+        .map(row => [String(row['id']), { total: Number(row['total']), least: Number(row['least']) }]),
+    )
+  }
+
+  /** `certain`: in the books, or promised to get there. */
+  #chargesOf(id: PurseId): { certain: number; inBooks: number } {
+    let certain = 0
+    let inBooks = 0
+    for (const { row, state, inBooks: there } of this.charges.values()) {
+      if (accountPurse(row.accountId) !== id && keyPurse(row.keyId) !== id) continue
+      if (there) inBooks += row.charge
+      if (there || state !== 'unknown') certain += row.charge
+    }
+    return { certain, inBooks }
+  }
+
+  #heldOf(id: PurseId): number {
+    let held = 0
+    for (const { hold, key } of this.holds) if (this.#of(key).includes(id)) held += hold.amount
+    return held
+  }
+
+  /** What is left of an account. */
+  balance(id: PurseId): number {
+    return (this.purse(id).credit ?? Number.MAX_SAFE_INTEGER) - this.#chargesOf(id).inBooks
+  }
+
+  /** From now on a purse may be short only by what it is: a charge above its hold may have taken what was leased already. */
+  nothingIsExcused(): void {
+    for (const { id, credit, promised } of this.#database.read('SELECT id, credit, promised FROM purses'))
+      if (credit !== null) this.purse(id as PurseId).excess = Math.max(0, Number(promised) - Number(credit))
+  }
+
+  holders(): number {
+    return this.#database.read('SELECT id FROM holders').length
+  }
+
+  leases(): string {
+    const rows = this.#database.read('SELECT purse_id, holder, amount FROM leases')
+    return rows.map(row => Object.values(row).join(' ')).join(', ')
+  }
+
+  /** When all is done. */
+  checkEnd(): void {
+    for (const [id, { inBooks, state }] of this.charges)
+      must(inBooks || state === 'unknown', () => `${id}: its charge (${state}) never reached the books`)
+    const [left] = this.#database.read('SELECT COUNT(*) AS leases, COALESCE(SUM(amount), 0) AS amount FROM leases')
+    must(left?.['leases'] === 0, () => `at the end ${left?.['leases']} leases of ${left?.['amount']} are left`)
+    const holders = this.#database.read('SELECT id FROM holders')
+    must(holders.length === 0, () => `at the end ${JSON.stringify(holders)} are registered`)
+  }
+}
+
+export const amountOf = (value: number) => micro(Math.max(0, Math.round(value)))

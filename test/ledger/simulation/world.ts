@@ -1,0 +1,459 @@
+/** One run: some gateways, some accounts, and a number of random steps with the checks after each; then the end. */
+import { readdirSync } from 'node:fs'
+import { idAt } from '../../../lib/base/ids.ts'
+import { Hold } from '../../../lib/ledger/ledger.ts'
+import { SqlStore } from '../../../lib/store/sql.ts'
+import { accountPurse, keyPurse, type Store } from '../../../lib/store/store.ts'
+import type { Key } from '../../../lib/terms/records.ts'
+import { type Random, withSeed } from '../../support/random.ts'
+import { newKey, usageRow } from '../../support/store.ts'
+import { amountOf, Broken, Expected, type OpenHold } from './books.ts'
+import type { Database } from './database.ts'
+import type { Disk } from './disk.ts'
+import { type FaultRates, FaultyDriver, type Network, NO_FAULTS } from './faults.ts'
+import { Gateway, type Surroundings } from './gateway.ts'
+import { settled, Timeline } from './timeline.ts'
+
+const HOUR = 3_600_000
+
+export class World {
+  readonly random: Random
+  readonly timeline = new Timeline()
+  readonly network: Network
+  readonly expected: Expected
+  readonly #around: Surroundings
+  readonly #admin: Store
+  readonly #weights: [action: () => void | Promise<void>, name: string, weight: number][]
+  readonly #hosts: number
+  readonly #journalLimit: number
+  gateways: Gateway[] = []
+  keys: Key[] = []
+  #count = 0
+  #pending = new Map<Promise<unknown>, { gateway: Gateway; what: string }>()
+
+  constructor(seed: number, database: Database, disk: Disk, trace: string[] | null) {
+    const random = withSeed(seed)
+    const note = (text: string): void => void trace?.push(text)
+    const tracing = trace !== null
+    this.random = random
+    const buried = () => {
+      try {
+        this.expected.noteBuried(this.gateways, this.network.awayMs)
+      } catch (error) {
+        this.timeline.crashes.push(error) // not the store's to swallow
+      }
+    }
+    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, awayMs: 0, buried }
+    this.#hosts = random.next() < 0.7 ? 1 : 2
+    const oneHost = this.#hosts === 1
+    this.#around = { timeline: this.timeline, database, network: this.network, disk, random, oneHost, tracing, note }
+    this.#journalLimit = random.next() < 0.2 ? random.int(300, 3_000) : 1 << 24
+    const clock = this.timeline.process()
+    this.#admin = new SqlStore(
+      new FaultyDriver(database, { ...this.network, rates: NO_FAULTS }, random, clock),
+      's',
+      () => {},
+    )
+    this.expected = new Expected(database)
+    // Each seed has its own mixture: some never kill, some do little else.
+    const some = (most: number): number => (random.next() < 0.3 ? 0 : random.next() * most)
+    const theme = random.pick(['none', 'none', 'none', 'cut', 'disk', 'crash', 'sick'])
+    const themed = (name: string, weight: number): number => (theme === name ? weight : some(weight / 6))
+    this.#weights = [
+      [() => this.#reserve(), 'reserve', 10],
+      [() => this.#settle(), 'settle', 4 + some(6)],
+      [() => this.#void(), 'void', some(2)],
+      [() => this.#grow(), 'grow', some(4)],
+      [() => this.#topUp(), 'top up', some(1)],
+      [() => this.#flush(), 'flush', some(1)],
+      [() => this.timeline.advance(random.int(1, 60)), 'a moment', some(4)],
+      [() => this.timeline.advance(random.int(100, 1_500)), 'a second', 1 + some(4)],
+      [() => this.timeline.advance(random.int(2_000, 30_000)), 'a while', some(1)],
+      [() => this.timeline.advance(random.int(60_000, 260_000)), 'minutes', theme === 'cut' ? 0.4 : some(0.15)],
+      [() => void (this.timeline.wallOffset += random.pick([-HOUR, HOUR])), 'the wall clock steps', some(0.5)],
+      [() => this.#kill(), 'kill', themed('crash', 3)],
+      [() => this.#stop(), 'stop', some(0.5)],
+      [() => this.#start(), 'start', 1 + some(1)],
+      [() => this.#break(), 'the database goes', some(0.7)],
+      [() => this.#heal(), 'the database comes', theme === 'cut' ? 0.4 : 1],
+      [() => this.#cut(), 'one is cut off', themed('cut', 2)],
+      [() => this.#withoutDatabase(), 'the database is away for minutes', theme === 'cut' ? 0.5 : some(0.05)],
+      [() => this.#silence(), 'one is cut off for minutes', theme === 'cut' ? 0.7 : some(0.05)],
+      [() => this.#fill(), 'a disk is full', themed('disk', 3)],
+      [() => this.#sicken(), 'one kind of call fails', themed('sick', 2)],
+    ]
+  }
+
+  #rates(): FaultRates {
+    const { random } = this
+    const rate = () => (random.next() < 0.5 ? 0 : random.next() * random.pick([0.02, 0.1, 0.3]))
+    return {
+      refused: rate(),
+      lostCommit: rate(),
+      lostAnswer: rate(),
+      deadlock: rate(),
+      slow: rate(),
+      unexpected: random.next() < 0.8 ? 0 : 0.05,
+    }
+  }
+
+  async run(): Promise<void> {
+    const { random } = this
+    await this.#furnish()
+    for (let i = random.int(1, 4); i > 0; i--) this.#start()
+    await this.timeline.advance(10)
+    for (let step = random.int(10, 80); step > 0; step--) {
+      const [action, name] = this.#choose()
+      this.#around.note(`${(this.timeline.monotonic / 1000).toFixed(3)} ${name}`)
+      await action()
+      await this.#check()
+    }
+    await this.#end()
+  }
+
+  #choose() {
+    let at = this.random.next() * this.#weights.reduce((sum, [, , weight]) => sum + weight, 0)
+    return this.#weights.find(([, , weight]) => (at -= weight) < 0) ?? this.#weights[0]!
+  }
+
+  async #check(): Promise<void> {
+    await settled()
+    const [crash] = this.timeline.crashes
+    if (crash !== undefined) throw crash
+    this.expected.check(this.gateways)
+    const waiting = new Set([...this.#pending.values()].map(({ gateway }) => gateway))
+    for (const gateway of this.#up()) this.expected.checkHolds(gateway, waiting.has(gateway))
+  }
+
+  async #furnish(): Promise<void> {
+    const { random } = this
+    for (let a = random.int(1, 2); a > 0; a--) {
+      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'] })
+      const credit = random.int(100, 1_000) * random.pick([1, 10, 1_000])
+      this.expected.purses.set(accountPurse(account.id), { credit, excess: 0 })
+      await this.#admin.topUp(account.id, amountOf(credit), 'opening', 0)
+      for (let k = random.int(1, 2); k > 0; k--) {
+        const cap = random.next() < 0.5 ? null : amountOf(random.int(10, credit * 1.5))
+        const hash = String(++this.#count).padStart(64, '0')
+        const key = await this.#admin.createKey(newKey(account.id, { name: `key ${k}`, hash, cap }))
+        this.expected.purses.set(keyPurse(key.id), { credit: cap, excess: 0 })
+        this.keys.push(key)
+      }
+    }
+  }
+
+  #up(): Gateway[] {
+    return this.gateways.filter(gateway => gateway.state === 'up')
+  }
+
+  #await(gateway: Gateway, what: string, promise: Promise<unknown>): void {
+    const watched = promise.finally(() => this.#pending.delete(watched))
+    watched.catch(error => this.timeline.crashes.push(error))
+    this.#pending.set(watched, { gateway, what })
+  }
+
+  #reserve(): void {
+    const { random } = this
+    const gateway = this.#up().length > 0 ? random.pick(this.#up()) : null
+    if (gateway === null || !gateway.ledger!.accepting) return
+    const key = random.pick(this.keys)
+    const credit = this.expected.purse(accountPurse(key.accountId)).credit as number
+    const amount = amountOf(random.int(0, credit / random.pick([1, 3, 10, 30])))
+    const answer = gateway.ledger!.reserve(key.accountId, key.id, key.cap, amount)
+    const answered = (result: Awaited<typeof answer>) => {
+      this.#around.note(
+        `  ${gateway.name}: ${amount} of ${key.id}: ${result instanceof Hold ? 'held' : result.refused}`,
+      )
+      if (result instanceof Hold) this.expected.holds.push({ gateway, hold: result, key })
+    }
+    if (answer instanceof Promise) this.#await(gateway, `reserve of ${amount}`, answer.then(answered))
+    else answered(answer)
+  }
+
+  /** A hold, which is then not open any more. */
+  #take(): OpenHold | null {
+    const { holds } = this.expected
+    return holds.length === 0 ? null : (holds.splice(this.random.int(0, holds.length - 1), 1)[0] as OpenHold)
+  }
+
+  #settle(): void {
+    const { random } = this
+    const open = this.#take()
+    if (open === null) return
+    const { gateway, hold, key } = open
+    const charge =
+      random.next() < 0.1 ? random.int(0, hold.amount * 2) : random.pick([0, hold.amount, random.int(0, hold.amount)])
+    const row = usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
+    const kept = this.expected.charged(open, row)
+    const done = gateway.ledger!.settle(hold, row)
+    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}${done === undefined ? '' : ', waiting'}`)
+    const said = () => void (kept.state = 'kept')
+    if (done === undefined) said()
+    else this.#await(gateway, `settle of ${row.requestId}`, done.then(said))
+  }
+
+  #void(): void {
+    const open = this.#take()
+    if (open !== null) open.gateway.ledger!.void(open.hold)
+  }
+
+  #grow(): void {
+    const { random } = this
+    const { holds } = this.expected
+    if (holds.length === 0) return
+    const { gateway, hold } = random.pick(holds)
+    const amount = amountOf(random.int(0, hold.amount))
+    if (gateway.ledger!.grow(hold, amount)) return
+    this.#await(gateway, `growth by ${amount}`, gateway.ledger!.growLater(hold, amount))
+  }
+
+  async #topUp(): Promise<void> {
+    const key = this.random.pick(this.keys)
+    await this.#admin.topUp(key.accountId, amountOf(this.random.int(1, 5_000)), `t${++this.#count}`, this.timeline.now)
+  }
+
+  #flush(): void {
+    const [gateway] = this.#up()
+    if (gateway !== undefined) this.#await(gateway, 'flush', gateway.ledger!.flush())
+  }
+
+  #start(): void {
+    const alive = this.gateways.filter(gateway => gateway.state !== 'down')
+    if (alive.length >= 4) return
+    const host = `host${this.random.int(1, this.#hosts)}`
+    this.#launch(host)
+  }
+
+  #launch(host: string): Gateway {
+    const gateway = new Gateway(`p${String(++this.#count).padStart(4, '0')}`, host, this.#journalLimit, this.#around)
+    this.gateways.push(gateway)
+    gateway.start()
+    return gateway
+  }
+
+  #kill(): void {
+    const alive = this.gateways.filter(gateway => gateway.state !== 'down')
+    if (alive.length === 0) return
+    const gateway = this.random.pick(alive)
+    const half = `00000000 {"row":{"requestId":"${'x'.repeat(60)}`
+    gateway.kill(Buffer.from(this.random.next() < 0.5 ? '' : half.slice(0, this.random.int(1, half.length))))
+    this.#gone(gateway)
+  }
+
+  #gone(gateway: Gateway): void {
+    this.expected.died(gateway)
+    for (const [promise, { gateway: of }] of this.#pending) if (of === gateway) this.#pending.delete(promise)
+  }
+
+  /** Only after its exchanges have ended. */
+  #stop(): void {
+    const waiting = [...this.#pending.values()].filter(({ what }) => !what.startsWith('settle'))
+    const busy = new Set([...this.expected.holds, ...waiting].map(({ gateway }) => gateway))
+    const idle = this.#up().filter(gateway => !busy.has(gateway))
+    if (idle.length > 0) this.#leave(this.random.pick(idle))
+  }
+
+  #leave(gateway: Gateway): void {
+    gateway.stop(() => this.#gone(gateway))
+  }
+
+  #break(): void {
+    this.network.down = this.random.pick(['refuses', 'hangs'])
+  }
+
+  #heal(): void {
+    if (this.network.down !== 'no') this.network.awayMs = this.timeline.monotonic
+    this.network.down = 'no'
+    this.network.sick = null
+    for (const gateway of this.gateways) gateway.driver.cut = false
+  }
+
+  #sicken(): void {
+    this.network.sick = this.random.pick([
+      'settle',
+      'lease',
+      'giveBack',
+      'beat',
+      'bury',
+      'holders',
+      'changes',
+      'recall',
+    ])
+  }
+
+  #cut(): void {
+    if (this.#up().length > 0) this.random.pick(this.#up()).driver.cut = true
+  }
+
+  async #withoutDatabase(): Promise<void> {
+    this.#break()
+    await this.timeline.advance(this.random.int(100_000, 200_000))
+    await this.#check()
+    this.#heal()
+  }
+
+  /** Long enough for the others to take it for dead; sometimes it tries to go on while it is. */
+  async #silence(): Promise<void> {
+    this.#cut()
+    await this.timeline.advance(this.random.int(100_000, 180_000))
+    for (let i = this.random.int(0, 6); i > 0; i--) this.#reserve()
+    await this.#check()
+    for (const gateway of this.gateways) gateway.driver.cut = false
+  }
+
+  #fill(): void {
+    const { room } = this.#around.disk
+    const [gateway] = this.#up()
+    if (gateway === undefined) return
+    if (room.has(gateway.folder)) room.delete(gateway.folder)
+    else room.set(gateway.folder, this.random.int(0, 1_000))
+  }
+
+  // --- the end
+
+  async #end(): Promise<void> {
+    this.#around.note('--- all is well again, and everything comes to its end')
+    this.#heal()
+    this.network.rates = NO_FAULTS
+    this.#around.disk.room.clear()
+    await this.#resolveAll()
+    for (const host of Array.from({ length: this.#hosts }, (_, i) => `host${i + 1}`)) this.#launch(host)
+    await this.timeline.advance(15_000)
+    await this.#check()
+    this.#nothingWaits()
+    await this.#nobodyOverdraws()
+    await this.#someoneGetsIt()
+    await this.#allIsFree()
+    for (const gateway of this.#up()) this.#leave(gateway)
+    await this.timeline.advance(1_000)
+    await this.#check()
+    await this.#last()
+    this.expected.checkEnd()
+    const left = readdirSync(this.#around.disk.root, { recursive: true, encoding: 'utf8' }).filter(f => f.includes('/'))
+    if (left.length > 0) throw new Broken(`files are left: ${left.join(' ')}`)
+  }
+
+  /** Also what is held only now that the database answers. */
+  async #resolveAll(): Promise<void> {
+    for (let calm = 0; calm < 10 && (calm < 2 || this.#pending.size > 0); calm++) {
+      while (this.expected.holds.length > 0) {
+        calm = 0
+        if (this.random.next() < 0.5) this.#settle()
+        else this.#void()
+        await this.#check()
+      }
+      await this.timeline.advance(1_500)
+    }
+  }
+
+  async #untilAnswered(): Promise<void> {
+    for (let i = 0; i < 50 && this.#pending.size > 0; i++) await this.timeline.advance(100)
+    await this.#check()
+    this.#nothingWaits()
+  }
+
+  #nothingWaits(): void {
+    for (const { gateway, what } of this.#pending.values()) throw new Broken(`${gateway.name} never answered: ${what}`)
+    for (const { name, state } of this.gateways)
+      if (state === 'starting' || state === 'stopping') throw new Broken(`${name} is ${state} for ever`)
+  }
+
+  /** What is left for a key, of its account and of its cap. */
+  #rest(key: Key): number {
+    return Math.min(this.expected.balance(accountPurse(key.accountId)), this.expected.balance(keyPurse(key.id)))
+  }
+
+  async #ask(gateway: Gateway, key: Key, amount: number): Promise<OpenHold | null> {
+    const answer = await gateway.ledger!.reserve(key.accountId, key.id, key.cap, amountOf(amount))
+    this.#around.note(
+      `  ${gateway.name}: ${amount} of ${key.id}: ${answer instanceof Hold ? 'held' : JSON.stringify(answer)}`,
+    )
+    if (!(answer instanceof Hold)) return null
+    const open = { gateway, hold: answer, key }
+    this.expected.holds.push(open)
+    return open
+  }
+
+  #release(open: OpenHold): void {
+    this.expected.holds.splice(this.expected.holds.indexOf(open), 1)
+    open.gateway.ledger!.void(open.hold)
+  }
+
+  /** Now that every charge is in the books, all of them together can hold what is left, and not a bit more. */
+  async #nobodyOverdraws(): Promise<void> {
+    this.expected.nothingIsExcused()
+    for (const key of this.keys) {
+      const rest = this.#rest(key)
+      for (let i = 12; i > 0; i--) {
+        const gateway = this.random.pick(this.#up())
+        this.#await(gateway, 'a part', this.#ask(gateway, key, this.random.int(0, Math.max(0, rest) / 4)))
+        if (this.random.next() < 0.5) await this.#check()
+      }
+      await this.#untilAnswered()
+      for (const open of [...this.expected.holds]) this.#release(open)
+    }
+  }
+
+  /** Several want most of what is left at once: one of them gets it. */
+  async #someoneGetsIt(): Promise<void> {
+    this.network.slowMs = 100
+    this.network.rates = { ...NO_FAULTS, slow: this.random.pick([0, 0.3]) }
+    for (const key of this.keys) {
+      const need = Math.floor(this.#rest(key) * 0.6)
+      if (need <= 0) continue
+      for (const gateway of this.#up()) this.#spend(gateway, key, need / 8)
+      await this.timeline.advance(this.random.pick([0, 20, 1_500]))
+      const holds: (OpenHold | null)[] = []
+      for (const gateway of this.#up())
+        this.#await(
+          gateway,
+          `${need}`,
+          this.#ask(gateway, key, need).then(open => holds.push(open)),
+        )
+      await this.#untilAnswered()
+      for (const open of holds) if (open !== null) this.#release(open)
+      if (holds.every(open => open === null))
+        throw new Broken(`nobody got ${need} for key ${key.id}; leases ${this.expected.leases()}`)
+    }
+  }
+
+  /** A little, so that leases are renewed and returned just when others ask. */
+  #spend(gateway: Gateway, key: Key, most: number): void {
+    const asked = this.#ask(gateway, key, this.random.int(0, most))
+    this.#await(
+      gateway,
+      'a little',
+      asked.then(open => open !== null && this.#release(open)),
+    )
+  }
+
+  /** Whatever is left can be reserved in one, on any gateway. */
+  async #allIsFree(): Promise<void> {
+    for (const key of this.keys) {
+      const gateway = this.random.pick(this.#up())
+      const rest = this.#rest(key)
+      if (rest <= 0) continue
+      let open: OpenHold | null = null
+      this.#await(
+        gateway,
+        `reserve of all that is left (${rest})`,
+        this.#ask(gateway, key, rest).then(o => void (open = o)),
+      )
+      await this.#untilAnswered()
+      if (open === null)
+        throw new Broken(`${gateway.name}: ${rest} are left, but refused; leases ${this.expected.leases()}`)
+      this.#release(open)
+    }
+  }
+
+  /** One more that comes and goes when all others have: what dead ones left is given back by then. */
+  async #last(): Promise<void> {
+    const last = this.#launch('host1')
+    await this.timeline.advance(10_000)
+    for (let i = 0; i < 20 && this.expected.holders() > 1; i++) await this.timeline.advance(10_000)
+    this.#leave(last)
+    await this.timeline.advance(1_000)
+    await this.#check()
+    this.#nothingWaits()
+  }
+}
