@@ -9,8 +9,11 @@ import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 
 /** A lease is sized for so long of charges, and renewed when less than that is left. */
-const AHEAD_MS = 10_000
-const RENEW_MS = 3_000
+const AHEAD_MS = 30_000
+const RENEW_MS = 6_000
+/** Over which the flow of charges is averaged. */
+const BURN_MS = 10_000
+const SHORTEST_MS = 1_000
 /** After a first request, money for some more like it. */
 const MORE_LIKE_IT = 8
 /** When the store gave nothing ahead, it is not asked again at once. */
@@ -44,12 +47,15 @@ export class Lease {
   chargedSince = 0
   readonly #line: Waiting[] = []
   #busy = false
+  #used = true
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
   #peakHeld = 0
-  /** Charged per ms, smoothed over about AHEAD_MS. */
+  /** Charged per ms, smoothed over about BURN_MS. */
   #burn = 0
   #burnMs: number
+  /** The first charge; what came before it is no quiet time. */
+  #burnFromMs: number | null = null
   #returning: Promise<void> = Promise.resolve()
 
   constructor(purse: PurseId, store: Store, clock: Clock, holder: () => string) {
@@ -64,9 +70,11 @@ export class Lease {
     return this.leased - this.held
   }
 
-  /** Nothing of it is in use: it may be forgotten once it is given back. */
-  get unused(): boolean {
-    return this.held === 0 && this.#line.length === 0 && !this.#busy
+  /** It may be forgotten once it is given back. */
+  unusedSinceLastAsked(): boolean {
+    const used = this.#used
+    this.#used = false
+    return !used && this.held === 0 && this.#line.length === 0 && !this.#busy
   }
 
   /** Takes `amount` if it is here and nobody is in line for it. */
@@ -86,6 +94,7 @@ export class Lease {
 
   #take(amount: number): void {
     this.held += amount
+    this.#used = true
     if (this.held > this.#peakHeld) this.#peakHeld = this.held
     this.#renewAhead()
   }
@@ -110,10 +119,17 @@ export class Lease {
 
   #burned(charge: number): void {
     const now = this.#clock.monotonic()
+    this.#burnFromMs ??= now
     const passedMs = now - this.#burnMs
     this.#burnMs = now
-    this.#burn = (this.#burn + charge / AHEAD_MS) * Math.exp(-passedMs / AHEAD_MS)
-    this.#peakHeld = Math.max(this.held, this.#peakHeld * Math.exp(-passedMs / AHEAD_MS))
+    this.#burn = (this.#burn + charge / BURN_MS) * Math.exp(-passedMs / BURN_MS)
+    this.#peakHeld = Math.max(this.held, this.#peakHeld * Math.exp(-passedMs / BURN_MS))
+  }
+
+  /** Charged per ms: an average that began with the first charge. */
+  #burnPerMs(now: number): number {
+    if (this.#burnFromMs === null) return 0
+    return this.#burn / (1 - Math.exp(-Math.max(SHORTEST_MS, now - this.#burnFromMs) / BURN_MS))
   }
 
   /** Everything that waits, with one call of the store at a time. */
@@ -197,12 +213,14 @@ export class Lease {
   }
 
   #ahead(amount: number): number {
-    return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, this.#peakHeld + this.#burn * AHEAD_MS)))
+    const ahead = this.#peakHeld + this.#burnPerMs(this.#clock.monotonic()) * AHEAD_MS
+    return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
   }
 
   #renewAhead(): void {
     const now = this.#clock.monotonic()
-    if (this.#busy || now < this.#renewFromMs || this.idle >= this.#peakHeld / 2 + this.#burn * RENEW_MS) return
+    if (this.#busy || now < this.#renewFromMs) return
+    if (this.idle >= this.#peakHeld / 2 + this.#burnPerMs(now) * RENEW_MS) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
     if (now < this.#contestedUntilMs) return
     void this.#ask(0, this.#ahead(0), false).catch(() => {}) // who needs it will ask again, and hear why

@@ -7,29 +7,21 @@
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
-import { type Micro, micro, ZERO } from '../base/money.ts'
+import { type Micro, micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { Journal } from './journal.ts'
-import { type Denial, Lease } from './lease.ts'
+import { Lease } from './lease.ts'
 import { LifeSign } from './life-sign.ts'
 import { Orphans } from './orphans.ts'
+import { accountRefusal, keyRefusal, type Refusal } from './refusal.ts'
 import { Settler } from './settler.ts'
+import { Tabs } from './tabs.ts'
 
 export interface LedgerLog {
   info(data: object, message: string): void
   warn(data: object, message: string): void
   error(data: object, message: string): void
-}
-
-export interface Refusal {
-  /**
-   * `quota`: nothing is available. `estimate`: something is, but less than needed. `cap_used`, `cap`: the same of the
-   * key's cap. `unavailable`: nobody can say.
-   */
-  refused: 'quota' | 'estimate' | 'cap_used' | 'cap' | 'unavailable'
-  available: Micro
-  need: Micro
 }
 
 /** Money set aside for one exchange, until it is settled or voided. */
@@ -60,6 +52,8 @@ export class Ledger {
   readonly #orphans: Orphans
   readonly #life: LifeSign
   readonly #leases = new Map<PurseId, Lease>()
+  /** Of keys without cap. */
+  readonly #tabs: Tabs
   #open = 0
   #stopping = false
   #cancelForget: (() => void) | null = null
@@ -69,6 +63,7 @@ export class Ledger {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
+    this.#tabs = new Tabs(store, clock, () => this.#life.holder)
     this.#settler = new Settler({ store, journal, clock, log })
     this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder })
     this.#life = new LifeSign({ store, clock, log, holder, held: () => this.held(), onLost: () => this.#lost() })
@@ -138,6 +133,11 @@ export class Ledger {
     return lease
   }
 
+  #capped(purse: PurseId): Lease {
+    this.#tabs.close(purse) // from before it had a cap
+    return this.#lease(purse)
+  }
+
   // --- holds
 
   /** Synchronous when the leases are in memory; a promise only when one must be fetched. */
@@ -148,7 +148,7 @@ export class Ledger {
     amount: Micro,
   ): Hold | Refusal | Promise<Hold | Refusal> {
     const account = this.#lease(accountPurse(accountId))
-    const key = keyCap === null ? null : this.#lease(keyPurse(keyId))
+    const key = keyCap === null ? null : this.#capped(keyPurse(keyId))
     if (account.tryHold(amount)) {
       if (key === null || key.tryHold(amount)) return this.#opened(account, key, amount)
       account.release(amount)
@@ -214,7 +214,10 @@ export class Ledger {
       row,
       holder: this.#life.holder,
       fromAccountLease: hold.account.charge(hold.amount, row.charge),
-      fromKeyLease: hold.key === null ? ZERO : hold.key.charge(hold.amount, row.charge),
+      fromKeyLease:
+        hold.key === null
+          ? this.#tabs.charge(keyPurse(row.keyId), row.charge)
+          : hold.key.charge(hold.amount, row.charge),
     }
     const segment = this.#journal.append(settlement)
     if (segment !== null) {
@@ -251,23 +254,27 @@ export class Ledger {
   // --- life
 
   onChange(change: Change): void {
-    if (change.kind === 'recall') this.#leases.get(change.ref as PurseId)?.recalled()
+    if (change.kind !== 'recall') return
+    this.#leases.get(change.ref as PurseId)?.recalled()
+    this.#tabs.close(change.ref as PurseId)
   }
 
   #lost(): void {
     for (const lease of this.#leases.values()) lease.lost()
+    this.#tabs.lost()
   }
 
   #scheduleForget(): void {
     this.#cancelForget = this.#clock.after(FORGET_EVERY_MS, () => {
       for (const lease of this.#leases.values()) this.#forget(lease)
+      this.#tabs.forget()
       this.#scheduleForget()
     })
   }
 
   /** A purse without holds since the last time gives back what it has; then nothing of it need be remembered. */
   #forget(lease: Lease): void {
-    if (!lease.unused) return
+    if (!lease.unusedSinceLastAsked()) return
     if (lease.leased > 0) lease.giveBackIdle()
     else this.#leases.delete(lease.purse)
   }
@@ -280,19 +287,9 @@ export class Ledger {
     await this.#settler.drain()
     for (const lease of this.#leases.values()) lease.giveBackIdle()
     await Promise.all([...this.#leases.values()].map(lease => lease.settled()))
+    await this.#tabs.stop()
     await this.#life.stop()
     this.#journal.close()
     if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
   }
-}
-
-function accountRefusal(denial: Denial, need: Micro): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  return { refused: denial.available <= 0 ? 'quota' : 'estimate', available: denial.available, need }
-}
-
-function keyRefusal(denial: Denial, cap: Micro, need: Micro): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  const rest = micro(cap - denial.purse.spent)
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available: rest, need }
 }

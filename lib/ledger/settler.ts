@@ -7,7 +7,7 @@ import { type Settlement, type Store, StoreUnavailable } from '../store/store.ts
 import type { Journal, Segment } from './journal.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
-const FLUSH_MS = 850
+const FLUSH_MS = 920
 const BATCH = 500
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000

@@ -1,7 +1,8 @@
 /** Sets the worst case aside. From here on the exchange owes the ledger a settle or a void. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro } from '../../base/money.ts'
-import { Hold, type Refusal } from '../../ledger/ledger.ts'
+import { Hold } from '../../ledger/ledger.ts'
+import type { Refusal } from '../../ledger/refusal.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
