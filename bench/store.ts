@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { startMariadb } from '../test/support/mariadb.ts'
 import { fillUsage } from './parts/store-fill.ts'
 import { measurePages } from './parts/store-pages.ts'
+import { measurePruning } from './parts/store-prune.ts'
 import { openBooks } from './parts/store-rows.ts'
 import { measureSettling } from './parts/store-settle.ts'
 import { ROOT } from './parts/subjects.ts'
@@ -28,6 +29,8 @@ const print = (line: string) => {
   console.log(line)
   lines.push(line)
 }
+
+const ms = (value: number) => `${value.toFixed(0)} ms`
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-store-'))
 const engines: [name: string, open: () => Promise<{ url: string; close: () => Promise<unknown> }>][] = [
@@ -61,6 +64,11 @@ try {
         print('|---|---|---|')
         for (const { page, p50, max } of await measurePages(url, books))
           print(`| ${page} | ${p50.toFixed(1)} | ${max.toFixed(1)} |`)
+        const prune = await measurePruning(books)
+        print(
+          `\nRetention: ${prune.rows} rows deleted in slices of 1000, ${ms(prune.p50)} each, ${ms(prune.max)} at most;`,
+        )
+        print(`then an audit of the whole log, true, in ${ms(prune.auditMs)}.`)
         if (settlements > 0) {
           const { perSecond } = await measureSettling(books, settlements, 1)
           print(`\nSettling into so many rows: ${perSecond.toFixed(0)} a second.`)
