@@ -13,6 +13,7 @@ import { measurePages } from './parts/store-pages.ts'
 import { measurePruning } from './parts/store-prune.ts'
 import { openBooks } from './parts/store-rows.ts'
 import { measureSettling } from './parts/store-settle.ts'
+import { measureStalls } from './parts/store-stalls.ts'
 import { ROOT } from './parts/subjects.ts'
 
 const { values } = parseArgs({
@@ -57,6 +58,15 @@ try {
         print('|---|---|---|')
         print(`| ${settlements} | ${perSecond.toFixed(0)} | ${stallMs.toFixed(1)} |\n`)
       }
+      const stalls = await measureStalls(url)
+      print(
+        '| a gateway under load, requests a second | longest stall, ms | of a hundred, the worst | longest of its parts, ms |',
+      )
+      print('|---|---|---|---|')
+      const parts = Object.entries(stalls.longest).map(([name, took]) => `${name} ${took.toFixed(1)}`)
+      print(
+        `| ${stalls.perSecond.toFixed(0)} | ${stalls.max.toFixed(1)} | ${stalls.p99.toFixed(1)} | ${parts.join(', ')} |\n`,
+      )
       if (usageRows > 0) {
         const seconds = await fillUsage(url, books, usageRows)
         print(`${usageRows} more usage rows, made in ${seconds.toFixed(0)} s.\n`)

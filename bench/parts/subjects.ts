@@ -12,6 +12,7 @@ export const KEY = 'sk-bench-0123456789abcdef'
 export interface Subject {
   name: string
   port: number
+  pid: number
   cpu(): { userS: number; systemS: number }
   rssBytes(): number
   /** Ops address, where there is one. */
@@ -35,6 +36,7 @@ export const startUpstream = (env: NodeJS.ProcessEnv = {}): Promise<Part> =>
 const ofPart = (name: string, part: Part, ops: string | null = null): Subject => ({
   name,
   port: part.port,
+  pid: part.child.pid as number,
   cpu: () => cpuOf(part.child.pid as number),
   rssBytes: () => rssOf(part.child.pid as number),
   ops,
@@ -55,6 +57,7 @@ export async function startGateway(
   root: string = ROOT,
   name = 'gateway',
   overrides: object = {},
+  env: NodeJS.ProcessEnv = {},
 ): Promise<Subject> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
@@ -71,6 +74,7 @@ export async function startGateway(
   writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog(upstreamPort)))
   const log = path.join(dir, 'gateway.log')
   const child = spawn('sh', ['-c', `exec '${root}/bin/gateway' serve --config '${dir}/gateway.yaml' > '${log}'`], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   const pid = child.pid as number
@@ -89,6 +93,7 @@ export async function startGateway(
   return {
     name,
     port: main,
+    pid,
     ops: url,
     cpu: () => cpuOf(pid),
     rssBytes: () => rssOf(pid),
@@ -157,6 +162,7 @@ http {
   return {
     name: 'nginx',
     port,
+    pid,
     ops: null,
     cpu: () => cpuOf(pid),
     rssBytes: () => rssOf(pid),
