@@ -18,8 +18,9 @@ export interface Asked {
   model: string
   status: number
   outcome: Outcome
-  /** The upstream was told to report no usage. */
-  silent: boolean
+  order: string
+  /** Null while it is under way. */
+  tookMs: number | null
 }
 
 interface Kind {
@@ -77,7 +78,7 @@ const KINDS: Kind[] = [
 ]
 
 /** What the upstream is told to do: mostly nothing wrong. */
-function directive(random: Random, id: string): string {
+function directive(random: Random, id: string, stream: boolean): string {
   const words = [`id=${id}`, `tokens=${random.int(1, 300)}`, `latency=${random.int(0, 150)}`]
   if (random.next() < 0.5) words.push(`tps=${random.int(200, 3_000)}`)
   const fault = random.next()
@@ -87,13 +88,16 @@ function directive(random: Random, id: string): string {
   else if (fault < 0.1) words.push(`cut=${after}`, ...(random.next() < 0.5 ? ['times=1'] : []))
   else if (fault < 0.12) words.push(`end_early=${after}`)
   else if (fault < 0.14) words.push(`event_error=${after}`)
-  else if (fault < 0.17) words.push(`stall=${after}`, `stall_ms=${random.int(100, 3_000)}`)
+  else if (fault < 0.17 && stream) words.push(`stall=${after}`, `stall_ms=${random.int(100, 3_000)}`)
   else if (fault < 0.2) words.push('usage=none')
   return `[[sim ${words.join(' ')}]]`
 }
 
 const WORDS = 'read the file and say what the function returns when the list is empty '
 const prompt = (random: Random): string => WORDS.repeat(random.int(1, random.next() < 0.1 ? 200 : 10))
+
+/** A client that waits so long, with nothing wrong any more, is worth a look. */
+const LATE_MS = 20_000
 
 export class Clients {
   readonly asked: Asked[] = []
@@ -118,7 +122,11 @@ export class Clients {
   /** Each ends the request it is at. */
   async stop(): Promise<void> {
     this.#stopped = true
+    const late = setTimeout(() => {
+      for (const one of this.asked) if (one.tookMs === null) console.log(`still waiting: ${JSON.stringify(one)}`)
+    }, LATE_MS)
     await Promise.all(this.#running)
+    clearTimeout(late)
     await this.#agent.close()
   }
 
@@ -138,7 +146,7 @@ export class Clients {
     const kind = random.pick(KINDS)
     const stream = kind.protocol !== 'images' && random.next() < 0.7
     const id = `c${++this.#count}`
-    const order = directive(random, id)
+    const order = directive(random, id, stream)
     const leaving = random.next() < 0.06 ? random.int(5, 600) : null
     const one: Asked = {
       id,
@@ -147,9 +155,11 @@ export class Clients {
       model: kind.model,
       status: 0,
       outcome: 'lost',
-      silent: order.includes('usage=none'),
+      order,
+      tookMs: null,
     }
     this.asked.push(one)
+    const began = performance.now()
     const gone = new AbortController()
     const timer = leaving === null ? null : setTimeout(() => gone.abort(), leaving)
     try {
@@ -169,6 +179,7 @@ export class Clients {
       else if ((error as { code?: string }).code === 'ECONNREFUSED') one.outcome = 'unreachable'
     } finally {
       if (timer !== null) clearTimeout(timer)
+      one.tookMs = performance.now() - began
     }
     return one
   }

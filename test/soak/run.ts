@@ -110,6 +110,7 @@ const figures: Record<string, string | number> = {
   'clients saw': (['complete', 'refused', 'broken', 'left', 'lost', 'unreachable'] as const)
     .map(outcome => `${outcome} ${clients.count(outcome)}`)
     .join(', '),
+  'longest answer, s': Math.round(Math.max(...clients.asked.map(one => one.tookMs ?? 0)) / 1000),
   'upstream ended': Object.entries(ends)
     .map(([end, count]) => `${end} ${count}`)
     .join(', '),
