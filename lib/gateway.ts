@@ -23,7 +23,7 @@ import type { Metrics } from './terms/metrics.ts'
 import { Pools } from './upstream/pools.ts'
 
 /** Changes made by another process are followed this often; those of our own admin API at once. */
-const FOLLOW_MS = 800
+const FOLLOW_MS = 870
 const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
 const CONNECTIONS_PER_ORIGIN = 4096

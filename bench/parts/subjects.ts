@@ -57,6 +57,7 @@ export async function startGateway(
   root: string = ROOT,
   name = 'gateway',
   overrides: object = {},
+  env: NodeJS.ProcessEnv = {},
 ): Promise<Subject> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
@@ -73,6 +74,7 @@ export async function startGateway(
   writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog(upstreamPort)))
   const log = path.join(dir, 'gateway.log')
   const child = spawn('sh', ['-c', `exec '${root}/bin/gateway' serve --config '${dir}/gateway.yaml' > '${log}'`], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   const pid = child.pid as number

@@ -7,11 +7,12 @@ import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+import { Burn } from './burn.ts'
 import type { LedgerLog } from './log.ts'
 
 /** A lease is sized for so long of charges, and renewed when less than that is left. */
-const AHEAD_MS = 10_000
-const RENEW_MS = 3_000
+const AHEAD_MS = 30_000
+const RENEW_MS = 6_000
 /** After a first request, money for some more like it. */
 const MORE_LIKE_IT = 8
 /** When the store gave nothing ahead, it is not asked again at once. */
@@ -55,18 +56,18 @@ export class Lease {
   #busy = false
   /** Calls of the store that may still add to the lease. */
   #asking = 0
+  #used = true
+  /** A renewal under way; it never rejects. */
+  #renewing: Promise<unknown> | null = null
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
-  #peakHeld = 0
-  /** Charged per ms, smoothed over about AHEAD_MS. */
-  #burn = 0
-  #burnMs: number
+  readonly #burn: Burn
   #returning: Promise<void> = Promise.resolve()
 
   constructor(purse: PurseId, options: LeaseOptions) {
     this.purse = purse
     this.#o = options
-    this.#burnMs = this.#now
+    this.#burn = new Burn(this.#now)
   }
 
   get #now(): number {
@@ -82,7 +83,13 @@ export class Lease {
   }
 
   /** Nothing of it is in use: it may be forgotten once it is given back. */
-  get unused(): boolean {
+  unusedSinceLastAsked(): boolean {
+    const used = this.#used
+    this.#used = false
+    return !used && this.#unused
+  }
+
+  get #unused(): boolean {
     return this.users === 0 && this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
   }
 
@@ -102,8 +109,9 @@ export class Lease {
   }
 
   #take(amount: number): void {
+    this.#used = true
     this.held += amount
-    if (this.held > this.#peakHeld) this.#peakHeld = this.held
+    this.#burn.hold(this.held)
     this.#renewAhead()
   }
 
@@ -120,23 +128,19 @@ export class Lease {
     const paid = Math.min(charge, Math.max(0, this.idle))
     this.leased -= paid
     this.chargedSince += charge
-    this.#burned(charge)
+    this.#burn.charge(charge, this.held, this.#now)
     if (this.#contested) this.giveBackIdle()
     return micro(paid)
-  }
-
-  #burned(charge: number): void {
-    const now = this.#now
-    const passedMs = now - this.#burnMs
-    this.#burnMs = now
-    this.#burn = (this.#burn + charge / AHEAD_MS) * Math.exp(-passedMs / AHEAD_MS)
-    this.#peakHeld = Math.max(this.held, this.#peakHeld * Math.exp(-passedMs / AHEAD_MS))
   }
 
   /** Everything that waits, with one call of the store at a time. */
   async #serve(): Promise<void> {
     this.#busy = true
     for (this.#admit(); this.#line.length > 0; this.#admit()) {
+      if (this.#renewing !== null) {
+        await this.#renewing // what it brings is not to be asked for again
+        continue
+      }
       const asked = [...this.#line]
       const need = Math.min(MOST, asked.reduce((sum, w) => sum + w.amount, 0) - this.idle)
       const grant = await this.#ask(need, need + this.#ahead((asked[0] as Waiting).amount), asked.length > 1)
@@ -225,15 +229,19 @@ export class Lease {
   }
 
   #ahead(amount: number): number {
-    return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, this.#peakHeld + this.#burn * AHEAD_MS)))
+    const ahead = this.#burn.peakHeld + this.#burn.perMs(this.#now) * AHEAD_MS
+    return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
   }
 
   #renewAhead(): void {
     const now = this.#now
-    if (this.#busy || now < this.#renewFromMs || this.idle >= this.#peakHeld / 2 + this.#burn * RENEW_MS) return
+    if (this.#busy || now < this.#renewFromMs) return
+    if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * RENEW_MS) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
     if (this.#contested) return
-    void this.#ask(0, this.#ahead(0), false)
+    this.#renewing = this.#ask(0, this.#ahead(0), false).finally(() => {
+      this.#renewing = null
+    })
   }
 
   /** What nobody holds, here or (as far as is known) elsewhere. */

@@ -6,16 +6,18 @@
  */
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
-import { type Micro, micro, ZERO } from '../base/money.ts'
+import type { Micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
-import { Lease, type LeaseOptions } from './lease.ts'
+import type { Lease } from './lease.ts'
+import { Leases } from './leases.ts'
 import { LifeSign } from './life-sign.ts'
 import type { LedgerLog } from './log.ts'
 import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'
+import { Tabs } from './tabs.ts'
 
 export { Hold, type Refusal } from './hold.ts'
 
@@ -24,6 +26,7 @@ const FORGET_EVERY_MS = 60_000
 const FLUSH_WAIT_MS = 500
 /** On the way out the store is waited for so long; what it has not got then stays in the journal for the next start. */
 const STOP_WAIT_MS = 10_000
+
 export interface LedgerOptions {
   store: Store
   clock: Clock
@@ -38,12 +41,12 @@ export interface LedgerOptions {
 export class Ledger {
   readonly #clock: Clock
   readonly #log: LedgerLog
-  readonly #leaseOptions: LeaseOptions
   readonly #journal: Journal
   readonly #settler: Settler
   readonly #orphans: Orphans
   readonly #life: LifeSign
-  readonly #leases = new Map<PurseId, Lease>()
+  readonly #leases: Leases
+  readonly #tabs: Tabs
   #open = 0
   #stopping = false
   #cancelForget: (() => void) | null = null
@@ -63,7 +66,9 @@ export class Ledger {
       onLost: () => this.#lost(),
       bury: id => this.#orphans.bury(id),
     })
-    this.#leaseOptions = { store, clock, log, holder: () => this.#life.holder }
+    const options = { store, clock, log, holder: () => this.#life.holder }
+    this.#leases = new Leases(options)
+    this.#tabs = new Tabs(options)
   }
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
@@ -106,25 +111,17 @@ export class Ledger {
 
   /** Of all accounts. */
   get heldTotal(): Micro {
-    let sum = 0
-    for (const lease of this.#leases.values()) if (lease.purse.startsWith('a')) sum += lease.held
-    return micro(sum)
+    return this.#leases.heldTotal
   }
 
   /** Open holds per purse. */
   held(): Map<PurseId, Micro> {
-    const held = new Map<PurseId, Micro>()
-    for (const lease of this.#leases.values()) if (lease.held > 0) held.set(lease.purse, lease.heldMicro)
-    return held
+    return this.#leases.held()
   }
 
-  #lease(purse: PurseId): Lease {
-    let lease = this.#leases.get(purse)
-    if (lease === undefined) {
-      lease = new Lease(purse, this.#leaseOptions)
-      this.#leases.set(purse, lease)
-    }
-    return lease
+  #capped(purse: PurseId): Lease {
+    this.#tabs.close(purse) // from before it had a cap
+    return this.#leases.of(purse)
   }
 
   // --- holds
@@ -136,8 +133,8 @@ export class Ledger {
     keyCap: Micro | null,
     amount: Micro,
   ): Hold | Refusal | Promise<Hold | Refusal> {
-    const account = this.#lease(accountPurse(accountId))
-    const key = keyCap === null ? null : this.#lease(keyPurse(keyId))
+    const account = this.#leases.of(accountPurse(accountId))
+    const key = keyCap === null ? null : this.#capped(keyPurse(keyId))
     if (account.tryHold(amount)) {
       if (key === null || key.tryHold(amount)) return this.#opened(account, key, amount)
       account.release(amount)
@@ -160,7 +157,7 @@ export class Ledger {
   ): Promise<Hold | Refusal> {
     const denial = await account.hold(amount)
     if (denial !== null) return accountRefusal(denial, amount)
-    if (key !== null) key = this.#lease(key.purse) // the one from before may have been forgotten meanwhile
+    if (key !== null) key = this.#leases.of(key.purse) // the one from before may have been forgotten meanwhile
     const keyDenial = key === null ? null : await key.hold(amount)
     if (keyDenial === null) return this.#opened(account, key, amount)
     account.release(amount)
@@ -193,7 +190,7 @@ export class Ledger {
 
   /** This key's cap is used up, as far as this process knows. */
   capUsedUp(keyId: number, keyCap: Micro): boolean {
-    const lease = this.#leases.get(keyPurse(keyId))
+    const lease = this.#leases.find(keyPurse(keyId))
     return lease !== undefined && lease.known !== null && lease.known.spent + lease.chargedSince >= keyCap
   }
 
@@ -206,7 +203,10 @@ export class Ledger {
       row,
       holder: this.#life.holder,
       fromAccountLease: hold.account.charge(hold.amount, row.charge),
-      fromKeyLease: hold.key === null ? ZERO : hold.key.charge(hold.amount, row.charge),
+      fromKeyLease:
+        hold.key === null
+          ? this.#tabs.charge(keyPurse(row.keyId), row.charge)
+          : hold.key.charge(hold.amount, row.charge),
     }
     const segment = this.#journal.append(settlement)
     if (segment !== null) {
@@ -245,25 +245,22 @@ export class Ledger {
   // --- life
 
   onChange(change: Change): void {
-    if (change.kind === 'recall') this.#leases.get(change.ref as PurseId)?.recalled()
+    if (change.kind !== 'recall') return
+    this.#leases.find(change.ref as PurseId)?.recalled()
+    this.#tabs.close(change.ref as PurseId)
   }
 
   #lost(): void {
-    for (const lease of this.#leases.values()) lease.lost()
+    this.#leases.lost()
+    this.#tabs.lost()
   }
 
   #scheduleForget(): void {
     this.#cancelForget = this.#clock.after(FORGET_EVERY_MS, () => {
-      for (const lease of this.#leases.values()) this.#forget(lease)
+      this.#leases.forget()
+      this.#tabs.forget()
       this.#scheduleForget()
     })
-  }
-
-  /** A purse without holds since the last time gives back what it has; then nothing of it need be remembered. */
-  #forget(lease: Lease): void {
-    if (!lease.unused) return
-    if (lease.leased > 0) lease.giveBackIdle()
-    else this.#leases.delete(lease.purse)
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Journal, Segment } from './journal.ts'
 import { type ReplayOptions, replay } from './replay.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
-const FLUSH_MS = 850
+const FLUSH_MS = 920
 const BATCH = 500
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000

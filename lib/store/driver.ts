@@ -27,6 +27,8 @@ export interface Dialect {
   ignore: string
   /** The end of an INSERT that overwrites `columns` when the row with this `key` is there already. */
   overwrite(key: readonly string[], columns: readonly string[]): string
+  /** Behind a table's name: this index is used, whatever the planner believes of the table. */
+  using(index: string): string
 }
 
 export interface Driver {

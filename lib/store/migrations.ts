@@ -3,7 +3,7 @@
  * migrate at once and engines exist whose schema changes cannot be rolled back.
  */
 import type { Driver } from './driver.ts'
-import { createTable, type Table } from './tables.ts'
+import { createIndex, createTable, type Table } from './tables.ts'
 
 const FIRST: Table[] = [
   {
@@ -93,6 +93,9 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
     ...FIRST.flatMap(table => createTable(table, driver.dialect)),
     ...['changes', 'prune'].map(n => `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('${n}', 0)`),
   ],
+  // A page of an account or a key and a model that it seldom uses is a range too, not a search.
+  ({ dialect }) =>
+    ['account_id', 'key_id'].map(owner => createIndex({ name: 'usage_rows' }, [owner, 'model', 'request_id'], dialect)),
 ]
 
 async function version(driver: Driver): Promise<number> {

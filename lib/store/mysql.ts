@@ -24,6 +24,7 @@ import { StoreUnavailable } from './store.ts'
 const dialect: Dialect = {
   name: 'mysql',
   ignore: 'IGNORE',
+  using: index => `FORCE INDEX (${index})`,
   overwrite: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = VALUES(${c})`).join(', ')}`,
 }
 
@@ -36,6 +37,7 @@ const RECONNECTS = 2
 const SNAPSHOT_QUERY_MS = 600_000
 /** Texts longer than this are forgotten by the server after use, as they seldom come again and take much memory. */
 const KEPT_STATEMENT_CHARACTERS = 16_384
+const INDEX_EXISTS = 1061
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
@@ -138,7 +140,10 @@ class MysqlDriver implements Driver {
   script(statements: readonly string[]): Promise<void> {
     return this.#persist(() =>
       this.#pool.using(async connection => {
-        for (const sql of statements) await this.#pool.bounded(connection, SNAPSHOT_QUERY_MS, connection.query(sql))
+        for (const sql of statements) {
+          const done = this.#pool.bounded(connection, SNAPSHOT_QUERY_MS, connection.query(sql))
+          await done.catch(overlookRepeated)
+        }
       }),
     )
   }
@@ -146,6 +151,11 @@ class MysqlDriver implements Driver {
   close(): Promise<void> {
     return this.#pool.close()
   }
+}
+
+/** MySQL has no CREATE INDEX IF NOT EXISTS. */
+function overlookRepeated(error: Error & { errno?: number }): void {
+  if (error.errno !== INDEX_EXISTS) throw error
 }
 
 const runResult = (result: unknown): RunResult => {

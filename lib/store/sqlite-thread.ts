@@ -39,6 +39,7 @@ export class Connection {
   #worker: Worker | null = null
   #waiting: Waiting[] = []
   #turn: Promise<unknown> = Promise.resolve()
+  #users = 0
 
   constructor(path: string, onStatement: OnStatement) {
     this.#path = path
@@ -91,9 +92,15 @@ export class Connection {
     }
   }
 
+  /** Nobody uses it or waits for it. */
+  get idle(): boolean {
+    return this.#users === 0
+  }
+
   /** Runs `fn` when everyone before has finished. */
   exclusive<T>(fn: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(fn)
+    this.#users++
+    const result = this.#turn.then(fn).finally(() => this.#users--)
     this.#turn = result.catch(() => {})
     return result
   }

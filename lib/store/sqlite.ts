@@ -1,7 +1,7 @@
 /**
  * SQLite in a worker thread, so that no disk ever stalls the event loop. One connection writes, and everything that
- * uses it takes turns; long reads have a second thread with a connection of its own, which WAL lets read while the
- * first one writes. Several processes may share the file.
+ * uses it takes turns; long reads have threads with connections of their own, which WAL lets read while the first one
+ * writes: two, so that a page need not wait for an audit. Several processes may share the file.
  */
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
@@ -10,6 +10,7 @@ import { Connection, result } from './sqlite-thread.ts'
 const dialect: Dialect = {
   name: 'sqlite',
   ignore: 'OR IGNORE',
+  using: index => `INDEXED BY ${index}`,
   overwrite: (key, columns) =>
     `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,
 }
@@ -17,13 +18,14 @@ const dialect: Dialect = {
 class SqliteDriver implements Driver {
   readonly dialect = dialect
   readonly #writer: Connection
-  readonly #reader: Connection
+  readonly #readers: Connection[]
 
   constructor(path: string, onStatement: OnStatement) {
     this.#writer = new Connection(path, onStatement)
     this.#writer.warm()
     // A database in memory belongs to its one connection.
-    this.#reader = path === ':memory:' ? this.#writer : new Connection(path, onStatement)
+    const memory = path === ':memory:'
+    this.#readers = memory ? [this.#writer] : [new Connection(path, onStatement), new Connection(path, onStatement)]
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
@@ -39,7 +41,8 @@ class SqliteDriver implements Driver {
   }
 
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    return this.#reader.transaction('BEGIN', op, fn)
+    const reader = this.#readers.find(reader => reader.idle) ?? (this.#readers[0] as Connection)
+    return reader.transaction('BEGIN', op, fn)
   }
 
   script(statements: readonly string[]): Promise<void> {
@@ -48,7 +51,7 @@ class SqliteDriver implements Driver {
 
   async close(): Promise<void> {
     await this.#writer.close()
-    if (this.#reader !== this.#writer) await this.#reader.close()
+    for (const reader of this.#readers) if (reader !== this.#writer) await reader.close()
   }
 }
 

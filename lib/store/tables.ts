@@ -26,7 +26,7 @@ const MYSQL: Record<Type, string> = {
 }
 const SQLITE: Record<Type, string> = { auto: 'INTEGER', int: 'INTEGER', code: 'TEXT', name: 'TEXT', doc: 'TEXT' }
 
-const indexName = (table: Table, columns: string[]) => `${table.name}_by_${columns.join('_')}`
+export const indexName = (table: Pick<Table, 'name'>, columns: string[]) => `${table.name}_by_${columns.join('_')}`
 
 function columnText(types: Record<Type, string>, [name, type]: [string, string]): string {
   const plain = type.replace('?', '') as Type
@@ -59,6 +59,11 @@ function sqliteTable(table: Table): string[] {
     ...(table.index ?? []).map(columns => index(columns, '')),
   ]
 }
+
+/** An index that a later version adds; on MySQL the driver overlooks that it is there already. */
+export const createIndex = (table: Pick<Table, 'name'>, columns: string[], dialect: Dialect): string =>
+  `CREATE INDEX ${dialect.name === 'mysql' ? '' : 'IF NOT EXISTS '}${indexName(table, columns)} ` +
+  `ON ${table.name} (${columns.join(', ')})`
 
 /** Statements that may be repeated. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>

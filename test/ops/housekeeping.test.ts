@@ -103,3 +103,38 @@ t.test('old usage rows go, balances and audit stay', async t => {
   t.match(await store.purses([`a${account.id}`]), [{ spent: 500 }])
   t.match(await store.audit(), { ok: true, charges: 500 })
 })
+
+t.test('a long tail of old rows goes in slices, while others settle; the books are true after each', async t => {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const people = await Promise.all(['a', 'b', 'c'].map(name => fund(store, name, 1_000_000)))
+  await store.register({ id: 'here', host: 'h', beat: 0 })
+  const { clock, keeper, logged } = open(store, MINUTE)
+  const at = (ms: number, i: number) =>
+    settlement(usageRow(`${idAt(ms)}n0de00${String(i).padStart(5, '0')}`, people[i % 3]!.key, 1 + (i % 7)), 'here', 0)
+  const count = 3_300
+  const old = Array.from({ length: count }, (_, i) => at(clock.now() - 2 * MINUTE + i, i))
+  for (let i = 0; i < count; i += 500) await store.settle(old.slice(i, i + 500))
+  const before = await store.purses(people.map(({ account }) => `a${account.id}` as const))
+  const { charges } = await store.audit()
+
+  let done = false
+  const running = keeper.run().then(() => (done = true))
+  let fresh = 0
+  while (!done) {
+    await store.settle([settlement(usageRow(`${idAt(clock.now())}n0de1${fresh}`, people[0]!.key, 10), 'here', 0)])
+    fresh++
+    const audit = await store.audit()
+    t.match(audit, { ok: true, charges: charges + 10 * fresh })
+    clock.advance(50)
+  }
+  await running
+  t.ok(fresh > 3, 'several slices')
+  t.match(logged, [`info: old usage rows deleted {"rows":${count}}`])
+  t.equal((await store.usage({ limit: 1_000 })).length, fresh, 'what is young stays')
+  const after = await store.purses(people.map(({ account }) => `a${account.id}` as const))
+  t.strictSame(
+    after.map(({ spent }) => spent),
+    before.map(({ spent }, i) => spent + (i === 0 ? 10 * fresh : 0)),
+  )
+})

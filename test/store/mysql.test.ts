@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { startCommitProxy } from '../support/commit-proxy.ts'
-import { startMariadb } from '../support/mariadb.ts'
+import { type Mariadb, startMariadb } from '../support/mariadb.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 import { storeSuite } from './suite.ts'
 
@@ -115,6 +117,68 @@ t.test('a server that is full, read-only, slow, killed', async t => {
   await server.restart()
   t.match(await lease(), { granted: 1 }, 'also when all connections have died unnoticed')
   t.match(await store.audit(), { ok: true, leased: 4 })
+})
+
+/** Another client's transaction, with the row of h1's lease locked. */
+async function locking(url: string): Promise<mysql.Connection> {
+  const rival = await mysql.createConnection(url)
+  await rival.query('START TRANSACTION')
+  // much to undo: of two that wait for each other, the server ends the one that has done less
+  const rows = Array.from({ length: 500 }, (_, i) => `('m${i}', 1)`)
+  await rival.query(`INSERT INTO meta (name, value) VALUES ${rows.join(', ')}`)
+  await rival.query("UPDATE leases SET amount = amount WHERE holder = 'h1'")
+  return rival
+}
+
+/** Until the store's statement stands in line for a lock. */
+async function waiting(server: Mariadb): Promise<void> {
+  const sql = "SELECT COUNT(*) AS waiting FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+  while (((await server.admin(sql)) as { waiting: number }[])[0]?.waiting !== 1) await sleep(20)
+}
+
+const deadlocks = async (): Promise<number> => {
+  const [row] = (await server.admin("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'")) as { Value: string }[]
+  return Number(row?.Value)
+}
+
+t.test('a real deadlock and a real lock wait: run again, applied once', async t => {
+  const url = await newUrl()
+  const { store: plain, purse, key } = await ready(url)
+  const failed: string[] = []
+  const store = openStore(url, { secret: 'x', onStatement: (op, ok) => void (ok || failed.push(op)) })
+  t.teardown(() => Promise.all([plain.close(), store.close()]))
+  await store.lease(purse, 'h1', micro(100), micro(100), false)
+
+  const before = await deadlocks()
+  let rival = await locking(url)
+  const batch = ['r1', 'r2'].map(id => settlement(usageRow(id, key, 5), 'h1', 5))
+  const settling = store.settle(batch)
+  await waiting(server) // for the lease; it has inserted r1
+  await rival.query("INSERT IGNORE INTO usage_rows SELECT * FROM usage_rows WHERE request_id = 'r1' FOR UPDATE")
+  t.equal(await deadlocks(), before + 1, '1213')
+  while (failed.length === 0) await sleep(10) // ours was ended
+  t.strictSame(failed.splice(0), ['settle'])
+  await rival.query('ROLLBACK')
+  t.equal(await settling, 2)
+  t.strictSame(await view(store, purse), { spent: 10, leased: 90 })
+  await rival.end()
+
+  for (const [name, act, spent, leased] of [
+    ['settle', () => store.settle([settlement(usageRow('r3', key, 7), 'h1', 7)]), 17, 83],
+    ['lease', () => store.lease(purse, 'h1', micro(10), micro(10), false), 17, 93],
+    ['giveBack', () => store.giveBack(purse, 'h1', micro(3)), 17, 90],
+  ] as const) {
+    rival = await locking(url)
+    const acting = act()
+    while (!failed.includes(name)) await sleep(50) // 1205, after the session's five seconds
+    await rival.query('ROLLBACK')
+    await acting
+    t.strictSame(await view(store, purse), { spent, leased }, `${name}: 1205, then once`)
+    failed.length = 0
+    await rival.end()
+  }
+  t.match(await store.audit(), { ok: true, charges: 17 })
+  t.equal((await store.usage({ limit: 10 })).length, 3)
 })
 
 t.test('URLs', async t => {

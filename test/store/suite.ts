@@ -371,6 +371,10 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await one.settle(rows.map(row => settlement(row, 'h1', 0)))
     const pick = async (filter: object) => (await one.usage({ limit: 100, ...filter })).map(row => row.charge)
     t.strictSame(await one.usage({ limit: 100 }), rows.toReversed(), 'whole rows, newest first')
+    const ofKey = await pick({ keyId: key.id })
+    t.ok(ofKey.length > 0)
+    t.strictSame(await pick({ keyId: key.id, accountId: key.accountId }), ofKey, 'a key and its account')
+    t.strictSame(await pick({ keyId: key.id, accountId: key.accountId + 1_000 }), [], 'and another account')
     for (const [filter, charges] of [
       [{ limit: 2 }, [9, 8]],
       [{ accountId: key.accountId }, [9, 7, 5, 3, 1]],

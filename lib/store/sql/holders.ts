@@ -35,17 +35,10 @@ export class Holders {
   async reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void> {
     const pairs = [...held].sort(([a], [b]) => (a < b ? -1 : 1))
     await this.#driver.transaction('reportHeld', async tx => {
+      const [first = [], ...more] = [...chunks(pairs)]
       // Only rows that change are written: most leases have nothing open.
-      const zero = 'UPDATE leases SET held = 0 WHERE holder = ? AND held <> 0'
-      await tx.run(zero, [holder])
-      for (const some of chunks(pairs)) {
-        const set = padded(some)
-        const ids = set.map(([purse]) => purse)
-        const sql =
-          `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
-          `WHERE holder = ? AND purse_id IN (${marks(ids.length)})`
-        await tx.run(sql, [...set.flat(), holder, ...ids])
-      }
+      await writeHeld(tx, holder, first, 'held <> 0')
+      for (const some of more) await writeHeld(tx, holder, some, '0 = 1')
     })
   }
 
@@ -83,6 +76,19 @@ export class Holders {
       throw error
     }
   }
+}
+
+/** What is held of these purses, and nothing of those `others`. */
+async function writeHeld(tx: Statements, holder: string, pairs: [PurseId, Micro][], others: string): Promise<void> {
+  if (pairs.length === 0) {
+    await tx.run(`UPDATE leases SET held = 0 WHERE holder = ? AND ${others}`, [holder])
+    return
+  }
+  const set = padded(pairs)
+  const sql =
+    `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
+    `WHERE holder = ? AND (purse_id IN (${marks(set.length)}) OR ${others})`
+  await tx.run(sql, [...set.flat(), holder, ...set.map(([purse]) => purse)])
 }
 
 /** Purses are locked before leases, and each lease is read again under its purse's lock. */

@@ -1,9 +1,13 @@
-/** Reading and pruning usage rows. Request ids sort by time, so every page and every period is a range of the key. */
+/**
+ * Reading and pruning usage rows. Request ids sort by time, so every page and every period is a range of the key, or of
+ * an index that begins with the account or the key, the model, or both.
+ */
 import { idAt, timeOfId } from '../../base/ids.ts'
 import { micro } from '../../base/money.ts'
 import type { UsageRow } from '../../terms/records.ts'
-import type { Driver, Param, Row, Statements } from '../driver.ts'
+import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import { StoreUnavailable, type UsageFilter } from '../store.ts'
+import { indexName } from '../tables.ts'
 import { USAGE_COLUMNS } from './settle.ts'
 import { integer, integerOrNull, money, text } from './text.ts'
 
@@ -42,14 +46,41 @@ function conditions(filter: UsageFilter): [string, Param][] {
   return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
 }
 
-export async function usage(driver: Driver, filter: UsageFilter): Promise<UsageRow[]> {
+/** Rows of a key are rows of its account: the index by key alone finds them, unless the key is somebody else's. */
+async function narrowed(tx: Statements, filter: UsageFilter): Promise<UsageFilter | null> {
+  const { accountId, ...rest } = filter
+  if (accountId === undefined || rest.keyId === undefined) return filter
+  const [key] = await tx.query('SELECT account_id FROM api_keys WHERE id = ?', [rest.keyId])
+  return key !== undefined && integer(key, 'account_id') === accountId ? rest : null
+}
+
+export function usage(driver: Driver, filter: UsageFilter): Promise<UsageRow[]> {
+  return driver.snapshot('usage', async tx => {
+    const wanted = await narrowed(tx, filter)
+    if (wanted === null) return []
+    const [sql, params] = usagePage(wanted, driver.dialect)
+    return (await tx.query(sql, params)).map(toUsageRow)
+  })
+}
+
+/** One range of one index, read in its order. The planner is told, as it would have to know how rare each value is. */
+function indexFor({ accountId, keyId, model, requestId }: UsageFilter): string[] | null {
+  if (requestId !== undefined) return null
+  const owner = keyId !== undefined ? ['key_id'] : accountId !== undefined ? ['account_id'] : []
+  if (model !== undefined) return [...owner, 'model', 'request_id']
+  if (owner.length === 0) return null
+  return [...owner, 'request_id', ...(keyId === undefined ? ['charge'] : [])]
+}
+
+export function usagePage(filter: UsageFilter, dialect: Dialect): [sql: string, params: Param[]] {
   const where = conditions(filter)
+  const index = indexFor(filter)
   const sql =
     `SELECT ${USAGE_COLUMNS} FROM usage_rows ` +
+    (index === null ? '' : `${dialect.using(indexName({ name: 'usage_rows' }, index))} `) +
     (where.length === 0 ? '' : `WHERE ${where.map(([condition]) => condition).join(' AND ')} `) +
     'ORDER BY request_id DESC LIMIT ?'
-  const params = [...where.map(([, value]) => value), filter.limit]
-  return (await driver.snapshot('usage', tx => tx.query(sql, params))).map(toUsageRow)
+  return [sql, [...where.map(([, value]) => value), filter.limit]]
 }
 
 /** The id at which a slice of `limit` rows ends, exclusive. */

@@ -1,0 +1,88 @@
+/** Books of a realistic size: accounts, keys, and settlements as a busy day brings them. */
+import { idAt } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import type { Settlement, Store } from '../../lib/store/store.ts'
+import type { Key, Protocol, UsageRow } from '../../lib/terms/records.ts'
+import { type Random, withSeed } from '../../test/support/random.ts'
+
+export const ACCOUNTS = 200
+export const MODELS = Array.from({ length: 20 }, (_, i) => `beta-${i}.${i % 7}-2026-0${(i % 9) + 1}-15`)
+/** Nobody uses it: a page of it must not read everything to find nothing. */
+export const UNUSED_MODEL = 'gamma-never-used'
+const PROTOCOLS: Protocol[] = ['messages', 'chat', 'responses', 'generate']
+const HOLDER = 'bench00000'
+const CREDIT = 9_000_000_000_000
+
+export interface Books {
+  store: Store
+  keys: Key[]
+  holder: string
+}
+
+/** A schema with funded accounts of one key each, all leased to one process. */
+export async function openBooks(url: string): Promise<Books> {
+  const store = openStore(url, { secret: 'a bench secret' })
+  await store.migrate()
+  await store.register({ id: HOLDER, host: 'bench', beat: 0 })
+  const keys: Key[] = []
+  for (let i = 0; i < ACCOUNTS; i++) {
+    const account = await store.createAccount({ name: `account-${i}`, groups: ['default'] })
+    await store.topUp(account.id, micro(CREDIT), 'opening', 0)
+    const key = await store.createKey({
+      accountId: account.id,
+      name: 'laptop',
+      hash: String(i).padStart(64, '0'),
+      hint: 'sk-…0000',
+      group: 'default',
+      status: 'enabled',
+      expiresAtMs: null,
+      cap: null,
+      allowIps: null,
+      models: null,
+    })
+    keys.push(key)
+  }
+  return { store, keys, holder: HOLDER }
+}
+
+/** Few accounts make most of the traffic: the first one about a tenth. */
+const pickKey = (random: Random, keys: Key[]): Key => keys[Math.floor(random.next() ** 2 * keys.length)] as Key
+
+export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number, seed = 1): Generator<UsageRow> {
+  const random = withSeed(seed)
+  for (let i = 0; i < count; i++) {
+    const key = pickKey(random, keys)
+    const input = random.int(100, 50_000)
+    const output = random.int(10, 4_000)
+    yield {
+      requestId: `${idAt(fromMs + i * stepMs)}n0de00${(i % 1_000_000).toString().padStart(5, '0').slice(-5)}`,
+      accountId: key.accountId,
+      keyId: key.id,
+      group: 'default',
+      protocol: random.pick(PROTOCOLS),
+      model: MODELS[Math.floor(random.next() ** 2 * MODELS.length)] as string,
+      channel: 'channel-one',
+      status: 200,
+      end: 'completed',
+      basis: 'reported',
+      charge: micro(input * 2 + output * 8),
+      firstByteMs: random.int(100, 3_000),
+      durationMs: random.int(1_000, 60_000),
+      input,
+      cache_read: random.int(0, 100_000),
+      cache_write_5m: 0,
+      cache_write_1h: 0,
+      output,
+      images: 0,
+    }
+  }
+}
+
+/** Wholly paid by leases, as in a steady flow. */
+export const settlementOf = (row: UsageRow, holder: string): Settlement => ({
+  row,
+  holder,
+  fromAccountLease: row.charge,
+  fromKeyLease: row.charge,
+})

@@ -1,0 +1,50 @@
+/** How fast settlements go from the journal into the books, and how long the process's event loop was kept from others. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { systemClock } from '../../lib/base/clock.ts'
+import { micro } from '../../lib/base/money.ts'
+import { Journal } from '../../lib/ledger/journal.ts'
+import { Settler } from '../../lib/ledger/settler.ts'
+import { accountPurse, keyPurse } from '../../lib/store/store.ts'
+import { type Books, rows, settlementOf } from './store-rows.ts'
+
+const LEASE = 1_000_000_000_000
+const FROM_MS = Date.UTC(2026, 6, 1)
+/** So many wait at most, as when requests come faster than the store takes them. */
+const WAITING = 5_000
+
+export interface SettleFigures {
+  perSecond: number
+  stallMs: number
+}
+
+/** `run`: each brings other requests. */
+export async function measureSettling({ store, keys, holder }: Books, count: number, run = 0): Promise<SettleFigures> {
+  await store.register({ id: holder, host: 'bench', beat: 0 }) // another process may have taken it for dead meanwhile
+  for (const key of keys) {
+    for (const purse of [accountPurse(key.accountId), keyPurse(key.id)])
+      await store.lease(purse, holder, micro(0), micro(LEASE), false)
+  }
+  const folder = mkdtempSync(path.join(tmpdir(), 'bench-journal-'))
+  const log = { error: console.error, warn: console.error, info: () => {} }
+  const journal = new Journal({ folder, holder, limitBytes: 1 << 30, clock: systemClock, log })
+  const settler = new Settler({ store, journal, clock: systemClock, log, folder })
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  const began = performance.now()
+  delay.enable()
+  for (const row of rows(keys, count, FROM_MS + run * 86_400_000, 1)) {
+    const settlement = settlementOf(row, holder)
+    settler.add(settlement, journal.append(settlement), null)
+    while (journal.entries >= WAITING) await new Promise(resolve => setImmediate(resolve))
+  }
+  await settler.drain()
+  delay.disable()
+  const seconds = (performance.now() - began) / 1000
+  journal.close(true)
+  rmSync(folder, { recursive: true, force: true })
+  const { ok, charges } = await store.audit()
+  if (!ok || charges === 0) throw new Error('the books do not add up after settling')
+  return { perSecond: count / seconds, stallMs: delay.max / 1e6 }
+}

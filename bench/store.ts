@@ -1,0 +1,98 @@
+/**
+ * `npm run bench:store [-- --settlements N --usage ROWS --engine sqlite|mariadb]`: how fast settlements reach the books,
+ * and how long pages of the usage log take when there are many rows (10 million are worth seeing: --usage 10000000).
+ * MariaDB is a private one, synced at each commit.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { startMariadb } from '../test/support/mariadb.ts'
+import { fillUsage } from './parts/store-fill.ts'
+import { measurePages } from './parts/store-pages.ts'
+import { measurePruning } from './parts/store-prune.ts'
+import { openBooks } from './parts/store-rows.ts'
+import { measureSettling } from './parts/store-settle.ts'
+import { measureStalls } from './parts/store-stalls.ts'
+import { ROOT } from './parts/subjects.ts'
+
+const { values } = parseArgs({
+  options: {
+    settlements: { type: 'string', default: '100000' },
+    usage: { type: 'string', default: '200000' },
+    engine: { type: 'string' },
+  },
+})
+const settlements = Number(values.settlements)
+const usageRows = Number(values.usage)
+const lines: string[] = []
+const print = (line: string) => {
+  console.log(line)
+  lines.push(line)
+}
+
+const ms = (value: number) => `${value.toFixed(0)} ms`
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-store-'))
+const engines: [name: string, open: () => Promise<{ url: string; close: () => Promise<unknown> }>][] = [
+  ['sqlite', async () => ({ url: `sqlite:${folder}/books.db`, close: async () => {} })],
+  [
+    'mariadb',
+    async () => {
+      const server = await startMariadb()
+      await server.admin('SET GLOBAL innodb_buffer_pool_size = 1073741824')
+      return { url: server.url, close: () => server.stop() }
+    },
+  ],
+]
+
+try {
+  for (const [name, open] of engines.filter(([name]) => values.engine === undefined || name === values.engine)) {
+    const { url, close } = await open()
+    const books = await openBooks(url)
+    try {
+      print(`## ${name}\n`)
+      if (settlements > 0) {
+        const { perSecond, stallMs } = await measureSettling(books, settlements)
+        print('| settlements | a second | longest stall of the event loop, ms |')
+        print('|---|---|---|')
+        print(`| ${settlements} | ${perSecond.toFixed(0)} | ${stallMs.toFixed(1)} |\n`)
+      }
+      const stalls = await measureStalls(url)
+      print(
+        '| a gateway under load, requests a second | longest stall, ms | of a hundred, the worst | longest of its parts, ms |',
+      )
+      print('|---|---|---|---|')
+      const parts = Object.entries(stalls.longest).map(([name, took]) => `${name} ${took.toFixed(1)}`)
+      print(
+        `| ${stalls.perSecond.toFixed(0)} | ${stalls.max.toFixed(1)} | ${stalls.p99.toFixed(1)} | ${parts.join(', ')} |\n`,
+      )
+      if (usageRows > 0) {
+        const seconds = await fillUsage(url, books, usageRows)
+        print(`${usageRows} more usage rows, made in ${seconds.toFixed(0)} s.\n`)
+        print('| page of the usage log | ms, median | ms, longest |')
+        print('|---|---|---|')
+        for (const { page, p50, max } of await measurePages(url, books))
+          print(`| ${page} | ${p50.toFixed(1)} | ${max.toFixed(1)} |`)
+        const prune = await measurePruning(books)
+        print(
+          `\nRetention: ${prune.rows} rows deleted in slices of 1000, ${ms(prune.p50)} each, ${ms(prune.max)} at most;`,
+        )
+        print(`then an audit of the whole log, true, in ${ms(prune.auditMs)}.`)
+        if (settlements > 0) {
+          const { perSecond } = await measureSettling(books, settlements, 1)
+          print(`\nSettling into so many rows: ${perSecond.toFixed(0)} a second.`)
+        }
+        print('')
+      }
+    } finally {
+      await books.store.close()
+      await close()
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+print(`Node ${process.version}, ${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}.`)
+mkdirSync(path.join(ROOT, 'data'), { recursive: true })
+writeFileSync(path.join(ROOT, 'data/bench-store.md'), `${lines.join('\n')}\n`)

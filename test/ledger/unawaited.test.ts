@@ -1,0 +1,108 @@
+/**
+ * Once key, prices, rate window and lease are in memory, nothing of the store is waited for between a request's arrival
+ * and its answer: the gateway runs here with a store whose every call stops answering.
+ */
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Writable } from 'node:stream'
+import t from 'tap'
+import { Gateway } from '../../lib/gateway.ts'
+import { simulate } from '../../lib/simulator/main.ts'
+import { applyCatalog } from '../../lib/store/apply.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { loadCatalog } from '../../lib/terms/catalog.ts'
+import { loadConfig } from '../../lib/terms/config.ts'
+import { createLogger } from '../../lib/terms/log.ts'
+import { Metrics } from '../../lib/terms/metrics.ts'
+import { KEY, testCatalog } from '../support/gateway.ts'
+import { memoryStore } from '../support/store.ts'
+
+const REQUESTS = 300
+
+/** While frozen, calls are noted and wait. */
+function freezable(store: Store) {
+  let thaw: (() => void) | null = null
+  let thawed = Promise.resolve()
+  const waiting: string[] = []
+  const proxy = new Proxy(store, {
+    get(target, name: keyof Store) {
+      const method = target[name] as (...args: unknown[]) => Promise<unknown>
+      return (...args: unknown[]) => {
+        if (thaw === null) return method.apply(target, args)
+        waiting.push(name)
+        return thawed.then(() => method.apply(target, args))
+      }
+    },
+  })
+  return {
+    store: proxy,
+    waiting,
+    freeze: () => void (thawed = new Promise(resolve => (thaw = resolve))),
+    thaw() {
+      thaw?.()
+      thaw = null
+    },
+  }
+}
+
+t.test('requests are dispatched and answered while no call of the store returns', async t => {
+  const simulator = await simulate()
+  t.teardown(() => simulator.close())
+  const folder = t.testdir()
+  const file = (name: string, content: object) => {
+    writeFileSync(path.join(folder, name), JSON.stringify(content))
+    return path.join(folder, name)
+  }
+  const catalog = testCatalog(simulator.url) as { keys: object[]; groups: object[] }
+  catalog.groups = ['default', 'slow'].map(name => ({ name, rate: { requests: 100_000, minutes: 1 } }))
+  catalog.keys[0] = { ...catalog.keys[0], cap: 500 }
+  const free = '127.0.0.1:0'
+  const config = loadConfig(
+    file('gateway.yaml', {
+      listen: { main: free, direct: free, ops: free },
+      journal: `${folder}/journal`,
+      admin_token: 'admin-token-for-tests',
+    }),
+    {},
+  )
+  const real = await memoryStore()
+  await applyCatalog(real, loadCatalog(file('catalog.yaml', catalog), {}))
+  const { store, waiting, freeze, thaw } = freezable(real)
+  const log = createLogger('fatal', new Writable({ write: (_chunk, _encoding, done) => done() }))
+  const gateway = await Gateway.start(config, log, new Metrics(), store)
+  const { main } = await gateway.listen()
+  const ask = async () => {
+    const answer = await fetch(`${main}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'beta-4.7', max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] }),
+    })
+    await answer.text()
+    return answer.status
+  }
+  const rounds = async (count: number, most: number) => {
+    for (let i = 0; i < count; i += most)
+      t.strictSame(new Set(await Promise.all(Array.from({ length: most }, ask))), OK)
+  }
+  const OK = new Set([200])
+  // the lease and the window are sized by the flow, which must be seen for a moment first
+  await rounds(100, 10)
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  await rounds(200, 10)
+
+  freeze()
+  const before = simulator.stats.requests
+  await rounds(REQUESTS, 10)
+  t.equal(simulator.stats.requests - before, REQUESTS)
+  // Only the first follow or flush can be under way of each kind, and nobody waits for it.
+  t.comment(`calls that hang: ${waiting.join(', ')}`)
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  t.ok(waiting.includes('settle'), 'the store was asked to settle, and does not answer')
+  t.equal(await ask(), 200, 'even so')
+  t.ok(gateway.ledger.journalEntries >= REQUESTS, 'charges wait in the journal')
+
+  thaw()
+  await gateway.ledger.flush()
+  t.equal(gateway.ledger.journalEntries, 0)
+  await gateway.drain(0)
+})

@@ -1,0 +1,200 @@
+/** Clients of all five protocols: what each asked, what it saw, and under which id its request went. */
+import { Agent, request } from 'undici'
+import type { Protocol } from '../../lib/terms/records.ts'
+import type { Random } from '../support/random.ts'
+
+/**
+ * `complete`: the whole answer was seen · `refused`: a status other than 200 · `broken`: it began and ended wrongly
+ * · `left`: the client went · `lost`: no status was ever seen · `unreachable`: nobody listened.
+ */
+export type Outcome = 'complete' | 'refused' | 'broken' | 'left' | 'lost' | 'unreachable'
+
+export interface Asked {
+  /** In the simulator's books. */
+  id: string
+  /** The gateway's; null when no head came. */
+  requestId: string | null
+  protocol: Protocol
+  model: string
+  status: number
+  outcome: Outcome
+  order: string
+  /** Null while it is under way. */
+  tookMs: number | null
+}
+
+interface Kind {
+  protocol: Protocol
+  model: string
+  path: (stream: boolean) => string
+  headers: (key: string) => Record<string, string>
+  body: (prompt: string, stream: boolean) => object
+  /** What only a whole stream has; null: its clean end. */
+  last: string | null
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const KINDS: Kind[] = [
+  {
+    protocol: 'messages',
+    model: 'alpha-sonnet-5-5',
+    path: () => '/v1/messages',
+    headers: key => ({ 'x-api-key': key, 'alpha-version': '2023-06-01' }),
+    body: (content, stream) => ({ max_tokens: 400, stream, messages: [{ role: 'user', content }] }),
+    last: 'event: message_stop',
+  },
+  {
+    protocol: 'chat',
+    model: 'beta-4.7',
+    path: () => '/v1/chat/completions',
+    headers: bearer,
+    body: (content, stream) => ({ max_tokens: 400, stream, messages: [{ role: 'user', content }] }),
+    last: 'data: [DONE]',
+  },
+  {
+    protocol: 'responses',
+    model: 'beta-4.7',
+    path: () => '/v1/responses',
+    headers: bearer,
+    body: (input, stream) => ({ max_output_tokens: 400, stream, input }),
+    last: 'event: response.completed',
+  },
+  {
+    protocol: 'images',
+    model: 'gamma-image-2',
+    path: () => '/v1/images/generations',
+    headers: bearer,
+    body: prompt => ({ prompt, n: 2 }),
+    last: null,
+  },
+  {
+    protocol: 'generate',
+    model: 'gamma-3.8-flash',
+    path: stream => `/v1beta/models/gamma-3.8-flash:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    headers: key => ({ 'x-gamma-api-key': key }),
+    body: text => ({ contents: [{ parts: [{ text }] }], generationConfig: { maxOutputTokens: 400 } }),
+    last: null,
+  },
+]
+
+/** What the upstream is told to do: mostly nothing wrong. */
+function directive(random: Random, id: string, stream: boolean): string {
+  const words = [`id=${id}`, `tokens=${random.int(1, 300)}`, `latency=${random.int(0, 150)}`]
+  if (random.next() < 0.5) words.push(`tps=${random.int(200, 3_000)}`)
+  const fault = random.next()
+  const after = random.int(0, 12)
+  if (fault < 0.05) words.push(`error=${random.pick([500, 503, 429, 529, 401])}`, 'times=1')
+  else if (fault < 0.07) words.push(`error=${random.pick([400, 500])}`)
+  else if (fault < 0.1) words.push(`cut=${after}`, ...(random.next() < 0.5 ? ['times=1'] : []))
+  else if (fault < 0.12) words.push(`end_early=${after}`)
+  else if (fault < 0.14) words.push(`event_error=${after}`)
+  else if (fault < 0.17 && stream) words.push(`stall=${after}`, `stall_ms=${random.int(100, 3_000)}`)
+  else if (fault < 0.2) words.push('usage=none')
+  return `[[sim ${words.join(' ')}]]`
+}
+
+const WORDS = 'read the file and say what the function returns when the list is empty '
+const prompt = (random: Random): string => WORDS.repeat(random.int(1, random.next() < 0.1 ? 200 : 10))
+
+/** A client that waits so long, with nothing wrong any more, is worth a look. */
+const LATE_MS = 20_000
+
+export class Clients {
+  readonly asked: Asked[] = []
+  readonly #random: Random
+  readonly #targets: () => string[]
+  readonly #keys: string[]
+  readonly #agent = new Agent({ connections: 64, headersTimeout: 60_000, bodyTimeout: 60_000 })
+  #stopped = false
+  #count = 0
+  #running: Promise<void>[] = []
+
+  constructor(random: Random, targets: () => string[], keys: string[]) {
+    this.#random = random
+    this.#targets = targets
+    this.#keys = keys
+  }
+
+  start(count: number): void {
+    this.#running = Array.from({ length: count }, () => this.#loop())
+  }
+
+  /** Each ends the request it is at. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    const late = setTimeout(() => {
+      for (const one of this.asked) if (one.tookMs === null) console.log(`still waiting: ${JSON.stringify(one)}`)
+    }, LATE_MS)
+    await Promise.all(this.#running)
+    clearTimeout(late)
+    await this.#agent.close()
+  }
+
+  count(outcome: Outcome): number {
+    return this.asked.filter(one => one.outcome === outcome).length
+  }
+
+  async #loop(): Promise<void> {
+    while (!this.#stopped) {
+      const one = await this.#ask()
+      if (one.outcome === 'unreachable' || one.outcome === 'refused') await pause(this.#random.int(20, 150))
+    }
+  }
+
+  async #ask(): Promise<Asked> {
+    const random = this.#random
+    const kind = random.pick(KINDS)
+    const stream = kind.protocol !== 'images' && random.next() < 0.7
+    const id = `c${++this.#count}`
+    const order = directive(random, id, stream)
+    const leaving = random.next() < 0.06 ? random.int(5, 600) : null
+    const one: Asked = {
+      id,
+      requestId: null,
+      protocol: kind.protocol,
+      model: kind.model,
+      status: 0,
+      outcome: 'lost',
+      order,
+      tookMs: null,
+    }
+    this.asked.push(one)
+    const began = performance.now()
+    const gone = new AbortController()
+    const timer = leaving === null ? null : setTimeout(() => gone.abort(), leaving)
+    try {
+      const answer = await request(random.pick(this.#targets()) + kind.path(stream), {
+        method: 'POST',
+        dispatcher: this.#agent,
+        signal: gone.signal,
+        headers: { ...kind.headers(random.pick(this.#keys)), 'content-type': 'application/json' },
+        body: JSON.stringify({ model: kind.model, ...kind.body(`${prompt(random)} ${order}`, stream) }),
+      })
+      one.status = answer.statusCode
+      one.requestId = String(answer.headers['x-request-id'] ?? '') || null
+      one.outcome = answer.statusCode === 200 ? 'broken' : 'refused'
+      await read(one, kind, stream, answer.body)
+    } catch (error) {
+      if (gone.signal.aborted && one.outcome !== 'complete') one.outcome = 'left'
+      else if ((error as { code?: string }).code === 'ECONNREFUSED') one.outcome = 'unreachable'
+    } finally {
+      if (timer !== null) clearTimeout(timer)
+      one.tookMs = performance.now() - began
+    }
+    return one
+  }
+}
+
+async function read(one: Asked, kind: Kind, stream: boolean, body: AsyncIterable<Buffer>): Promise<void> {
+  let text = ''
+  for await (const chunk of body) {
+    text += chunk
+    // from its last event on an answer is whole, whatever becomes of the connection
+    if (one.status === 200 && stream && kind.last !== null && text.includes(kind.last)) one.outcome = 'complete'
+  }
+  if (one.status !== 200) return
+  if (!stream) JSON.parse(text)
+  if (!stream || (kind.last === null && text.includes('"finishReason"'))) one.outcome = 'complete'
+}
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))

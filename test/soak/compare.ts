@@ -1,0 +1,102 @@
+/**
+ * Three books side by side: what clients saw, what the upstream says it served, what the ledger charged. Whoever saw a
+ * whole answer is charged exactly what the upstream reported for it, to the micro-unit; nobody twice; nobody for nothing.
+ */
+import { formatMicro } from '../../lib/base/money.ts'
+import type { Served } from '../../lib/simulator/books.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { TOKEN_CLASSES, type UsageRow } from '../../lib/terms/records.ts'
+import type { Asked } from './clients.ts'
+
+type Prices = Record<string, Partial<Record<string, number>>>
+
+export interface Comparison {
+  figures: Record<string, string | number>
+  problems: string[]
+}
+
+const PAGE = 1_000
+
+export async function allRows(store: Store): Promise<UsageRow[]> {
+  const rows: UsageRow[] = []
+  for (let after: string | undefined; ; after = rows.at(-1)?.requestId) {
+    const page = await store.usage({ limit: PAGE, ...(after === undefined ? {} : { after }) })
+    rows.push(...page)
+    if (page.length < PAGE) return rows
+  }
+}
+
+/** Whole micro-CNY, rounded up once; prices are CNY per million tokens, and per image. */
+function chargeOf(usage: NonNullable<Served['usage']>, price: Partial<Record<string, number>>): number {
+  const pico = (cny: number) => BigInt(Math.round(cny * 1e6))
+  let sum = BigInt(usage.images) * pico(price['image'] ?? 0) * 1_000_000n
+  for (const name of TOKEN_CLASSES) {
+    const fallback = name === 'output' ? 0 : price['input']
+    sum += BigInt(usage[name]) * pico(price[name] ?? fallback ?? 0)
+  }
+  return Number((sum + 999_999n) / 1_000_000n)
+}
+
+export function compare(asked: readonly Asked[], served: readonly Served[], rows: UsageRow[], prices: Prices) {
+  const problems: string[] = []
+  const byRequest = new Map(rows.map(row => [row.requestId, row]))
+  const byId = new Map<string, Served[]>()
+  for (const one of served) if (one.id !== null) byId.set(one.id, [...(byId.get(one.id) ?? []), one])
+  const known = new Set<string>()
+  let exact = 0
+  let counted = 0
+  for (const one of asked) {
+    if (one.requestId !== null) known.add(one.requestId)
+    const row = one.requestId === null ? undefined : byRequest.get(one.requestId)
+    const upstream = byId.get(one.id) ?? []
+    const about = `${one.id} ${one.protocol} ${one.requestId} ${one.outcome} ${one.status}`
+    if (row !== undefined && upstream.length === 0) problems.push(`${about}: charged, and the upstream knows nothing`)
+    if (one.outcome === 'refused' && (row?.charge ?? 0) !== 0) problems.push(`${about}: refused and charged`)
+    if (one.outcome !== 'complete') continue
+    const whole = upstream.filter(each => each.end === 'completed')
+    if (whole.length !== 1) problems.push(`${about}: the upstream completed it ${whole.length} times`)
+    else if (row === undefined) problems.push(`${about}: seen whole, and not in the books`)
+    else if (whole[0]!.usage === null) {
+      if (row.charge === 0) problems.push(`${about}: nothing reported, and nothing charged`)
+      counted++
+    } else {
+      const wanted = chargeOf(whole[0]!.usage, prices[one.model] ?? {})
+      if (row.charge !== wanted) problems.push(`${about}: charged ${row.charge}, the upstream reported ${wanted}`)
+      if (row.basis !== 'reported' || row.end !== 'completed') problems.push(`${about}: ${row.basis}, ${row.end}`)
+      exact++
+    }
+  }
+  const strangers = rows.filter(row => !known.has(row.requestId)).length
+  const headless = asked.filter(one => one.requestId === null && one.outcome !== 'unreachable').length
+  if (strangers > headless) problems.push(`${strangers} rows of requests nobody sent (${headless} without a head)`)
+  return {
+    problems,
+    figures: {
+      'requests sent': asked.length,
+      'rows in the books': rows.length,
+      'seen whole, charged to the micro-unit': exact,
+      'seen whole, nothing reported, counted': counted,
+      'rows of requests whose client saw no head': strangers,
+    },
+  } satisfies Comparison
+}
+
+/** The books themselves: audit, nothing leased or held, nobody below zero. */
+export async function auditBooks(store: Store, rows: UsageRow[]): Promise<Comparison> {
+  const audit = await store.audit()
+  const problems: string[] = []
+  const sum = rows.reduce((total, row) => total + row.charge, 0)
+  if (!audit.ok) problems.push(`the audit finds ${audit.imbalance} out of balance: accounts ${audit.broken}`)
+  if (audit.leased !== 0) problems.push(`${audit.leased} still leased`)
+  if (audit.charges !== sum) problems.push(`charges of ${audit.charges}, rows of ${sum}`)
+  const held = await store.heldByOthers(null, [])
+  if (held.size > 0) problems.push(`still held: ${[...held]}`)
+  const holders = await store.holders()
+  if (holders.length > 0) problems.push(`processes nobody buried: ${holders.map(({ id }) => id)}`)
+  for (const { id, name } of await store.accounts()) {
+    const [purse] = await store.purses([`a${id}`])
+    if (purse!.credit! < purse!.spent) problems.push(`${name} is overdrawn: ${purse!.spent} of ${purse!.credit}`)
+  }
+  const figures = { 'charged in all, CNY': formatMicro(audit.charges), 'imbalance, CNY': formatMicro(audit.imbalance) }
+  return { problems, figures }
+}

@@ -1,0 +1,107 @@
+/** Gateways with workers on one store, started as a user starts them, each with a journal folder of its own as on a machine of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ADMIN_TOKEN, freePorts } from '../support/gateway.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '../..')
+const READY_MS = 120_000
+const STOP_MS = 60_000
+const WORKERS = 2
+
+export class Member {
+  readonly main: string
+  readonly direct: string
+  readonly ops: string
+  readonly journal: string
+  readonly #config: string
+  readonly #log: string
+  child: ChildProcess | null = null
+
+  private constructor(folder: string, name: string, store: string, catalog: string, ports: number[]) {
+    const [main, direct, ops] = ports.map(port => `127.0.0.1:${port}`)
+    this.main = `http://${main}`
+    this.direct = `http://${direct}`
+    this.ops = `http://${ops}`
+    this.journal = path.join(folder, `${name}-journal`)
+    this.#config = path.join(folder, `${name}.yaml`)
+    this.#log = path.join(folder, `${name}.log`)
+    const config = {
+      listen: { main, direct, ops },
+      store,
+      journal: this.journal,
+      catalog,
+      admin_token: ADMIN_TOKEN,
+      workers: WORKERS,
+      limits: { rate: { requests: 0, minutes: 1 } },
+      client_gone: { drain: '5s', concurrent: 256 },
+      log: { level: 'warn' },
+    }
+    writeFileSync(this.#config, JSON.stringify(config))
+  }
+
+  static async create(folder: string, name: string, store: string, catalog: string): Promise<Member> {
+    return new Member(folder, name, store, catalog, await freePorts(3))
+  }
+
+  /** Resolves when it is ready, or has ended again: the store may be away. */
+  async start(): Promise<boolean> {
+    const out = openSync(this.#log, 'a')
+    const child = spawn(path.join(ROOT, 'bin/gateway'), ['serve', '--config', this.#config], {
+      stdio: ['ignore', out, out],
+    })
+    this.child = child
+    child.once('exit', () => {
+      if (this.child === child) this.child = null
+    })
+    for (const until = Date.now() + READY_MS; this.child === child && Date.now() < until; await sleep(100)) {
+      if (await this.ready()) return true
+    }
+    return false
+  }
+
+  /** Until it is ready, however often it must be started. */
+  async heal(): Promise<void> {
+    while (this.child === null) if (!(await this.start())) await sleep(500)
+    while (!(await this.ready())) await sleep(200)
+  }
+
+  ready(): Promise<boolean> {
+    return fetch(`${this.ops}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(
+      answer => answer.status === 200,
+      () => false,
+    )
+  }
+
+  /** Of its workers that live. */
+  workers(): number[] {
+    const pid = this.child?.pid
+    if (pid === undefined) return []
+    try {
+      return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+    } catch {
+      return []
+    }
+  }
+
+  signal(signal: 'SIGKILL' | 'SIGHUP'): void {
+    this.child?.kill(signal)
+  }
+
+  /** One figure of its metrics. */
+  async metric(name: string): Promise<number> {
+    const text = await (await fetch(`${this.ops}/metrics`)).text()
+    return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1] ?? Number.NaN)
+  }
+
+  async stop(): Promise<void> {
+    const { child } = this
+    if (child === null) return
+    const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    child.kill('SIGTERM')
+    while (child.exitCode === null && child.signalCode === null) await sleep(50)
+    clearTimeout(late)
+    if (child.signalCode === 'SIGKILL') throw new Error('a gateway did not stop by itself')
+  }
+}

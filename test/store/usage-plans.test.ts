@@ -1,0 +1,107 @@
+/** Every page of the usage log is a range of one index, in its order: nothing is sorted, and nothing is searched through. */
+import { DatabaseSync } from 'node:sqlite'
+import mysql from 'mysql2/promise'
+import t, { type Test } from 'tap'
+import { openBooks, rows, settlementOf } from '../../bench/parts/store-rows.ts'
+import { idAt } from '../../lib/base/ids.ts'
+import type { Driver } from '../../lib/store/driver.ts'
+import { openMysql } from '../../lib/store/mysql.ts'
+import { usagePage } from '../../lib/store/sql/usage.ts'
+import { openSqlite } from '../../lib/store/sqlite.ts'
+import type { UsageFilter } from '../../lib/store/store.ts'
+import { startMariadb } from '../support/mariadb.ts'
+
+const ROWS = 10_000
+const FROM_MS = 1_790_000_000_000
+const STEP_MS = 1_000
+
+const after = `${idAt(FROM_MS + (ROWS * STEP_MS) / 2)}n0de0005000`
+const period = { fromMs: FROM_MS + 2_000 * STEP_MS, toMs: FROM_MS + 3_000 * STEP_MS }
+const model = 'beta-3.3-2026-04-15'
+const BY = {
+  account: 'usage_rows_by_account_id_request_id_charge',
+  accountModel: 'usage_rows_by_account_id_model_request_id',
+  key: 'usage_rows_by_key_id_request_id',
+  keyModel: 'usage_rows_by_key_id_model_request_id',
+  model: 'usage_rows_by_model_request_id',
+  id: 'PRIMARY',
+}
+
+const PAGES: [filter: Omit<UsageFilter, 'limit'>, index: string][] = [
+  [{}, BY.id],
+  [{ after }, BY.id],
+  [period, BY.id],
+  [{ ...period, after }, BY.id],
+  [{ requestId: after }, BY.id],
+  [{ accountId: 3 }, BY.account],
+  [{ accountId: 3, after }, BY.account],
+  [{ accountId: 3, ...period }, BY.account],
+  [{ accountId: 3, model }, BY.accountModel],
+  [{ accountId: 3, model, after }, BY.accountModel],
+  [{ accountId: 3, model, ...period }, BY.accountModel],
+  [{ keyId: 3 }, BY.key],
+  [{ keyId: 3, after }, BY.key],
+  [{ keyId: 3, ...period }, BY.key],
+  [{ keyId: 3, model }, BY.keyModel],
+  [{ keyId: 3, model, after, ...period }, BY.keyModel],
+  [{ model }, BY.model],
+  [{ model, after }, BY.model],
+  [{ model, ...period }, BY.model],
+]
+
+/** The index and what else the engine does, in its words. */
+type Explain = (sql: string, params: (string | number | null)[]) => Promise<{ index: string; extra: string }>
+
+async function filled(url: string): Promise<void> {
+  const { store, keys, holder } = await openBooks(url)
+  const all = [...rows(keys, ROWS, FROM_MS, STEP_MS)]
+  for (let i = 0; i < all.length; i += 1_000)
+    await store.settle(all.slice(i, i + 1_000).map(row => settlementOf(row, holder)))
+  await store.close()
+}
+
+async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
+  for (const [filter, wanted] of PAGES) {
+    const { index, extra } = await explain(...usagePage({ ...filter, limit: 100 }, driver.dialect))
+    t.equal(index, wanted, JSON.stringify(filter))
+    t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
+  }
+}
+
+t.test('SQLite', async t => {
+  const file = `${t.testdir()}/books.db`
+  await filled(`sqlite:${file}`)
+  const db = new DatabaseSync(file)
+  await check(
+    t,
+    openSqlite(`sqlite:${file}`, () => {}),
+    async (sql, params) => {
+      const extra = db
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all(...params)
+        .map(row => String(row['detail']))
+        .join('; ')
+      const primary = /^SCAN usage_rows$|USING PRIMARY KEY/.test(extra)
+      return { index: primary ? 'PRIMARY' : (/USING INDEX (\w+)/.exec(extra)?.[1] ?? extra), extra }
+    },
+  )
+  db.close()
+})
+
+t.test('MariaDB', async t => {
+  const server = await startMariadb()
+  t.teardown(() => server.stop())
+  await filled(server.url)
+  const connection = await mysql.createConnection(server.url)
+  await connection.query('ANALYZE TABLE usage_rows')
+  await check(
+    t,
+    openMysql(server.url, () => {}),
+    async (sql, params) => {
+      const [plan] = await connection.query<mysql.RowDataPacket[]>(`EXPLAIN ${sql}`, params)
+      const { key, Extra, type } = plan[0] as mysql.RowDataPacket
+      return { index: String(key ?? Extra), extra: `${type}: ${Extra}` }
+    },
+  )
+  await connection.end()
+})
