@@ -70,6 +70,7 @@ export class FaultyGateway {
     this.main = `http://${main}`
     this.ops = `http://${ops}`
     this.admin = adminOf(this.ops)
+    process.once('exit', () => this.signal('SIGKILL'))
   }
 
   get running(): boolean {
@@ -79,7 +80,6 @@ export class FaultyGateway {
   async start(): Promise<void> {
     const child = spawn(GATEWAY, ['serve', '--config', this.configFile], { stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child = child
-    process.once('exit', () => child.kill('SIGKILL'))
     for (const stream of [child.stdout, child.stderr]) stream.on('data', text => (this.output += text))
     await ready(child, this.ops)
   }
