@@ -30,6 +30,8 @@ export interface Seen {
   /** micro-CNY that the whole answer costs. */
   price: number
   askedMs: number
+  /** Until the end; 0 = not yet. */
+  tookMs: number
 }
 
 /** CNY per million tokens: micro-CNY per token. */
@@ -66,6 +68,7 @@ export class Clients {
       text: '',
       price: INPUT_TOKENS * price.input + output * price.output,
       askedMs: performance.now(),
+      tookMs: 0,
     }
     this.seen.push(seen)
     const body = JSON.stringify({
@@ -75,6 +78,10 @@ export class Clients {
       messages: [{ role: 'user', content: JSON.stringify({ tag, hold, output }) }],
     })
     const { promise, resolve } = Promise.withResolvers<Seen>()
+    const end = () => {
+      seen.tookMs = performance.now() - seen.askedMs
+      resolve(seen)
+    }
     const req = http.request(base + (kind === 'messages' ? '/v1/messages' : '/v1/chat/completions'), {
       method: 'POST',
       agent: false,
@@ -84,7 +91,7 @@ export class Clients {
         'content-length': Buffer.byteLength(body),
       },
     })
-    req.on('error', () => resolve(seen))
+    req.on('error', end)
     req.on('response', res => {
       seen.status = res.statusCode as number
       seen.id = String(res.headers['x-request-id'])
@@ -95,7 +102,7 @@ export class Clients {
         if (seen.text.includes(terminal)) seen.whole = true
       })
       res.on('error', () => {})
-      res.on('close', () => resolve(seen))
+      res.on('close', end)
     })
     if (half) req.write(body.slice(0, body.length / 2))
     else req.end(body)
