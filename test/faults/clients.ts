@@ -11,8 +11,8 @@ export interface Ask {
   /** `max_tokens`: what is held follows from it. */
   most?: number
   tag?: string
-  /** The body is sent up to here, and then nothing more. */
-  half?: boolean
+  /** Half of the body is sent, and the rest when this resolves. */
+  rest?: Promise<void>
 }
 
 /** What a client was shown. */
@@ -55,7 +55,7 @@ export class Clients {
 
   /** Resolves when the answer has ended, however it did; never rejects. The tag is known at once by `tagOf`. */
   ask(base: string, ask: Ask = {}): Promise<Seen> {
-    const { kind = 'chat', key = this.#key, hold = null, output = OUTPUT, most = MOST, half = false } = ask
+    const { kind = 'chat', key = this.#key, hold = null, output = OUTPUT, most = MOST, rest } = ask
     const tag = ask.tag ?? `ask-${++this.#count}`
     const price = PRICES[kind === 'messages' ? 'messages' : 'chat']
     const seen: Seen = {
@@ -104,8 +104,11 @@ export class Clients {
       res.on('error', () => {})
       res.on('close', end)
     })
-    if (half) req.write(body.slice(0, body.length / 2))
-    else req.end(body)
+    if (rest === undefined) req.end(body)
+    else {
+      req.write(body.slice(0, body.length / 2))
+      void rest.then(() => req.end(body.slice(body.length / 2)))
+    }
     return promise
   }
 

@@ -30,7 +30,7 @@ async function killedUnderLoad(t: Test, scene: Scene): Promise<void> {
       await stop()
       await gateway.start()
     }
-    await scene.checkBooks(t, gateway, true)
+    await scene.checkBooks(t, gateway, { atRandom: true })
   })
 }
 

@@ -22,11 +22,23 @@ async function shown(seen: Seen, text: string): Promise<void> {
 }
 
 /** One request of each kind, standing at this point. */
-async function standingAt(scene: Scene, gateway: FaultyGateway, hold: Point): Promise<Promise<Seen>[]> {
+export async function standingAt(scene: Scene, gateway: FaultyGateway, hold: Point): Promise<Promise<Seen>[]> {
   const asks = KINDS.map(kind => scene.clients.ask(gateway.main, { kind, hold, tag: `${hold}-${kind}-${Date.now()}` }))
   const seen = scene.clients.seen.slice(-KINDS.length)
   for (const one of seen) await scene.upstream.reached(one.tag)
   for (const one of seen) await shown(one, SHOWS[hold][one.kind])
+  return asks
+}
+
+/** One request of each kind, of which the gateway has half the body. */
+export async function withHalfABody(
+  scene: Scene,
+  gateway: FaultyGateway,
+  rest: Promise<void>,
+): Promise<Promise<Seen>[]> {
+  const asks = KINDS.map(kind => scene.clients.ask(gateway.main, { kind, rest }))
+  for (const until = Date.now() + SEEN_MS; !(await inflight(gateway, KINDS.length)); await sleep(20))
+    if (Date.now() > until) throw new Error('half a body did not come to be seen')
   return asks
 }
 
@@ -38,12 +50,7 @@ export const answered = (scene: Scene, gateway: FaultyGateway): Promise<Seen[]> 
 export type Approach = (scene: Scene, gateway: FaultyGateway, t: Test) => Promise<Promise<Seen>[]>
 
 export const POINTS: Record<string, Approach> = {
-  async 'before the hold'(scene, gateway) {
-    const asks = KINDS.map(kind => scene.clients.ask(gateway.main, { kind, half: true }))
-    for (const until = Date.now() + SEEN_MS; !(await inflight(gateway, KINDS.length)); await sleep(20))
-      if (Date.now() > until) throw new Error('half a body did not come to be seen')
-    return asks
-  },
+  'before the hold': (scene, gateway) => withHalfABody(scene, gateway, new Promise(() => {})),
   'after the hold': (scene, gateway) => standingAt(scene, gateway, 'silent'),
   async 'after the head'(scene, gateway) {
     const asks = await standingAt(scene, gateway, 'head')
