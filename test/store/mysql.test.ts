@@ -50,7 +50,7 @@ for (const lost of ['answer', 'commit'] as const) {
     t.teardown(() => store.close())
     const happened = lost === 'answer'
     const losing = (name: string, fn: () => Promise<unknown>) => {
-      proxy.loseNext(lost)
+      void proxy.loseNext(lost)
       return unavailable(t, fn(), name)
     }
 

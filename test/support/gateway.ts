@@ -135,7 +135,8 @@ export async function startGateway(
 
 const pause = () => new Promise(resolve => setTimeout(resolve, POLL_MS))
 
-async function ready(child: ChildProcess, ops: string): Promise<void> {
+/** Rejects with what it printed when it does not get ready. */
+export async function ready(child: ChildProcess, ops: string): Promise<void> {
   let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', data => (output = (output + data).slice(-20_000)))
@@ -148,7 +149,7 @@ async function ready(child: ChildProcess, ops: string): Promise<void> {
     if (child.exitCode !== null || Date.now() > until) throw new Error(`the gateway did not start:\n${output}`)
 }
 
-const adminOf =
+export const adminOf =
   (ops: string): TestGateway['admin'] =>
   async (method, path, body) => {
     const answer = await fetch(ops + path, {
