@@ -64,7 +64,7 @@ export class Ledger {
       holder: journal.holder,
       held: () => this.held(),
       onLost: () => this.#lost(),
-      bury: id => this.#orphans.bury(id),
+      bury: (id, beat) => this.#orphans.bury(id, beat),
     })
     const options = { store, clock, log, holder: () => this.#life.holder }
     this.#leases = new Leases(options)

@@ -27,8 +27,8 @@ export interface LifeSignOptions {
   held: () => Map<PurseId, Micro>
   /** The leases are gone: this process was taken for dead. */
   onLost: () => void
-  /** Takes the leases of a silent process back. */
-  bury: (holder: string) => Promise<void>
+  /** Takes the leases of a silent process back, unless its counter has been raised since it was `beat`. */
+  bury: (holder: string, beat: number) => Promise<void>
 }
 
 export class LifeSign {
@@ -137,7 +137,7 @@ export class LifeSign {
       if (seen === undefined || seen.beat !== beat) this.#seen.set(id, { beat, atMs: now })
       else if (now - seen.atMs > DEAD_MS) {
         log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
-        await this.#o.bury(id)
+        await this.#o.bury(id, beat)
       }
     }
   }

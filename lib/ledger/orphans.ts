@@ -100,8 +100,8 @@ export class Orphans {
    * A silent process's leases go back. When its journal is here and free, the journal first: money that it has charged
    * already must not look free in between.
    */
-  async bury(holder: string): Promise<void> {
-    if (!(await this.#visit(firstName(holder)))) await this.#o.store.bury(holder)
+  async bury(holder: string, beat: number): Promise<void> {
+    if (!(await this.#visit(firstName(holder)))) await this.#o.store.bury(holder, beat)
   }
 
   async #adopt(folder: string, name: string): Promise<void> {

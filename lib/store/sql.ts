@@ -84,7 +84,7 @@ export class SqlStore implements Store {
     return alive
   }
   holders = () => this.#holders.list()
-  bury = (holderId: string) => this.#holders.bury(holderId)
+  bury = (holderId: string, beat: number | null = null) => this.#holders.bury(holderId, beat)
 
   rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
   swapRateWindow = (accountId: number, version: number, state: string) =>

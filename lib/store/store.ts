@@ -179,8 +179,11 @@ export interface Store {
   /** False when this holder was buried by another process: its leases are gone and it must register again. */
   beat(holderId: string): Promise<boolean>
   holders(): Promise<Holder[]>
-  /** A dead process: its leases go back. Its settlements, if any come later, are charged in full without lease. */
-  bury(holderId: string): Promise<void>
+  /**
+   * A dead process: its leases go back. Its settlements, if any come later, are charged in full without lease.
+   * `beat`: only if its counter is still that; who has raised it meanwhile lives.
+   */
+  bury(holderId: string, beat?: number): Promise<void>
 
   // --- rate windows
   /** Compare-and-swap on the account's window: the state of all gateways' admissions, see `lib/access/rate.ts`. */

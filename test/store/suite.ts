@@ -308,7 +308,9 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await one.lease(purse, 'h1', micro(60), micro(60), false)
     await one.settle([settlement(usageRow('r1', key, 10), 'h1', 10)])
     t.equal(await one.beat('h1'), true)
-    await Promise.all([one.bury('h1'), two.bury('h1')])
+    await two.bury('h1', 0)
+    t.equal(await one.beat('h1'), true, 'who has raised its counter since it was read lives')
+    await Promise.all([one.bury('h1', 2), two.bury('h1')])
     t.equal(await one.beat('h1'), false, 'tells the buried')
     t.strictSame(
       (await two.holders()).map(h => h.id),

@@ -28,8 +28,10 @@ export class Holders {
     return rows.map(row => ({ id: text(row, 'id'), host: text(row, 'host'), beat: integer(row, 'beat') }))
   }
 
-  bury(id: string): Promise<void> {
-    return this.#driver.transaction('bury', tx => bury(tx, id))
+  bury(id: string, beat: number | null): Promise<void> {
+    return this.#driver.transaction('bury', async tx => {
+      if (beat === null || (await hasBeat(tx, id, beat))) await bury(tx, id)
+    })
   }
 
   async reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void> {
@@ -89,6 +91,13 @@ async function writeHeld(tx: Statements, holder: string, pairs: [PurseId, Micro]
     `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
     `WHERE holder = ? AND (purse_id IN (${marks(set.length)}) OR ${others})`
   await tx.run(sql, [...set.flat(), holder, ...set.map(([purse]) => purse)])
+}
+
+/** Its counter cannot be raised from here to the end of the transaction. */
+async function hasBeat(tx: Statements, holder: string, beat: number): Promise<boolean> {
+  await tx.run('UPDATE holders SET beat = beat WHERE id = ?', [holder])
+  const [row] = await tx.query('SELECT beat FROM holders WHERE id = ?', [holder])
+  return row !== undefined && integer(row, 'beat') === beat
 }
 
 /** Purses are locked before leases, and each lease is read again under its purse's lock. */
