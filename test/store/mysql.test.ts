@@ -157,7 +157,7 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   await rival.query("INSERT IGNORE INTO usage_rows SELECT * FROM usage_rows WHERE request_id = 'r1' FOR UPDATE")
   t.equal(await deadlocks(), before + 1, '1213')
   while (failed.length === 0) await sleep(10) // ours was ended
-  t.strictSame(failed.splice(0), ['settle'])
+  t.same([...new Set(failed.splice(0))], ['settle'])
   await rival.query('ROLLBACK')
   t.equal(await settling, 2)
   t.strictSame(await view(store, purse), { spent: 10, leased: 90 })
