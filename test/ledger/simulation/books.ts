@@ -95,9 +95,9 @@ export class Expected {
 
   /**
    * Who was silent so long that its leases went back has holds without cover, if it is there: so far may things be short.
-   * `awayMs`: at the moment of a burial, when nobody could be heard for the last time; null = at another moment.
+   * `outage`: at the moment of a burial, the last time when nobody could be heard; null = at another moment.
    */
-  noteBuried(gateways: readonly Gateway[], awayMs: number | null): void {
+  noteBuried(gateways: readonly Gateway[], outage: { goneMs: number; awayMs: number } | null): void {
     const there = new Set(this.#database.read('SELECT id FROM holders').map(row => String(row['id'])))
     for (const gateway of gateways) {
       const { ledger } = gateway
@@ -106,8 +106,10 @@ export class Expected {
       else if (!this.#buried.has(gateway)) {
         this.#buried.add(gateway)
         this.#uncovered(gateway)
-        if (awayMs === null || gateway.state !== 'up') continue
-        const silentMs = gateway.clock.monotonic() - Math.max(gateway.driver.beatMs, awayMs)
+        if (outage === null || gateway.state !== 'up') continue
+        const { beatMs } = gateway.driver
+        const excusedMs = Math.max(0, outage.awayMs - Math.max(beatMs, outage.goneMs))
+        const silentMs = gateway.clock.monotonic() - beatMs - excusedMs
         must(silentMs > 60_000, () => `${gateway.name} was taken for dead after ${silentMs} ms`)
       }
     }

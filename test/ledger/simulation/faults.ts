@@ -37,6 +37,8 @@ export interface Network {
   slowMs: number
   /** When the database was last away for all. */
   awayMs: number
+  /** When the last such time began. */
+  goneMs: number
   /** After each burial, before anything else happens. */
   buried: () => void
 }

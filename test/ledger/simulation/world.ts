@@ -38,12 +38,12 @@ export class World {
     this.random = random
     const buried = () => {
       try {
-        this.expected.noteBuried(this.gateways, this.network.awayMs)
+        this.expected.noteBuried(this.gateways, this.network)
       } catch (error) {
         this.timeline.crashes.push(error) // not the store's to swallow
       }
     }
-    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, awayMs: 0, buried }
+    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, goneMs: 0, awayMs: 0, buried }
     this.#hosts = random.next() < 0.7 ? 1 : 2
     const oneHost = this.#hosts === 1
     this.#around = { timeline: this.timeline, database, network: this.network, disk, random, oneHost, tracing, note }
@@ -258,6 +258,7 @@ export class World {
   }
 
   #break(): void {
+    if (this.network.down === 'no') this.network.goneMs = this.timeline.monotonic
     this.network.down = this.random.pick(['refuses', 'hangs'])
   }
 
