@@ -156,7 +156,7 @@ export class Gateway {
       keepalive.directMs,
       clientGone.drainMs,
     ])
-    this.services.pools.keep(world.routes.origins, poolOptions(config))
+    this.services.pools.keep(world.routes.connections, poolOptions(config))
     this.health.keep(world.routes.channels)
     this.metrics.setChannels(world.channelNames)
   }

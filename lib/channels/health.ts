@@ -14,7 +14,7 @@ export type { Outcome } from './breaker.ts'
 /** What decides whether a channel is still the one that failed. */
 export interface ChannelIdentity {
   name: string
-  origin: string
+  connection: { origin: string }
   basePath: string
   keys: readonly { secret: string }[]
 }
@@ -139,4 +139,4 @@ export class Health {
 }
 
 const sameUpstream = (a: ChannelIdentity, b: ChannelIdentity): boolean =>
-  a.origin === b.origin && a.basePath === b.basePath
+  a.connection.origin === b.connection.origin && a.basePath === b.basePath

@@ -2,6 +2,23 @@
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey, Protocol } from '../terms/records.ts'
 
+/** How an upstream is reached. */
+export interface Connection {
+  /** Of everything below: equal ones share a pool. */
+  readonly id: string
+  /** `https://host:port` */
+  readonly origin: string
+  readonly proxy: string | null
+  readonly ca: string | null
+  readonly http2: boolean
+  /** Also at a reserved address. */
+  readonly reserved: boolean
+}
+
+function connectionOf({ proxy, ca, http2, private: reserved }: Channel, origin: string): Connection {
+  return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
+}
+
 /** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
@@ -23,8 +40,7 @@ export class CompiledKey {
 /** A channel as requests need it. One object per channel and world. */
 export class CompiledChannel {
   readonly name: string
-  /** `https://host:port` */
-  readonly origin: string
+  readonly connection: Connection
   /** Before the protocol's own path; without a slash at its end. */
   readonly basePath: string
   readonly keys: readonly CompiledKey[]
@@ -44,7 +60,7 @@ export class CompiledChannel {
   constructor(channel: Channel, index: number) {
     const url = new URL(channel.baseUrl)
     this.name = channel.name
-    this.origin = url.origin
+    this.connection = connectionOf(channel, url.origin)
     this.basePath = url.pathname.replace(/\/+$/, '')
     this.keys = channel.keys.map((row, i) => new CompiledKey(row, i))
     this.maxConcurrency = channel.maxConcurrency
@@ -91,14 +107,15 @@ class ModelRoutes {
 
 export class Routes {
   readonly channels: readonly CompiledChannel[]
-  readonly origins: ReadonlySet<string>
+  /** Ids of all ways to upstreams. */
+  readonly connections: ReadonlySet<string>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
 
   constructor(rows: readonly Channel[]) {
     const sorted = [...rows].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
     this.channels = sorted.map((row, index) => new CompiledChannel(row, index))
-    this.origins = new Set(this.channels.map(channel => channel.origin))
+    this.connections = new Set(this.channels.map(channel => channel.connection.id))
     for (const [index, row] of sorted.entries()) this.#addChannel(row, this.channels[index] as CompiledChannel)
     for (const [group, models] of this.#groups) {
       const offered = [...models].filter(([, routes]) => routes.offered.length > 0)

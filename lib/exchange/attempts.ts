@@ -84,9 +84,12 @@ export class Attempts implements AttemptEvents {
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     const attempt = new Attempt(claim, services.clock.monotonic(), this)
-    services.pools.of(candidate.channel.origin).dispatch(
+    services.pools.of(candidate.channel.connection).dispatch(
       {
+        origin: candidate.channel.connection.origin,
         method: 'POST',
+        headersTimeout: 0,
+        bodyTimeout: 0,
         path: upstreamPath(x, candidate),
         headers,
         // undici takes any iterable of buffers, which its types do not say

@@ -3,6 +3,7 @@ import type { Micro } from '../base/money.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { Channel, ChannelKey, Group, Model, Price } from './records.ts'
+import { namesReserved } from './reserved-addresses.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
 export interface CatalogAccount {
@@ -62,6 +63,7 @@ function fromSource(source: Source): CatalogFile {
     form.channels.forEach((channel, i) => {
       const problem = keyProblem(channel)
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
+      if (atReservedAddress(channel)) source.problem(['channels', i, 'base_url'], NOT_RESERVED)
     })
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)
@@ -155,6 +157,10 @@ export function keyProblem({ key, keys }: ChannelForm): string | null {
   return new Set(several).size === several.length ? null : 'keys that differ from each other'
 }
 
+export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
+
+export const atReservedAddress = (channel: ChannelForm): boolean => !channel.private && namesReserved(channel.base_url)
+
 const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
   key !== undefined
     ? [{ key, maxConcurrency: 0 }]
@@ -173,6 +179,10 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   weight: channel.weight,
   priority: channel.priority,
   maxConcurrency: channel.max_concurrency,
+  proxy: channel.proxy ?? null,
+  ca: channel.ca ?? null,
+  http2: channel.http2,
+  private: channel.private,
   status: channel.status,
 })
 

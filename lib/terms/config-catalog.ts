@@ -1,4 +1,6 @@
 /** The catalogue file, as people write it. */
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
@@ -119,6 +121,32 @@ const routedModels = kind.scalar(
   },
 )
 
+const proxyAddress = kind.scalar(
+  'a proxy as http://, https:// or socks5:// URL',
+  { type: 'string', pattern: '^(https?|socks5)://' },
+  value => {
+    const url = typeof value === 'string' ? URL.parse(value) : null
+    return url !== null && /^(https?|socks5):$/.test(url.protocol) && url.hostname !== '' ? url.href : undefined
+  },
+  true,
+)
+
+const certificates = kind.scalar('PEM certificates, or a file of them', { type: 'string' }, value =>
+  typeof value === 'string' ? readCertificates(value) : undefined,
+)
+
+/** undefined when there is none, or one that cannot be read. */
+function readCertificates(value: string): string | undefined {
+  try {
+    const pem = value.includes('-----BEGIN') ? value : readFileSync(value, 'utf8')
+    const all = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+    for (const one of all) new X509Certificate(one)
+    return all.length === 0 ? undefined : `${all.join('\n')}\n`
+  } catch {
+    return undefined
+  }
+}
+
 const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]+$/)
 
 const maxConcurrency = (whose: string) =>
@@ -173,6 +201,16 @@ const channel = z.strictObject({
     .meta({ description: 'Share among channels of one priority; 0 = only when nothing else of it is left.' }),
   priority: kind.whole(-1_000_000, 1_000_000).prefault(0).meta({ description: 'Higher ones are tried first.' }),
   max_concurrency: maxConcurrency('at this channel'),
+  proxy: proxyAddress.optional().meta({
+    description: 'Proxy in between: `http://`, `https://` or `socks5://`, with user and password if need be.',
+  }),
+  ca: certificates
+    .optional()
+    .meta({ description: 'PEM certificates, or a file of them, trusted for this channel beside those of the system.' }),
+  http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),
+  private: kind.flag
+    .prefault(false)
+    .meta({ description: 'The upstream may be at a link-local or reserved address, where clouds keep credentials.' }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it is used at all.' }),
 })
 

@@ -118,6 +118,13 @@ export interface Channel {
   priority: number
   /** Attempts open at once, per process; 0 = unlimited. */
   maxConcurrency: number
+  /** How it is reached: a URL with its credentials; null = directly. */
+  proxy: string | null
+  /** PEM certificates that are trusted beside the system's. */
+  ca: string | null
+  http2: boolean
+  /** It may be at a link-local or reserved address. */
+  private: boolean
   status: 'enabled' | 'disabled'
 }
 

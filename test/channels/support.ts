@@ -15,13 +15,17 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   weight: 1,
   priority: 0,
   maxConcurrency: 0,
+  proxy: null,
+  ca: null,
+  http2: false,
+  private: false,
   status: 'enabled',
   ...change,
 })
 
 export const identity = (name: string, secrets = ['k'], origin = 'https://x', basePath = ''): ChannelIdentity => ({
   name,
-  origin,
+  connection: { origin },
   basePath,
   keys: secrets.map(secret => ({ secret })),
 })

@@ -60,7 +60,7 @@ t.test('addresses are split once, for pools and paths', async t => {
     const [compiled] = routes(channel('a', { baseUrl, authHeader: 'X-Api-Key' })).channels
     t.match(compiled, {
       name: 'a',
-      origin,
+      connection: { origin, proxy: null },
       basePath,
       keys: [{ secret: 'up-a', index: 0 }],
       authHeader: 'x-api-key',
@@ -68,5 +68,12 @@ t.test('addresses are split once, for pools and paths', async t => {
       index: 0,
     })
   }
-  t.same([...routes(channel('a'), channel('b', { baseUrl: 'https://a.example/b' })).origins], ['https://a.example'])
+})
+
+t.test('channels that reach an upstream in the same way share its connections', async t => {
+  const b = { baseUrl: 'https://a.example/b' }
+  const ways = (...channels: Channel[]) => routes(...channels).connections.size
+  t.equal(ways(channel('a'), channel('b', b)), 1)
+  for (const other of [{ proxy: 'http://p' }, { ca: 'PEM' }, { http2: true }, { private: true }])
+    t.equal(ways(channel('a'), channel('b', { ...b, ...other })), 2, JSON.stringify(other))
 })

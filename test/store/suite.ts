@@ -30,6 +30,10 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   weight: 1,
   priority: 0,
   maxConcurrency: 0,
+  proxy: null,
+  ca: null,
+  http2: false,
+  private: false,
   status: 'enabled',
   ...change,
 })

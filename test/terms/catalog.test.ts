@@ -65,6 +65,10 @@ t.test('records, with every default', async t => {
       weight: 1,
       priority: 0,
       maxConcurrency: 0,
+      proxy: null,
+      ca: null,
+      http2: false,
+      private: false,
       status: 'enabled',
     },
   ])

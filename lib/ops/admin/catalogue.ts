@@ -7,7 +7,7 @@ import type { Body } from './admin.ts'
 import { checkUnused } from './groups.ts'
 import { checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
-import { readChannel, readGroup, readModel, showChannel, showGroup, showModel } from './rows.ts'
+import { readChannel, readGroup, readModel, showChannel, showGroup, shownProxy, showModel } from './rows.ts'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
@@ -42,7 +42,7 @@ export class Catalogue {
   async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
-    const channel = readChannel(withKeys(sent, before))
+    const channel = readChannel(withProxy(withKeys(sent, before), before))
     await checkGroups(store, 'groups', channel.groups)
     await store.putChannel(channel)
   }
@@ -65,13 +65,19 @@ export class Catalogue {
 }
 
 /** A key that is not sent stays, each in its place: what was read may be written back, also with a new `key` beside it. */
-function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): object {
+function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const there = before?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
   if (keys === undefined) return sent['key'] !== undefined || there === undefined ? sent : { ...sent, keys: there }
   if (!Array.isArray(keys)) return { ...sent, keys }
   const rows = keys.map(row => withoutState(row))
   if (sent['key'] !== undefined && rows.every(row => !('key' in row))) return sent
   return { ...sent, keys: rows.map((row, i) => ('key' in row ? row : { key: there?.[i]?.key, ...row })) }
+}
+
+/** A proxy as it is shown, without its credentials, is the one that is there. */
+function withProxy(sent: Record<string, unknown>, before: Channel | undefined): object {
+  const there = before?.proxy ?? null
+  return there !== null && sent['proxy'] === shownProxy(there) ? { ...sent, proxy: there } : sent
 }
 
 const withoutState = (row: unknown): object => {

@@ -1,5 +1,5 @@
 /** Rows of the catalogue as people write them, and as the store keeps them. */
-import { keyProblem, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
+import { atReservedAddress, keyProblem, NOT_RESERVED, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
 import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
@@ -36,7 +36,16 @@ export function readChannel(sent: object): Channel {
   const row = read(channelRow, sent)
   const problem = keyProblem(row)
   if (problem !== null) throw new AdminError(400, `key: expected ${problem}`)
+  if (atReservedAddress(row)) throw new AdminError(400, `base_url: expected ${NOT_RESERVED}`)
   return toChannel(row)
+}
+
+/** Without its credentials. */
+export function shownProxy(proxy: string | null): string | null {
+  if (proxy === null) return null
+  const url = new URL(proxy)
+  url.username = url.password = ''
+  return url.href
 }
 
 const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
@@ -55,6 +64,10 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
   weight: channel.weight,
   priority: channel.priority,
   max_concurrency: channel.maxConcurrency,
+  proxy: shownProxy(channel.proxy),
+  ca: channel.ca,
+  http2: channel.http2,
+  private: channel.private,
   status: channel.status,
   state,
 })

@@ -12,9 +12,11 @@ type Kind = 'group' | 'model' | 'channel'
 /** Documents of earlier versions lack what came later. */
 const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
 
+const LATER = { maxConcurrency: 0, proxy: null, ca: null, http2: false, private: false }
+
 function channelOf(row: Row): Channel {
   const { key, ...doc } = json<Partial<Channel> & { key?: string }>(row, 'doc')
-  return { maxConcurrency: 0, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as Channel
+  return { ...LATER, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as Channel
 }
 
 export class Catalogue {
@@ -42,21 +44,22 @@ export class Catalogue {
   }
 
   #unsealed(channel: Channel): Channel {
-    const keys = this.#open(channel)
-    if (keys !== null) return { ...channel, keys }
+    const open = this.#open(channel)
+    if (open !== null) return open
     this.#warn(`channel ${channel.name}: its key was stored under another secret; apply the catalogue again`)
-    return { ...channel, keys: channel.keys.map(key => ({ ...key, key: '' })), status: 'disabled' }
+    return { ...channel, keys: channel.keys.map(key => ({ ...key, key: '' })), proxy: null, status: 'disabled' }
   }
 
-  /** null when one of them was sealed under another secret. */
-  #open(channel: Channel): ChannelKey[] | null {
+  /** Keys and proxy, which has a password, in clear; null when one of them was sealed under another secret. */
+  #open(channel: Channel): Channel | null {
     const keys: ChannelKey[] = []
     for (const one of channel.keys) {
       const key = this.#sealer.open(one.key, channel.name)
       if (key === null) return null
       keys.push({ ...one, key })
     }
-    return keys
+    const proxy = channel.proxy === null ? null : this.#sealer.open(channel.proxy, channel.name)
+    return proxy === null && channel.proxy !== null ? null : { ...channel, keys, proxy }
   }
 
   putGroup(group: Group): Promise<void> {
@@ -69,11 +72,9 @@ export class Catalogue {
 
   putChannel(channel: Channel): Promise<void> {
     const keys = channel.keys.map(one => ({ ...one, key: this.#sealer.seal(one.key, channel.name) }))
-    const same = (row: Row) => {
-      const doc = channelOf(row)
-      return isDeepStrictEqual({ ...doc, keys: this.#open(doc) }, channel)
-    }
-    const sealed: Channel = { ...channel, keys }
+    const proxy = channel.proxy === null ? null : this.#sealer.seal(channel.proxy, channel.name)
+    const same = (row: Row) => isDeepStrictEqual(this.#open(channelOf(row)), channel)
+    const sealed: Channel = { ...channel, keys, proxy }
     return this.#write('channel', sealed, same)
   }
 

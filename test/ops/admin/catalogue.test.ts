@@ -54,6 +54,10 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         weight: 1,
         priority: 0,
         max_concurrency: 0,
+        proxy: null,
+        ca: null,
+        http2: false,
+        private: false,
         status: 'enabled',
         state: 'closed',
       },
@@ -83,6 +87,10 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         weight: 0,
         priority: -1,
         max_concurrency: 4,
+        proxy: null,
+        ca: null,
+        http2: false,
+        private: false,
         status: 'disabled',
         state: 'closed',
       },
@@ -144,6 +152,27 @@ t.test('several keys: shown as places, written back as they were read, each kept
     t.equal(status, 400)
     t.match(error.message, problem)
   }
+})
+
+t.test('a proxy: shown without its credentials, which stay when that is sent back; reserved addresses', async t => {
+  const ops = await openOps(t)
+  const stored = async () => (await ops.store.catalog()).channels[0]?.proxy
+  const put = (change: object) => ops.admin('PUT', '/admin/channels/one', { ...CHANNEL, ...change })
+  const first = (await put({ proxy: 'http://user:hunter2@proxy.example:3128' })).json
+  t.equal(first['proxy'], 'http://proxy.example:3128/')
+  await ops.admin('PUT', '/admin/channels/one', first)
+  t.equal(await stored(), 'http://user:hunter2@proxy.example:3128/')
+  await put({ proxy: 'socks5://other.example:1080' })
+  t.equal(await stored(), 'socks5://other.example:1080')
+  t.equal((await put({ proxy: null })).json['proxy'], null)
+  t.match((await put({ proxy: 'ftp://user:hunter2@x' })).error.message, /^proxy: expected a proxy as http/)
+  t.notMatch((await put({ proxy: 'ftp://user:hunter2@x' })).text, /hunter2/)
+  t.match((await put({ ca: 'no such file' })).error.message, /^ca: expected PEM certificates/)
+  t.match(
+    (await put({ base_url: 'http://169.254.169.254/' })).error.message,
+    /^base_url: expected an address that is not/,
+  )
+  t.equal((await put({ base_url: 'http://169.254.169.254/', private: true })).status, 200)
 })
 
 t.test('a channel’s key: never shown, kept when absent, replaced when sent', async t => {
