@@ -54,6 +54,8 @@ export function compare(asked: readonly Asked[], served: readonly Served[], rows
     if (one.outcome === 'refused' && (row?.charge ?? 0) !== 0) problems.push(`${about}: refused and charged`)
     if (one.outcome !== 'complete') continue
     const whole = upstream.filter(each => each.end === 'completed')
+    // cut behind its last event, or the gateway died when that had gone through: as whole as any other
+    if (whole.length === 0) whole.push(...upstream.filter(each => each.end === 'gone' || each.end === 'cut').slice(-1))
     if (whole.length !== 1) problems.push(`${about}: the upstream completed it ${whole.length} times`)
     else if (row === undefined) problems.push(`${about}: seen whole, and not in the books`)
     else if (whole[0]!.usage === null) {
