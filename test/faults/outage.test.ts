@@ -6,16 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Seen } from './clients.ts'
 import { type MariadbStore, mariadbStore } from './stores.ts'
-import { type FaultyGateway, LATE_KEY, Scene } from './support.ts'
+import { type FaultyGateway, LATE_KEY, MOST, Scene } from './support.ts'
 
 const OUTAGE_MS = Number(process.env['GATEWAY_FAULT_OUTAGE'] ?? 8) * 1000
 const WARM_MS = 1500
 const WELL_AGAIN_MS = 20_000
 const CLIENTS = 8
-/** Held is far more than what is charged, so that a lease outlasts the outage. */
-const MOST = 4096
-/** At once, before the outage: leases are sized by the most that was held of late. */
-const PEAK = 40
 const UNKNOWN_KEY = 'sk-faults-nobody-0123456789'
 
 const OUTAGES: Record<string, { begin(store: MariadbStore): unknown; end(store: MariadbStore): unknown }> = {
@@ -33,14 +29,6 @@ async function wellAgain(gateway: FaultyGateway): Promise<boolean> {
   for (const until = Date.now() + WELL_AGAIN_MS; Date.now() < until; await sleep(50))
     if ((await fetch(`${gateway.ops}/readyz`)).status === 200) return true
   return false
-}
-
-async function peak(scene: Scene, gateway: FaultyGateway): Promise<void> {
-  const tags = Array.from({ length: PEAK }, (_, i) => `peak-${i}`)
-  const asks = tags.map(tag => scene.clients.ask(gateway.main, { tag, most: MOST, hold: 'silent' }))
-  for (const tag of tags) await scene.upstream.reached(tag)
-  for (const tag of tags) scene.upstream.release(tag)
-  await Promise.all(asks)
 }
 
 async function strangers(t: Test, gateway: FaultyGateway): Promise<void> {
@@ -61,7 +49,7 @@ for (const [name, { begin, end }] of Object.entries(OUTAGES)) {
     const url = await store.server.database(`of_${name.slice(0, 6)}`)
     const scene = await Scene.open(t, { store: { ...store, url } })
     const gateway = await scene.gateway()
-    await peak(scene, gateway)
+    await scene.peak(gateway)
     const stop = scene.clients.load(gateway.main, CLIENTS, { most: MOST })
     await sleep(WARM_MS)
 

@@ -4,7 +4,7 @@ import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { startCommitProxy } from '../support/commit-proxy.ts'
 import { mariadbStore, onMariadb } from './stores.ts'
-import { type FaultyGateway, LATE_KEY, Scene } from './support.ts'
+import { type FaultyGateway, LATE_KEY, MOST, Scene } from './support.ts'
 import { startSlowProxy } from './slow-proxy.ts'
 
 const CLIENTS = 6
@@ -137,19 +137,10 @@ async function deadlocks(t: Test): Promise<void> {
   t.ok((await gatewayLost()) >= DEADLOCKS, 'the gateway was the victim')
 }
 
-/** With as much leased as the load will need, whatever becomes of the store. */
-async function peak(scene: Scene, gateway: FaultyGateway): Promise<void> {
-  const tags = Array.from({ length: 4 * CLIENTS }, () => `peak-${Math.random()}`)
-  const asks = tags.map(tag => scene.clients.ask(gateway.main, { tag, hold: 'silent' }))
-  for (const tag of tags) await scene.upstream.reached(tag)
-  for (const tag of tags) scene.upstream.release(tag)
-  await Promise.all(asks)
-}
-
 async function struck(t: Test, scene: Scene, { strike }: Fault): Promise<void> {
   const gateway = scene.gateways[0] as FaultyGateway
-  await peak(scene, gateway)
-  const stop = scene.clients.load(gateway.main, CLIENTS, { pauseMs: 30 })
+  await scene.peak(gateway)
+  const stop = scene.clients.load(gateway.main, CLIENTS, { most: MOST, pauseMs: 30 })
   await sleep(WARM_MS)
   const late = sleep(WARM_MS).then(() => scene.clients.ask(gateway.main, { key: LATE_KEY }))
   await strike(t)

@@ -25,6 +25,10 @@ export const LATE_KEY = 'sk-faults-late-0123456789'
 export const EDGE_KEY = 'sk-faults-edge-0123456789'
 export const OPENING = 1_000_000_000
 
+/** `max_tokens` with which far more is held than will be charged, so that a lease outlasts a fault. */
+export const MOST = 4096
+const PEAK = 40
+
 type Json = Record<string, unknown>
 
 const catalog = (upstream: string, edge: number): Json => ({
@@ -164,6 +168,16 @@ export class Scene {
     return gateway
   }
 
+  /** Many requests at once: leases are sized by the most that was held of late, and by what was charged. */
+  async peak(gateway: FaultyGateway): Promise<void> {
+    const before = this.clients.seen.length
+    const asks = Array.from({ length: PEAK }, () => this.clients.ask(gateway.main, { most: MOST, hold: 'silent' }))
+    const tags = this.clients.seen.slice(before).map(({ tag }) => tag)
+    for (const tag of tags) await this.upstream.reached(tag)
+    for (const tag of tags) this.upstream.release(tag)
+    await Promise.all(asks)
+  }
+
   async close(stopStore: boolean): Promise<void> {
     for (const gateway of this.gateways) await gateway.kill()
     await this.upstream.close()
@@ -196,12 +210,12 @@ export class Scene {
   /**
    * Nobody was refused for the fault's sake; what was seen whole is charged once and in full; nothing is held; it adds up.
    * `atRandom`: the fault struck anywhere, so that what a client saw only in part may be charged, as far as it went.
-   * `poor`: a key whose money may end.
+   * `poor`: a key whose money may end. `edge`: paid into the account `edge` by now, in micro-CNY.
    */
   async checkBooks(
     t: Test,
     gateway: FaultyGateway,
-    { atRandom = false, poor = '' }: { atRandom?: boolean; poor?: string } = {},
+    { atRandom = false, poor = '', edge }: { atRandom?: boolean; poor?: string; edge?: number } = {},
   ): Promise<void> {
     const { seen } = this.clients
     const blamed = seen.filter(({ status, key }) => status >= 400 && status < 500 && key !== poor)
@@ -223,13 +237,13 @@ export class Scene {
       else if (charge > (inPart.get(id) ?? (unseen-- > 0 ? Number.POSITIVE_INFINITY : 0))) t.fail(`${id}: ${charge}`)
     }
     t.pass(`${wholeIds.size} whole answers of ${seen.length}, ${rows.size} rows`)
-    await this.#checkAccounts(t, gateway, rows)
+    await this.#checkAccounts(t, gateway, rows, edge ?? this.#options.edge ?? OPENING)
   }
 
-  async #checkAccounts(t: Test, gateway: FaultyGateway, rows: Map<string, Json>): Promise<void> {
+  async #checkAccounts(t: Test, gateway: FaultyGateway, rows: Map<string, Json>, edge: number): Promise<void> {
     const { data: accounts } = await gateway.admin('GET', '/admin/accounts')
     for (const { name, balance, held } of accounts) {
-      const opening = name === 'edge' ? (this.#options.edge ?? OPENING) : OPENING
+      const opening = name === 'edge' ? edge : OPENING
       const spent = [...rows.values()].filter(row => row['account'] === name)
       const sum = spent.reduce((total, row) => total + Math.round(Number(row['charge']) * 1e6), 0)
       t.strictSame(
