@@ -96,6 +96,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.firstByteMs = -1
     this.#status = 0
     this.#judged = false
+    this.#upstreamDone = this.client.lastComes = false
     this.#pending = this.#pendingMore = null
     this.#meter = this.#decoder = this.#withholder = this.#growth = null
   }
@@ -161,6 +162,13 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     }
   }
 
+  /** False when that was the end of it, or when what came proved to be no answer and another upstream is being asked. */
+  #flushLast(): boolean {
+    const { attempts } = this.#x
+    this.flush()
+    return !this.closed && this.#x.attempts === attempts
+  }
+
   #take(chunk: Buffer): void {
     const meter = this.#meter
     if (meter === null) {
@@ -214,8 +222,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   onEnd(): void {
     this.#upstreamDone = true
     this.client.lastComes = this.#unsafe === null && this.#growth === null && this.#decoder === null
-    this.flush()
-    if (this.closed) return
+    if (!this.#flushLast()) return
     if (this.#growth?.holdsBack) return // comes again when the growth has its answer
     if (this.#decoder === null) this.#complete()
     else this.#decoder.end(() => this.#complete())
@@ -229,8 +236,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     if (rest !== null) this.#send(rest)
     if (meter !== null && this.firstByteMs < 0) {
       this.attempts.judge('failed') // 2xx and then nothing
-      if (this.attempts.tryNext()) this.#upstreamDone = false
-      else if (x.free) this.#countInstead()
+      if (this.attempts.tryNext()) return
+      if (x.free) this.#countInstead()
       else this.#giveUp('upstream')
     } else if (meter !== null && !meter.terminal && !meter.failed) this.onBroken()
     else {
@@ -249,8 +256,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   onBroken(): void {
     const x = this.#x
     this.#upstreamDone = true
-    this.flush()
-    if (this.closed) return
+    if (!this.#flushLast()) return
     this.#meter?.end()
     if (x.row !== null) {
       this.#end() // all had been said and charged; only the connection's end was wanting

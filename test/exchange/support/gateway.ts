@@ -1,0 +1,192 @@
+/** A gateway in this process with everything real but the time, in front of scripted upstreams. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import type http from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Concurrency } from '../../../lib/access/concurrency.ts'
+import { KeyCache } from '../../../lib/access/keys.ts'
+import { RateLimiter } from '../../../lib/access/rate.ts'
+import { idMaker } from '../../../lib/base/ids.ts'
+import { RetryBudget } from '../../../lib/channels/budget.ts'
+import { Health } from '../../../lib/channels/health.ts'
+import type { Services } from '../../../lib/exchange/services.ts'
+import { Sweeper } from '../../../lib/exchange/sweeper.ts'
+import { World } from '../../../lib/exchange/world.ts'
+import { listenOn } from '../../../lib/gateway.ts'
+import { Ledger } from '../../../lib/ledger/ledger.ts'
+import { createPublicServer } from '../../../lib/public/server.ts'
+import { applyCatalog } from '../../../lib/store/apply.ts'
+import { accountPurse } from '../../../lib/store/store.ts'
+import { parseCatalog } from '../../../lib/terms/catalog.ts'
+import { parseConfig } from '../../../lib/terms/config.ts'
+import { createLogger } from '../../../lib/terms/log.ts'
+import { Metrics } from '../../../lib/terms/metrics.ts'
+import { Pools } from '../../../lib/upstream/pools.ts'
+import { TestClock } from '../../support/clock.ts'
+import { memoryStore } from '../../support/store.ts'
+import { type Ask, Client } from './client.ts'
+import { Upstream } from './upstream.ts'
+import { until } from './wait.ts'
+
+type Json = Record<string, unknown>
+interface Test {
+  teardown(fn: () => Promise<void>): unknown
+}
+
+/** Of the account, in micro-CNY. */
+const CREDIT = 100_000_000
+export const KEY = 'sk-scenario-0123456789'
+export const MODEL = 'm'
+const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate']
+
+export interface Options {
+  /** Sections of the config file over the defaults. */
+  config?: Json
+  /** Names and what differs in them. */
+  channels?: Record<string, Json>
+  hedge?: string
+  /** Retries allowed over 10 s, whatever the share; default plenty. */
+  retriesFloor?: number
+}
+
+export type Scene = Awaited<ReturnType<typeof open>>
+
+export async function open(t: Test, options: Options = {}) {
+  const clock = new TestClock()
+  clock.advance(1_000_000)
+  const names = Object.keys(options.channels ?? { a: {} })
+  const upstreams = new Map<string, Upstream>()
+  for (const name of names) upstreams.set(name, await Upstream.open())
+  const folder = mkdtempSync(path.join(tmpdir(), 'scenario-'))
+  const config = parseConfig(JSON.stringify({ shed: {}, ...options.config }), 'config', {})
+  const store = await memoryStore()
+  const channels = names.map((name, i) => ({
+    name,
+    base_url: upstreams.get(name)?.url,
+    protocols: PROTOCOLS,
+    groups: ['default'],
+    models: [MODEL],
+    priority: -i, // in the order of their names, unless a test says otherwise
+    ...(options.channels?.[name]?.['keys'] === undefined ? { key: `up-${name}` } : {}),
+    ...options.channels?.[name],
+  }))
+  const catalog = {
+    groups: [
+      {
+        name: 'default',
+        rate: { requests: 0, minutes: 1 },
+        ...(options.hedge ? { hedge: { after: options.hedge } } : {}),
+      },
+    ],
+    models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
+    channels,
+    accounts: [{ name: 'one', groups: ['default'], balance: CREDIT / 1_000_000 }],
+    keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default' }],
+  }
+  await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
+  const logged: Json[] = []
+  const log = createLogger('info', { write: (line: string) => logged.push(JSON.parse(line) as Json) })
+  const metrics = new Metrics()
+  const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 2 ** 28 })
+  const world = new World(config, await store.catalog())
+  const refusedKeys: string[] = []
+  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0 })
+  health.keep(world.routes.channels)
+  const services: Services = {
+    clock,
+    nextId: idMaker(clock.now.bind(clock)),
+    log,
+    metrics,
+    keys: new KeyCache({ store, clock }),
+    rates: new RateLimiter({ store, clock, log }),
+    concurrency: new Concurrency(),
+    ledger,
+    health,
+    retries: new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock }),
+    pools: new Pools({ connectMs: 5000, connections: 64 }),
+    sweeper: new Sweeper(clock),
+    world,
+    drainingCount: 0,
+    draining: false,
+    lag: { ms: 0 },
+    openCount: 0,
+  }
+  const { timeouts, keepalive, clientGone } = config
+  const waits = [timeouts.mainMs, keepalive.earlyMs, keepalive.mainMs, keepalive.directMs, clientGone.drainMs]
+  services.sweeper.setShortest([...waits, timeouts.firstByteMs, timeouts.slowClientMs, world.shortestHedgeMs])
+  metrics.setChannels(names)
+  metrics.observe({
+    holdsOpen: () => ledger.holdsOpen,
+    heldMicro: () => ledger.heldTotal,
+    journalEntries: () => ledger.journalEntries,
+    settlementLagMs: () => ledger.settlementLagMs,
+    channelStates: () => health.states(),
+    imbalanceMicro: () => 0,
+  })
+  const servers: http.Server[] = []
+  const listen = (listener: 'main' | 'direct') => {
+    const server = createPublicServer(services, listener, null)
+    servers.push(server)
+    return listenOn(server, { host: '127.0.0.1', port: 0 })
+  }
+  const urls = { main: await listen('main'), direct: await listen('direct') }
+
+  t.teardown(async () => {
+    for (const server of servers) {
+      server.close()
+      server.closeAllConnections()
+    }
+    await Promise.all([...upstreams.values()].map(upstream => upstream.close()))
+    await services.pools.destroy()
+    await ledger.stop()
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const at = (name: string): Upstream => upstreams.get(name) as Upstream
+  const ask = (request: Ask, listener: 'main' | 'direct' = 'main') => new Client(urls[listener], request)
+  /** Nothing is under way any more, anywhere; then what stands in the books. */
+  const books = async () => {
+    await until('nothing is under way', () => services.openCount === 0 && openAttempts(health) === 0)
+    const left = {
+      holds: ledger.holdsOpen,
+      held: ledger.heldTotal,
+      swept: services.sweeper.size,
+      draining: services.drainingCount,
+    }
+    await ledger.flush()
+    const rows = (await store.usage({ limit: 1000 })).reverse()
+    const purse = (await store.purses([accountPurse(1)]))[0]
+    const charges = rows.reduce((sum, row) => sum + row.charge, 0)
+    const audit = await store.audit()
+    const failures = logged.filter(line => line['msg'] === 'exchange failed')
+    return { rows, left, failures, ok: audit.ok && purse?.credit === CREDIT && purse.spent === charges }
+  }
+
+  return {
+    clock,
+    services,
+    health,
+    logged,
+    refusedKeys,
+    at,
+    ask,
+    books,
+    /** What a metric says; undefined = it was never counted. */
+    metric: async (name: string, labels: Record<string, string> = {}): Promise<number | undefined> => {
+      const values = (await metrics.snapshot()).find(one => one.name === name)?.values ?? []
+      return values.find(value => Object.entries(labels).every(([k, v]) => String((value.labels as Json)[k]) === v))
+        ?.value
+    },
+    /** Everything written so far has reached whom it was written to: the loop has gone round with another request. */
+    settled: async (): Promise<void> => {
+      for (let i = 0; i < 2; i++) await ask({ path: '/nowhere', body: '' }).end()
+    },
+    state: (channel: string) => health.states().get(channel)?.state,
+    asked: () => Object.fromEntries(names.map(name => [name, at(name).calls.length])),
+  }
+}
+
+const openAttempts = (health: Health): number => [...health.states().values()].reduce((sum, { open }) => sum + open, 0)
+
+export const NOTHING_LEFT = { holds: 0, held: 0, swept: 0, draining: 0 }
