@@ -3,7 +3,7 @@
  * an origin, and what stands between: a proxy, certificates of one's own, HTTP/2.
  */
 import { type LookupAddress, lookup } from 'node:dns'
-import net from 'node:net'
+import type net from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { buildConnector, type Dispatcher, Pool, ProxyAgent, Socks5ProxyAgent } from 'undici'
 import type { Connection } from '../channels/table.ts'

@@ -47,7 +47,8 @@ t.test('HTTP/2 where the channel says so and the upstream offers it', async t =>
 
 t.test('a proxy in between: CONNECT with credentials, plain http, SOCKS5', async t => {
   const own = certificate(t)
-  const tls = `https://127.0.0.1:${await listen(t, https.createServer(own, answerer()))}`
+  // by name: over SOCKS, an address is no name for TLS
+  const tls = `https://localhost:${await listen(t, https.createServer(own, answerer()))}`
   const plain = `http://127.0.0.1:${await listen(t, http.createServer(answerer()))}`
   const seen: string[] = []
   const open = await listen(t, connectProxy(seen, null))

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
-import http2 from 'node:http2'
-import https from 'node:https'
+import type http2 from 'node:http2'
+import type https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -15,8 +15,16 @@ import { Pools } from '../../lib/upstream/pools.ts'
 type Server = http.Server | https.Server | http2.Http2SecureServer | net.Server
 
 export async function listen(t: Test, server: Server): Promise<number> {
+  const open = new Set<net.Socket>()
+  server.on('connection', (socket: net.Socket) => {
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+  })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
+  t.teardown(() => {
+    server.close()
+    for (const socket of open) socket.destroy()
+  })
   return (server.address() as AddressInfo).port
 }
 
