@@ -28,6 +28,8 @@ const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
 const CONNECTIONS_PER_ORIGIN = 4096
 const DRAIN_POLL_MS = 20
+/** A kept connection that said nothing for so long is taken for idle. */
+const QUIET_MS = 1_000
 /** Between the last answer and the end of its connection, so that the client has it. */
 const LINGER_MS = 50
 
@@ -220,6 +222,22 @@ export class Gateway {
   // --- the way out
 
   /**
+   * Every answer closes its connection now. Until none is left, or those that are have said nothing for a while: a
+   * client that keeps its connection finds out by an answer, not by its next request being cut.
+   */
+  async #quiet(untilMs: number): Promise<void> {
+    let sinceMs = clock.monotonic()
+    for (;;) {
+      const connections = await Promise.all(this.#servers.map(connectionsOf))
+      const now = clock.monotonic()
+      if (this.services.openCount > 0) sinceMs = now
+      const left = connections.some(count => count > 0)
+      if (now >= untilMs || (this.services.openCount === 0 && (!left || now - sinceMs > QUIET_MS))) return
+      await pause(DRAIN_POLL_MS)
+    }
+  }
+
+  /**
    * New connections are refused from now on; resolves when nothing is open any more and the books are closed.
    * What is still open after `deadlineMs` is ended and charged as if its upstream had broken off.
    */
@@ -229,6 +247,8 @@ export class Gateway {
     // http's own close would cut idle connections, on which a client may be sending its next request just now
     for (const server of this.#servers) net.Server.prototype.close.call(server)
     const until = clock.monotonic() + deadlineMs
+    await this.#quiet(until)
+    for (const server of this.#servers) server.closeIdleConnections()
     while (services.openCount > 0 && clock.monotonic() < until) await pause(DRAIN_POLL_MS)
     await pause(LINGER_MS)
     services.sweeper.each(relay => relay.shutDown())
@@ -242,6 +262,9 @@ export class Gateway {
     await this.store.close()
   }
 }
+
+const connectionsOf = (server: http.Server): Promise<number> =>
+  new Promise(resolve => server.getConnections((error, count) => resolve(error === null ? count : 0)))
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 

@@ -1,0 +1,113 @@
+/**
+ * `npm run streams [-- --count 5000 --seconds 60]`: so many event streams open at once on one gateway process, an event a
+ * second on each, beside the bare relay in the same run. All must complete; shown is what a stream costs in memory and
+ * how late the event loop gets. Load, upstream and subjects are processes of their own.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { KEY, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
+import { chatBody } from './parts/workloads.ts'
+
+const { values } = parseArgs({
+  options: { count: { type: 'string', default: '5000' }, seconds: { type: 'string', default: '60' } },
+})
+const COUNT = Number(values.count)
+const SECONDS = Number(values.seconds)
+const WARM = 200
+
+interface Figures {
+  name: string
+  done: number
+  failed: number
+  idleBytes: number
+  openBytes: number
+  lagMs: number | null
+}
+
+function enoughFiles(): void {
+  const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
+  if (limit !== 'unlimited' && Number(limit) < COUNT * 2 + 200)
+    throw new Error(
+      `${COUNT} streams need ${COUNT * 2 + 200} open files, the limit is ${limit}: ulimit -n ${COUNT * 3}`,
+    )
+}
+
+/** Runs beside us: the memory is looked at meanwhile. */
+function load(port: number, count: number): Promise<{ done: number; failed: number }> {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'parts/load.ts')], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const order = {
+    host: '127.0.0.1',
+    port,
+    path: '/v1/chat/completions',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: chatBody(200, true),
+    connections: count,
+    requests: count,
+    stream: true,
+  }
+  child.stdin.end(JSON.stringify(order))
+  let text = ''
+  child.stdout.on('data', data => {
+    text += data
+  })
+  return new Promise((resolve, reject) => {
+    child.on('exit', code =>
+      code === 0 ? resolve(JSON.parse(text)) : reject(new Error(`the load ended with ${code}`)),
+    )
+  })
+}
+
+/** The worst of the event loop since the last look. */
+async function lag(subject: Subject): Promise<number | null> {
+  if (subject.ops === null) return null
+  const text = await (await fetch(`${subject.ops}/metrics`)).text()
+  return Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1]) * 1000
+}
+
+async function measure(subject: Subject): Promise<Figures> {
+  await load(subject.port, WARM) // code that has run before is not what a stream costs
+  const idleBytes = subject.rssBytes()
+  await lag(subject)
+  let openBytes = 0
+  let lagMs = 0
+  let seconds = 0
+  const look = setInterval(async () => {
+    openBytes = Math.max(openBytes, subject.rssBytes())
+    if (++seconds % 10 === 0) {
+      lagMs = Math.max(lagMs, (await lag(subject)) ?? 0)
+      console.error(`${subject.name}: ${seconds} s, ${(openBytes / 2 ** 20).toFixed(0)} MiB`)
+    }
+  }, 1000)
+  const { done, failed } = await load(subject.port, COUNT)
+  clearInterval(look)
+  return { name: subject.name, done, failed, idleBytes, openBytes, lagMs: subject.ops === null ? null : lagMs }
+}
+
+enoughFiles()
+const upstream = await startUpstream({ GAP_MS: '1000', EVENTS: String(SECONDS) })
+const rows: Figures[] = []
+try {
+  for (const start of [startBare, startGateway]) {
+    const subject = await start(upstream.port)
+    try {
+      rows.push(await measure(subject))
+    } finally {
+      await subject.stop()
+    }
+  }
+} finally {
+  await upstream.stop()
+}
+console.log('| subject | complete | failed | idle MiB | at most MiB | KiB a stream | event loop late by, p99 |')
+console.log('|---|---|---|---|---|---|---|')
+for (const { name, done, failed, idleBytes, openBytes, lagMs } of rows) {
+  const [idle, most] = [idleBytes, openBytes].map(bytes => (bytes / 2 ** 20).toFixed(0))
+  const each = ((openBytes - idleBytes) / COUNT / 1024).toFixed(1)
+  console.log(
+    `| ${[name, done - failed, failed, idle, most, each, lagMs === null ? '' : `${lagMs.toFixed(0)} ms`].join(' | ')} |`,
+  )
+}
+if (rows.some(row => row.done - row.failed !== COUNT)) process.exitCode = 1
