@@ -147,3 +147,68 @@ t.test('a client that leaves keeps one of two, and gets no second one', async t 
   s.clock.advance(20_000)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
+
+t.test('a first byte that proves to be an error goes on to a third', async t => {
+  const s = await open(t, { hedge: '5s', channels: { a: {}, b: {}, c: {} } })
+  s.at('c').script = first
+  const client = s.ask(document())
+  const a = await s.at('a').call()
+  s.clock.advance(6_000)
+  const b = await s.at('b').call()
+  b.whole(200, { error: { message: 'no' } })
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 200)
+  await a.cut()
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ channel: 'c', charge: 280 }] })
+  t.equal(await s.metric('gateway_upstream_attempts_total', { channel: 'b', result: 'failed' }), 1)
+})
+
+t.test('a head alone wins nothing; it is relayed when the other fails', async t => {
+  const s = await open(t, two)
+  const client = s.ask(document())
+  const a = await s.at('a').call()
+  s.clock.advance(6_000)
+  const b = await s.at('b').call()
+  b.start(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
+  await s.settled()
+  t.equal(a.closed, false)
+  a.reset()
+  await s.settled()
+  b.chunk('{"usage":{"prompt_tokens":100,"completion_tokens":10}}')
+  b.end()
+  t.equal(await client.end(), 'whole')
+  t.equal(client.answer.headers.get('content-type'), 'application/json')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ channel: 'b', charge: 280 }] })
+})
+
+t.test('both silent until the first-byte time-out: 504', async t => {
+  const s = await open(t, { ...two, config: { timeouts: { main: '0s', first_byte: '60s' }, retry: { attempts: 2 } } })
+  const client = s.ask(document())
+  await s.at('a').call()
+  s.clock.advance(6_000)
+  await s.at('b').call()
+  s.clock.advance(70_000)
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 504)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ status: 504, charge: 0 }] })
+})
+
+t.test('the places of both are taken and given back', async t => {
+  const s = await open(t, {
+    hedge: '5s',
+    channels: { a: { key: 'up', max_concurrency: 1 }, b: { key: 'up', max_concurrency: 1 } },
+  })
+  for (let nth = 0; nth < 3; nth++) {
+    const client = s.ask(document())
+    await s.at('a').call(nth)
+    s.clock.advance(6_000)
+    const b = await s.at('b').call(nth)
+    const refused = s.ask(document())
+    await refused.end()
+    t.equal(refused.status, 429)
+    second(b)
+    t.equal(await client.end(), 'whole')
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+    for (const channel of ['a', 'b']) t.equal(await s.metric('gateway_upstream_open', { channel }), 0)
+  }
+})

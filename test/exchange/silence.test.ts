@@ -144,3 +144,29 @@ t.test('no early head on direct, nor for a document; without one, a 524 page on 
     ],
   )
 })
+
+t.test('silence past the first-byte time-out after an early head: the error event, all of it', async t => {
+  const s = await open(t, { channels: { a: {} }, config: { keepalive: { early: '80s' } } })
+  const client = s.ask(SPEECH.messages.ask)
+  await s.at('a').call()
+  s.clock.advance(81_000)
+  await client.sees('\n')
+  s.clock.advance(525_000)
+  t.equal(await client.end(), 'cut')
+  t.match(client.text, /^\n+event: error\ndata: .*上游响应超时 \(request id: /)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 0, basis: 'none' }] })
+  t.equal(await s.metric('gateway_client_gone_total', { outcome: 'slow' }), 0)
+})
+
+t.test('a client that leaves after an early head is recorded, and nothing is retried for it', async t => {
+  const s = await open(t, early)
+  const client = s.ask(SPEECH.messages.ask)
+  const call = await s.at('a').call()
+  s.clock.advance(81_000)
+  await client.sees('\n')
+  client.leave()
+  await s.settled()
+  call.reset()
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ status: 200, end: 'client_gone', basis: 'none' }] })
+  t.same(s.asked(), { a: 1, b: 0 })
+})
