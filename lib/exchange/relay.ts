@@ -295,7 +295,6 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   #endNow(): void {
     if (this.goneMs === 0) {
       this.#sendHead()
-      this.lastByteMs = this.#x.services.clock.monotonic() // what is left is the client's time
       this.client.end()
     }
     this.#close()
@@ -471,7 +470,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     const { services } = x
     if (this.closed) return
     this.closed = true
-    x.upstreamMs = services.clock.monotonic() - x.dispatchedMs
+    this.lastByteMs = services.clock.monotonic() // what is left is the client's time
+    x.upstreamMs = this.lastByteMs - x.dispatchedMs
     if (this.#draining) services.drainingCount--
     if (this.goneMs > 0) services.metrics.clientGone(this.#slow ? 'slow' : this.#upstreamDone ? 'drained' : 'cut')
     if (this.goneMs > 0 || x.closed) x.finish()

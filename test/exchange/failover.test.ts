@@ -4,8 +4,18 @@ import { NOTHING_LEFT, open, type Options, type Scene } from './support/gateway.
 import { answers, document, SPEECH, says } from './support/speech.ts'
 import { type Script, silent } from './support/upstream.ts'
 
+const good = answers(100, 10)
 const reset: Script = call => call.reset()
 const garbage: Script = call => call.raw('this is no HTTP\r\n\r\n')
+const halfClosed: Script = call => call.halfClose()
+const promises: Script = call => {
+  call.start(200, { 'content-type': 'application/json', 'content-length': '10' })
+  setImmediate(() => call.halfClose())
+}
+const talksOn: Script = call => {
+  good(call)
+  call.raw('{"more":true}')
+}
 const whole =
   (body: string): Script =>
   call =>
@@ -22,7 +32,6 @@ const headOnly: Script = call => {
   call.stream()
   setImmediate(() => call.reset())
 }
-const good = answers(100, 10)
 
 interface Row {
   a: Script | 'refuses'
@@ -44,6 +53,16 @@ const ROWS: Record<string, Row> = {
   'a reset before the head goes on': { a: reset, b: good, asked: [1, 1, 0], status: 200, row: failed },
   'what is no HTTP goes on': { a: garbage, b: good, asked: [1, 1, 0], status: 200, row: failed },
   'a reset after the head goes on': { a: headOnly, b: good, asked: [1, 1, 0], status: 200, row: failed },
+  'half-closed before the head goes on': { a: halfClosed, b: good, asked: [1, 1, 0], status: 200, row: failed },
+  'a length without a body goes on': { a: promises, b: good, asked: [1, 1, 0], status: 200, row: failed },
+  'more than its length is left away': {
+    a: talksOn,
+    b: good,
+    asked: [1, 0, 0],
+    status: 200,
+    row: ['a', 'completed', 'reported', 280],
+    body: /hello"\}\}\],"usage":\{[^}]*\}\}$/,
+  },
   'an empty stream goes on': { a: events(''), b: good, asked: [1, 1, 0], status: 200, row: failed },
   'an empty document goes on': { a: whole(''), b: good, asked: [1, 1, 0], status: 200, row: failed },
   'a 200 with an error object goes on': {
