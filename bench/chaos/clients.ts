@@ -1,0 +1,102 @@
+/** Clients of five protocols: a fifth leaves at a random moment, some stop reading for a while. */
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Protocol } from '../../lib/terms/records.ts'
+import type { Random } from '../../test/support/random.ts'
+import { PROTOCOLS, SPEECH, tagOf } from './speech.ts'
+
+/** `failed`: no answer came at all. */
+export type Outcome = 'whole' | 'refused' | 'broken' | 'left' | 'failed'
+
+export interface Asked {
+  n: number
+  protocol: Protocol
+  /** null when no head came. */
+  requestId: string | null
+  status: number
+  outcome: Outcome
+}
+
+const LEAVE_SHARE = 0.2
+const STALL_SHARE = 0.03
+
+export class Clients {
+  readonly asked: Asked[] = []
+  readonly #random: Random
+  readonly #port: number
+  readonly #key: string
+  readonly #agent = new http.Agent({ keepAlive: true })
+  #count = 0
+  #over = false
+  #running: Promise<void>[] = []
+
+  constructor(random: Random, port: number, key: string) {
+    this.#random = random
+    this.#port = port
+    this.#key = key
+  }
+
+  start(count: number): void {
+    this.#running = Array.from({ length: count }, () => this.#loop())
+  }
+
+  async stop(): Promise<void> {
+    this.#over = true
+    await Promise.all(this.#running)
+    this.#agent.destroy()
+  }
+
+  async #loop(): Promise<void> {
+    await sleep(this.#random.int(0, 2000))
+    while (!this.#over) {
+      this.asked.push(await this.ask(this.#random.next() < LEAVE_SHARE))
+      await sleep(this.#random.int(200, 2000))
+    }
+  }
+
+  ask(leaves: boolean): Promise<Asked> {
+    const n = ++this.#count
+    const protocol = this.#random.pick(PROTOCOLS)
+    const speech = SPEECH[protocol]
+    const stream = speech.last !== null && this.#random.next() < 0.5
+    const asked: Asked = { n, protocol, requestId: null, status: 0, outcome: 'failed' }
+    return new Promise(resolve => {
+      let text = ''
+      let timer: NodeJS.Timeout | undefined
+      const end = (outcome: Outcome) => {
+        clearTimeout(timer)
+        asked.outcome = asked.outcome === 'left' ? 'left' : outcome
+        resolve(asked)
+      }
+      const headers = { ...speech.headers(this.#key), 'content-type': 'application/json' }
+      const options = { port: this.#port, agent: this.#agent, method: 'POST', path: speech.path(stream), headers }
+      const req = http.request(options, res => {
+        asked.status = res.statusCode as number
+        asked.requestId = res.headers['x-request-id'] as string
+        if (this.#random.next() < STALL_SHARE) {
+          res.pause()
+          setTimeout(() => res.resume(), this.#random.int(500, 4000))
+        }
+        res.on('data', chunk => {
+          text += chunk
+        })
+        res.on('error', () => end('broken'))
+        res.on('end', () => {
+          if (asked.status !== 200) end('refused')
+          else end(stream && !text.includes(speech.last as string) ? 'broken' : 'whole')
+        })
+      })
+      req.on('error', () => end(asked.status === 0 ? 'failed' : 'broken'))
+      if (leaves) {
+        timer = setTimeout(
+          () => {
+            asked.outcome = 'left'
+            req.destroy()
+          },
+          this.#random.int(1, 1500),
+        )
+      }
+      req.end(JSON.stringify(speech.ask(tagOf(n), stream)))
+    })
+  }
+}

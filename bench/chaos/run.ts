@@ -1,0 +1,187 @@
+/**
+ * `npm run chaos [-- --minutes 10 --clients 500 --seed N --store mysql]`: a gateway as a user starts it, five upstreams
+ * that fail in every way, clients of which a fifth leaves. Then calm, and the comparison: what clients saw, what the
+ * upstreams served, what the books say, and what is still open where nothing should be. Exits 1 when anything is wrong.
+ */
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startMariadb } from '../../test/support/mariadb.ts'
+import { withSeed } from '../../test/support/random.ts'
+import { startPart } from '../parts/process.ts'
+import { KEY, startGateway } from '../parts/subjects.ts'
+import { type Asked, Clients } from './clients.ts'
+import { chargeOf, IMAGES, MODEL, PROTOCOLS } from './speech.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    clients: { type: 'string', default: '500' },
+    seed: { type: 'string' },
+    store: { type: 'string', default: 'sqlite' },
+  },
+})
+const SEED = Number(values.seed ?? Math.floor(Math.random() * 1e9))
+const MINUTES = Number(values.minutes)
+console.error(`seed ${SEED}`)
+
+interface UsageRow {
+  request_id: string
+  charge: string
+  basis: string
+  end: string
+}
+
+const wrong: string[] = []
+const must = (right: boolean, what: string) => void (right || wrong.push(what))
+
+let ports: number[] = []
+const upstream = await startPart(
+  process.execPath,
+  [path.join(import.meta.dirname, 'upstream.ts')],
+  { SEED: String(SEED) },
+  line => {
+    ports = line['ports'] as number[]
+    return Number(line['port'])
+  },
+)
+const mariadb = values.store === 'mysql' ? await startMariadb() : null
+const gateway = await startGateway(0, undefined, 'gateway', {
+  ...(mariadb === null ? {} : { store: await mariadb.database('chaos') }),
+  catalog: catalogFile(ports),
+  timeouts: { connect: '1s', first_byte: '3s', idle: '5s', slow_client: '3s', main: '0s' },
+  client_gone: { drain: '3s', concurrent: 64 },
+  retry: { attempts: 4, budget: '50%' },
+})
+
+function catalogFile(ports: number[]): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-'))
+  const file = path.join(folder, 'catalog.json')
+  const channels = ports.map((port, i) => ({
+    name: `up-${i + 1}`,
+    base_url: `http://127.0.0.1:${port}`,
+    protocols: PROTOCOLS,
+    key: 'up',
+    groups: ['default'],
+    models: [MODEL, IMAGES],
+  }))
+  const text = JSON.stringify({
+    groups: [{ name: 'default', rate: { requests: 0 } }],
+    models: [
+      { name: MODEL, price: { input: 2, output: 8 } },
+      { name: IMAGES, price: { image: 0.01 } },
+    ],
+    channels,
+    accounts: [{ name: 'bench', balance: 1_000_000 }],
+    keys: [{ account: 'bench', name: 'k', secret: KEY }],
+  })
+  writeFileSync(file, text)
+  return file
+}
+
+const admin = async <T>(path: string): Promise<T> =>
+  (await (await fetch(`${gateway.ops}${path}`, { headers: { authorization: 'Bearer bench-admin-token' } })).json()) as T
+
+async function metrics(): Promise<string> {
+  return (await fetch(`${gateway.ops}/metrics`)).text()
+}
+const sum = (text: string, name: string): number =>
+  [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].reduce((total, m) => total + Number(m[1]), 0)
+
+const files = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
+
+// --- the storm
+
+const clients = new Clients(withSeed(SEED + 1), gateway.port, KEY)
+for (let i = 0; i < 50; i++) await clients.ask(false)
+await sleep(2000)
+const before = { files: files(), mib: gateway.rssBytes() / 2 ** 20 }
+clients.start(Number(values.clients))
+for (let s = 0; s < MINUTES * 60; s += 10) {
+  await sleep(Math.min(10, MINUTES * 60) * 1000)
+  const text = await metrics()
+  const open = ['gateway_inflight', 'gateway_upstream_open', 'gateway_holds_open'].map(name => sum(text, name))
+  const mib = gateway.rssBytes() / 2 ** 20
+  console.error(`${s + 10} s: ${clients.asked.length} asked, ${mib.toFixed(0)} MiB, open ${open.join(' ')}`)
+}
+await fetch(`http://127.0.0.1:${upstream.port}/calm`)
+await clients.stop()
+await sleep(40_000) // idle connections to upstreams are closed after 30 s
+
+// --- what must be so afterwards
+
+const quiet = await metrics()
+for (const name of ['gateway_inflight', 'gateway_upstream_open', 'gateway_holds_open', 'gateway_held_cny'])
+  must(sum(quiet, name) === 0, `${name} is ${sum(quiet, name)}`)
+const after = { files: files(), mib: gateway.rssBytes() / 2 ** 20 }
+must(after.files <= before.files + 10, `open files: ${before.files} before, ${after.files} after`)
+
+const account = await admin<{ balance: string; held: string }>('/admin/accounts/bench')
+const audit = await admin<{ ok: boolean; charges: string }>('/admin/audit')
+must(audit.ok, 'the audit does not add up')
+must(account.held === '0.000000', `held: ${account.held}`)
+
+const rows = new Map<string, UsageRow>()
+for (let next: string | null = null, first = true; first || next !== null; first = false) {
+  const from: string = next === null ? '' : `&after=${next}`
+  const page = await admin<{ data: UsageRow[]; next: string | null }>(`/admin/usage?limit=1000${from}`)
+  for (const row of page.data) {
+    must(!rows.has(row.request_id), `${row.request_id} stands twice in the books`)
+    rows.set(row.request_id, row)
+  }
+  next = page.next
+}
+const micro = (text: string): number => Math.round(Number(text) * 1e6)
+const total = [...rows.values()].reduce((t, row) => t + micro(row.charge), 0)
+must(total === micro(audit.charges), `rows charge ${total}, the books ${audit.charges}`)
+must(1e12 - total === micro(account.balance), `the balance is ${account.balance}`)
+
+const { served, seen } = (await (await fetch(`http://127.0.0.1:${upstream.port}/`)).json()) as {
+  served: [number, [number, number]][]
+  seen: Record<string, number>
+}
+const answered = new Map(served)
+const outcomes = { whole: 0, refused: 0, broken: 0, left: 0, failed: 0 }
+let exact = 0
+
+function compare({ n, protocol, requestId, outcome, status }: Asked): void {
+  outcomes[outcome]++
+  const row = requestId === null ? undefined : rows.get(requestId)
+  const charge = row === undefined ? 0 : micro(row.charge)
+  const what = `request ${n} (${protocol}, ${outcome}, ${status}, ${requestId})`
+  const [whole, part] = answered.get(n) ?? [0, 0]
+  if (outcome === 'whole') {
+    must(row !== undefined, `${what}: not in the books`)
+    if (row?.basis === 'reported' && charge === chargeOf(protocol, n)) exact++
+    else wrong.push(`${what}: charged ${charge} as ${row?.basis}, served for ${chargeOf(protocol, n)}`)
+    must(whole + part > 0, `${what}: no upstream served it`)
+  } else if (outcome === 'refused') must(charge === 0, `${what}: charged ${charge}`)
+  else if (charge > 0) {
+    must(whole + part > 0, `${what}: charged ${charge}, and no upstream served any of it`)
+    must(charge <= chargeOf(protocol, n), `${what}: charged ${charge}, more than the whole of it`)
+  }
+}
+for (const one of clients.asked) compare(one)
+
+await gateway.stop()
+await upstream.stop()
+await mariadb?.stop()
+
+const stayed = clients.asked.length - outcomes.left
+console.log(`| | |
+|---|---|
+| run | ${MINUTES} minutes, ${values.clients} clients, seed ${SEED}, store ${values.store} |
+| clients saw | whole ${outcomes.whole}, refused ${outcomes.refused}, broken ${outcomes.broken}, no answer ${outcomes.failed}; left ${outcomes.left} |
+| answered whole, of those that stayed | ${((100 * outcomes.whole) / stayed).toFixed(2)} % |
+| upstreams were asked | ${Object.entries(seen)
+  .map(([mode, count]) => `${mode} ${count}`)
+  .join(', ')} |
+| seen whole, charged to the micro-unit | ${exact} of ${outcomes.whole} |
+| rows in the books, audit | ${rows.size}, ${audit.ok ? 'ok' : 'NOT ok'}; held ${account.held} |
+| open files before and after | ${before.files}, ${after.files} |
+| memory before and after | ${before.mib.toFixed(0)} MiB, ${after.mib.toFixed(0)} MiB |
+| wrong | ${wrong.length} |`)
+for (const one of wrong.slice(0, 20)) console.log(one)
+if (wrong.length > 0) process.exitCode = 1
