@@ -93,7 +93,7 @@ export class Clients {
             asked.outcome = 'left'
             req.destroy()
           },
-          this.#random.int(1, 1500),
+          this.#random.int(1, 300),
         )
       }
       req.end(JSON.stringify(speech.ask(tagOf(n), stream)))
