@@ -15,6 +15,7 @@ const { values } = parseArgs({
 const COUNT = Number(values.count)
 const SECONDS = Number(values.seconds)
 const WARM = 200
+const RAMP_MS = 5000
 
 interface Figures {
   name: string
@@ -47,6 +48,7 @@ function load(port: number, count: number): Promise<{ done: number; failed: numb
     connections: count,
     requests: count,
     stream: true,
+    rampMs: RAMP_MS, // people do not all press the key in the same millisecond
   }
   child.stdin.end(JSON.stringify(order))
   let text = ''

@@ -15,6 +15,8 @@ interface Order {
   connections: number
   requests: number
   stream: boolean
+  /** Connections are opened over so long; default: at once. */
+  rampMs?: number
 }
 
 const order = JSON.parse(readFileSync(0, 'utf8')) as Order
@@ -101,4 +103,7 @@ function report(): void {
   process.exit(0)
 }
 
-for (let i = 0; i < order.connections; i++) open()
+const { rampMs = 0 } = order
+for (let i = 0; i < order.connections; i++)
+  if (rampMs === 0) open()
+  else setTimeout(open, (i / order.connections) * rampMs)
