@@ -3,7 +3,7 @@ import type { Usage } from '../terms/records.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
-import { Patterns } from './patterns.ts'
+import { bytesAsText, Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 
@@ -38,7 +38,7 @@ class Rules implements EventRules {
       return
     }
     if (this.#first) this.#begin(tally, data, cut)
-    if (!MARKERS.isIn(data)) return
+    if (!MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     const usage = usageOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage'])
     if (usage !== null) tally.usage = usage

@@ -1,11 +1,10 @@
 /**
  * Counts output from content text as it passes: the strings under certain keys (`"content":"…"`), wherever they stand.
- * Nothing is parsed and nothing kept: a search that hops over bytes which cannot begin a key, and a count of the bytes
- * between the quotes, escapes undone. A key inside a string has its quotes escaped, so it is never mistaken for one.
+ * Nothing is parsed and nothing kept: a search for the keys, and a count of the bytes between the quotes, escapes undone.
+ * A key inside a string has its quotes escaped, so it is never mistaken for one.
  */
 import { Patterns } from './patterns.ts'
 
-const LF = 0x0a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -15,8 +14,6 @@ const LETTER_U = 0x75
 const BYTES_PER_TOKEN = 4.4
 /** `\uXXXX` stands for about three bytes of UTF-8. */
 const UNICODE_ESCAPE_BYTES = 3
-
-const NOTHING = Buffer.alloc(0)
 
 const SEARCH = 0
 const AFTER_KEY = 1
@@ -30,7 +27,7 @@ export class TextCounter {
   readonly #keys: Patterns
   #state = SEARCH
   /** The end of the last chunk, where a key may have begun. */
-  #tail: Buffer = NOTHING
+  #tail = ''
   /** After a backslash. */
   #escaped = false
   /** Digits of an escape that are still to come. */
@@ -45,48 +42,51 @@ export class TextCounter {
     return Math.ceil(this.#bytes / BYTES_PER_TOKEN)
   }
 
-  feed(chunk: Buffer): void {
+  /** `text`: bytes as Latin-1. */
+  feed(text: string): void {
     let i = 0
-    if (this.#state === SEARCH && this.#tail.length > 0) {
-      const joined = Buffer.concat([this.#tail, chunk.subarray(0, this.#keys.longest)])
-      const before = this.#tail.length
-      const end = this.#search(joined, 0, before)
-      if (this.#found) i = end - before
+    if (this.#state === SEARCH && this.#tail !== '') i = this.#acrossChunks(text)
+    while (i < text.length) {
+      if (this.#state === SEARCH) i = this.#search(text, i)
+      else if (this.#state === IN_TEXT) i = this.#text(text, i)
+      else i = this.#between(text, i)
     }
-    while (i < chunk.length) {
-      if (this.#state === SEARCH) i = this.#search(chunk, i, chunk.length)
-      else if (this.#state === IN_TEXT) i = this.#text(chunk, i)
-      else i = this.#between(chunk, i)
-    }
-    if (this.#state === SEARCH) this.#keepTail(chunk)
+    if (this.#state === SEARCH) this.#keepTail(text)
   }
 
-  #keepTail(chunk: Buffer): void {
-    if (chunk[chunk.length - 1] === LF) {
-      this.#tail = NOTHING // no key goes on after the end of a line
-      return
-    }
-    const most = this.#keys.longest - 1
-    if (chunk.length >= most) this.#tail = Buffer.from(chunk.subarray(-most))
-    else this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-most)
+  /** A key that began in the last chunk. Returns where to go on in this one. */
+  #acrossChunks(text: string): number {
+    const before = this.#tail.length
+    const end = this.#keys.endOfNext(this.#tail + text.slice(0, this.#keys.longest), 0)
+    // one that lies wholly in this chunk will be found there
+    if (end <= before || end - before >= this.#keys.longest) return 0
+    this.#found()
+    return end - before
   }
 
-  get #found(): boolean {
-    return this.#state === AFTER_KEY
-  }
-
-  /** To just after the next key that begins before `before`, or to the end. */
-  #search(bytes: Buffer, from: number, before: number): number {
-    const at = this.#keys.find(bytes, from, before)
-    if (at < 0) return bytes.length
+  #found(): void {
     this.#state = AFTER_KEY
-    this.#tail = NOTHING
-    return at + this.#keys.foundLength
+    this.#tail = ''
   }
 
-  #between(chunk: Buffer, from: number): number {
-    for (let i = from; i < chunk.length; i++) {
-      const c = chunk[i] as number
+  #keepTail(text: string): void {
+    const most = this.#keys.longest - 1
+    if (text.endsWith('\n'))
+      this.#tail = '' // no key goes on after the end of a line
+    else this.#tail = text.length >= most ? text.slice(-most) : (this.#tail + text).slice(-most)
+  }
+
+  /** To just after the next key, or to the end. */
+  #search(text: string, from: number): number {
+    const end = this.#keys.endOfNext(text, from)
+    if (end < 0) return text.length
+    this.#found()
+    return end
+  }
+
+  #between(text: string, from: number): number {
+    for (let i = from; i < text.length; i++) {
+      const c = text.charCodeAt(i)
       if (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) continue
       if (this.#state === AFTER_KEY && c === COLON) this.#state = BEFORE_VALUE
       else {
@@ -94,12 +94,12 @@ export class TextCounter {
         return c === QUOTE && this.#state === SEARCH ? i : i + 1
       }
     }
-    return chunk.length
+    return text.length
   }
 
-  #text(chunk: Buffer, from: number): number {
-    for (let i = from; i < chunk.length; i++) {
-      const c = chunk[i] as number
+  #text(text: string, from: number): number {
+    for (let i = from; i < text.length; i++) {
+      const c = text.charCodeAt(i)
       if (this.#skip > 0) this.#skip--
       else if (this.#escaped) {
         this.#escaped = false
@@ -114,6 +114,6 @@ export class TextCounter {
         this.#escaped = c === BACKSLASH
       }
     }
-    return chunk.length
+    return text.length
   }
 }

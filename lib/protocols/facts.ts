@@ -1,4 +1,5 @@
 /** What a request body says, found by one shallow scan of its bytes. */
+import { bytesAsText } from './patterns.ts'
 import { decode, JsonScanner, type Kind, parse, type ScanEvents, scalarOf } from './scan.ts'
 
 /** A half-open range of byte offsets in the whole body. */
@@ -57,14 +58,10 @@ const WANTED = new Map([
 ])
 const MAXIMA = new Set(['max_tokens', 'max_completion_tokens', 'max_output_tokens'])
 
-const CACHE_CONTROL = Buffer.from('"cache_control"')
-const NOTHING = Buffer.alloc(0)
-const ONE_HOUR = Buffer.from('"1h"')
-
 export class FactsScan implements ScanEvents {
   readonly #scanner = new JsonScanner(this)
-  readonly #cacheControl = new Marker(CACHE_CONTROL)
-  readonly #oneHour = new Marker(ONE_HOUR)
+  readonly #cacheControl = new Marker('"cache_control"')
+  readonly #oneHour = new Marker('"1h"')
   readonly #maxima = new Map<string, number | null>()
   #model: string | null = null
   #modelIsString = false
@@ -79,9 +76,10 @@ export class FactsScan implements ScanEvents {
   #userId: string | null = null
 
   feed(chunk: Buffer): void {
-    this.#scanner.feed(chunk)
-    this.#cacheControl.feed(chunk)
-    this.#oneHour.feed(chunk)
+    const text = bytesAsText(chunk)
+    this.#scanner.feed(chunk, text)
+    this.#cacheControl.feed(text)
+    this.#oneHour.feed(text)
   }
 
   wants(key: string): number {
@@ -199,25 +197,22 @@ const field = (value: unknown, name: string): unknown =>
     ? (value as Record<string, unknown>)[name]
     : undefined
 
-/** Whether some bytes occur anywhere, also across chunks. */
+/** Whether a text occurs anywhere, also across chunks. */
 class Marker {
-  readonly #bytes: Buffer
+  readonly #text: string
   /** The end of the last chunk, as much as the marker's beginning may be. */
-  #tail: Buffer = NOTHING
+  #tail = ''
   seen = false
 
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
+  constructor(text: string) {
+    this.#text = text
   }
 
-  feed(chunk: Buffer): void {
+  feed(chunk: string): void {
     if (this.seen) return
-    const carry = this.#bytes.length - 1
-    this.seen = chunk.includes(this.#bytes)
-    if (this.#tail.length > 0 && !this.seen) {
-      const across = Buffer.concat([this.#tail, chunk.subarray(0, carry)])
-      this.seen = across.includes(this.#bytes)
-      this.#tail = chunk.length >= carry ? chunk.subarray(-carry) : across.subarray(-carry)
-    } else this.#tail = chunk.subarray(-carry)
+    const carry = this.#text.length - 1
+    this.seen =
+      chunk.includes(this.#text) || (this.#tail !== '' && (this.#tail + chunk.slice(0, carry)).includes(this.#text))
+    this.#tail = chunk.length >= carry ? chunk.slice(-carry) : (this.#tail + chunk).slice(-carry)
   }
 }

@@ -2,8 +2,8 @@
 import type { Usage } from '../terms/records.ts'
 import { TextCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
-import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
-import type { Patterns } from './patterns.ts'
+import { EventReader, type EventSink } from './events.ts'
+import { bytesAsText, type Patterns } from './patterns.ts'
 import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
 import { isFields } from './usage.ts'
 
@@ -43,21 +43,22 @@ export class StreamMeter implements Meter, EventSink, Tally {
 
   feed(chunk: Buffer): void {
     const { markers } = this.#rules
+    const text = bytesAsText(chunk)
     if (markers === null) this.#reader.feed(chunk)
-    else if (this.#begun) this.#readFrom(chunk, markers.first(chunk))
-    else this.#begin(chunk, markers)
-    if (this.#alwaysCounts || this.usage === null) this.#counter.feed(chunk)
+    else if (this.#begun) this.#readFrom(chunk, markers.first(text))
+    else this.#begin(chunk, text, markers)
+    if (this.#alwaysCounts || this.usage === null) this.#counter.feed(text)
   }
 
   /** The first event tells what the answer is called. */
-  #begin(chunk: Buffer, markers: Patterns): void {
-    const end = chunk.indexOf(BLANK_LINE)
-    const first = end < 0 ? chunk : chunk.subarray(0, end + BLANK_LINE.length)
+  #begin(chunk: Buffer, text: string, markers: Patterns): void {
+    const end = text.indexOf('\n\n')
+    const first = end < 0 ? chunk : chunk.subarray(0, end + 2)
     this.#reader.feed(first)
     this.quiet = false
     if (first.length === chunk.length) return
     const rest = chunk.subarray(first.length)
-    this.#reader.feed(rest, this.#begun ? markers.first(rest) : 0)
+    this.#reader.feed(rest, this.#begun ? markers.first(text.slice(first.length)) : 0)
   }
 
   #readFrom(chunk: Buffer, matters: number): void {
@@ -102,7 +103,7 @@ export class DocumentMeter implements Meter {
 
   feed(chunk: Buffer): void {
     this.#document.feed(chunk)
-    this.#counter.feed(chunk)
+    this.#counter.feed(bytesAsText(chunk))
     this.#usage = undefined
   }
 

@@ -6,6 +6,8 @@
  * Long strings are skipped natively from quote to quote; whether a quote ends the string is told by the backslashes
  * before it. Everything else is a byte loop over a handful of states.
  */
+import { bytesAsText } from './patterns.ts'
+
 export type Kind = 'string' | 'object' | 'array' | 'scalar'
 
 /** What the scanner tells; offsets are of the whole document. */
@@ -48,7 +50,7 @@ const LONGEST_KEY = 256
 const LONGEST_SCALAR = 512
 const DEEPEST = 1 << 20
 /** Strings shorter than this are cheaper in a byte loop than in a native call. */
-const SHORT = 24
+const SHORT = 12
 
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 
@@ -58,10 +60,12 @@ export class JsonScanner {
   #state = START
   /** Bytes before the current chunk. */
   #base = 0
+  /** The chunk under way, a character a byte: searching that is cheaper. */
+  #text = ''
   /** An odd run of backslashes ended the last chunk inside a string. */
   #escaped = false
   /** Kinds of the open brackets below the top-level object: the byte that closes each. */
-  #closers = new Uint8Array(64)
+  readonly #closers: number[] = []
   #depth = 0
   #items = 0
   #inArray = false
@@ -90,9 +94,11 @@ export class JsonScanner {
     return this.#state === BAD
   }
 
-  feed(chunk: Buffer): void {
+  /** `text`: the same bytes as Latin-1, where it is at hand. */
+  feed(chunk: Buffer, text = bytesAsText(chunk)): void {
     let i = 0
     const { length } = chunk
+    this.#text = text
     while (i < length && this.#state !== BAD) {
       if (this.#state === NESTED) i = this.#nested(chunk, i)
       else if (this.#state === NESTED_STRING) i = this.#skipString(chunk, i, NESTED)
@@ -104,6 +110,7 @@ export class JsonScanner {
       if (this.#from >= 0) this.#from = 0
     }
     this.#base += length
+    this.#text = ''
   }
 
   /** The text of the value under way goes on in the next chunk. */
@@ -277,7 +284,7 @@ export class JsonScanner {
   #skipLong(chunk: Buffer, from: number, after: number): number {
     let i = from
     for (;;) {
-      const quote = i >= chunk.length ? -1 : chunk.indexOf(QUOTE, i)
+      const quote = this.#text.indexOf('"', i)
       const end = quote < 0 ? chunk.length : quote
       let run = end
       while (run > from && chunk[run - 1] === BACKSLASH) run--
@@ -321,14 +328,9 @@ export class JsonScanner {
   }
 
   #push(closer: number): boolean {
-    if (this.#depth >= this.#closers.length) {
-      if (this.#depth >= DEEPEST) {
-        this.#state = BAD
-        return false
-      }
-      const grown = new Uint8Array(this.#closers.length * 2)
-      grown.set(this.#closers)
-      this.#closers = grown
+    if (this.#depth >= DEEPEST) {
+      this.#state = BAD
+      return false
     }
     if (this.#depth === 1) this.#items++
     this.#closers[this.#depth++] = closer

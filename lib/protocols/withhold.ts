@@ -3,7 +3,7 @@
  * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
-import { Patterns } from './patterns.ts'
+import { bytesAsText, Patterns } from './patterns.ts'
 import { isFields } from './usage.ts'
 
 const LF = 0x0a
@@ -27,7 +27,7 @@ export class Withholder {
   push(chunk: Buffer, quiet = false): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
     if (fresh && quiet) return chunk
-    const candidate = fresh ? USAGE.first(chunk) : 0
+    const candidate = fresh ? USAGE.first(bytesAsText(chunk)) : 0
     if (candidate === chunk.length && endsEvent(chunk)) return chunk
     const end = candidate === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, candidate - 1)
     if (end < 0) return this.#sort(chunk)
@@ -94,7 +94,7 @@ const lineLength = (chunk: Buffer, start: number, end: number): number =>
   end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
 
 function isUsageOnly(event: Buffer): boolean {
-  if (!USAGE.isIn(event)) return false
+  if (!USAGE.isIn(bytesAsText(event))) return false
   const data = event
     .toString()
     .split(/\r?\n/)

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
@@ -111,6 +113,9 @@ function framed(r: Random, events: Event[]): Buffer {
   return Buffer.from(text)
 }
 
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
 t.test('usage, terminal and content, whatever the framing and the chunks', async t => {
   const random = seeded(t)
   for (const [protocol, make] of Object.entries(STREAMS)) {
@@ -175,6 +180,7 @@ t.test('events of 10 MB: usage near the end is found, memory is not', async t =>
     const meter = protocolRow(protocol).meter(OPTIONS)
     const before = process.memoryUsage()
     for (let at = 0; at < bytes.length; at += 65_536) meter.feed(bytes.subarray(at, at + 65_536))
+    collect()
     const after = process.memoryUsage()
     t.match(meter.usage, { input: 5, output: 6 }, protocol)
     t.ok(after.heapUsed - before.heapUsed < 8 << 20, `${protocol}: nothing of it is kept`)
