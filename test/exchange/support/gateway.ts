@@ -45,6 +45,8 @@ export interface Options {
   /** Names and what differs in them. */
   channels?: Record<string, Json>
   hedge?: string
+  /** More of the key's row. */
+  key?: Json
   /** Retries allowed over 10 s, whatever the share; default plenty. */
   retriesFloor?: number
 }
@@ -81,7 +83,7 @@ export async function open(t: Test, options: Options = {}) {
     models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
     channels,
     accounts: [{ name: 'one', groups: ['default'], balance: CREDIT / 1_000_000 }],
-    keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default' }],
+    keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key }],
   }
   await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
   const logged: Json[] = []
