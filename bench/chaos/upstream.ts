@@ -132,7 +132,7 @@ class Upstream {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`)
     note(n, false)
     for (const piece of pieces.slice(0, half)) {
-      for (const part of mode === 'drip' ? (piece.match(/[^]{1,40}/g) ?? []) : [piece]) {
+      for (const part of mode === 'drip' ? (piece.match(/.{1,40}/gs) ?? []) : [piece]) {
         socket.write(`${part.length.toString(16)}\r\n${part}\r\n`)
         if (mode === 'drip' || stream) await sleep(mode === 'drip' ? 5 : 20)
         if (socket.destroyed) return

@@ -17,7 +17,7 @@ const base = {
   per: 1,
   stream: false,
   connections: 32,
-  warmup: 3000,
+  warmup: 20_000,
   requests: 20_000,
   upstream: {},
   bodyBytes: 200,
@@ -25,7 +25,7 @@ const base = {
 
 export const WORKLOADS: Workload[] = [
   { ...base, name: 'small JSON' },
-  { ...base, name: '100-event burst stream', unit: 'stream', stream: true, warmup: 1000, requests: 6000 },
+  { ...base, name: '100-event burst stream', unit: 'stream', stream: true, warmup: 5000, requests: 6000 },
   {
     ...base,
     name: 'paced stream, an event each 20 ms',
