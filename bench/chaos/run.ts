@@ -95,7 +95,7 @@ const files = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
 // --- the storm
 
 const clients = new Clients(withSeed(SEED + 1), gateway.port, KEY)
-for (let i = 0; i < 50; i++) await clients.ask(false)
+await Promise.all(Array.from({ length: 50 }, () => clients.ask(false)))
 await sleep(2000)
 const before = { files: files(), mib: gateway.rssBytes() / 2 ** 20 }
 clients.start(Number(values.clients))

@@ -10,17 +10,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Claim } from '../channels/claim.ts'
 import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
-import { Withholder } from '../protocols/withhold.ts'
 import { ERRORS, type ErrorName, errorText } from '../terms/errors.ts'
 import type { End, Protocol } from '../terms/records.ts'
 import type { Attempt } from '../upstream/attempt.ts'
 import { type AnswerEvents, Attempts, refusesKey, retryable } from './attempts.ts'
 import { ClientSide } from './client.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
-import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
 import { flushSoon, type Gathered } from './gather.ts'
-import { Growth } from './growth.ts'
+import type { Growth } from './growth.ts'
+import { Reading } from './reading.ts'
 import { type How, settle } from './settle.ts'
 import { answerEstimate } from './stages/count.ts'
 import type { Swept } from './sweeper.ts'
@@ -48,14 +47,9 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   readonly #row: ProtocolRow
   #status = 0
   #headers: IncomingHttpHeaders = {}
-  #events = false
-  /** The answer is compressed: nothing of ours can stand in it. */
-  #encoded = false
   #judged = false
-  #meter: Meter | null = null
-  #decoder: SideDecoder | null = null
-  #withholder: Withholder | null = null
-  #growth: Growth | null = null
+  /** null: no answer yet, or one that is not 2xx and just passes. */
+  #reading: Reading | null = null
   #paused = 0
   /** Bytes of the tick under way. */
   #pending: Buffer | null = null
@@ -98,7 +92,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#judged = false
     this.#upstreamDone = this.client.lastComes = false
     this.#pending = this.#pendingMore = null
-    this.#meter = this.#decoder = this.#withholder = this.#growth = null
+    this.#reading = null
   }
 
   onHead({ status, headers }: Attempt): void {
@@ -106,7 +100,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#headers = headers
     this.lastByteMs = this.#x.services.clock.monotonic()
     if (status < 300) {
-      this.#prepareMeter()
+      this.#reading = new Reading(this.#x, this.#row, headers, () => this.#grown())
       return
     }
     if (this.client.early) {
@@ -117,25 +111,6 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       this.attempts.discard()
       this.#giveUp('upstream')
     }
-  }
-
-  #prepareMeter(): void {
-    const x = this.#x
-    const headers = this.#headers
-    this.#events = /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
-    const count = x.coveredOutput > 0
-    this.#meter = this.#row.meter({ events: this.#events, count, cacheTtl: x.facts?.cacheTtl ?? '5m' })
-    const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
-    this.#encoded = encoding !== 'identity'
-    this.#decoder = this.#encoded ? decoderFor(encoding, this.#meter) : null
-    if (this.#events && this.#asksForUsage && !this.#encoded) this.#withholder = new Withholder()
-    if (this.#events && count && x.hold !== null && !this.#encoded)
-      this.#growth = new Growth(x, x.hold, () => this.#grown())
-  }
-
-  get #asksForUsage(): boolean {
-    const { facts } = this.#x
-    return this.#row.asksForUsage && facts?.stream === true && !facts.includeUsage
   }
 
   onData(chunk: Buffer): void {
@@ -170,22 +145,23 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   }
 
   #take(chunk: Buffer): void {
-    const meter = this.#meter
-    if (meter === null) {
+    const reading = this.#reading
+    if (reading === null) {
       this.#send(chunk)
       return
     }
+    const { meter, decoder, growth } = reading
     const boundary = meter.atBoundary
-    if (this.#decoder === null) meter.feed(chunk)
-    else if (!this.#decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
+    if (decoder === null) meter.feed(chunk)
+    else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
-    if (this.#growth !== null && (this.#growth.holdsBack || !this.#growth.covers(meter.counted))) {
-      this.#growth.keep(chunk, boundary)
+    if (growth !== null && (growth.holdsBack || !growth.covers(meter.counted))) {
+      growth.keep(chunk, boundary)
       this.#pause(GROWING)
-      if (!this.#growth.waiting) this.#grown()
+      if (!growth.waiting) this.#grown()
       return
     }
-    this.#relayMetered(chunk, meter)
+    this.#relayMetered(chunk, reading)
   }
 
   /** False: the answer began with an error and nothing else, and another candidate is being asked. */
@@ -199,51 +175,51 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     return !this.attempts.tryNext()
   }
 
-  #relayMetered(chunk: Buffer, meter: Meter): void {
+  #relayMetered(chunk: Buffer, reading: Reading): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
-    if (meter.terminal && this.goneMs === 0 && this.#settlesAtTerminal && this.#x.row === null)
-      this.#settle('completed')
-    if (this.#unsafe === null) this.#forward(chunk)
-    else this.#unsafe = this.#unsafe.then(() => this.#forward(chunk))
+    if (this.goneMs === 0 && this.#x.row === null && reading.isWhole) this.#settle('completed')
+    if (this.#unsafe === null) this.#forward(chunk, reading)
+    else this.#unsafe = this.#unsafe.then(() => this.#forward(chunk, reading))
   }
 
-  #forward(chunk: Buffer): void {
-    const out = this.#withholder === null ? chunk : this.#withholder.push(chunk, this.#meter?.quiet)
+  #forward(chunk: Buffer, { withholder, meter }: Reading): void {
+    const out = withholder === null ? chunk : withholder.push(chunk, meter.quiet)
     if (out === null) this.#sendHead()
     else if (Array.isArray(out)) for (const part of out) this.#send(part)
     else this.#send(out)
   }
 
-  /** Otherwise usage may still come after the event that finishes the answer. */
-  get #settlesAtTerminal(): boolean {
-    return this.#meter !== null && !this.#meter.failed && (this.#row.terminalIsLast || !this.#events)
-  }
-
   onEnd(): void {
+    const reading = this.#reading
     this.#upstreamDone = true
-    this.client.lastComes = this.#unsafe === null && this.#growth === null && this.#decoder === null
+    this.client.lastComes = this.#unsafe === null && (reading === null || (reading.growth ?? reading.decoder) === null)
     if (!this.#flushLast()) return
-    if (this.#growth?.holdsBack) return // comes again when the growth has its answer
-    if (this.#decoder === null) this.#complete()
-    else this.#decoder.end(() => this.#complete())
+    if (reading === null) this.#completeOther()
+    else if (reading.growth?.holdsBack)
+      return // comes again when the growth has its answer
+    else if (reading.decoder === null) this.#complete(reading)
+    else reading.decoder.end(() => this.#complete(reading))
   }
 
-  #complete(): void {
-    const x = this.#x
-    const meter = this.#meter
-    meter?.end()
-    const rest = this.#withholder?.flush() ?? null
+  /** What is not 2xx has passed as it came. */
+  #completeOther(): void {
+    this.#settle('nothing')
+    this.#end()
+  }
+
+  #complete({ meter, withholder }: Reading): void {
+    meter.end()
+    const rest = withholder?.flush() ?? null
     if (rest !== null) this.#send(rest)
-    if (meter !== null && this.firstByteMs < 0) {
+    if (this.firstByteMs < 0) {
       this.attempts.judge('failed') // 2xx and then nothing
       if (this.attempts.tryNext()) return
-      if (x.free) this.#countInstead()
+      if (this.#x.free) this.#countInstead()
       else this.#giveUp('upstream')
-    } else if (meter !== null && !meter.terminal && !meter.failed) this.onBroken()
-    else {
-      this.#settle(meter === null ? 'nothing' : meter.failed ? 'broken' : 'completed')
+    } else if (meter.terminal || meter.failed) {
+      this.#settle(meter.failed ? 'broken' : 'completed')
       this.#end()
-    }
+    } else this.onBroken()
   }
 
   onNoAnswer(name: ErrorName): void {
@@ -257,7 +233,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     const x = this.#x
     this.#upstreamDone = true
     if (!this.#flushLast()) return
-    this.#meter?.end()
+    this.#reading?.meter.end()
     if (x.row !== null) {
       this.#end() // all had been said and charged; only the connection's end was wanting
       return
@@ -268,7 +244,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
         this.#giveUp('upstream')
         return
       }
-      if ((this.#events || this.client.early) && !this.#encoded) this.client.breakOff(this.#lastWords('upstream'))
+      if (this.#maySpeak) this.client.breakOff(this.#lastWords('upstream'))
       else this.client.destroy()
     }
     this.#close()
@@ -278,7 +254,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
 
   #sendHead(): void {
     // with a length the client sees the end in the last byte, which must not come before the charge is safe
-    if (this.goneMs === 0) this.client.head(this.#status, this.#headers, !this.#events && this.#decoder === null)
+    if (this.goneMs === 0)
+      this.client.head(this.#status, this.#headers, !this.#reading?.events && !this.#reading?.decoder)
   }
 
   #send(chunk: Buffer): void {
@@ -340,14 +317,19 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   keepAlive(nowMs: number): void {
     const x = this.#x
     const everyMs = x.world.config.keepalive[`${x.listener}Ms`]
-    if (everyMs === 0 || !this.#events || this.#encoded || x.status === 0 || this.held) return
+    if (everyMs === 0 || !this.#reading?.events || !this.#maySpeak || x.status === 0 || this.held) return
     if (nowMs - this.client.lastWriteMs >= everyMs && this.#boundary)
       this.client.keepAlive(this.#row.words.keepAlive, nowMs)
   }
 
-  /** The client has whole events only; bytes of a half one may not be followed by another. */
+  /** Words of ours can stand in what the client gets. */
+  get #maySpeak(): boolean {
+    const reading = this.#reading
+    return (this.client.early || (reading?.events ?? false)) && !(reading?.encoded ?? false)
+  }
+
   get #boundary(): boolean {
-    return this.#withholder?.atBoundary ?? this.#growth?.atBoundary ?? this.#meter?.atBoundary ?? true
+    return this.#reading?.boundary ?? true
   }
 
   // --- books
@@ -364,8 +346,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       status,
       refusal,
       channel: this.attempts.channel,
-      meter: this.#meter,
-      delivered: this.#growth?.delivered ?? -1,
+      meter: this.#reading?.meter ?? null,
+      delivered: this.#reading?.growth?.delivered ?? -1,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
     if (safe !== undefined) this.#unsafe = safe
@@ -373,7 +355,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
 
   #endOf(how: How): End {
     if (how === 'completed' || how === 'stopped') return 'completed'
-    return how === 'broken' && !this.#meter?.failed ? 'upstream_cut' : 'upstream_error'
+    return how === 'broken' && !this.#reading?.meter.failed ? 'upstream_cut' : 'upstream_error'
   }
 
   // --- waiting
@@ -398,13 +380,13 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
 
   /** The hold has grown, or will grow no more. */
   #grown(): void {
-    const growth = this.#growth as Growth
-    const meter = this.#meter as Meter
-    if (!growth.covers(meter.counted)) {
-      if (!growth.waiting) this.#stopByLength(growth, meter)
+    const reading = this.#reading as Reading
+    const growth = reading.growth as Growth
+    if (!growth.covers(reading.meter.counted)) {
+      if (!growth.waiting) this.#stopByLength(growth, reading.meter)
       return
     }
-    for (const chunk of growth.release()) this.#relayMetered(chunk, meter)
+    for (const chunk of growth.release()) this.#relayMetered(chunk, reading)
     this.#resume(GROWING)
     if (this.#upstreamDone) this.onEnd()
   }
@@ -433,7 +415,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.flush()
     if (this.closed) return
     this.attempts.cut()
-    this.#meter?.end()
+    this.#reading?.meter.end()
     this.#settle('broken')
     this.#close()
   }
