@@ -42,6 +42,8 @@ export class ClientSide {
   lastWriteMs = 0
   /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
   early = false
+  /** The client was told how many bytes come: fewer of them are no answer, however whole they look. */
+  announced = false
   /** The upstream has said all: what is written now goes out with the end. */
   lastComes = false
   #last: Buffer | null = null
@@ -66,7 +68,8 @@ export class ClientSide {
     const headers = ownHeaders(x)
     passResponseHeaders(upstream, headers)
     const length = upstream['content-length']
-    if (length !== undefined && withLength) headers.push('content-length', length)
+    this.announced = length !== undefined && withLength
+    if (this.announced) headers.push('content-length', length as string)
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status
     x.body = [] // no other attempt will want it

@@ -234,7 +234,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#upstreamDone = true
     if (!this.#flushLast()) return
     this.#reading?.meter.end()
-    if (x.row !== null) {
+    if (x.row !== null && !this.client.announced) {
       this.#end() // all had been said and charged; only the connection's end was wanting
       return
     }
