@@ -35,7 +35,11 @@ export function certificate(t: Test): { key: string; cert: string } {
   const [key, cert] = [path.join(dir, 'key.pem'), path.join(dir, 'cert.pem')]
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-  execFileSync('openssl', [...args, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })
+  try {
+    execFileSync('openssl', [...args, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })
+  } catch (cause) {
+    throw new Error('openssl is needed to make a certificate: install it', { cause })
+  }
   return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
 }
 
