@@ -161,7 +161,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       if (!growth.waiting) this.#grown()
       return
     }
-    this.#relayMetered(chunk, reading)
+    this.#relayMetered(chunk, reading, meter.quiet)
   }
 
   /** False: the answer began with an error and nothing else, and another candidate is being asked. */
@@ -175,15 +175,16 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     return !this.attempts.tryNext()
   }
 
-  #relayMetered(chunk: Buffer, reading: Reading): void {
+  /** `quiet`: as the meter said of this very chunk. */
+  #relayMetered(chunk: Buffer, reading: Reading, quiet: boolean): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
     if (this.goneMs === 0 && this.#x.row === null && reading.isWhole) this.#settle('completed')
-    if (this.#unsafe === null) this.#forward(chunk, reading)
-    else this.#unsafe = this.#unsafe.then(() => this.#forward(chunk, reading))
+    if (this.#unsafe === null) this.#forward(chunk, reading, quiet)
+    else this.#unsafe = this.#unsafe.then(() => this.#forward(chunk, reading, quiet))
   }
 
-  #forward(chunk: Buffer, { withholder, meter }: Reading): void {
-    const out = withholder === null ? chunk : withholder.push(chunk, meter.quiet)
+  #forward(chunk: Buffer, { withholder }: Reading, quiet: boolean): void {
+    const out = withholder === null ? chunk : withholder.push(chunk, quiet)
     if (out === null) this.#sendHead()
     else if (Array.isArray(out)) for (const part of out) this.#send(part)
     else this.#send(out)
@@ -386,7 +387,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       if (!growth.waiting) this.#stopByLength(growth, reading.meter)
       return
     }
-    for (const chunk of growth.release()) this.#relayMetered(chunk, reading)
+    for (const chunk of growth.release()) this.#relayMetered(chunk, reading, false)
     this.#resume(GROWING)
     if (this.#upstreamDone) this.onEnd()
   }
