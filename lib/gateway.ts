@@ -73,7 +73,7 @@ export class Gateway {
       ledger,
       health: this.health,
       retries: createBudget(config),
-      pools: new Pools(poolOptions(config)),
+      pools: new Pools(poolOptions(config), { onReserved: (upstream, reason) => log.error({ upstream }, reason) }),
       sweeper: new Sweeper(clock),
       world,
       drainingCount: 0,

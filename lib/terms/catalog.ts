@@ -63,7 +63,8 @@ function fromSource(source: Source): CatalogFile {
     form.channels.forEach((channel, i) => {
       const problem = keyProblem(channel)
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
-      if (atReservedAddress(channel)) source.problem(['channels', i, 'base_url'], NOT_RESERVED)
+      const reserved = reservedField(channel)
+      if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED, { hidden: reserved === 'proxy' })
     })
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)
@@ -159,7 +160,12 @@ export function keyProblem({ key, keys }: ChannelForm): string | null {
 
 export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
 
-export const atReservedAddress = (channel: ChannelForm): boolean => !channel.private && namesReserved(channel.base_url)
+/** Which field of a channel leads to where no upstream and no proxy may be; null = none. */
+export function reservedField(channel: ChannelForm): 'base_url' | 'proxy' | null {
+  if (channel.private) return null
+  if (namesReserved(channel.base_url)) return 'base_url'
+  return channel.proxy !== undefined && namesReserved(channel.proxy) ? 'proxy' : null
+}
 
 const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
   key !== undefined

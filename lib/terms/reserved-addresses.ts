@@ -21,12 +21,17 @@ for (const [address, bits] of [
 ] as const)
   RESERVED.addSubnet(address, bits, 'ipv6')
 
+/** The eight groups of an IPv6 address. */
+export function groupsOf(address: string): number[] {
+  const halves = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const parts = (text: string | undefined) => (text ? text.split(':').map(g => Number.parseInt(g, 16)) : [])
+  const [head, tail] = [parts(halves[0]), parts(halves[1])]
+  return halves.length === 1 ? head : [...head, ...Array(8 - head.length - tail.length).fill(0), ...tail]
+}
+
 /** IPv4 inside of IPv6: mapped, compatible, NAT64 and 6to4, as the first sixteen bytes tell. */
 function embedded(address: string): string | null {
-  const groups = (new URL(`http://[${address}]`).hostname.slice(1, -1) as string).split('::')
-  const parts = (text: string | undefined) => (text ? text.split(':').map(g => Number.parseInt(g, 16)) : [])
-  const [head, tail] = [parts(groups[0]), parts(groups[1])]
-  const all = groups.length === 1 ? head : [...head, ...Array(8 - head.length - tail.length).fill(0), ...tail]
+  const all = groupsOf(address)
   const dotted = (a: number, b: number) => `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`
   const leading = all.slice(0, 5).every(g => g === 0)
   if (leading && (all[5] === 0xffff || (all[5] === 0 && (all[6] !== 0 || all[7]! > 1)))) return dotted(all[6]!, all[7]!)
@@ -48,9 +53,11 @@ export function isReserved(address: string): boolean {
 /** Names under which clouds answer with the same. */
 const RESERVED_NAMES = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data'])
 
-/** Of a URL, as far as its text tells: what the name resolves to is looked at when it is connected to. */
+/**
+ * Of a URL, as far as its text tells: what the name resolves to is looked at when it is connected to. The parser has
+ * already undone decimal, octal and hexadecimal spellings, though only of schemes that the web knows.
+ */
 export function namesReserved(url: string): boolean {
-  // the parser has already undone decimal, octal and hexadecimal spellings
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+  const host = new URL(url.replace(/^socks5:/, 'http:')).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   return RESERVED_NAMES.has(host) || isReserved(host)
 }

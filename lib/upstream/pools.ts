@@ -4,10 +4,11 @@
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
-import { getCACertificates } from 'node:tls'
-import { buildConnector, type Dispatcher, Pool, ProxyAgent, Socks5ProxyAgent } from 'undici'
+import { createSecureContext, getCACertificates } from 'node:tls'
+import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
 import type { Connection } from '../channels/table.ts'
-import { isReserved } from '../terms/reserved-addresses.ts'
+import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
+import { throughSocks } from './socks.ts'
 
 export interface PoolOptions {
   connectMs: number
@@ -31,21 +32,30 @@ export class ReservedAddress extends Error {
   readonly code = 'RESERVED_ADDRESS'
 
   constructor(hostname: string, address: string) {
-    super(`${hostname} is at ${address}, a link-local or reserved address; the channel does not say private: true`)
+    const at = hostname === address ? 'is' : `is at ${address},`
+    super(`${hostname} ${at} a link-local or reserved address; the channel does not say private: true`)
   }
 }
 
 type Lookup = typeof lookup
 
+export interface PoolHooks {
+  /** DNS, for tests. */
+  resolve?: Lookup
+  /** Of each pool, the first refusal of an address. */
+  onReserved?: (origin: string, message: string) => void
+}
+
 export class Pools {
   readonly #pools = new Map<string, Dispatcher>()
-  readonly #lookup: Lookup
+  readonly #resolve: Lookup
+  readonly #onReserved: (origin: string, message: string) => void
   #options: PoolOptions
 
-  /** `resolve`: DNS, for tests. */
-  constructor(options: PoolOptions, resolve: Lookup = lookup) {
+  constructor(options: PoolOptions, { resolve = lookup, onReserved = () => {} }: PoolHooks = {}) {
     this.#options = options
-    this.#lookup = resolve
+    this.#resolve = resolve
+    this.#onReserved = onReserved
   }
 
   of(connection: Connection): Dispatcher {
@@ -74,35 +84,71 @@ export class Pools {
   /** The time-outs of undici are off, here or per request: the sweeper keeps ours. Redirects are never followed by dispatch. */
   #create({ origin, proxy, ca, http2, reserved }: Connection): Dispatcher {
     const { connectMs, connections } = this.#options
-    const tls = ca === null ? {} : { ca: [...getCACertificates('default'), ca] }
     const options = {
       connections: http2 ? H2_CONNECTIONS : connections,
       pipelining: http2 ? H2_STREAMS : 1, // over HTTP/1, aborting one request closes its connection
       keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
       clientTtl: OLDEST_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       allowH2: http2,
     }
-    const dial = { timeout: connectMs, ...(reserved ? {} : { lookup: this.#guarded }) }
+    const refuse = this.#once(origin)
+    // an address needs no look-up, so it is looked at here
+    const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
+    if (known !== undefined) {
+      const host = new URL(known).hostname
+      return new Pool(origin, { connect: (_target, done) => done(refuse(new ReservedAddress(host, host)), null) })
+    }
+    const dial = { timeout: connectMs, ...(reserved ? {} : { lookup: this.#guarded(refuse) }) }
+    const tls = ca === null ? {} : { secureContext: trusting(ca) }
     if (proxy === null) return new Pool(origin, { ...options, connect: { ...dial, ...tls } })
     // the proxy is what is connected to, and who resolves the origin's name
-    const through = { connectTimeout: connectMs, requestTls: tls }
-    if (proxy.startsWith('socks5:')) return new Socks5ProxyAgent(proxy, { ...through, connect: buildConnector(dial) })
-    return new ProxyAgent({ ...options, ...through, proxyTls: dial, uri: proxy })
+    if (proxy.startsWith('socks5:')) {
+      const secure = buildConnector({ timeout: connectMs, ...tls, allowH2: http2 })
+      return new Pool(origin, {
+        ...options,
+        connect: throughSocks(new URL(proxy), buildConnector(dial), secure, connectMs),
+      })
+    }
+    return new ProxyAgent({
+      uri: proxy,
+      allowH2: http2,
+      connectTimeout: connectMs,
+      requestTls: tls,
+      proxyTls: { ...dial, ...tls, allowH2: false },
+      // by itself it would give plain http and its own tunnels none of our bounds
+      factory: (to, given) => new Pool(to, { ...options, ...connectOf(given) }),
+      clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
+    })
+  }
+
+  /** Reports the first of a pool's refusals, and gives each back. */
+  #once(origin: string): (refusal: ReservedAddress) => ReservedAddress {
+    let told = false
+    return refusal => {
+      if (!told) this.#onReserved(origin, refusal.message)
+      told = true
+      return refusal
+    }
   }
 
   /** Resolves as the system does, and refuses what may not be connected to: so a name that changes cannot get past. */
-  readonly #guarded: net.LookupFunction = (hostname, options, callback) => {
-    this.#lookup(
-      hostname,
-      { ...options, all: true } as never,
-      ((error: Error | null, found: LookupAddress[]) => {
+  #guarded(refuse: (refusal: ReservedAddress) => ReservedAddress): net.LookupFunction {
+    return (hostname, options, callback) => {
+      const done = (error: Error | null, found: LookupAddress[]): void => {
         const bad = error === null ? found.find(one => isReserved(one.address)) : undefined
         if (error !== null) callback(error, '', 0)
-        else if (bad !== undefined) callback(new ReservedAddress(hostname, bad.address), '', 0)
+        else if (bad !== undefined) callback(refuse(new ReservedAddress(hostname, bad.address)), '', 0)
         else if (options.all) callback(null, found)
         else callback(null, found[0]?.address ?? '', found[0]?.family)
-      }) as never,
-    )
+      }
+      this.#resolve(hostname, { ...options, all: true } as never, done as never)
+    }
   }
 }
+
+/** Once a pool: to read all of the system's certificates takes longer than many requests. */
+const trusting = (ca: string) => createSecureContext({ ca: [...getCACertificates('default'), ca] })
+
+const connectOf = (given: object) => ({ connect: (given as { connect: buildConnector.connector }).connect })

@@ -253,3 +253,26 @@ t.test('the file in the checkout', async t => {
   for (const channel of real.channels)
     t.match(channel, { baseUrl: 'https://upstream.example', keys: [{ key: 'real' }] })
 })
+
+t.test('where no upstream and no proxy may be: the row is named, what is secret is not', async t => {
+  const of = (change: object) =>
+    problemsOf({
+      groups: [{ name: 'default' }],
+      models: [{ name: 'm', price: { input: 1 } }],
+      channels: [{ ...CHANNEL, ...change }],
+    })
+  const rows: [change: object, problem: RegExp][] = [
+    [{ base_url: 'http://2852039166/' }, /channels\[0\]\.base_url: expected an address that is not link-local/],
+    [{ proxy: 'http://user:hunter2@169.254.169.254' }, /channels\[0\]\.proxy: expected an address that is not/],
+    [{ proxy: 'socks5://user:hunter2@0xA9FEA9FE:1' }, /channels\[0\]\.proxy: expected an address that is not/],
+    [{ proxy: 'ftp://user:hunter2@x' }, /channels\[0\]\.proxy: expected a proxy as http/],
+    [{ ca: '/nowhere.pem' }, /channels\[0\]\.ca: expected PEM certificates.*\/nowhere\.pem/],
+  ]
+  for (const [change, problem] of rows) {
+    const problems = of(change)
+    t.equal(problems.length, 1)
+    t.match(problems[0], problem)
+    t.notMatch(problems[0], /hunter2/)
+    if (!('ca' in change) && !/ftp/.test(JSON.stringify(change))) t.same(of({ ...change, private: true }), [])
+  }
+})

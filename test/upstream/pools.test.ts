@@ -47,7 +47,6 @@ t.test('HTTP/2 where the channel says so and the upstream offers it', async t =>
 
 t.test('a proxy in between: CONNECT with credentials, plain http, SOCKS5', async t => {
   const own = certificate(t)
-  // by name: over SOCKS, an address is no name for TLS
   const tls = `https://localhost:${await listen(t, https.createServer(own, answerer()))}`
   const plain = `http://127.0.0.1:${await listen(t, http.createServer(answerer()))}`
   const seen: string[] = []
@@ -88,7 +87,7 @@ t.test('a name that leads to a reserved address is not connected to, whenever it
   ]
   for (const [names, reserved, status] of rows) {
     addresses = names.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
-    const all = pools(t, resolve)
+    const all = pools(t, { resolve })
     // who may go anywhere asks the system, which does not know the name
     const at = reserved ? `http://127.0.0.1:${port}` : origin
     const heard = await ask(all.of(way(at, { reserved })), at)

@@ -3,14 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import type http2 from 'node:http2'
-import type https from 'node:https'
+import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import type { Connection } from '../../lib/channels/table.ts'
-import { Pools } from '../../lib/upstream/pools.ts'
+import { type PoolHooks, Pools } from '../../lib/upstream/pools.ts'
 
 type Server = http.Server | https.Server | http2.Http2SecureServer | net.Server
 
@@ -50,6 +50,15 @@ export const answerer = (seen: string[] = []) =>
     res.end(`hello over ${req.httpVersion}`)
   }
 
+/** Who loses one end of a tunnel closes the other. */
+function bind(one: net.Socket, other: net.Socket): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const)
+    from.on('error', () => {}).on('close', () => to.destroy())
+}
+
 /** A CONNECT proxy that wants these credentials. */
 export function connectProxy(seen: string[], credentials: string | null): http.Server {
   const wanted = credentials === null ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`
@@ -57,6 +66,8 @@ export function connectProxy(seen: string[], credentials: string | null): http.S
     // plain http upstreams: the whole address in the request line
     seen.push(`${req.method} ${req.url}`)
     const up = http.request(req.url as string, { method: req.method, headers: req.headers }, from => from.pipe(res))
+    up.on('error', () => res.destroy())
+    res.on('close', () => up.destroy())
     req.pipe(up)
   })
   server.on('connect', (req, socket: net.Socket, head: Buffer) => {
@@ -71,7 +82,7 @@ export function connectProxy(seen: string[], credentials: string | null): http.S
       up.write(head)
       up.pipe(socket).pipe(up)
     })
-    for (const one of [up, socket]) one.on('error', () => one.destroy())
+    bind(up, socket)
   })
   return server
 }
@@ -98,7 +109,7 @@ export function socksProxy(seen: string[], user: string, password: string): net.
           socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
           up.pipe(socket).pipe(up)
         })
-        up.on('error', () => socket.destroy())
+        bind(up, socket)
       }
       step++
     }
@@ -106,13 +117,27 @@ export function socksProxy(seen: string[], user: string, password: string): net.
   })
 }
 
+/** Proxies on the way, by name; the one over TLS has the certificate. */
+export async function proxies(t: Test, own: { key: string; cert: string }): Promise<Record<string, string | null>> {
+  const secure = https.createServer(own)
+  const tunnels = connectProxy([], 'user:pass')
+  for (const event of ['request', 'connect'])
+    for (const listener of tunnels.listeners(event)) secure.on(event, listener as never)
+  return {
+    direct: null,
+    http: `http://user:pass@127.0.0.1:${await listen(t, tunnels)}`,
+    https: `https://user:pass@localhost:${await listen(t, secure)}`,
+    socks5: `socks5://user:pass@127.0.0.1:${await listen(t, socksProxy([], 'user', 'pass'))}`,
+  }
+}
+
 export const way = (origin: string, change: Partial<Connection> = {}): Connection => {
   const rest = { proxy: null, ca: null, http2: false, reserved: false, ...change }
   return { id: JSON.stringify([origin, rest]), origin, ...rest }
 }
 
-export function pools(t: Test, resolve?: ConstructorParameters<typeof Pools>[1]): Pools {
-  const made = new Pools({ connectMs: 2000, connections: 16 }, resolve)
+export function pools(t: Test, hooks?: PoolHooks): Pools {
+  const made = new Pools({ connectMs: 2000, connections: 16 }, hooks)
   t.teardown(() => made.destroy())
   return made
 }
@@ -144,4 +169,9 @@ export function ask(pool: Dispatcher, origin: string, requestPath = '/v1/x', hea
       },
     )
   })
+}
+
+/** Looks again every `everyMs`; the time-out is the test's. */
+export async function until(holds: () => boolean, everyMs = 5): Promise<void> {
+  while (!holds()) await new Promise(resolve => setTimeout(resolve, everyMs))
 }

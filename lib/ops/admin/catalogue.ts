@@ -34,15 +34,15 @@ export class Catalogue {
     const sent = { ...withoutNulls(body), name }
     if (kind === 'groups') await store.putGroup(readGroup(sent))
     else if (kind === 'models') await store.putModel(readModel(sent))
-    else await this.#putChannel(name, sent)
+    else await this.#putChannel(name, sent, body?.['proxy'] === null)
     return this.one(kind, name)
   }
 
-  /** What is sent without keys keeps those it has; `state` is the gateway's to say. */
-  async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>): Promise<void> {
+  /** What is sent without keys or proxy keeps those it has; `state` is the gateway's to say. */
+  async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>, direct: boolean): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
-    const channel = readChannel(withProxy(withKeys(sent, before), before))
+    const channel = readChannel(withProxy(withKeys(sent, before), direct ? undefined : before))
     await checkGroups(store, 'groups', channel.groups)
     await store.putChannel(channel)
   }
@@ -74,10 +74,14 @@ function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | 
   return { ...sent, keys: rows.map((row, i) => ('key' in row ? row : { key: there?.[i]?.key, ...row })) }
 }
 
-/** A proxy as it is shown, without its credentials, is the one that is there. */
+/**
+ * A proxy that is not sent stays, as a key does: else whoever changes a weight would send everything past it. So does one
+ * sent as it is shown, without its credentials.
+ */
 function withProxy(sent: Record<string, unknown>, before: Channel | undefined): object {
   const there = before?.proxy ?? null
-  return there !== null && sent['proxy'] === shownProxy(there) ? { ...sent, proxy: there } : sent
+  const stays = there !== null && (sent['proxy'] === undefined || sent['proxy'] === shownProxy(there))
+  return stays ? { ...sent, proxy: there } : sent
 }
 
 const withoutState = (row: unknown): object => {

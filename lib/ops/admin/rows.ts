@@ -1,5 +1,5 @@
 /** Rows of the catalogue as people write them, and as the store keeps them. */
-import { atReservedAddress, keyProblem, NOT_RESERVED, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
+import { keyProblem, NOT_RESERVED, reservedField, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
 import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
@@ -36,7 +36,8 @@ export function readChannel(sent: object): Channel {
   const row = read(channelRow, sent)
   const problem = keyProblem(row)
   if (problem !== null) throw new AdminError(400, `key: expected ${problem}`)
-  if (atReservedAddress(row)) throw new AdminError(400, `base_url: expected ${NOT_RESERVED}`)
+  const reserved = reservedField(row)
+  if (reserved !== null) throw new AdminError(400, `${reserved}: expected ${NOT_RESERVED}`)
   return toChannel(row)
 }
 

@@ -1,0 +1,104 @@
+/**
+ * SOCKS5 (RFC 1928, 1929), the client's side of opening a way. undici has an agent for it, which keeps none of a pool's
+ * bounds, speaks no HTTP/2 and waits for the time-out when the proxy hangs up.
+ */
+import { isIPv4, isIPv6, type Socket } from 'node:net'
+import type { buildConnector } from 'undici'
+import { groupsOf } from '../terms/reserved-addresses.ts'
+
+/** The proxy does not open the way. Never says with which credentials. */
+export class SocksError extends Error {
+  override name = 'SocksError'
+  readonly code = 'SOCKS'
+}
+
+const NO_AUTH = 0
+const PASSWORD = 2
+const DEFAULT_PORT = '1080'
+const REPLIES = [
+  'opened',
+  'general failure',
+  'not allowed by its rules',
+  'network unreachable',
+  'host unreachable',
+  'connection refused',
+  'time to live expired',
+  'command not supported',
+  'address type not supported',
+]
+
+/** `dial` connects to the proxy, `secure` makes TLS of a way that is open; opening takes `timeoutMs` at most. */
+export function throughSocks(
+  proxy: URL,
+  dial: buildConnector.connector,
+  secure: buildConnector.connector,
+  timeoutMs: number,
+): buildConnector.connector {
+  const at = { protocol: 'http:', hostname: proxy.hostname.replace(/^\[|\]$/g, ''), port: proxy.port || DEFAULT_PORT }
+  return (target, done) =>
+    dial(at, (error, socket) => {
+      if (error !== null) return done(error, null)
+      const late = setTimeout(() => socket.destroy(new SocksError('the proxy is silent')), timeoutMs)
+      const { port, protocol } = target
+      open(socket, proxy, target.hostname, Number(port || (protocol === 'https:' ? 443 : 80)))
+        .finally(() => clearTimeout(late))
+        .then(
+          () => (protocol === 'https:' ? secure({ ...target, httpSocket: socket }, done) : done(null, socket)),
+          (failure: Error) => {
+            socket.on('error', () => {}).destroy()
+            done(failure, null)
+          },
+        )
+    })
+}
+
+async function open(socket: Socket, proxy: URL, host: string, port: number): Promise<void> {
+  const known = proxy.username !== ''
+  socket.write(Buffer.from(known ? [5, 2, NO_AUTH, PASSWORD] : [5, 1, NO_AUTH]))
+  const [version, method] = await take(socket, 2)
+  if (version !== 5) throw new SocksError('the proxy does not speak SOCKS5')
+  if (method === PASSWORD && known) {
+    const [user, password] = [proxy.username, proxy.password].map(text => sized(decodeURIComponent(text)))
+    socket.write(Buffer.concat([Buffer.from([1]), user as Buffer, password as Buffer]))
+    if ((await take(socket, 2))[1] !== 0) throw new SocksError('the proxy refuses the credentials')
+  } else if (method !== NO_AUTH) throw new SocksError('the proxy wants credentials of another kind')
+  socket.write(Buffer.concat([Buffer.from([5, 1, 0]), address(host), Buffer.from([port >> 8, port & 255])]))
+  const [, reply = 0, , type] = await take(socket, 4)
+  if (reply !== 0) throw new SocksError(`the proxy says: ${REPLIES[reply] ?? `error ${reply}`}`)
+  const size = type === 1 ? 4 : type === 4 ? 16 : ((await take(socket, 1))[0] as number)
+  await take(socket, size + 2) // where it connects from
+}
+
+/** With its length before it. */
+function sized(text: string): Buffer {
+  const bytes = Buffer.from(text)
+  if (bytes.length > 255) throw new SocksError('a name or password of more than 255 bytes')
+  return Buffer.concat([Buffer.from([bytes.length]), bytes])
+}
+
+/** Names go as they are: the proxy resolves them. */
+function address(host: string): Buffer {
+  const plain = host.replace(/^\[|\]$/g, '')
+  if (isIPv4(plain)) return Buffer.from([1, ...plain.split('.').map(Number)])
+  if (isIPv6(plain)) return Buffer.from([4, ...groupsOf(plain).flatMap(group => [group >> 8, group & 255])])
+  return Buffer.concat([Buffer.from([3]), sized(plain)])
+}
+
+/** Exactly so many bytes; what comes after them stays in the socket for whom it is meant. */
+function take(socket: Socket, size: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const data: Buffer | null = socket.read(size)
+      if (data?.length === size) leave(() => resolve(data))
+      else if (data !== null || socket.destroyed) gone()
+    }
+    const gone = () => leave(() => reject(new SocksError('the proxy hangs up')))
+    const failed = (error: Error) => leave(() => reject(error))
+    const leave = (then: () => void) => {
+      socket.off('readable', look).off('end', gone).off('close', gone).off('error', failed)
+      then()
+    }
+    socket.on('readable', look).on('end', gone).on('close', gone).on('error', failed)
+    look()
+  })
+}
