@@ -138,4 +138,5 @@ console.log(lines.join('\n'))
 for (const failure of failures.slice(0, 10)) console.log(failure)
 // what a killed worker had relayed but not settled is not charged: never more than was answered or broke off
 const exact = killed === 0 ? charged === expected : charged >= expected && charged <= expected + killed * STREAM_MICRO
-if (graceful > 0 || !audit.ok || account.held !== '0.000000' || !exact) process.exitCode = 1
+if (workers !== (WORKERS > 1 ? WORKERS : 0) || graceful > 0 || !audit.ok || account.held !== '0.000000' || !exact)
+  process.exitCode = 1

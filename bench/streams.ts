@@ -16,6 +16,8 @@ const COUNT = Number(values.count)
 const SECONDS = Number(values.seconds)
 const WARM = 200
 const RAMP_MS = 5000
+const MOST_BYTES = 48 * 1024
+const LATEST_MS = 50
 
 interface Figures {
   name: string
@@ -112,4 +114,10 @@ for (const { name, done, failed, idleBytes, openBytes, lagMs } of rows) {
     `| ${[name, done - failed, failed, idle, most, each, lagMs === null ? '' : `${lagMs.toFixed(0)} ms`].join(' | ')} |`,
   )
 }
-if (rows.some(row => row.done - row.failed !== COUNT)) process.exitCode = 1
+const gateway = rows.at(-1) as Figures
+if (
+  rows.some(row => row.done - row.failed !== COUNT) ||
+  (gateway.openBytes - gateway.idleBytes) / COUNT > MOST_BYTES ||
+  (gateway.lagMs ?? 0) > LATEST_MS
+)
+  process.exitCode = 1

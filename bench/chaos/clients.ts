@@ -87,8 +87,6 @@ export class Clients {
         })
       })
       req.on('error', () => end(asked.status === 0 ? 'failed' : 'broken'))
-      // a request that is destroyed at some moments says nothing else
-      req.on('close', () => end(asked.status === 0 ? 'failed' : 'broken'))
       if (leaves) {
         timer = setTimeout(
           () => {

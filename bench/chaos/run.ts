@@ -34,6 +34,11 @@ interface UsageRow {
   end: string
 }
 
+/** What a heap that has been busy may keep. */
+const MOST_MIB = 256
+/** Of requests whose clients stayed, with two of five upstreams well at any moment. */
+const LEAST_WHOLE = 0.9
+
 const wrong: string[] = []
 const must = (right: boolean, what: string) => void (right || wrong.push(what))
 
@@ -87,8 +92,11 @@ const admin = async <T>(path: string): Promise<T> =>
 async function metrics(): Promise<string> {
   return (await fetch(`${gateway.ops}/metrics`)).text()
 }
-const sum = (text: string, name: string): number =>
-  [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].reduce((total, m) => total + Number(m[1]), 0)
+/** NaN when there is no such metric. */
+function sum(text: string, name: string): number {
+  const samples = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))]
+  return samples.length === 0 ? Number.NaN : samples.reduce((total, m) => total + Number(m[1]), 0)
+}
 
 const files = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
 
@@ -117,6 +125,9 @@ for (const name of ['gateway_inflight', 'gateway_upstream_open', 'gateway_holds_
   must(sum(quiet, name) === 0, `${name} is ${sum(quiet, name)}`)
 const after = { files: files(), mib: gateway.rssBytes() / 2 ** 20 }
 must(after.files <= before.files + 10, `open files: ${before.files} before, ${after.files} after`)
+must(after.mib <= before.mib + MOST_MIB, `memory: ${before.mib.toFixed(0)} MiB before, ${after.mib.toFixed(0)} after`)
+const lagMs = sum(quiet, 'nodejs_eventloop_lag_mean_seconds') * 1000
+must(lagMs < 20, `the event loop is late by ${lagMs} ms on average with nothing to do`)
 
 const account = await admin<{ balance: string; held: string }>('/admin/accounts/bench')
 const audit = await admin<{ ok: boolean; charges: string }>('/admin/audit')
@@ -133,6 +144,7 @@ for (let next: string | null = null, first = true; first || next !== null; first
   }
   next = page.next
 }
+const rowCount = rows.size
 const micro = (text: string): number => Math.round(Number(text) * 1e6)
 const total = [...rows.values()].reduce((t, row) => t + micro(row.charge), 0)
 must(total === micro(audit.charges), `rows charge ${total}, the books ${audit.charges}`)
@@ -152,24 +164,34 @@ function compare({ n, protocol, requestId, outcome, status }: Asked): void {
   const charge = row === undefined ? 0 : micro(row.charge)
   const what = `request ${n} (${protocol}, ${outcome}, ${status}, ${requestId})`
   const [whole, part] = answered.get(n) ?? [0, 0]
+  if (requestId !== null) rows.delete(requestId)
   if (outcome === 'whole') {
     must(row !== undefined, `${what}: not in the books`)
     if (row?.basis === 'reported' && charge === chargeOf(protocol, n)) exact++
     else wrong.push(`${what}: charged ${charge} as ${row?.basis}, served for ${chargeOf(protocol, n)}`)
-    must(whole + part > 0, `${what}: no upstream served it`)
+    must(whole > 0, `${what}: no upstream served it whole`)
   } else if (outcome === 'refused') must(charge === 0, `${what}: charged ${charge}`)
   else if (charge > 0) {
     must(whole + part > 0, `${what}: charged ${charge}, and no upstream served any of it`)
-    must(charge <= chargeOf(protocol, n), `${what}: charged ${charge}, more than the whole of it`)
+    // what is counted is an estimate; what is reported may be less than the whole, never more
+    if (row?.basis === 'reported')
+      must(charge <= chargeOf(protocol, n), `${what}: charged ${charge}, more than the whole of it`)
   }
 }
 for (const one of clients.asked) compare(one)
+// what is left are requests whose clients saw no head: nobody knows which, but each must be worth what some answer was
+const worth = new Set([0, ...served.flatMap(([n]) => PROTOCOLS.map(protocol => chargeOf(protocol, n)))])
+for (const row of rows.values()) {
+  const known = row.basis !== 'reported' || worth.has(micro(row.charge))
+  must(known, `${row.request_id}: charged ${row.charge}, which no answer was worth`)
+}
 
 await gateway.stop()
 await upstream.stop()
 await mariadb?.stop()
 
 const stayed = clients.asked.length - outcomes.left
+must(outcomes.whole / stayed >= LEAST_WHOLE, `only ${outcomes.whole} of ${stayed} were answered whole`)
 console.log(`| | |
 |---|---|
 | run | ${MINUTES} minutes, ${values.clients} clients, seed ${SEED}, store ${values.store} |
@@ -179,7 +201,7 @@ console.log(`| | |
   .map(([mode, count]) => `${mode} ${count}`)
   .join(', ')} |
 | seen whole, charged to the micro-unit | ${exact} of ${outcomes.whole} |
-| rows in the books, audit | ${rows.size}, ${audit.ok ? 'ok' : 'NOT ok'}; held ${account.held} |
+| rows in the books, audit | ${rowCount}, ${audit.ok ? 'ok' : 'NOT ok'}; held ${account.held} |
 | open files before and after | ${before.files}, ${after.files} |
 | memory before and after | ${before.mib.toFixed(0)} MiB, ${after.mib.toFixed(0)} MiB |
 | wrong | ${wrong.length} |`)

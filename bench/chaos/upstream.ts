@@ -128,6 +128,14 @@ class Upstream {
       case 'slow first byte':
         await sleep(random.int(500, 4000))
     }
+    if (mode === 'early end' && !stream) {
+      note(n, false)
+      const some = text.slice(0, Math.ceil(text.length / 2))
+      socket.end(
+        `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n${some.length.toString(16)}\r\n${some}\r\n`,
+      )
+      return
+    }
     const half = mode === 'early end' ? Math.ceil(pieces.length / 2) : pieces.length
     socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`)
     note(n, false)
@@ -138,7 +146,7 @@ class Upstream {
         if (socket.destroyed) return
       }
     }
-    if (mode === 'early end' && stream) {
+    if (mode === 'early end') {
       socket.destroy()
       return
     }
