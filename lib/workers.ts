@@ -97,26 +97,34 @@ class Crew {
 
   /** Starts as many as the config says; resolves with their addresses when all are ready. */
   async fill(): Promise<{ main: string; direct: string }> {
-    const started = await Promise.all(Array.from({ length: this.#config.workers }, () => this.#start()))
-    return started[0] as { main: string; direct: string }
+    const members = Array.from({ length: this.#config.workers }, () => this.#start())
+    const addresses = await Promise.all(members.map(member => member.ready))
+    if (members.some(member => !this.members.has(member))) throw new Error('a worker ended while the others started')
+    for (const member of members) member.kept = true
+    return addresses[0] as { main: string; direct: string }
   }
 
-  async #start(): Promise<{ main: string; direct: string }> {
+  #start(): Member {
     const member = new Member(cluster.fork(), this.#config)
     this.members.add(member)
     member.worker.on('exit', (code, signal) => this.#exited(member, code, signal))
-    return member.ready
+    return member
+  }
+
+  #restart(): void {
+    if (this.draining) return
+    const member = this.#start()
+    member.kept = true
+    member.ready.catch(error => this.#log.error({ err: error }, 'a worker did not start'))
   }
 
   #exited(member: Member, code: number, signal: string): void {
     this.members.delete(member)
     member.gone()
-    if (member.draining || this.draining) return
+    if (!member.kept || member.draining || this.draining) return
     this.#log.error({ worker: member.worker.id, code, signal }, 'a worker died: starting another')
     if (performance.now() - member.startedMs > SOUND_MS) this.#backoffMs = FIRST_BACKOFF_MS
-    setTimeout(() => {
-      if (!this.draining) this.#start().catch(error => this.#log.error({ err: error }, 'a worker did not start'))
-    }, this.#backoffMs)
+    setTimeout(() => this.#restart(), this.#backoffMs)
     this.#backoffMs = Math.min(LONGEST_BACKOFF_MS, this.#backoffMs * 2)
   }
 
@@ -155,6 +163,8 @@ class Member {
   readonly ready: Promise<{ main: string; direct: string }>
   readonly exited: Promise<void>
   draining = false
+  /** It belongs to the crew: when it dies, another takes its place. One of a crew that never came together does not. */
+  kept = false
   /** Under which its leases stand in the store; known once it is ready. */
   holder: string | null = null
   #calls = new Map<number, (value: unknown) => void>()
