@@ -14,7 +14,8 @@ const { values } = parseArgs({
 })
 const COUNT = Number(values.count)
 const SECONDS = Number(values.seconds)
-const WARM = 200
+const WARM = 5000
+const CONNECTIONS = 200
 const RAMP_MS = 5000
 const MOST_BYTES = 48 * 1024
 const LATEST_MS = 50
@@ -37,7 +38,7 @@ function enoughFiles(): void {
 }
 
 /** Runs beside us: the memory is looked at meanwhile. */
-function load(port: number, count: number): Promise<{ done: number; failed: number }> {
+function load(port: number, count: number, stream: boolean): Promise<{ done: number; failed: number }> {
   const child = spawn(process.execPath, [path.join(import.meta.dirname, 'parts/load.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -46,11 +47,12 @@ function load(port: number, count: number): Promise<{ done: number; failed: numb
     port,
     path: '/v1/chat/completions',
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: chatBody(200, true),
-    connections: count,
+    body: chatBody(200, stream),
+    connections: stream ? count : CONNECTIONS,
     requests: count,
-    stream: true,
-    rampMs: RAMP_MS, // people do not all press the key in the same millisecond
+    stream,
+    // people do not all press the key in the same millisecond
+    ...(stream ? { rampMs: RAMP_MS } : {}),
   }
   child.stdin.end(JSON.stringify(order))
   let text = ''
@@ -72,7 +74,7 @@ async function lag(subject: Subject): Promise<number | null> {
 }
 
 async function measure(subject: Subject): Promise<Figures> {
-  await load(subject.port, WARM) // code that has run before is not what a stream costs
+  await load(subject.port, WARM, false) // code that has run before is not what a stream costs
   const idleBytes = subject.rssBytes()
   await lag(subject)
   let openBytes = 0
@@ -85,7 +87,7 @@ async function measure(subject: Subject): Promise<Figures> {
       console.error(`${subject.name}: ${seconds} s, ${(openBytes / 2 ** 20).toFixed(0)} MiB`)
     }
   }, 1000)
-  const { done, failed } = await load(subject.port, COUNT)
+  const { done, failed } = await load(subject.port, COUNT, true)
   clearInterval(look)
   return { name: subject.name, done, failed, idleBytes, openBytes, lagMs: subject.ops === null ? null : lagMs }
 }
