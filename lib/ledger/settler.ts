@@ -10,7 +10,8 @@ import { type ReplayOptions, replay } from './replay.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
 const FLUSH_MS = 920
-const BATCH = 500
+/** More at once would hold up the event loop while they are handed over. */
+const BATCH = 250
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 
