@@ -64,7 +64,7 @@ function fromSource(source: Source): CatalogFile {
       const problem = keyProblem(channel)
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
       const reserved = reservedField(channel)
-      if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED, { hidden: reserved === 'proxy' })
+      if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED)
     })
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)

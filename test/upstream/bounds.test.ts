@@ -141,6 +141,7 @@ t.test('connections of a way that nobody names any more are closed', async t => 
   const own = certificate(t)
   let open = 0
   const server = https.createServer(own, answerer())
+  server.keepAliveTimeout = 0 // by itself it closes nothing
   server.on('connection', socket => {
     open++
     socket.on('close', () => open--)

@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
+import tls from 'node:tls'
 import t from 'tap'
 import type { Connection } from '../../lib/channels/table.ts'
 import { answerer, ask, certificate, connectProxy, listen, pools, socksProxy, way } from './support.ts'
@@ -28,6 +29,22 @@ t.test('TLS: verified always; a bundle is trusted beside the system, by its chan
   t.equal((await ask(all.of(named), named.origin)).status, 200)
 })
 
+t.test('who trusts certificates of its own trusts the system as before', async t => {
+  const [system, own] = [certificate(t), certificate(t)]
+  const before = tls.getCACertificates('default')
+  t.teardown(() => tls.setDefaultCACertificates(before))
+  tls.setDefaultCACertificates([...before, system.cert])
+  const all = pools(t)
+  for (const [server, status] of [
+    [system, 200],
+    [own, 200],
+    [certificate(t), 0],
+  ] as const) {
+    const origin = `https://127.0.0.1:${await listen(t, https.createServer(server, answerer()))}`
+    t.equal((await ask(all.of(way(origin, { ca: own.cert })), origin)).status, status)
+  }
+})
+
 t.test('HTTP/2 where the channel says so and the upstream offers it', async t => {
   const own = certificate(t)
   const seen: string[] = []
@@ -47,7 +64,7 @@ t.test('HTTP/2 where the channel says so and the upstream offers it', async t =>
 
 t.test('a proxy in between: CONNECT with credentials, plain http, SOCKS5', async t => {
   const own = certificate(t)
-  const tls = `https://localhost:${await listen(t, https.createServer(own, answerer()))}`
+  const secure = `https://localhost:${await listen(t, https.createServer(own, answerer()))}`
   const plain = `http://127.0.0.1:${await listen(t, http.createServer(answerer()))}`
   const seen: string[] = []
   const open = await listen(t, connectProxy(seen, null))
@@ -55,11 +72,11 @@ t.test('a proxy in between: CONNECT with credentials, plain http, SOCKS5', async
   const socks = await listen(t, socksProxy(seen, 'user', 'pa ss'))
   const host = (origin: string) => origin.replace(/^https?:\/\//, '')
   const rows: [origin: string, proxy: string, status: number, saw: string][] = [
-    [tls, `http://127.0.0.1:${open}`, 200, `CONNECT ${host(tls)}`],
-    [tls, `http://user:pa%20ss@127.0.0.1:${closed}`, 200, `CONNECT ${host(tls)}`],
-    [tls, `http://user:wrong@127.0.0.1:${closed}`, 0, `CONNECT ${host(tls)}`],
+    [secure, `http://127.0.0.1:${open}`, 200, `CONNECT ${host(secure)}`],
+    [secure, `http://user:pa%20ss@127.0.0.1:${closed}`, 200, `CONNECT ${host(secure)}`],
+    [secure, `http://user:wrong@127.0.0.1:${closed}`, 0, `CONNECT ${host(secure)}`],
     [plain, `http://127.0.0.1:${open}`, 200, `POST ${plain}/v1/x`],
-    [tls, `socks5://user:pa%20ss@127.0.0.1:${socks}`, 200, `socks ${host(tls)}`],
+    [secure, `socks5://user:pa%20ss@127.0.0.1:${socks}`, 200, `socks ${host(secure)}`],
     [plain, `socks5://user:pa%20ss@127.0.0.1:${socks}`, 200, `socks ${host(plain)}`],
     [plain, `socks5://user:wrong@127.0.0.1:${socks}`, 0, ''],
   ]
