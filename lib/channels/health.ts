@@ -78,7 +78,10 @@ export class Health {
   readonly clock: Clock
   readonly #random: () => number
   readonly #onAuthFailure: (channel: string) => void
+  /** Of the latest world, by name. */
   #channels = new Map<string, ChannelHealth>()
+  /** A request of an older world goes on with the keys and the address that it knew. */
+  readonly #ofEach = new WeakMap<ChannelIdentity, ChannelHealth>()
 
   /** `onAuthFailure` is called when a channel, or one of its keys, begins to rest because its upstream refuses the key. */
   constructor(options: { clock: Clock; onAuthFailure: (channel: string) => void; random?: () => number }) {
@@ -90,7 +93,11 @@ export class Health {
   /** The channels of a new world: one with another address is a new one, as is a new key; what is gone is forgotten. */
   keep(channels: Iterable<ChannelIdentity>): void {
     const kept = new Map<string, ChannelHealth>()
-    for (const channel of channels) kept.set(channel.name, this.#kept(channel))
+    for (const channel of channels) {
+      const health = this.#kept(channel)
+      kept.set(channel.name, health)
+      this.#ofEach.set(channel, health)
+    }
     this.#channels = kept
   }
 
@@ -113,7 +120,7 @@ export class Health {
   }
 
   of(channel: ChannelIdentity): ChannelHealth {
-    let health = this.#channels.get(channel.name)
+    let health = this.#ofEach.get(channel) ?? this.#channels.get(channel.name)
     if (health === undefined) this.#channels.set(channel.name, (health = this.#create(channel, [])))
     return health
   }

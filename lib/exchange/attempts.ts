@@ -230,19 +230,26 @@ export class Attempts implements AttemptEvents {
 
   /** The client has left: nobody waits for the faster of two. */
   keepOne(): void {
+    if (this.#rival === null) return
+    this.#giveRival()
+    const current = this.#current as Attempt
+    if (current.status !== 0) this.#answer.onHead(current) // void since the other was asked
+  }
+
+  #giveRival(): void {
     const rival = this.#rival
     this.#rival = null
     if (rival !== null) this.#give(rival)
   }
 
   discard(): void {
-    this.keepOne()
+    this.#giveRival()
     this.#current?.discard()
   }
 
   /** Closed from our side; no more is heard of it. */
   cut(): void {
-    this.keepOne()
+    this.#giveRival()
     if (this.#current !== null) this.#give(this.#current)
   }
 

@@ -47,13 +47,18 @@ export class ClientSide {
   /** The upstream has said all: what is written now goes out with the end. */
   lastComes = false
   #last: Buffer | null = null
+  /** For the connection to take what is in it. */
+  #waits = false
   /** Something was written, and the head with it. */
   #begun = false
 
   /** `drained` is called when a client that was too slow has taken what waited for it. */
   constructor(x: Exchange, drained: () => void) {
     this.#x = x
-    this.#drained = drained
+    this.#drained = () => {
+      this.#waits = false
+      drained()
+    }
   }
 
   /** Nothing has been sent that binds us to one upstream's answer. */
@@ -88,7 +93,8 @@ export class ClientSide {
     this.#begun = true
     const target = socket ?? res
     if (target.write(socket === null ? chunk : framed(chunk))) return true
-    target.once('drain', this.#drained)
+    if (!this.#waits) target.once('drain', this.#drained)
+    this.#waits = true
     return false
   }
 

@@ -46,12 +46,12 @@ export class TextCounter {
   feed(text: string): void {
     let i = 0
     if (this.#state === SEARCH && this.#tail !== '') i = this.#acrossChunks(text)
+    let passed = 0
     while (i < text.length) {
       if (this.#state === SEARCH) i = this.#search(text, i)
-      else if (this.#state === IN_TEXT) i = this.#text(text, i)
-      else i = this.#between(text, i)
+      else passed = i = this.#state === IN_TEXT ? this.#text(text, i) : this.#between(text, i)
     }
-    if (this.#state === SEARCH) this.#keepTail(text)
+    if (this.#state === SEARCH) this.#keepTail(text.slice(passed))
   }
 
   /** A key that began in the last chunk. Returns where to go on in this one. */
@@ -69,6 +69,7 @@ export class TextCounter {
     this.#tail = ''
   }
 
+  /** `text`: after the last key and its value, which would hide the next one if they were searched again. */
   #keepTail(text: string): void {
     const most = this.#keys.longest - 1
     if (text.endsWith('\n'))

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Claim } from '../../lib/channels/claim.ts'
+import type { ChannelIdentity } from '../../lib/channels/health.ts'
 import { Candidates } from '../../lib/channels/pick.ts'
 import { compileRoutes, type Route } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/records.ts'
@@ -311,4 +312,19 @@ t.test('an upstream that collects open requests gets fewer of the next; with equ
       { slow: 3, fast: 1 },
     ),
   )
+})
+
+t.test('a request of an older world goes on with the keys that it knew', t => {
+  const three = { keys: ['x', 'y', 'z'].map(key => ({ key, maxConcurrency: 0 })) }
+  const { route, health, take } = setUp(['a', three])
+  const before = health.of(route.tiers[0]?.[0]?.channel as ChannelIdentity)
+  for (const keys of [three.keys.slice(2), three.keys.slice(1).reverse()]) {
+    health.keep(compileRoutes({ groups: [], models: [], channels: [channel('a', { keys })] }).channels)
+    const claims = ['x', 'y', 'z'].map(() => take())
+    t.same(claims.map(claim => claim?.key.secret).sort(), ['x', 'y', 'z'])
+    t.equal(before.open, 3)
+    for (const claim of claims) claim?.release()
+    t.equal(before.open, 0)
+  }
+  t.end()
 })

@@ -148,6 +148,21 @@ t.test('a client that leaves keeps one of two, and gets no second one', async t 
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
+t.test('a client that leaves while the head of the one that is kept has come is charged for its answer', async t => {
+  const s = await open(t, two)
+  const client = s.ask(document())
+  const a = await s.at('a').call()
+  const body = '{"usage":{"prompt_tokens":100,"completion_tokens":10}}'
+  a.start(200, { 'content-type': 'application/json', 'content-length': String(body.length) })
+  await s.settled()
+  s.clock.advance(6_000)
+  const b = await s.at('b').call()
+  client.leave()
+  await b.cut()
+  a.raw(body)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'client_gone', charge: 280, channel: 'a' }] })
+})
+
 t.test('a first byte that proves to be an error goes on to a third', async t => {
   const s = await open(t, { hedge: '5s', channels: { a: {}, b: {}, c: {} } })
   s.at('c').script = first

@@ -1,5 +1,6 @@
 /** A client that leaves: its answer is read on for its usage, within bounds, and nothing is asked twice. */
 import t from 'tap'
+import type { Relay } from '../../lib/exchange/relay.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'
 import { until } from './support/wait.ts'
@@ -139,4 +140,34 @@ t.test('a client that takes nothing: the upstream is held up, then cut, and sett
     rows: [{ end: 'client_gone', status: 200, basis: 'counted' }],
   })
   t.equal(await s.metric('gateway_client_gone_total', { outcome: 'slow' }), 1)
+})
+
+t.test('a slow client whose chunks hold many events is waited for once, and gets every byte', async t => {
+  const warnings: string[] = []
+  const heard = (warning: Error) => warnings.push(warning.message)
+  process.on('warning', heard)
+  t.teardown(() => process.off('warning', heard))
+  const s = await open(t)
+  const { ask, first, rest } = SPEECH.chat
+  const client = s.ask({ ...ask, body: { ...(ask.body as object), stream_options: undefined } })
+  const call = await s.at('a').call()
+  client.socket.pause()
+  call.stream()
+  call.chunk(first.slice(0, 10)) // so that whole chunks are looked at event by event
+  await s.settled()
+  const many = first.repeat(100_000)
+  call.chunk(first.slice(10) + many)
+  const held = () => {
+    let slow = false
+    s.services.sweeper.each(relay => (slow ||= (relay as Relay).slowSinceMs > 0))
+    return slow
+  }
+  await until('the upstream is held up', held)
+  client.socket.resume()
+  call.chunk(rest)
+  call.end()
+  t.equal(await client.end(), 'whole')
+  t.ok(client.text === `${first}${many}data: [DONE]\n\n`)
+  t.same(warnings, [])
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280 }] })
 })

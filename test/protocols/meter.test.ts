@@ -242,3 +242,23 @@ t.test('the withheld event, and nothing else', async t => {
   }
   t.pass('600 streams')
 })
+
+t.test('the same output is counted wherever the bytes are cut, also beside keys without a text', t => {
+  for (const delta of [
+    '{"content":"","reasoning_content":"one two three four"}',
+    '{"content":null,"arguments":"one \\u00e9 \\"two\\" three \\\\"}',
+    '{"type":"content", "content" : "one two three four"}',
+  ]) {
+    const bytes = Buffer.from(`data: {"choices":[{"delta":${delta}}]}\n\n`)
+    const counted = (...chunks: Buffer[]) => {
+      const meter = protocolRow('chat').meter(OPTIONS)
+      for (const chunk of chunks) meter.feed(chunk)
+      return meter.counted
+    }
+    const whole = counted(bytes)
+    t.ok(whole > 0)
+    for (let at = 1; at < bytes.length; at++)
+      t.equal(counted(bytes.subarray(0, at), bytes.subarray(at)), whole, `${delta} cut at ${at}`)
+  }
+  t.end()
+})
