@@ -17,6 +17,7 @@ for (const [address, bits] of [
 for (const [address, bits] of [
   ['fe80::', 10],
   ['fd00:ec2::254', 128], // metadata
+  ['fd20:ce::254', 128], // metadata
   ['::', 128],
 ] as const)
   RESERVED.addSubnet(address, bits, 'ipv6')

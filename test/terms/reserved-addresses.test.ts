@@ -19,6 +19,7 @@ const addresses: [address: string, reserved: boolean][] = [
   ['fec0::1', false],
   ['fd00:ec2::254', true],
   ['fd00::1', false],
+  ['fd20:ce::254', true],
   ['::ffff:169.254.169.254', true],
   ['::ffff:a9fe:a9fe', true],
   ['::ffff:127.0.0.1', false],

@@ -179,6 +179,8 @@ t.test('a proxy: shown without its credentials, which stay when that is sent bac
     /^base_url: expected an address that is not/,
   )
   t.equal((await put({ base_url: 'http://169.254.169.254/', private: true })).status, 200)
+  t.match((await put({ proxy: 'socks5://[fe80::1]:1080' })).error.message, /^proxy: expected an address that is not/)
+  t.match((await put({ proxy: 'http://169.254.169.254:80' })).error.message, /^proxy: expected an address that is not/)
 })
 
 t.test('a channel’s key: never shown, kept when absent, replaced when sent', async t => {
