@@ -66,6 +66,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error)
+  }
+
+  #fail(error: Error): void {
     const events = this.#events
     this.#events = null
     events?.onError(this, error)
@@ -80,10 +84,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#controller?.resume()
   }
 
-  /** Closes the connection; the events end with `onError(reason)`. */
+  /** Closes the connection; the events end with `onError(reason)`, at once when it still waits in line for one. */
   abort(reason: Error): void {
     this.#abortReason = reason
-    this.#controller?.abort(reason)
+    if (this.#controller !== null) this.#controller.abort(reason)
+    else this.#fail(reason)
   }
 
   /** No more events; a short rest of the answer is read away, a long one cut. */

@@ -2,7 +2,8 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { PROTOCOLS } from '../../lib/terms/records.ts'
-import { NOTHING_LEFT, open } from './support/gateway.ts'
+import type { Client } from './support/client.ts'
+import { CONNECTIONS, NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
 
 for (const protocol of PROTOCOLS) {
@@ -156,6 +157,32 @@ t.test('silence past the first-byte time-out after an early head: the error even
   t.match(client.text, /^\n+event: error\ndata: .*上游响应超时 \(request id: /)
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 0, basis: 'none' }] })
   t.equal(await s.metric('gateway_client_gone_total', { outcome: 'slow' }), 0)
+})
+
+t.test('the first-byte time-out also ends a wait in line for a connection', async t => {
+  const s = await open(t, { config: { timeouts: { main: '0s', first_byte: '60s', idle: '900s' } } })
+  const { ask, first, rest } = SPEECH.chat
+  const busy: Client[] = []
+  for (let i = 0; i < CONNECTIONS; i++) {
+    busy.push(s.ask(ask))
+    const call = await s.at('a').call(i)
+    call.stream()
+    call.chunk(first)
+  }
+  for (const client of busy) await client.sees('Good')
+  const late = s.ask(document())
+  await s.settled()
+  s.clock.advance(61_000)
+  t.equal(await late.end(), 'whole')
+  t.equal(late.status, 504)
+  for (const call of s.at('a').calls) {
+    call.chunk(rest)
+    call.end()
+  }
+  for (const client of busy) t.equal(await client.end(), 'whole')
+  const books = await s.books()
+  t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
+  t.equal(s.at('a').calls.length, CONNECTIONS, 'what nobody waits for is not asked')
 })
 
 t.test('a client that leaves after an early head is recorded, and nothing is retried for it', async t => {

@@ -33,6 +33,8 @@ interface Test {
   teardown(fn: () => Promise<void>): unknown
 }
 
+/** To one upstream. */
+export const CONNECTIONS = 64
 /** Of the account, in micro-CNY. */
 const CREDIT = 100_000_000
 export const KEY = 'sk-scenario-0123456789'
@@ -105,7 +107,7 @@ export async function open(t: Test, options: Options = {}) {
     ledger,
     health,
     retries: new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock }),
-    pools: new Pools({ connectMs: 5000, connections: 64 }),
+    pools: new Pools({ connectMs: 5000, connections: CONNECTIONS }),
     sweeper: new Sweeper(clock),
     world,
     drainingCount: 0,
