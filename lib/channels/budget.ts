@@ -22,11 +22,13 @@ export class RetryBudget {
     this.#requests.add(this.#clock.monotonic())
   }
 
-  /** True when one more retry fits; it counts as made. */
-  tryRetry(): boolean {
+  /** Whether one more retry fits. */
+  allows(): boolean {
     const now = this.#clock.monotonic()
-    if (this.#retries.sum(now) + 1 > Math.max(this.#floor, this.#requests.sum(now) * this.#share)) return false
-    this.#retries.add(now)
-    return true
+    return this.#retries.sum(now) + 1 <= Math.max(this.#floor, this.#requests.sum(now) * this.#share)
+  }
+
+  retry(): void {
+    this.#retries.add(this.#clock.monotonic())
   }
 }

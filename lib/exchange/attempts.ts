@@ -116,10 +116,10 @@ export class Attempts implements AttemptEvents {
     const { attempts, deadlineMs } = x.world.config.retry
     if (!this.#answer.open || x.attempts >= attempts) return null
     if (deadlineMs > 0 && x.services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
+    if (!x.services.retries.allows()) return null // before a candidate is taken, which counts as tried
     const claim = x.candidates?.next() ?? null
-    if (claim === null || x.services.retries.tryRetry()) return claim
-    claim.release()
-    return null
+    if (claim !== null) x.services.retries.retry()
+    return claim
   }
 
   /** One verdict per attempt, for the channel's health and the metrics. */

@@ -8,7 +8,7 @@ function setUp(share: number, floorPerS: number) {
   const budget = new RetryBudget({ share, floorPerS, windowS: 10, clock })
   const retries = (most: number) => {
     let count = 0
-    while (count < most && budget.tryRetry()) count++
+    for (; count < most && budget.allows(); count++) budget.retry()
     return count
   }
   const requests = (count: number) => {

@@ -127,6 +127,21 @@ for (const [name, options] of Object.entries(ONE)) {
   })
 }
 
+t.test('a hedge that the budget put off is made when there is room again', async t => {
+  const s = await open(t, { ...two, retriesFloor: 1 })
+  const client = s.ask(document())
+  await s.at('a').call()
+  s.clock.advance(4_900)
+  s.services.retries.retry() // somebody else's
+  s.clock.advance(700)
+  await s.settled()
+  t.equal(s.at('b').calls.length, 0)
+  s.clock.advance(5_000)
+  second(await s.at('b').call())
+  t.equal(await client.end(), 'whole')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ channel: 'b', charge: 140 }] })
+})
+
 t.test('a client that leaves keeps one of two, and gets no second one', async t => {
   const s = await open(t, two)
   const client = s.ask(document())
