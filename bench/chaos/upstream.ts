@@ -122,7 +122,7 @@ class Upstream {
         socket.end(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n${text}`)
         return
       case 'wrong length':
-        note(n, false)
+        note(n, true) // all of it, and then not what was announced
         socket.end(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${text.length + 100}\r\n\r\n${text}`)
         return
       case 'slow first byte':
