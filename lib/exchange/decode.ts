@@ -27,8 +27,14 @@ export class SideDecoder {
   /** False: wait for `drained` before the next chunk, so that what is decoded stays bounded. */
   write(chunk: Buffer, drained: () => void): boolean {
     if (this.#broken || this.#stream.write(chunk)) return true
-    this.#stream.once('drain', drained)
-    this.#stream.once('error', drained)
+    const stream = this.#stream
+    const go = () => {
+      stream.off('drain', go)
+      stream.off('error', go)
+      drained()
+    }
+    stream.once('drain', go)
+    stream.once('error', go)
     return false
   }
 
