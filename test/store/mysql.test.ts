@@ -130,10 +130,10 @@ async function locking(url: string): Promise<mysql.Connection> {
   return rival
 }
 
-/** Until the store's statement stands in line for a lock. */
+/** Until the store's statement stands in line for a lock. The server refreshes its list only when nobody has read it for 100 ms. */
 async function waiting(server: Mariadb): Promise<void> {
   const sql = "SELECT COUNT(*) AS waiting FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-  while (((await server.admin(sql)) as { waiting: number }[])[0]?.waiting !== 1) await sleep(20)
+  while (((await server.admin(sql)) as { waiting: number }[])[0]?.waiting !== 1) await sleep(150)
 }
 
 const deadlocks = async (): Promise<number> => {
