@@ -161,6 +161,7 @@ const { served, seen } = (await (await fetch(`http://127.0.0.1:${upstream.port}/
 }
 const answered = new Map(served)
 const outcomes = { whole: 0, refused: 0, broken: 0, left: 0, failed: 0 }
+const refusals: Record<string, number> = {}
 let exact = 0
 
 function compare({ n, protocol, requestId, outcome, status }: Asked): void {
@@ -175,8 +176,10 @@ function compare({ n, protocol, requestId, outcome, status }: Asked): void {
     if (row?.basis === 'reported' && charge === chargeOf(protocol, n)) exact++
     else wrong.push(`${what}: charged ${charge} as ${row?.basis}, served for ${chargeOf(protocol, n)}`)
     must(whole > 0, `${what}: no upstream served it whole`)
-  } else if (outcome === 'refused') must(charge === 0, `${what}: charged ${charge}`)
-  else if (charge > 0) {
+  } else if (outcome === 'refused') {
+    must(charge === 0, `${what}: charged ${charge}`)
+    refusals[status] = (refusals[status] ?? 0) + 1
+  } else if (charge > 0) {
     must(whole + part > 0, `${what}: charged ${charge}, and no upstream served any of it`)
     // what is counted is an estimate; what is reported may be less than the whole, never more
     if (row?.basis === 'reported')
@@ -195,6 +198,10 @@ await gateway.stop()
 await upstream.stop()
 await mariadb?.stop()
 
+const counts = (of: Record<string, number>): string =>
+  Object.entries(of)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
 const stayed = clients.asked.length - outcomes.left
 const unbroken = stayed - outcomes.broken
 must(outcomes.whole / unbroken >= LEAST_WHOLE, `only ${outcomes.whole} of ${unbroken} were answered whole`)
@@ -202,10 +209,9 @@ console.log(`| | |
 |---|---|
 | run | ${MINUTES} minutes, ${values.clients} clients, seed ${SEED}, store ${values.store} |
 | clients saw | whole ${outcomes.whole}, refused ${outcomes.refused}, broken ${outcomes.broken}, no answer ${outcomes.failed}; left ${outcomes.left} |
+| refused with | ${counts(refusals)} |
 | answered whole, of those that stayed | ${((100 * outcomes.whole) / stayed).toFixed(2)} %; without answers that an upstream broke off: ${((100 * outcomes.whole) / unbroken).toFixed(3)} % |
-| upstreams were asked | ${Object.entries(seen)
-  .map(([mode, count]) => `${mode} ${count}`)
-  .join(', ')} |
+| upstreams were asked | ${counts(seen)} |
 | seen whole, charged to the micro-unit | ${exact} of ${outcomes.whole} |
 | rows in the books, audit | ${rowCount}, ${audit.ok ? 'ok' : 'NOT ok'}; held ${account.held} |
 | open files before and after | ${before.files}, ${after.files} |

@@ -139,21 +139,16 @@ class Upstream {
     const half = mode === 'early end' ? Math.ceil(pieces.length / 2) : pieces.length
     socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`)
     note(n, false)
-    for (const piece of pieces.slice(0, half)) {
+    for (const [i, piece] of pieces.slice(0, half).entries()) {
       for (const part of mode === 'drip' ? (piece.match(/.{1,40}/gs) ?? []) : [piece]) {
         socket.write(`${part.length.toString(16)}\r\n${part}\r\n`)
         if (mode === 'drip' || stream) await sleep(mode === 'drip' ? 5 : 20)
-        if (socket.destroyed) return
+        if (socket.destroyed && i < pieces.length - 1) return
       }
+      if (i === pieces.length - 1) note(n, true) // what may still fail is the end of the connection, which says nothing
     }
-    if (mode === 'early end') {
-      socket.destroy()
-      return
-    }
-    await new Promise<void>((resolve, reject) =>
-      socket.write('0\r\n\r\n', error => (error ? reject(error) : resolve())),
-    )
-    note(n, true)
+    if (mode === 'early end') socket.destroy()
+    else if (!socket.destroyed) socket.write('0\r\n\r\n')
   }
 }
 
