@@ -8,6 +8,8 @@ export interface Clock {
   monotonic(): number
   /** Runs `fn` once after `ms`. The returned function cancels. Does not keep the process alive. */
   after(ms: number, fn: () => void): () => void
+  /** Runs `fn` once at the end of this turn of the event loop: after whatever else has just arrived. */
+  soon(fn: () => void): void
 }
 
 export const systemClock: Clock = {
@@ -18,4 +20,5 @@ export const systemClock: Clock = {
     timer.unref()
     return () => clearTimeout(timer)
   },
+  soon: fn => void setImmediate(fn),
 }

@@ -1,6 +1,7 @@
 /**
  * One channel's breaker, shaped like its states.
- *   closed      asked freely; failures over a sliding window open it when they are many AND a large share
+ *   closed      asked freely; failures over a sliding window open it when they are many AND a large share, or when
+ *               there were some more and nothing else: a busy channel that dies has a window full of old successes
  *   open        rests until a moment; what is heard meanwhile was sent before, and says nothing about later
  *   half_open   one request at a time probes it; success closes, anything else opens it again, for longer each time
  * An upstream that says how long to wait is taken at its word at once. One that refuses our credential several times in a
@@ -15,6 +16,7 @@ export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
 const WINDOW_MS = 20_000
 const FEWEST_FAILURES = 5
 const SHARE = 0.5
+const IN_A_ROW = 10
 const FEWEST_REFUSALS = 3
 const FIRST_REST_MS = 5_000
 const LONGEST_REST_MS = 60_000
@@ -38,7 +40,8 @@ export class Breaker {
   #rests = 0
   #probedMs = Number.NEGATIVE_INFINITY
   #why: Outcome = 'failed'
-  /** Refused credentials in a row. */
+  /** Failures, and refused credentials, with no success between. */
+  #row = 0
   #refusals = 0
 
   constructor(random: () => number) {
@@ -83,14 +86,15 @@ export class Breaker {
   #heard(outcome: Outcome, nowMs: number): boolean {
     if (outcome === 'auth') return this.#refused(nowMs)
     if (outcome === 'ok') {
-      this.#refusals = 0
+      this.#refusals = this.#row = 0
       this.#ok.add(nowMs)
       return false
     }
     this.#failed.add(nowMs)
     if (outcome === 'busy') this.#busy.add(nowMs)
     const failed = this.#failed.sum(nowMs)
-    if (failed >= FEWEST_FAILURES && failed >= SHARE * (failed + this.#ok.sum(nowMs))) {
+    const many = failed >= FEWEST_FAILURES && failed >= SHARE * (failed + this.#ok.sum(nowMs))
+    if (++this.#row >= IN_A_ROW || many) {
       this.#failedAgain(nowMs, this.#busy.sum(nowMs) * 2 > failed ? 'busy' : 'failed')
     }
     return false
@@ -128,7 +132,7 @@ export class Breaker {
     this.#closed = true
     this.#openUntilMs = 0
     this.#rests = 0
-    this.#refusals = 0
+    this.#refusals = this.#row = 0
     this.#probedMs = Number.NEGATIVE_INFINITY
     this.#ok.clear()
     this.#failed.clear()

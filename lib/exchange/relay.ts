@@ -58,8 +58,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   #draining = false
   /** Its client took nothing for too long. */
   #slow = false
-  /** The journal could not be written: the store's word is awaited before the client may see the end. */
-  #unsafe: Promise<void> | null = null
+  /** The charge is on its way to the journal: until then the client may not see the end. */
+  #keeping: Promise<void> | null = null
   #upstreamDone = false
 
   constructor(x: Exchange) {
@@ -179,8 +179,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   #relayMetered(chunk: Buffer, reading: Reading, quiet: boolean): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
     if (this.goneMs === 0 && this.#x.row === null && reading.isWhole) this.#settle('completed')
-    if (this.#unsafe === null) this.#forward(chunk, reading, quiet)
-    else this.#unsafe = this.#unsafe.then(() => this.#forward(chunk, reading, quiet))
+    if (this.#keeping === null) this.#forward(chunk, reading, quiet)
+    else this.#whenKept(() => this.#forward(chunk, reading, quiet))
   }
 
   #forward(chunk: Buffer, { withholder }: Reading, quiet: boolean): void {
@@ -193,7 +193,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   onEnd(): void {
     const reading = this.#reading
     this.#upstreamDone = true
-    this.client.lastComes = this.#unsafe === null && (reading === null || (reading.growth ?? reading.decoder) === null)
+    this.client.lastComes = reading === null || (reading.growth ?? reading.decoder) === null
     if (!this.#flushLast()) return
     if (reading === null) this.#completeOther()
     else if (reading.growth?.holdsBack)
@@ -235,10 +235,15 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#upstreamDone = true
     if (!this.#flushLast()) return
     this.#reading?.meter.end()
-    if (x.row !== null && !this.client.announced) {
-      this.#end() // all had been said and charged; only the connection's end was wanting
-      return
-    }
+    this.#whenKept(() => {
+      // all had been said and charged; only the connection's end was wanting
+      if (x.row !== null && !this.client.announced) this.#endNow()
+      else this.#breakOff()
+    })
+  }
+
+  #breakOff(): void {
+    const x = this.#x
     this.#settle('broken')
     if (this.goneMs === 0) {
       if (x.status === 0) {
@@ -266,8 +271,16 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   }
 
   #end(): void {
-    if (this.#unsafe === null) this.#endNow()
-    else this.#unsafe = this.#unsafe.then(() => this.#endNow())
+    this.#whenKept(() => this.#endNow())
+  }
+
+  /** In the order of the calls, when the charge is surely kept. */
+  #whenKept(act: () => void): void {
+    if (this.#keeping === null) act()
+    else
+      this.#keeping = this.#keeping.then(() => {
+        if (!this.closed) act()
+      })
   }
 
   #endNow(): void {
@@ -341,7 +354,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     const left = this.goneMs > 0 || (x.left && !x.ended)
     const status =
       x.status !== 0 ? x.status : this.goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#status : 0
-    const safe = settle(x, {
+    const group = settle(x, {
       how,
       end: left ? 'client_gone' : this.#endOf(how),
       status,
@@ -351,7 +364,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       delivered: this.#reading?.growth?.delivered ?? -1,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
-    if (safe !== undefined) this.#unsafe = safe
+    if (how !== 'completed') x.services.ledger.write() // the client is told at once
+    if (!group.kept) this.#keeping = group.whenKept
   }
 
   #endOf(how: How): End {

@@ -1,8 +1,8 @@
 /**
  * The journal: settlements that the store does not hold yet, in files of this process alone.
  *
- * A record is written with one call before the client can see the end of its answer: then the kernel has it, and a crash
- * of the process loses nothing; a sync in groups follows for the machine's own crash. Each process has a folder under a
+ * A settlement is written before the client can see the end of its answer, with one call for all of a turn of the event
+ * loop: then the kernel has it, and a crash of the process loses nothing; a sync follows for the machine's own crash. Each process has a folder under a
  * lock that dies with it, so that nobody takes a living process's journal for a dead one's. Bytes are bounded: at the
  * bound the gateway takes no new requests, and drops nothing.
  */
@@ -29,7 +29,7 @@ export class Segment {
   readonly file: string
   readonly fd: number
   bytes = 0
-  /** Records that the store does not hold yet. */
+  /** Settlements that the store does not hold yet. */
   pending = 0
 
   constructor(file: string) {
@@ -87,7 +87,7 @@ export class Journal {
     }
   }
 
-  /** Records that the store does not hold yet. */
+  /** Settlements that the store does not hold yet. */
   get entries(): number {
     return this.#entries
   }
@@ -104,10 +104,10 @@ export class Journal {
     return segment
   }
 
-  /** The segment that has the record now; null when the disk did not take it whole. Never throws. */
-  append(settlement: Settlement): Segment | null {
+  /** The segment that has them now; null when the disk did not take them whole. Never throws. */
+  append(settlements: readonly Settlement[]): Segment | null {
     if (this.#closed) return null
-    const record = encode(settlement)
+    const record = encode(settlements)
     try {
       if (this.#ragged || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
       this.#write(record)
@@ -117,9 +117,9 @@ export class Journal {
     }
     this.#failedMs = null
     this.#active.bytes += record.length
-    this.#active.pending++
+    this.#active.pending += settlements.length
     this.#bytes += record.length
-    this.#entries++
+    this.#entries += settlements.length
     this.#sync()
     return this.#active
   }
@@ -171,7 +171,7 @@ export class Journal {
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
-  /** The store holds a record of this segment. Never throws. */
+  /** The store holds a settlement of this segment. Never throws. */
   applied(segment: Segment): void {
     if (this.#closed) return
     this.#entries--

@@ -7,8 +7,9 @@
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
+import { accountPurse, type Change, keyPurse, type PurseId, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
+import { Group } from './group.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
 import type { Lease } from './lease.ts'
@@ -19,6 +20,7 @@ import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'
 import { Tabs } from './tabs.ts'
 
+export type { Group } from './group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
 /** Purses nobody has used for this long are given back and forgotten. */
@@ -48,6 +50,8 @@ export class Ledger {
   readonly #leases: Leases
   readonly #tabs: Tabs
   #open = 0
+  /** Settled in this turn of the event loop, and not written yet. */
+  #group: Group | null = null
   #stopping = false
   #cancelForget: (() => void) | null = null
 
@@ -196,10 +200,12 @@ export class Ledger {
 
   // --- resolves
 
-  /** Charges `row.charge` and ends the hold. In the journal when it returns; a promise only when the journal cannot be written. */
-  settle(hold: Hold, row: UsageRow): void | Promise<void> {
+  /** Charges `row.charge` and ends the hold. The client may see the end of its answer when the group is kept. */
+  settle(hold: Hold, row: UsageRow): Group {
     this.#resolve(hold)
-    const settlement: Settlement = {
+    if (this.#group === null) this.#clock.soon(() => this.write())
+    const group = (this.#group ??= new Group())
+    group.settlements.push({
       row,
       holder: this.#life.holder,
       fromAccountLease: hold.account.charge(hold.amount, row.charge),
@@ -207,13 +213,19 @@ export class Ledger {
         hold.key === null
           ? this.#tabs.charge(keyPurse(row.keyId), row.charge)
           : hold.key.charge(hold.amount, row.charge),
-    }
-    const segment = this.#journal.append(settlement)
-    if (segment !== null) {
-      this.#settler.add(settlement, segment, null)
-      return
-    }
-    return new Promise(resolve => this.#settler.add(settlement, null, resolve))
+    })
+    return group
+  }
+
+  /** What was settled in this turn goes to the journal now, and not at its end. */
+  write(): void {
+    const group = this.#group
+    if (group === null) return
+    this.#group = null
+    const segment = this.#journal.append(group.settlements)
+    if (segment !== null) group.keep()
+    const done = segment === null ? group.keepOneByOne() : null
+    for (const settlement of group.settlements) this.#settler.add(settlement, segment, done)
   }
 
   /** Ends the hold without a charge. */
@@ -233,6 +245,7 @@ export class Ledger {
 
   /** Moves what is settled into the store now; gives up waiting, not moving, after a moment. */
   flush(): Promise<void> {
+    this.write()
     return new Promise(resolve => {
       const cancel = this.#clock.after(FLUSH_WAIT_MS, resolve)
       void this.#settler.drain().then(() => {
@@ -270,6 +283,7 @@ export class Ledger {
   async stop(): Promise<void> {
     this.#stopping = true
     this.#cancelForget?.()
+    this.write()
     await this.#orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
     await this.#life.stop()

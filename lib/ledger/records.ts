@@ -1,19 +1,57 @@
-/** Records of a journal: one line each, a checksum and the settlement as JSON. */
+/**
+ * Records of a journal: a line each, of a checksum and the settlements that were written together, as JSON. Of a settlement
+ * only the values are written, in one order, because names would be most of the bytes.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
+import type { UsageRow } from '../terms/records.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 
-export function encode(settlement: Settlement): Buffer {
-  const text = JSON.stringify(settlement)
+/** All of a row's, in the order in which their values are written. */
+const COLUMNS = Object.keys({
+  requestId: true,
+  accountId: true,
+  keyId: true,
+  group: true,
+  protocol: true,
+  model: true,
+  channel: true,
+  status: true,
+  end: true,
+  basis: true,
+  input: true,
+  cache_read: true,
+  cache_write_5m: true,
+  cache_write_1h: true,
+  output: true,
+  images: true,
+  charge: true,
+  firstByteMs: true,
+  durationMs: true,
+} satisfies Record<keyof UsageRow, true>) as (keyof UsageRow)[]
+
+function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] {
+  const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
+  for (const name of COLUMNS) values.push(row[name])
+  return values
+}
+
+function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknown[]): Settlement {
+  const row = Object.fromEntries(COLUMNS.map((name, i) => [name, ofRow[i]]))
+  return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
+}
+
+export function encode(settlements: readonly Settlement[]): Buffer {
+  const text = JSON.stringify(settlements.map(valuesOf))
   return Buffer.from(`${checksum(text)} ${text}\n`)
 }
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
-/** All records of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: others that cannot be read. */
+/** All of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: other records that cannot be read. */
 export function readJournal(folder: string): { settlements: Settlement[]; torn: boolean; corrupt: number } {
   const settlements: Settlement[] = []
   let torn = false
@@ -24,15 +62,15 @@ export function readJournal(folder: string): { settlements: Settlement[]; torn: 
     const last = lines.pop() ?? ''
     if (last !== '') torn = true
     for (const line of lines) {
-      const settlement = decode(line)
-      if (settlement === null) corrupt++
-      else settlements.push(settlement)
+      const record = decode(line)
+      if (record === null) corrupt++
+      else settlements.push(...record)
     }
   }
   return { settlements, torn, corrupt }
 }
 
-function decode(line: string): Settlement | null {
+function decode(line: string): Settlement[] | null {
   const text = line.slice(9)
-  return line.slice(0, 8) === checksum(text) ? (JSON.parse(text) as Settlement) : null
+  return line.slice(0, 8) === checksum(text) ? (JSON.parse(text) as unknown[][]).map(settlementOf) : null
 }

@@ -9,7 +9,6 @@ import path from 'node:path'
 import { timeOfId } from '../base/ids.ts'
 import type { Settlement, Store } from '../store/store.ts'
 import type { LedgerLog } from './log.ts'
-import { encode } from './records.ts'
 
 /** Rows a little younger than the pruning may be pruned while this is on its way. */
 const SLACK_MS = 3_600_000
@@ -39,7 +38,7 @@ async function judgeOld({ store, log, folder }: ReplayOptions, old: readonly Set
     const { requestId, charge } = settlement.row
     if ((await store.usage({ requestId, limit: 1 })).length > 0) continue
     const file = path.join(folder, settlement.holder + ASIDE)
-    appendFileSync(file, encode(settlement))
+    appendFileSync(file, `${JSON.stringify(settlement)}\n`)
     log.error(
       { requestId, charge, file },
       'a settlement is older than the usage rows that are kept: it may have counted, and is set aside',

@@ -156,7 +156,7 @@ export class Settler {
   #keepInJournal(): void {
     for (const entry of this.#queue) {
       if (entry.segment !== null) continue
-      entry.segment = this.#o.journal.append(entry.settlement)
+      entry.segment = this.#o.journal.append([entry.settlement])
       if (entry.segment === null) return
       entry.done?.()
       entry.done = null

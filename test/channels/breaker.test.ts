@@ -38,6 +38,28 @@ const rows: [name: string, steps: Step[], at: number, state: State, restS: numbe
     'open',
     5,
   ],
+  [
+    'ten in a row are, whatever was before',
+    [
+      { at: 0, say: 'ok', times: 99 },
+      { at: 1, say: 'failed', times: 10 },
+    ],
+    1,
+    'open',
+    5,
+  ],
+  [
+    'nine are not',
+    [
+      { at: 0, say: 'ok', times: 99 },
+      { at: 1, say: 'failed', times: 9 },
+      { at: 1, say: 'ok' },
+      { at: 1, say: 'failed', times: 9 },
+    ],
+    1,
+    'closed',
+    0,
+  ],
   ['spread over too long', [0, 6, 12, 18, 24].map(at => ({ at, say: 'failed' })), 24, 'closed', 0],
   ['within the window', [0, 4, 8, 12, 16].map(at => ({ at, say: 'failed' })), 16, 'open', 5],
   [
@@ -261,6 +283,7 @@ class Reference {
   until = 0
   rests = 0
   refusals = 0
+  row = 0
 
   state(now: number): State {
     return this.closed ? 'closed' : now < this.until ? 'open' : 'half_open'
@@ -273,7 +296,7 @@ class Reference {
     if (named) this.open(now + Math.min(600, retryAfterS) * S)
     if (named || state === 'open') return
     if (outcome === 'ok') {
-      this.refusals = 0
+      this.refusals = this.row = 0
       if (state === 'half_open') Object.assign(this, { closed: true, until: 0, rests: 0, heard: [] })
       else this.heard.push({ slice: Math.floor(now / 2000), outcome })
       return
@@ -284,10 +307,11 @@ class Reference {
       else if (state === 'half_open') this.open(now + Math.min(60, 5 * 2 ** this.rests++) * S)
       return
     }
+    if (state === 'closed') this.row++
     this.heard.push({ slice: Math.floor(now / 2000), outcome })
     const recent = this.heard.filter(h => h.slice > Math.floor(now / 2000) - 10)
     const failed = recent.filter(h => h.outcome !== 'ok').length
-    if (state === 'half_open' || (failed >= 5 && failed * 2 >= recent.length)) {
+    if (state === 'half_open' || this.row >= 10 || (failed >= 5 && failed * 2 >= recent.length)) {
       this.open(now + Math.min(60, 5 * 2 ** this.rests++) * S)
     }
   }

@@ -106,12 +106,9 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
   await store.register({ id: 'gone', host: 'h', beat: 0 })
   await store.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
   for (let i = 0; i < 3; i++)
-    journal.append({
-      row: usageRow(nextId(), key, 10),
-      holder: 'gone',
-      fromAccountLease: micro(10),
-      fromKeyLease: micro(0),
-    })
+    journal.append([
+      { row: usageRow(nextId(), key, 10), holder: 'gone', fromAccountLease: micro(10), fromKeyLease: micro(0) },
+    ])
   const file = path.join(folder, 'gone', '00000001.log')
   journal.close(false)
   appendFileSync(file, readFileSync(file).subarray(0, 40))
@@ -141,10 +138,10 @@ t.test('a living process keeps its journal', async t => {
 t.test('at its bound the journal takes no new requests, and drops nothing', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000_000)
-  const ledger = await open(store, t.testdir(), 200)
+  const ledger = await open(store, t.testdir(), 100)
   const hold = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
   t.ok(ledger.accepting)
-  settle(ledger, key, hold, 10)
+  await settle(ledger, key, hold, 10).whenKept
   t.notOk(ledger.accepting)
   await ledger.flush()
   t.equal(await balance(store, account.id), 999_990)

@@ -15,7 +15,7 @@ const log = { info() {}, warn() {}, error() {} }
 try {
   const ledger = await Ledger.open({ store, clock: new TestClock(), log, folder, limitBytes: 1 << 20, holder })
   const hold = (await ledger.reserve(key.accountId, key.id, null, micro(10))) as Hold
-  ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10))
+  await ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10)).whenKept
   console.log('charged')
   setInterval(() => {}, 1_000_000)
 } catch (error) {

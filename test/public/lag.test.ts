@@ -8,6 +8,7 @@ t.test('lag is how late the sample comes, and fades', async t => {
   const clock: Clock = {
     now: () => 0,
     monotonic: () => now,
+    soon: fn => fn(),
     after: (_ms, fn) => {
       sample = fn
       return () => {}

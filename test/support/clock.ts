@@ -26,6 +26,10 @@ export class TestClock implements Clock {
     }
   }
 
+  soon(fn: () => void): void {
+    queueMicrotask(fn)
+  }
+
   /** The wall clock steps, as an administrator or a bad time server makes it; no interval notices. */
   step(ms: number): void {
     this.#wall += ms

@@ -85,6 +85,9 @@ export class ProcessClock implements Clock {
   after = (ms: number, fn: () => void): (() => void) =>
     this.dead ? () => {} : this.#timeline.add({ at: this.#timeline.monotonic + ms, fn, owner: this })
 
+  /** A process may die before the end of its turn. */
+  soon = (fn: () => void): void => void this.after(0, fn)
+
   kill(): void {
     this.dead = true
     this.#timeline.drop(this)

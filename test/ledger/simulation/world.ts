@@ -185,11 +185,10 @@ export class World {
       random.next() < 0.1 ? random.int(0, hold.amount * 2) : random.pick([0, hold.amount, random.int(0, hold.amount)])
     const row = usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
     const kept = this.expected.charged(open, row)
-    const done = gateway.ledger!.settle(hold, row)
-    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}${done === undefined ? '' : ', waiting'}`)
+    const { whenKept } = gateway.ledger!.settle(hold, row)
+    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}`)
     const said = () => void (kept.state = 'kept')
-    if (done === undefined) said()
-    else this.#await(gateway, `settle of ${row.requestId}`, done.then(said))
+    this.#await(gateway, `settle of ${row.requestId}`, whenKept.then(said))
   }
 
   #void(): void {
