@@ -2,7 +2,15 @@
 import type { Usage } from '../terms/records.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
-import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
+import {
+  DocumentMeter,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  shortText,
+  type Tally,
+  USAGE_AND_ERROR,
+} from './meters.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
@@ -65,7 +73,7 @@ export const chat: ProtocolRow = {
   meter: (options: MeterOptions) =>
     options.events
       ? new StreamMeter(new Rules(), TEXT, options)
-      : new DocumentMeter(['usage'], TEXT, document => usageOf(document.value('usage'))),
+      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document => usageOf(document.value('usage'))),
   words: {
     keepAlive: '\n',
     error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),

@@ -1,22 +1,52 @@
 /** A whole JSON answer as it passes: the few top-level values that matter, however many megabytes stand around them. */
 import { JsonScanner, type Kind, parse, type ScanEvents } from './scan.ts'
+import { type Fields, isFields } from './usage.ts'
 
 const LONGEST_VALUE = 64 * 1024
 /** Top-level arrays of an answer that are looked at. */
 const MOST_ARRAYS = 32
+/** Most answers are this short and come in one piece: to parse them costs less than to look at each byte. */
+const SHORT = 4096
 
 export class DocumentReader implements ScanEvents {
-  readonly #scanner = new JsonScanner(this, { arrays: true })
   readonly #wanted: ReadonlySet<string>
   readonly #values = new Map<string, unknown>()
   readonly #items = new Map<string, number>()
+  #scanner: JsonScanner | null = null
+  /** A short one that was read at once; `spoilt` by what came behind it. */
+  #short: 'no' | 'whole' | 'spoilt' = 'no'
 
   /** Values of these members are kept, up to 64 KiB each. In an array of objects the latest that is not null counts. */
-  constructor(wanted: readonly string[]) {
-    this.#wanted = new Set(wanted)
+  constructor(wanted: ReadonlySet<string>) {
+    this.#wanted = wanted
   }
 
   feed(chunk: Buffer): void {
+    if (this.#short !== 'no') this.#more(chunk)
+    else if (this.#scanner !== null || chunk.length > SHORT) this.#scan(chunk)
+    else {
+      const whole = parse(chunk)
+      if (isFields(whole)) this.#take(whole)
+      else this.#scan(chunk)
+    }
+  }
+
+  #take(whole: Fields): void {
+    this.#short = 'whole'
+    for (const key in whole) {
+      const value = whole[key]
+      if (Array.isArray(value) && this.#items.size < MOST_ARRAYS) this.#items.set(key, value.filter(isNested).length)
+      if (value !== null && this.#wanted.has(key)) this.#values.set(key, value)
+    }
+  }
+
+  /** Behind the end only space may come. */
+  #more(chunk: Buffer): void {
+    if (chunk.toString('latin1').trim() !== '') this.#short = 'spoilt'
+  }
+
+  #scan(chunk: Buffer): void {
+    this.#scanner ??= new JsonScanner(this, { arrays: true })
     this.#scanner.feed(chunk)
   }
 
@@ -24,7 +54,7 @@ export class DocumentReader implements ScanEvents {
     return this.#wanted.has(key) ? LONGEST_VALUE : 0
   }
 
-  member(key: string, kind: Kind, _start: number, _end: number, bytes: Uint8Array | null, items: number): void {
+  member(key: string, kind: Kind, _start: number, _end: number, bytes: Buffer | null, items: number): void {
     if (kind === 'array' && this.#items.size < MOST_ARRAYS) this.#items.set(key, items)
     if (bytes === null || !this.#wanted.has(key)) return
     const value = parse(bytes)
@@ -43,6 +73,8 @@ export class DocumentReader implements ScanEvents {
 
   /** The document is syntactically closed. */
   get complete(): boolean {
-    return this.#scanner.complete
+    return this.#short === 'whole' || (this.#scanner?.complete ?? false)
   }
 }
+
+const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null

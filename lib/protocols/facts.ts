@@ -86,9 +86,9 @@ export class FactsScan implements ScanEvents {
     return WANTED.get(key) ?? 0
   }
 
-  member(key: string, kind: Kind, start: number, end: number, bytes: Uint8Array | null): void {
-    const read = READERS[key]
-    if (read !== undefined && Object.hasOwn(READERS, key)) read.call(this, kind, { start, end }, bytes)
+  member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null): void {
+    const read = READERS.get(key)
+    if (read !== undefined) read.call(this, kind, { start, end }, bytes)
     else if (MAXIMA.has(key)) this.#maxima.set(key, tokens(kind, bytes))
   }
 
@@ -118,52 +118,51 @@ export class FactsScan implements ScanEvents {
     return most
   }
 
-  static readonly readers: Record<string, (this: FactsScan, kind: Kind, span: Span, bytes: Uint8Array | null) => void> =
-    {
-      model(kind, span, bytes) {
-        this.#modelSpan = span
-        this.#model = kind === 'string' && bytes !== null ? decode(bytes) : null
-        this.#modelIsString = this.#model !== null
-      },
-      stream(kind, _span, bytes) {
-        this.#stream = isTrue(kind, bytes)
-      },
-      background(kind, _span, bytes) {
-        this.#background = isTrue(kind, bytes)
-      },
-      n(kind, _span, bytes) {
-        this.#n = tokens(kind, bytes)
-      },
-      prompt_cache_key(kind, _span, bytes) {
-        this.#promptCacheKey = kind === 'string' && bytes !== null ? decode(bytes) : null
-      },
-      metadata(_kind, _span, bytes) {
-        const id = bytes === null ? undefined : field(parse(bytes), 'user_id')
-        this.#userId = typeof id === 'string' && id !== '' ? id : null
-      },
-      generationConfig(_kind, _span, bytes) {
-        this.#generationConfig(bytes)
-      },
-      generation_config(_kind, _span, bytes) {
-        this.#generationConfig(bytes)
-      },
-      stream_options(kind, span, bytes) {
-        const value = bytes === null ? undefined : parse(bytes)
-        this.#includeUsage = kind === 'object' && field(value, 'include_usage') === true
-        this.#streamOptions = streamOptions(kind, span, bytes, value)
-      },
-    }
+  static readonly readers: Record<string, (this: FactsScan, kind: Kind, span: Span, bytes: Buffer | null) => void> = {
+    model(kind, span, bytes) {
+      this.#modelSpan = span
+      this.#model = kind === 'string' && bytes !== null ? decode(bytes) : null
+      this.#modelIsString = this.#model !== null
+    },
+    stream(kind, _span, bytes) {
+      this.#stream = isTrue(kind, bytes)
+    },
+    background(kind, _span, bytes) {
+      this.#background = isTrue(kind, bytes)
+    },
+    n(kind, _span, bytes) {
+      this.#n = tokens(kind, bytes)
+    },
+    prompt_cache_key(kind, _span, bytes) {
+      this.#promptCacheKey = kind === 'string' && bytes !== null ? decode(bytes) : null
+    },
+    metadata(_kind, _span, bytes) {
+      const id = bytes === null ? undefined : field(parse(bytes), 'user_id')
+      this.#userId = typeof id === 'string' && id !== '' ? id : null
+    },
+    generationConfig(_kind, _span, bytes) {
+      this.#generationConfig(bytes)
+    },
+    generation_config(_kind, _span, bytes) {
+      this.#generationConfig(bytes)
+    },
+    stream_options(kind, span, bytes) {
+      const value = bytes === null ? undefined : parse(bytes)
+      this.#includeUsage = kind === 'object' && field(value, 'include_usage') === true
+      this.#streamOptions = streamOptions(kind, span, bytes, value)
+    },
+  }
 
-  #generationConfig(bytes: Uint8Array | null): void {
+  #generationConfig(bytes: Buffer | null): void {
     const config = bytes === null ? undefined : parse(bytes)
     this.#maxima.set('maxOutputTokens', bounded(field(config, 'maxOutputTokens') ?? field(config, 'max_output_tokens')))
     this.#candidateCount = bounded(field(config, 'candidateCount') ?? field(config, 'candidate_count'))
   }
 }
 
-const READERS = FactsScan.readers
+const READERS = new Map(Object.entries(FactsScan.readers))
 
-function streamOptions(kind: Kind, span: Span, bytes: Uint8Array | null, value: unknown): StreamOptions {
+function streamOptions(kind: Kind, span: Span, bytes: Buffer | null, value: unknown): StreamOptions {
   const found: StreamOptions = {
     span,
     isObject: kind === 'object' && value !== undefined,
@@ -178,14 +177,14 @@ function streamOptions(kind: Kind, span: Span, bytes: Uint8Array | null, value: 
       if (key === 'include_usage') found.includeUsage = { start: span.start + start, end: span.start + end }
     },
   })
-  scanner.feed(Buffer.from(bytes))
+  scanner.feed(bytes)
   return found
 }
 
-const isTrue = (kind: Kind, bytes: Uint8Array | null): boolean =>
+const isTrue = (kind: Kind, bytes: Buffer | null): boolean =>
   kind === 'scalar' && bytes !== null && scalarOf(bytes) === true
 
-const tokens = (kind: Kind, bytes: Uint8Array | null): number | null =>
+const tokens = (kind: Kind, bytes: Buffer | null): number | null =>
   kind === 'scalar' && bytes !== null ? bounded(scalarOf(bytes)) : null
 
 /** A number as a count of tokens; anything else, and negative ones, as not said. */

@@ -25,6 +25,8 @@ function usageOf(value: unknown): Usage | null {
   return usage
 }
 
+const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
+
 class Rules implements EventRules {
   readonly markers = null
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
@@ -55,7 +57,7 @@ export const generate: ProtocolRow = {
   meter: (options: MeterOptions) =>
     options.events
       ? new StreamMeter(new Rules(), TEXT, options)
-      : new DocumentMeter(['usageMetadata'], TEXT, document => usageOf(document.value('usageMetadata'))),
+      : new DocumentMeter(MEMBERS, TEXT, document => usageOf(document.value('usageMetadata'))),
   words: {
     keepAlive: '\n',
     error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),

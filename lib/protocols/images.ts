@@ -3,7 +3,15 @@ import type { Usage } from '../terms/records.ts'
 import { chat } from './chat.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
-import { DocumentMeter, type EventRules, parseEvent, StreamMeter, type Tally, typeOf } from './meters.ts'
+import {
+  DocumentMeter,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  type Tally,
+  typeOf,
+  USAGE_AND_ERROR,
+} from './meters.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first } from './usage.ts'
 
@@ -41,7 +49,9 @@ export const images: ProtocolRow = {
   meter: (options: MeterOptions) =>
     options.events
       ? new StreamMeter(new Rules(), TEXT, options)
-      : new DocumentMeter(['usage'], TEXT, document => usageOf(document.itemsOf('data'), document.value('usage'))),
+      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document =>
+          usageOf(document.itemsOf('data'), document.value('usage')),
+        ),
   words: chat.words,
   countAnswer: null,
 }

@@ -2,7 +2,15 @@
 import type { Usage } from '../terms/records.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
-import { DocumentMeter, type EventRules, parseEvent, StreamMeter, type Tally, typeOf } from './meters.ts'
+import {
+  DocumentMeter,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  type Tally,
+  typeOf,
+  USAGE_AND_ERROR,
+} from './meters.ts'
 import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { type Fields, fieldsOf, first, isFields, reported } from './usage.ts'
@@ -139,7 +147,7 @@ export const messages: ProtocolRow = {
   terminalIsLast: true,
   meter(options: MeterOptions) {
     if (options.events) return new StreamMeter(new Rules(options.cacheTtl), TEXT, options)
-    return new DocumentMeter(['usage'], TEXT, document => {
+    return new DocumentMeter(USAGE_AND_ERROR, TEXT, document => {
       const usage = document.value('usage')
       if (!isFields(usage)) return null
       const reports = new Reports(options.cacheTtl)

@@ -89,22 +89,27 @@ export class StreamMeter implements Meter, EventSink, Tally {
   }
 }
 
+/** Members of an answer that are looked at, in most protocols. */
+export const USAGE_AND_ERROR: ReadonlySet<string> = new Set(['usage', 'error'])
+
 export class DocumentMeter implements Meter {
   readonly #document: DocumentReader
   readonly #counter: TextCounter
   readonly #usageOf: (document: DocumentReader) => Usage | null
   #usage: Usage | null | undefined = undefined
 
-  constructor(wanted: readonly string[], keys: Patterns, usageOf: (document: DocumentReader) => Usage | null) {
-    this.#document = new DocumentReader([...wanted, 'error'])
+  /** `members`: see DocumentReader; `error` is one of them. */
+  constructor(members: ReadonlySet<string>, keys: Patterns, usageOf: (document: DocumentReader) => Usage | null) {
+    this.#document = new DocumentReader(members)
     this.#counter = new TextCounter(keys)
     this.#usageOf = usageOf
   }
 
   feed(chunk: Buffer): void {
     this.#document.feed(chunk)
-    this.#counter.feed(bytesAsText(chunk))
     this.#usage = undefined
+    const reported = this.#document.complete && !this.failed && this.usage !== null
+    if (!reported) this.#counter.feed(bytesAsText(chunk))
   }
 
   end(): void {}

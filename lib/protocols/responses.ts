@@ -2,7 +2,16 @@
 import type { Usage } from '../terms/records.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
-import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally, typeOf } from './meters.ts'
+import {
+  DocumentMeter,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  shortText,
+  type Tally,
+  typeOf,
+  USAGE_AND_ERROR,
+} from './meters.ts'
 import { Patterns } from './patterns.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
@@ -93,7 +102,7 @@ export const responses: ProtocolRow = {
   meter: (options: MeterOptions) =>
     options.events
       ? new StreamMeter(new Rules(), DELTAS, options)
-      : new DocumentMeter(['usage'], TEXT, document => usageOf(document.value('usage'))),
+      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document => usageOf(document.value('usage'))),
   words: {
     keepAlive: '\n',
     error(_status, message) {

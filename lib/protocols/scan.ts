@@ -16,7 +16,7 @@ export interface ScanEvents {
   wants(key: string): number
   /** A top-level member has ended. `bytes`: its value's text when it was captured whole. */
   /** `items`: how many objects and arrays stand directly in it. */
-  member(key: string, kind: Kind, start: number, end: number, bytes: Uint8Array | null, items: number): void
+  member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null, items: number): void
 }
 
 const QUOTE = 0x22
@@ -73,7 +73,7 @@ export class JsonScanner {
   #kind: Kind = 'scalar'
   #valueStart = 0
   /** Of the key or value under way: parts from earlier chunks, and where it begins in this one (-1 = not captured). */
-  #parts: Uint8Array[] = []
+  #parts: Buffer[] = []
   #partBytes = 0
   #limit = 0
   #from = -1
@@ -114,10 +114,10 @@ export class JsonScanner {
   }
 
   /** The text of the value under way goes on in the next chunk. */
-  #keep(part: Uint8Array): void {
+  #keep(part: Buffer): void {
     this.#partBytes += part.length
     if (this.#partBytes > this.#limit) this.#drop()
-    else this.#parts.push(part.slice())
+    else this.#parts.push(Buffer.from(part))
   }
 
   #drop(): void {
@@ -133,7 +133,7 @@ export class JsonScanner {
   }
 
   /** What was captured up to `end` of this chunk; null when it was too long or not wanted. */
-  #captured(chunk: Uint8Array, end: number): Uint8Array | null {
+  #captured(chunk: Buffer, end: number): Buffer | null {
     if (this.#from < 0) return null
     const last = chunk.subarray(this.#from, end)
     this.#from = -1
@@ -237,7 +237,7 @@ export class JsonScanner {
     return i
   }
 
-  #endMember(end: number, bytes: Uint8Array | null): void {
+  #endMember(end: number, bytes: Buffer | null): void {
     this.#state = AFTER_VALUE
     this.#events.member(this.#key, this.#kind, this.#valueStart, this.#base + end, bytes, this.#items)
   }
@@ -338,41 +338,31 @@ export class JsonScanner {
   }
 }
 
-/** Of a short string without escapes and of ASCII only, what it says; otherwise null. */
-function plainText(bytes: Uint8Array): string | null {
-  const end = bytes.length - 1
-  if (end > SHORT) return null
-  let text = ''
-  for (let i = 1; i < end; i++) {
-    const c = bytes[i] as number
-    if (c < 0x20 || c > 0x7e || c === BACKSLASH) return null
-    text += String.fromCharCode(c)
-  }
-  return text
-}
+/** A string that says what it says: ASCII, nothing escaped. */
+const PLAIN = /^"[ !#-[\]-~]*"$/
 
 /** `"…"` with its escapes undone; null when it is not valid. */
-export function decode(bytes: Uint8Array): string | null {
-  const plain = plainText(bytes)
-  if (plain !== null) return plain
+export function decode(bytes: Buffer): string | null {
+  const text = bytesAsText(bytes)
+  if (PLAIN.test(text)) return text.slice(1, -1)
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()) as string
+    return JSON.parse(bytes.toString()) as string
   } catch {
     return null
   }
 }
 
 /** Any JSON; undefined when it is none. */
-export function parse(bytes: Uint8Array): unknown {
+export function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString())
+    return JSON.parse(bytes.toString())
   } catch {
     return undefined
   }
 }
 
 /** A whole number of few digits, which is what most scalars are; -1 for anything else. */
-function smallNumber(bytes: Uint8Array): number {
+function smallNumber(bytes: Buffer): number {
   const { length } = bytes
   if (length > 9 || (length > 1 && bytes[0] === 0x30)) return -1
   let value = 0
@@ -385,14 +375,14 @@ function smallNumber(bytes: Uint8Array): number {
 }
 
 /** `true` by its bytes. */
-const isTrue = (b: Uint8Array): boolean =>
+const isTrue = (b: Buffer): boolean =>
   b.length === 4 && b[0] === 0x74 && b[1] === 0x72 && b[2] === 0x75 && b[3] === 0x65
 
 /** A number or word; undefined when it is none. */
-export function scalarOf(bytes: Uint8Array): unknown {
+export function scalarOf(bytes: Buffer): unknown {
   const number = smallNumber(bytes)
   if (number >= 0) return number
   return isTrue(bytes) ? true : parse(bytes)
 }
 
-const isScalar = (bytes: Uint8Array): boolean => scalarOf(bytes) !== undefined
+const isScalar = (bytes: Buffer): boolean => scalarOf(bytes) !== undefined

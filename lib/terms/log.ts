@@ -28,7 +28,19 @@ export function createLogger(
 export function logLine(log: Logger, nowMs: number, members: string): void {
   if (!log.isLevelEnabled('info')) return
   const stream = (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
-  stream.write(`{"level":"info","time":"${new Date(nowMs).toISOString()}",${members},"msg":"request"}\n`)
+  stream.write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
+}
+
+let isoMs = -1
+let isoText = ''
+
+/** Made once a millisecond, which many lines may share. */
+function isoTime(ms: number): string {
+  if (ms !== isoMs) {
+    isoMs = ms
+    isoText = new Date(ms).toISOString()
+  }
+  return isoText
 }
 
 /** A text as it stands in JSON. */
