@@ -2,7 +2,7 @@
  * Who is calling, behind which proxies, and whether a key may be used from there. An IPv4 address may come in IPv6's
  * clothes (`::ffff:1.2.3.4`, also written `::ffff:102:304`): lists and addresses are undressed alike before they meet.
  */
-import { BlockList, isIP, SocketAddress } from 'node:net'
+import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
 /** Matches no list: what a caller says of itself and nobody can read. */
 const NOWHERE = ''
@@ -10,10 +10,25 @@ const MAPPED_BITS = 96
 const BITS = { 4: 32, 6: 128 } as const
 
 /** Addresses and CIDRs. An entry that is neither matches nothing, so a list without a valid one lets nobody in. */
-export function compileAddresses(list: readonly string[]): BlockList {
-  const compiled = new BlockList()
-  for (const entry of list) addEntry(compiled, entry.trim())
-  return compiled
+export class AddressList {
+  readonly #list = new BlockList()
+  /** What was asked last, which is often asked again. */
+  #address = ''
+  #isIn = false
+
+  constructor(entries: readonly string[]) {
+    for (const entry of entries) addEntry(this.#list, entry.trim())
+  }
+
+  /** `address`: as text, without port or brackets. */
+  has(address: string): boolean {
+    if (address !== this.#address) {
+      this.#address = address
+      const family = isIP(address)
+      this.#isIn = family !== 0 && this.#list.check(address, family === 4 ? 'ipv4' : 'ipv6')
+    }
+    return this.#isIn
+  }
 }
 
 function addEntry(list: BlockList, entry: string): void {
@@ -33,26 +48,22 @@ function addEntry(list: BlockList, entry: string): void {
   else list.addSubnet(text, Number(bits), 'ipv6')
 }
 
-export function allowed(list: BlockList, address: string): boolean {
-  const family = isIP(address)
-  return family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6')
-}
-
 /** The rightmost hop that is not one of our own proxies: what stands left of it, the caller may have invented. */
 export function clientAddress(
   remote: string | undefined,
   forwardedFor: string | undefined,
-  trusted: BlockList | null,
+  trusted: AddressList | null,
 ): string {
   let address = normal(remote ?? '')
   if (trusted === null || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
-  for (let i = hops.length - 1; i >= 0 && allowed(trusted, address); i--) address = normal(hops[i] as string)
+  for (let i = hops.length - 1; i >= 0 && trusted.has(address); i--) address = normal(hops[i] as string)
   return address
 }
 
 /** Without port, brackets or zone, and IPv4 as IPv4. */
 function normal(text: string): string {
+  if (isIPv4(text)) return text
   let address = text.trim()
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(address)
   if (bracketed !== null) address = bracketed[1] as string

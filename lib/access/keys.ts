@@ -8,19 +8,18 @@
  * have been lost; the old answer serves meanwhile, and for as long as the store does not answer.
  */
 import { hash } from 'node:crypto'
-import type { BlockList } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import { type Change, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
-import { compileAddresses } from './ip.ts'
+import { AddressList } from './ip.ts'
 import { Turns } from './turns.ts'
 
 export class KeyEntry {
   readonly key: Key
   readonly account: Account
   /** null = from anywhere. */
-  readonly allow: BlockList | null
+  readonly allow: AddressList | null
   /** null = every model. */
   readonly models: ReadonlySet<string> | null
   /** As they were when the key was read. */
@@ -32,7 +31,7 @@ export class KeyEntry {
   constructor(key: Key, account: Account, keyPurse: Purse, accountPurse: Purse, staleMs: number) {
     this.key = key
     this.account = account
-    this.allow = key.allowIps === null ? null : compileAddresses(key.allowIps)
+    this.allow = key.allowIps === null ? null : new AddressList(key.allowIps)
     this.models = key.models === null ? null : new Set(key.models)
     this.keyPurse = keyPurse
     this.accountPurse = accountPurse

@@ -1,6 +1,5 @@
 /** Everything built from one version of config and catalogue. Immutable: a change builds a new one and swaps it. */
-import type { BlockList } from 'node:net'
-import { compileAddresses } from '../access/ip.ts'
+import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from '../channels/table.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import type { Catalog } from '../store/store.ts'
@@ -12,7 +11,7 @@ const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
 export class World {
   readonly config: Config
   readonly routes: Routes
-  readonly trusted: BlockList | null
+  readonly trusted: AddressList | null
   /** Names the catalogue knows: the only model names that may become metric labels. */
   readonly modelNames: ReadonlySet<string>
   readonly channelNames: readonly string[]
@@ -27,7 +26,7 @@ export class World {
   constructor(config: Config, catalog: Catalog) {
     this.config = config
     this.routes = compileRoutes(catalog)
-    this.trusted = config.trustedProxies.length === 0 ? null : compileAddresses(config.trustedProxies)
+    this.trusted = config.trustedProxies.length === 0 ? null : new AddressList(config.trustedProxies)
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
     this.shortestHedgeMs = catalog.groups.reduce(

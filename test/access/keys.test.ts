@@ -81,7 +81,7 @@ t.test('a known key is read once, then found without a promise', async t => {
   rows.add('sk-one', 7, { allowIps: ['10.0.0.0/8'], models: ['m'] })
   const entry = (await keys.find('sk-one')) as KeyEntry
   t.equal(entry.account.id, 7)
-  t.equal(entry.allow?.check('10.1.1.1'), true)
+  t.equal(entry.allow?.has('10.1.1.1'), true)
   t.equal(entry.models?.has('m'), true)
   t.equal(keys.find('sk-one'), entry)
   t.same(rows.asked, [digestOf('sk-one')])

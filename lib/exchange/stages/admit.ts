@@ -1,5 +1,5 @@
 /** May this key be used from here, by this account, in this group? */
-import { allowed, clientAddress } from '../../access/ip.ts'
+import { clientAddress } from '../../access/ip.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { stage } from '../plan.ts'
 import { DONE, NEXT } from '../verdict.ts'
@@ -13,7 +13,7 @@ export const admit = stage<'key', 'admitted'>(x => {
       headers['x-forwarded-for'] as string | undefined,
       x.world.trusted,
     )
-    if (!allowed(allow, address)) {
+    if (!allow.has(address)) {
       x.refuse('ip')
       return DONE
     }
