@@ -2,6 +2,7 @@
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { bytesAsText } from '../protocols/patterns.ts'
 import type { Meter } from '../protocols/protocol.ts'
 
 const DECODERS: Record<string, () => Transform> = {
@@ -18,7 +19,7 @@ export class SideDecoder {
 
   constructor(stream: Transform, meter: Meter) {
     this.#stream = stream
-    stream.on('data', (chunk: Buffer) => meter.feed(chunk))
+    stream.on('data', (chunk: Buffer) => meter.feed(chunk, bytesAsText(chunk)))
     stream.on('error', () => {
       this.#broken = true // not what its header says: the meter has seen what could be read
     })

@@ -8,6 +8,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Claim } from '../channels/claim.ts'
+import { bytesAsText } from '../protocols/patterns.ts'
 import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
 import { ERRORS, type ErrorName, errorText } from '../terms/errors.ts'
@@ -152,7 +153,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     }
     const { meter, decoder, growth } = reading
     const boundary = meter.atBoundary
-    if (decoder === null) meter.feed(chunk)
+    if (decoder === null) meter.feed(chunk, bytesAsText(chunk))
     else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
     if (growth !== null && (growth.holdsBack || !growth.covers(meter.counted))) {
@@ -161,7 +162,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       if (!growth.waiting) this.#grown()
       return
     }
-    this.#relayMetered(chunk, reading, meter.quiet)
+    this.#relayMetered(chunk, reading, decoder === null ? meter.matters : 0)
   }
 
   /** False: the answer began with an error and nothing else, and another candidate is being asked. */
@@ -175,16 +176,16 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     return !this.attempts.tryNext()
   }
 
-  /** `quiet`: as the meter said of this very chunk. */
-  #relayMetered(chunk: Buffer, reading: Reading, quiet: boolean): void {
+  /** `matters`: as the meter said of this very chunk. */
+  #relayMetered(chunk: Buffer, reading: Reading, matters: number): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
     if (this.goneMs === 0 && this.#x.row === null && reading.isWhole) this.#settle('completed')
-    if (this.#keeping === null) this.#forward(chunk, reading, quiet)
-    else this.#whenKept(() => this.#forward(chunk, reading, quiet))
+    if (this.#keeping === null) this.#forward(chunk, reading, matters)
+    else this.#whenKept(() => this.#forward(chunk, reading, matters))
   }
 
-  #forward(chunk: Buffer, { withholder }: Reading, quiet: boolean): void {
-    const out = withholder === null ? chunk : withholder.push(chunk, quiet)
+  #forward(chunk: Buffer, { withholder }: Reading, matters: number): void {
+    const out = withholder === null ? chunk : withholder.push(chunk, matters)
     if (out === null) this.#sendHead()
     else if (Array.isArray(out)) for (const part of out) this.#send(part)
     else this.#send(out)
@@ -401,7 +402,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
       if (!growth.waiting) this.#stopByLength(growth, reading.meter)
       return
     }
-    for (const chunk of growth.release()) this.#relayMetered(chunk, reading, false)
+    for (const chunk of growth.release()) this.#relayMetered(chunk, reading, 0)
     this.#resume(GROWING)
     if (this.#upstreamDone) this.onEnd()
   }

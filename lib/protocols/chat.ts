@@ -38,7 +38,13 @@ const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[D
 
 class Rules implements EventRules {
   readonly markers = MARKERS
-  #first = true
+  readonly wantsFirst: boolean
+  #first: boolean
+
+  /** `namesStop`: what a length stop must say is told by the first event. */
+  constructor(namesStop: boolean) {
+    this.wantsFirst = this.#first = namesStop
+  }
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
     if (data[0] === OPEN_BRACKET && cut === null) {
@@ -72,7 +78,7 @@ export const chat: ProtocolRow = {
   terminalIsLast: true,
   meter: (options: MeterOptions) =>
     options.events
-      ? new StreamMeter(new Rules(), TEXT, options)
+      ? new StreamMeter(new Rules(options.count), TEXT, options)
       : new DocumentMeter(USAGE_AND_ERROR, TEXT, document => usageOf(document.value('usage'))),
   words: {
     keepAlive: '\n',

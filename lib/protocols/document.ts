@@ -21,13 +21,14 @@ export class DocumentReader implements ScanEvents {
     this.#wanted = wanted
   }
 
-  feed(chunk: Buffer): void {
-    if (this.#short !== 'no') this.#more(chunk)
-    else if (this.#scanner !== null || chunk.length > SHORT) this.#scan(chunk)
+  /** `text`: the same as Latin-1. */
+  feed(chunk: Buffer, text: string): void {
+    if (this.#short !== 'no') this.#more(text)
+    else if (this.#scanner !== null || chunk.length > SHORT) this.#scan(chunk, text)
     else {
       const whole = parse(chunk)
       if (isFields(whole)) this.#take(whole)
-      else this.#scan(chunk)
+      else this.#scan(chunk, text)
     }
   }
 
@@ -41,13 +42,13 @@ export class DocumentReader implements ScanEvents {
   }
 
   /** Behind the end only space may come. */
-  #more(chunk: Buffer): void {
-    if (chunk.toString('latin1').trim() !== '') this.#short = 'spoilt'
+  #more(text: string): void {
+    if (text.trim() !== '') this.#short = 'spoilt'
   }
 
-  #scan(chunk: Buffer): void {
+  #scan(chunk: Buffer, text: string): void {
     this.#scanner ??= new JsonScanner(this, { arrays: true })
-    this.#scanner.feed(chunk)
+    this.#scanner.feed(chunk, text)
   }
 
   wants(key: string): number {

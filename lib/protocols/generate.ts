@@ -3,6 +3,7 @@ import type { Usage } from '../terms/records.ts'
 import { keySet } from './count.ts'
 import { lastObject } from './events.ts'
 import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
+import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 
@@ -27,8 +28,17 @@ function usageOf(value: unknown): Usage | null {
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
+const MARKERS = new Patterns(['usageMetadata"', 'finishReason"', 'blockReason"', 'error"'])
+
 class Rules implements EventRules {
-  readonly markers = null
+  readonly markers = MARKERS
+  readonly wantsFirst: boolean
+
+  /** `namesStop`: what a length stop must say is told by the first event. */
+  constructor(namesStop: boolean) {
+    this.wantsFirst = namesStop
+  }
+
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
     const parsed = parseEvent(data, cut)
     const usage = usageOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata'])
@@ -56,7 +66,7 @@ export const generate: ProtocolRow = {
   terminalIsLast: false,
   meter: (options: MeterOptions) =>
     options.events
-      ? new StreamMeter(new Rules(), TEXT, options)
+      ? new StreamMeter(new Rules(options.count), TEXT, options)
       : new DocumentMeter(MEMBERS, TEXT, document => usageOf(document.value('usageMetadata'))),
   words: {
     keepAlive: '\n',

@@ -12,6 +12,7 @@ import {
   typeOf,
   USAGE_AND_ERROR,
 } from './meters.ts'
+import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first } from './usage.ts'
 
@@ -27,8 +28,11 @@ function usageOf(images: number, value: unknown): Usage | null {
   return { input: input ?? 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: output ?? 0, images }
 }
 
+const MARKERS = new Patterns(['.completed', 'error'])
+
 class Rules implements EventRules {
-  readonly markers = null
+  readonly markers = MARKERS
+  readonly wantsFirst = false
   #pieces = 0
 
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {

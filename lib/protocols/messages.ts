@@ -95,6 +95,7 @@ const MARKERS = new Patterns(['message_', 'content_block_st', 'error'])
 
 class Rules implements EventRules {
   readonly markers = MARKERS
+  readonly wantsFirst = false
   readonly #ttl: '5m' | '1h'
   #reports: Reports
 

@@ -3,7 +3,7 @@ import type { Usage } from '../terms/records.ts'
 import { TextCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
 import { EventReader, type EventSink } from './events.ts'
-import { bytesAsText, type Patterns } from './patterns.ts'
+import type { Patterns } from './patterns.ts'
 import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
 import { isFields } from './usage.ts'
 
@@ -18,8 +18,10 @@ export interface Tally {
 
 /** A protocol's reading of one event. `cut`: how the event began, when only its end is there. One object per stream. */
 export interface EventRules {
-  /** Every event that matters has one of these bytes somewhere; null = each is to be read. Whole runs of others are skipped. */
-  readonly markers: Patterns | null
+  /** Every event that matters has one of these bytes somewhere. Whole runs of others are skipped. */
+  readonly markers: Patterns
+  /** The first event is to be read in any case. */
+  readonly wantsFirst: boolean
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
 }
 
@@ -28,8 +30,8 @@ export class StreamMeter implements Meter, EventSink, Tally {
   readonly #rules: EventRules
   readonly #counter: TextCounter
   readonly #alwaysCounts: boolean
-  #begun = false
-  quiet = false
+  #begun: boolean
+  matters = 0
   usage: Usage | null = null
   terminal = false
   failed = false
@@ -37,34 +39,15 @@ export class StreamMeter implements Meter, EventSink, Tally {
 
   constructor(rules: EventRules, keys: Patterns, options: MeterOptions) {
     this.#rules = rules
+    this.#begun = !rules.wantsFirst
     this.#counter = new TextCounter(keys)
     this.#alwaysCounts = options.count
   }
 
-  feed(chunk: Buffer): void {
-    const { markers } = this.#rules
-    const text = bytesAsText(chunk)
-    if (markers === null) this.#reader.feed(chunk)
-    else if (this.#begun) this.#readFrom(chunk, markers.first(text))
-    else this.#begin(chunk, text, markers)
+  feed(chunk: Buffer, text: string): void {
+    this.matters = this.#begun ? this.#rules.markers.first(text) : 0
+    this.#reader.feed(chunk, this.matters)
     if (this.#alwaysCounts || this.usage === null) this.#counter.feed(text)
-  }
-
-  /** The first event tells what the answer is called. */
-  #begin(chunk: Buffer, text: string, markers: Patterns): void {
-    const end = text.indexOf('\n\n')
-    const first = end < 0 ? chunk : chunk.subarray(0, end + 2)
-    this.#reader.feed(first)
-    this.quiet = false
-    if (first.length === chunk.length) return
-    const rest = chunk.subarray(first.length)
-    this.#reader.feed(rest, this.#begun ? markers.first(text.slice(first.length)) : 0)
-  }
-
-  #readFrom(chunk: Buffer, matters: number): void {
-    this.quiet = matters === chunk.length && this.#reader.atBoundary
-    this.#reader.feed(chunk, matters)
-    if (!this.#reader.atBoundary) this.quiet = false
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
@@ -105,11 +88,11 @@ export class DocumentMeter implements Meter {
     this.#usageOf = usageOf
   }
 
-  feed(chunk: Buffer): void {
-    this.#document.feed(chunk)
+  feed(chunk: Buffer, text: string): void {
+    this.#document.feed(chunk, text)
     this.#usage = undefined
     const reported = this.#document.complete && !this.failed && this.usage !== null
-    if (!reported) this.#counter.feed(bytesAsText(chunk))
+    if (!reported) this.#counter.feed(text)
   }
 
   end(): void {}
@@ -135,8 +118,8 @@ export class DocumentMeter implements Meter {
     return false
   }
 
-  get quiet(): boolean {
-    return false
+  get matters(): number {
+    return 0
   }
 
   lengthStopState(): Partial<LengthStopState> {

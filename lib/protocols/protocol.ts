@@ -6,8 +6,8 @@ import type { Protocol, Usage } from '../terms/records.ts'
  * what cannot be understood counts as not reported.
  */
 export interface Meter {
-  /** The next bytes as they came from the upstream (decoded where it compressed). Read only, not kept. */
-  feed(chunk: Buffer): void
+  /** The next bytes as they came from the upstream (decoded where it compressed), and as Latin-1. Read only, not kept. */
+  feed(chunk: Buffer, text: string): void
   /** No more bytes: reads a last event or line that lacks its end. */
   end(): void
   /** The latest usage the upstream reported, or null. */
@@ -20,8 +20,8 @@ export interface Meter {
   readonly failed: boolean
   /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
   readonly atBoundary: boolean
-  /** The last chunk was whole events, of which none can carry usage, an error or the end. */
-  readonly quiet: boolean
+  /** Where in the last chunk the first event may be that carries usage, an error or the end; its length = nowhere. */
+  readonly matters: number
   /** What a length stop in this stream must say. */
   lengthStopState(): Partial<LengthStopState>
 }

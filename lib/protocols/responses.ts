@@ -49,6 +49,7 @@ const MARKERS = new Patterns([
 
 class Rules implements EventRules {
   readonly markers = MARKERS
+  readonly wantsFirst = false
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
     switch (typeOf(name, data, cut)) {
       case 'response.created':

@@ -23,13 +23,12 @@ export class Withholder {
   #lineBytes = 0
   #boundary = true
 
-  /** What may go on now; null = nothing yet. `quiet`: whole events, none of which has usage. */
-  push(chunk: Buffer, quiet = false): Buffer | Buffer[] | null {
+  /** What may go on now; null = nothing yet. `matters`: no event with usage ends before it; 0 = nobody has looked. */
+  push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
-    if (fresh && quiet) return chunk
-    const candidate = fresh ? USAGE.first(bytesAsText(chunk)) : 0
-    if (candidate === chunk.length && endsEvent(chunk)) return chunk
-    const end = candidate === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, candidate - 1)
+    if (!fresh) return this.#sort(chunk)
+    if (matters === chunk.length && endsEvent(chunk)) return chunk
+    const end = matters === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
     if (end < 0) return this.#sort(chunk)
     const passed = chunk.subarray(0, end + 2)
     const rest = this.#sort(chunk.subarray(end + 2))
@@ -95,18 +94,18 @@ const lineLength = (chunk: Buffer, start: number, end: number): number =>
 
 function isUsageOnly(event: Buffer): boolean {
   if (!USAGE.isIn(bytesAsText(event))) return false
-  const data = event
-    .toString()
-    .split(/\r?\n/)
-    .filter(line => line.startsWith('data:'))
-    .map(line => line.slice(5))
-    .join('\n')
   try {
-    const value: unknown = JSON.parse(data)
+    const value: unknown = JSON.parse(dataOf(event.toString().trimEnd()))
     return (
       isFields(value) && Array.isArray(value['choices']) && value['choices'].length === 0 && isFields(value['usage'])
     )
   } catch {
     return false
   }
+}
+
+function dataOf(event: string): string {
+  if (event.startsWith('data:') && !event.includes('\n')) return event.slice(5)
+  const lines = event.split(/\r?\n/).filter(line => line.startsWith('data:'))
+  return lines.map(line => line.slice(5)).join('\n')
 }

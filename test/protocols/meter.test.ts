@@ -1,10 +1,14 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import type { Meter } from '../../lib/protocols/protocol.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
 import type { Protocol, Usage } from '../../lib/terms/records.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
+
+const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, bytesAsText(chunk))
 
 type Event = { event?: string; data: unknown }
 const OPTIONS = { events: true, count: false, cacheTtl: '5m' } as const
@@ -124,7 +128,7 @@ t.test('usage, terminal and content, whatever the framing and the chunks', async
       const [events, want] = make(random, words)
       const bytes = framed(random, events)
       const meter = protocolRow(protocol as Protocol).meter(OPTIONS)
-      for (const chunk of cut(random, bytes)) meter.feed(chunk)
+      for (const chunk of cut(random, bytes)) feed(meter, chunk)
       meter.end()
       const found = meter.usage === null ? null : { ...meter.usage }
       const wanted = { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 0, ...want }
@@ -142,7 +146,7 @@ t.test('what is counted is the content, framing excluded', async t => {
     const words = Array.from({ length: 50 }, () => 'The quick brown fox jumps over the lazy dog. ')
     const [events] = make(random, words)
     const meter = protocolRow(protocol as Protocol).meter({ ...OPTIONS, count: true })
-    for (const chunk of cut(random, framed(random, events))) meter.feed(chunk)
+    for (const chunk of cut(random, framed(random, events))) feed(meter, chunk)
     const tokens = (50 * 45) / 4.4
     t.ok(Math.abs(meter.counted - tokens) < 3, `${protocol}: ${meter.counted} of ${tokens}`)
   }
@@ -154,7 +158,7 @@ t.test('a cut anywhere leaves the latest usage, and is not taken for the end', a
     const [events] = STREAMS.messages(random, ['a', 'b'])
     const bytes = framed(random, events)
     const meter = protocolRow('messages').meter(OPTIONS)
-    meter.feed(bytes.subarray(0, random.int(0, bytes.length - 20)))
+    feed(meter, bytes.subarray(0, random.int(0, bytes.length - 20)))
     t.notOk(meter.terminal && !bytes.subarray(0, bytes.length - 20).includes('message_stop'))
   }
 })
@@ -179,7 +183,7 @@ t.test('events of 10 MB: usage near the end is found, memory is not', async t =>
     const bytes = Buffer.from(text)
     const meter = protocolRow(protocol).meter(OPTIONS)
     const before = process.memoryUsage()
-    for (let at = 0; at < bytes.length; at += 65_536) meter.feed(bytes.subarray(at, at + 65_536))
+    for (let at = 0; at < bytes.length; at += 65_536) feed(meter, bytes.subarray(at, at + 65_536))
     collect()
     const after = process.memoryUsage()
     t.match(meter.usage, { input: 5, output: 6 }, protocol)
@@ -190,7 +194,7 @@ t.test('events of 10 MB: usage near the end is found, memory is not', async t =>
 t.test('a decoy deep in a long event is not usage', async t => {
   const meter = protocolRow('responses').meter(OPTIONS)
   const decoy = `"tools":[{"usage":{"input_tokens":1,"output_tokens":1}}]`
-  meter.feed(Buffer.from(`event: response.completed\ndata: {"response":{"a":"${'x'.repeat(100_000)}",${decoy}}}\n\n`))
+  feed(meter, Buffer.from(`event: response.completed\ndata: {"response":{"a":"${'x'.repeat(100_000)}",${decoy}}}\n\n`))
   t.equal(meter.usage, null)
   t.ok(meter.terminal)
 })
@@ -209,7 +213,7 @@ t.test('senseless numbers are not reported', async t => {
   ]
   for (const usage of rows) {
     const meter = protocolRow('chat').meter({ ...OPTIONS, events: false })
-    meter.feed(Buffer.from(JSON.stringify({ choices: [], usage })))
+    feed(meter, Buffer.from(JSON.stringify({ choices: [], usage })))
     t.equal(meter.usage, null, JSON.stringify(usage))
     t.ok(meter.terminal)
   }
@@ -231,9 +235,11 @@ t.test('the withheld event, and nothing else', async t => {
         )
         .join('')
     const withholder = new Withholder()
+    const meter = protocolRow('chat').meter(OPTIONS)
     const out: Buffer[] = []
     for (const chunk of cut(random, Buffer.from(plain(events)), 900)) {
-      const passed = withholder.push(chunk)
+      feed(meter, chunk)
+      const passed = withholder.push(chunk, seed % 3 === 0 ? 0 : meter.matters)
       if (passed !== null) out.push(...(Array.isArray(passed) ? passed : [passed]))
     }
     const rest = withholder.flush()
@@ -252,7 +258,7 @@ t.test('the same output is counted wherever the bytes are cut, also beside keys 
     const bytes = Buffer.from(`data: {"choices":[{"delta":${delta}}]}\n\n`)
     const counted = (...chunks: Buffer[]) => {
       const meter = protocolRow('chat').meter(OPTIONS)
-      for (const chunk of chunks) meter.feed(chunk)
+      for (const chunk of chunks) feed(meter, chunk)
       return meter.counted
     }
     const whole = counted(bytes)
