@@ -16,14 +16,15 @@ export interface Context {
   floors: boolean
 }
 
-export const startGateways = async (
-  { gateways }: Context,
+export const startProbed = (
+  { name, root }: Context['gateways'][number],
   upstreamPort: number,
   overrides: object = {},
-): Promise<Probed[]> => {
+): Promise<Probed> => probed(env => startGateway(upstreamPort, root, name, overrides, env))
+
+export async function startGateways({ gateways }: Context, upstreamPort: number): Promise<Probed[]> {
   const started: Probed[] = []
-  for (const { name, root } of gateways)
-    started.push(await probed(env => startGateway(upstreamPort, root, name, overrides, env)))
+  for (const gateway of gateways) started.push(await startProbed(gateway, upstreamPort))
   return started
 }
 

@@ -1,16 +1,16 @@
-/** Streams that are open and silent: what memory each takes. */
+/** Streams that are open and silent: what memory each takes, garbage not counted. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { holdLoad } from '../load/run.ts'
 import { startNginx } from '../parts/nginx.ts'
-import { startBare, startGateway, startUpstream } from '../parts/subjects.ts'
+import { type Probed, probed } from '../parts/probed.ts'
+import { startBare, startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
-import { type Context, loadRightly, orderFor } from './context.ts'
+import { type Context, loadRightly, orderFor, startProbed } from './context.ts'
 
 type Idle = Extract<Workload, { kind: 'idle' }>
 const SILENT_MS = String(3_600_000)
-const LOOK_MS = 100
 
 function enoughFiles(streams: number): void {
   const needed = streams * 2 + 200
@@ -23,45 +23,38 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
   const streams = Math.ceil(w.streams * context.share)
   enoughFiles(streams)
   const upstream = await startUpstream({ GAP_MS: SILENT_MS })
-  const floors = context.floors ? [startBare, startNginx] : []
-  const starts = [
-    ...floors.map(start => () => start(upstream.port)),
-    ...context.gateways.map(
-      ({ name, root }) =>
-        () =>
-          startGateway(upstream.port, root, name),
-    ),
+  const starts: (() => Promise<Probed | null>)[] = [
+    ...(context.floors ? [() => probed(env => startBare(upstream.port, env)), () => startNginx(upstream.port)] : []),
+    ...context.gateways.map(gateway => () => startProbed(gateway, upstream.port)),
   ]
   try {
     for (const start of starts) {
       const subject = await start()
       if (subject === null) continue
       try {
-        await checkAnswer(subject, chatBody(200, false), { status: 200, events: null })
-        // code that has run before is not what a stream costs
-        const warm = orderFor(subject, {
-          kinds: [{ body: chatBody(200, false) }],
-          connections: 100,
-          requests: w.warmup,
-        })
-        await loadRightly(warm)
-        const before = subject.rssBytes()
-        const stream = orderFor(subject, {
-          kinds: [{ body: chatBody(200, true) }],
-          requests: streams,
-          rampMs: w.rampMs,
-        })
-        const close = await holdLoad(stream)
-        let most = subject.rssBytes()
-        for (const end = performance.now() + w.settleMs; performance.now() < end; await sleep(LOOK_MS))
-          most = Math.max(most, subject.rssBytes())
-        context.results.add(w.name, subject.name, 'streamKiB', (most - before) / streams / 1024)
-        await close()
+        context.results.add(w.name, subject.name, 'streamKiB', await measure(w, subject, streams))
       } finally {
+        // it would wait for the upstream of streams whose client has left
+        process.kill(subject.pid, 'SIGKILL')
         await subject.stop()
       }
     }
   } finally {
     await upstream.stop()
   }
+}
+
+async function measure({ warmup, rampMs, settleMs }: Idle, subject: Probed, streams: number): Promise<number> {
+  const whole = chatBody(200, false)
+  await checkAnswer(subject, whole, { status: 200, events: null })
+  // code that has run before is not what a stream costs
+  await loadRightly(orderFor(subject, { kinds: [{ body: whole }], connections: 100, requests: warmup }))
+  const memory = async () => (await (subject.collect ?? subject.read)()).rssBytes
+  const before = await memory()
+  const kinds = [{ body: chatBody(200, true) }]
+  const close = await holdLoad(orderFor(subject, { kinds, requests: streams, rampMs }))
+  await sleep(settleMs)
+  const open = await memory()
+  await close()
+  return (open - before) / streams / 1024
 }

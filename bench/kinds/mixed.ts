@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariadb } from '../../test/support/mariadb.ts'
 import type { Kind } from '../load/order.ts'
 import { audit, statements } from '../parts/ops.ts'
-import { type Probed, probed } from '../parts/probed.ts'
-import { startGateway, startUpstream } from '../parts/subjects.ts'
+import type { Probed } from '../parts/probed.ts'
+import { startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
-import { type Context, loadRightly, orderFor, stopAll } from './context.ts'
+import { type Context, loadRightly, orderFor, startProbed, stopAll } from './context.ts'
 
 type Mixed = Extract<Workload, { kind: 'mixed' }>
 
@@ -20,10 +20,11 @@ const EVENTS = 20
 const GAP_MS = 5
 const KINDS: Kind[] = [
   { body: chatBody(200, false), share: 60 },
-  { body: chatBody(20_000, false), share: 5 },
-  { body: chatBody(2000, true), share: 30 },
-  { body: chatBody(2000, true), share: 5, leaveMs: 40 },
+  { body: chatBody(20_000, false), share: 5, timed: false },
+  { body: chatBody(2000, true), share: 30, timed: false },
+  { body: chatBody(2000, true), share: 5, timed: false, leaveMs: 40 },
 ]
+const WARM_S = 5
 /** Within which what was answered is in the books. */
 const SETTLE_MS = 1500
 
@@ -32,17 +33,16 @@ export async function measureMixed(w: Mixed, context: Context): Promise<void> {
   const upstream = await startUpstream({ EVENTS: String(EVENTS), GAP_MS: String(GAP_MS) })
   const pairs: Probed[][] = []
   try {
-    for (const [i, { name, root }] of context.gateways.entries()) {
+    for (const [i, gateway] of context.gateways.entries()) {
       const store = await mariadb.database(`bench_${i}`)
       const pair: Probed[] = []
       pairs.push(pair)
-      while (pair.length < GATEWAYS)
-        pair.push(await probed(env => startGateway(upstream.port, root, name, { store }, env)))
+      while (pair.length < GATEWAYS) pair.push(await startProbed(gateway, upstream.port, { store }))
       for (const gateway of pair) {
         await checkAnswer(gateway, chatBody(200, false), { status: 200, events: null })
         await checkAnswer(gateway, chatBody(200, true), { status: 200, events: EVENTS })
       }
-      await load(w, pair, 2)
+      await load(w, pair, WARM_S)
     }
     for (let round = 0; round < context.rounds; round++) for (const pair of pairs) await measure(w, pair, context)
     await sleep(SETTLE_MS)

@@ -67,10 +67,10 @@ export function runOpen(order: Order): Promise<Outcome> {
     const kind = turns[i] as number
     const variants = bytes[kind] as Buffer[]
     wire.scheduledMs = beginMs + i * everyMs
-    wire.counted = i >= warm
+    const { leaveMs, timed = true } = kinds[kind] as Kind
+    wire.counted = timed && i >= warm
     wire.send(variants[i % variants.length] as Buffer)
     if (wire.counted) tally.late(wire.sentMs - wire.scheduledMs)
-    const { leaveMs } = kinds[kind] as Kind
     if (leaveMs !== undefined) leaveLater(wire, leaveMs)
   }
   const leaveLater = (wire: Wire, ms: number) => {

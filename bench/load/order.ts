@@ -5,6 +5,8 @@ export interface Kind {
   body: string
   /** Its share of all requests; of the shares of all kinds together. */
   share?: number
+  /** false: not in the latencies. */
+  timed?: boolean
   /** The client leaves so long after sending. */
   leaveMs?: number
 }

@@ -4,6 +4,7 @@ import type { Outcome } from './order.ts'
 
 export class Tally {
   readonly #beganMs = performance.now()
+  readonly #began = process.cpuUsage()
   readonly #whole: number[] = []
   readonly #firstByte: number[] = []
   readonly #late: number[] = []
@@ -22,7 +23,7 @@ export class Tally {
 
   outcome(): Outcome {
     const seconds = (performance.now() - this.#beganMs) / 1000
-    const { user, system } = process.cpuUsage()
+    const { user, system } = process.cpuUsage(this.#began)
     const us = (times: number[], q: number) => (times.length === 0 ? 0 : quantile(times, q) * 1000)
     for (const times of [this.#whole, this.#firstByte, this.#late]) times.sort((a, b) => a - b)
     return {

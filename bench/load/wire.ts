@@ -25,7 +25,6 @@ export class Wire {
   firstByteMs = 0
   /** Free for whoever uses it. */
   scheduledMs = 0
-  kind = 0
   counted = true
 
   constructor(port: number, host: string, user: WireUser) {

@@ -1,10 +1,12 @@
 /**
  * Loaded into a Node process before its own program (`--import`): tells on a Unix socket, on demand, what /proc does not
- * know. Costs nothing while nobody asks, except that `watch` times the event loop each millisecond.
+ * know. Costs nothing while nobody asks, except that `watch` times the event loop each millisecond. `collect` collects all
+ * garbage first, so that the memory read is what is in use.
  */
 import net from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { isMainThread } from 'node:worker_threads'
 
 export interface Reading {
@@ -32,13 +34,17 @@ if (isMainThread && address !== undefined) {
       stallMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),
     }
   }
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as (options: object) => void
+  const collect = () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   const server = net.createServer(socket => {
     socket.on('error', () => {})
     socket.on('data', data => {
-      if (data.toString() === 'watch') {
+      const order = data.toString()
+      if (order === 'watch') {
         loop.enable()
         loop.reset()
-      }
+      } else if (order === 'collect') collect()
       socket.end(JSON.stringify(read()))
     })
     socket.unref()

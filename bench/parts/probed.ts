@@ -19,6 +19,7 @@ export async function probed(start: (env: NodeJS.ProcessEnv) => Promise<Subject>
     ...subject,
     read: () => ask(address, 'read'),
     watch: () => ask(address, 'watch'),
+    collect: () => ask(address, 'collect'),
     async stop() {
       await subject.stop()
       rmSync(folder, { recursive: true, force: true })
@@ -29,6 +30,8 @@ export async function probed(start: (env: NodeJS.ProcessEnv) => Promise<Subject>
 export interface Probed extends Subject {
   /** From now on `stallMs` is counted, anew. */
   watch?(): Promise<Reading>
+  /** Read when all garbage is gone. */
+  collect?(): Promise<Reading>
 }
 
 const ask = (address: string, order: string): Promise<Reading> =>

@@ -55,7 +55,7 @@ export const WORKLOADS: Workload[] = [
     stream: true,
     connections: 200,
     rampMs: 1000,
-    warmup: 400,
+    warmup: 200,
     requests: 600,
     upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
   },
@@ -72,8 +72,8 @@ export const WORKLOADS: Workload[] = [
   { ...closed, name: '401 flood', upstream: null, inventedKeys: 'few' },
   { ...closed, name: '401 flood, new keys', upstream: null, inventedKeys: 'new', requests: 6000 },
   { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },
-  { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 5000, settleMs: 1500, warmup: 4000 },
-  { kind: 'mixed', name: 'mixed, MySQL', rate: 300, seconds: 6 },
+  { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 1000, warmup: 4000 },
+  { kind: 'mixed', name: 'mixed, MySQL', rate: 500, seconds: 5 },
   { kind: 'start', name: 'start', times: 5 },
 ]
 

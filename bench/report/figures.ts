@@ -16,7 +16,7 @@ const rows = {
   openP50Ms: { label: 'latency at half of saturation, ms, p50', digits: 3 },
   openP99Ms: { label: 'the same, p99', digits: 3 },
   openP999Ms: { label: 'the same, p99.9', digits: 3 },
-  wholeP50Ms: { label: 'whole answers, ms, p50', digits: 2 },
+  wholeP50Ms: { label: 'small whole answers, ms, p50', digits: 2 },
   wholeP99Ms: { label: 'the same, p99', digits: 2 },
   streamKiB: { label: 'KiB per open stream', digits: 1 },
   stallMs: { label: 'worst stall of the event loop, ms', digits: 1 },
