@@ -64,7 +64,13 @@ if (wanted.length === 0) throw new Error(`no workload is called ${only}: ${WORKL
 const beganMs = performance.now()
 for (const w of wanted) {
   const before = performance.now()
-  await measure(w)
+  try {
+    await measure(w)
+  } catch (error) {
+    // the others are worth having all the same
+    console.error(`${w.name} failed:`, error)
+    process.exitCode = 1
+  }
   console.error(`${w.name}: ${((performance.now() - before) / 1000).toFixed(0)} s`)
 }
 const units = new Map(wanted.map(w => [w.name, w.kind === 'closed' ? w.unit : 'request']))
@@ -76,7 +82,7 @@ console.log(text)
 const folder = path.join(ROOT, 'data')
 mkdirSync(folder, { recursive: true })
 writeFileSync(path.join(folder, 'bench.md'), text)
-if (!quick && only === undefined && against === undefined && !values.alone) {
+if (process.exitCode === undefined && !quick && only === undefined && against === undefined && !values.alone) {
   const document = path.join(ROOT, 'docs/performance.md')
   writeFileSync(document, replaceBlock(readFileSync(document, 'utf8'), 'bench', text))
 }

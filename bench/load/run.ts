@@ -4,6 +4,7 @@ import path from 'node:path'
 import { endedWith, keep } from '../parts/process.ts'
 import type { Order, Outcome } from './order.ts'
 
+const LONGEST_MS = 120_000
 const SCRIPT = path.join(import.meta.dirname, 'main.ts')
 
 function start(order: Order): { child: ChildProcess; line: Promise<string> } {
@@ -17,6 +18,7 @@ function start(order: Order): { child: ChildProcess; line: Promise<string> } {
       if (text.endsWith('\n')) resolve(text)
     })
     child.once('exit', code => reject(new Error(`the load ended with ${code} and said nothing`)))
+    setTimeout(() => reject(new Error(`the load on port ${order.ports} hangs`)), LONGEST_MS).unref()
   })
   return { child, line }
 }

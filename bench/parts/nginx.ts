@@ -17,7 +17,7 @@ export async function startNginx(upstreamPort: number): Promise<Subject | null> 
   writeFileSync(
     path.join(dir, 'nginx.conf'),
     `daemon off; master_process off; pid ${dir}/nginx.pid; error_log ${dir}/error.log crit; worker_processes 1;
-events { worker_connections 8192; }
+events { worker_connections 32768; }
 http {
   access_log off; client_body_temp_path ${dir}/b; proxy_temp_path ${dir}/p; fastcgi_temp_path ${dir}/f; uwsgi_temp_path ${dir}/u; scgi_temp_path ${dir}/s;
   client_max_body_size 64m; keepalive_requests 100000000;

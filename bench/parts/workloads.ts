@@ -45,7 +45,7 @@ const closed = {
 const PACED_EVENTS = 50
 
 export const WORKLOADS: Workload[] = [
-  { ...closed, name: 'small JSON', open: { requests: 6000, warm: 1000 } },
+  { ...closed, name: 'small JSON', open: { requests: 5000, warm: 1000 } },
   { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 3000, requests: 3000 },
   {
     ...closed,
