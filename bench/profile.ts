@@ -2,7 +2,6 @@
  * `npm run profile [-- --only burst]`: the gateway under the canonical workload (small JSON) or another one, profiled.
  * Writes data/profile.svg, a flame graph, and data/profile.cpuprofile for the tools that read it; prints time by layer.
  */
-import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   mkdirSync,
@@ -16,36 +15,29 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { loadRightly, orderFor } from './kinds/context.ts'
 import { byLayer, type CpuProfile, flameSvg, fold } from './parts/flame.ts'
-import { KEY, ROOT, startGateway, startUpstream } from './parts/subjects.ts'
-import { chatBody, WORKLOADS, type Workload } from './parts/workloads.ts'
+import { ROOT, startGateway, startUpstream } from './parts/subjects.ts'
+import { chatBody, WORKLOADS } from './parts/workloads.ts'
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: 'small JSON' } } })
-const workload = WORKLOADS.find(w => w.name.includes(values.only)) as Workload
+const workload = WORKLOADS.filter(w => w.kind === 'closed').find(w => w.name.includes(values.only))
+if (workload?.upstream == null) throw new Error(`there is no workload ${values.only} with an upstream`)
 const folder = mkdtempSync(path.join(tmpdir(), 'profile-'))
 const upstream = await startUpstream(workload.upstream)
 process.env['NODE_OPTIONS'] = `--cpu-prof --cpu-prof-dir=${folder}`
 const gateway = await startGateway(upstream.port)
 delete process.env['NODE_OPTIONS']
 
-function load(requests: number): void {
-  const order = {
-    host: '127.0.0.1',
-    port: gateway.port,
-    path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: chatBody(workload.bodyBytes, workload.stream),
-    connections: Math.min(workload.connections, requests),
-    requests,
-    stream: workload.stream,
-  }
-  const script = path.join(import.meta.dirname, 'parts/load.ts')
-  const { status, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', input: JSON.stringify(order) })
-  if (status !== 0) throw new Error(`the load failed: ${stderr}`)
-}
+for (const requests of [workload.warmup, workload.requests * 4])
+  await loadRightly(
+    orderFor(gateway, {
+      kinds: [{ body: chatBody(workload.bodyBytes, workload.stream) }],
+      connections: workload.connections,
+      requests,
+    }),
+  )
 
-load(workload.warmup)
-load(workload.requests * 2)
 await gateway.stop()
 await upstream.stop()
 

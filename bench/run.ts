@@ -1,145 +1,88 @@
 /**
- * `npm run bench [-- --quick] [-- --only NAME]`: the gateway with everything on beside the bare relay and nginx, in one run
- * on one machine. The figure that counts is CPU time of the subject's process per unit: it does not depend on who else
- * is busy. Subjects take turns, three rounds each; the median is shown. Correctness is checked before anything is timed.
+ * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --against DIR]`: the gateway with everything on beside a
+ * bare relay and nginx, in one run on one machine. The figure that counts is CPU time of the subject's process per unit: it
+ * depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked before
+ * anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
  */
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { KEY, ROOT, type Subject, startBare, startGateway, startNginx, startUpstream } from './parts/subjects.ts'
-import { chatBody, WORKLOADS, type Workload } from './parts/workloads.ts'
+import { measureClosed } from './kinds/closed.ts'
+import type { Context } from './kinds/context.ts'
+import { measureIdle } from './kinds/idle.ts'
+import { measureMixed } from './kinds/mixed.ts'
+import { measureStart } from './kinds/start.ts'
+import { measureSteady } from './kinds/steady.ts'
+import { ROOT } from './parts/subjects.ts'
+import { WORKLOADS, type Workload } from './parts/workloads.ts'
+import { replaceBlock } from './report/doc-block.ts'
+import { Results } from './report/results.ts'
+import { tableLines } from './report/table.ts'
+import { GATEWAY } from './report/targets.ts'
 
 const { values } = parseArgs({
-  options: { quick: { type: 'boolean' }, only: { type: 'string' }, against: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    rounds: { type: 'string' },
+    against: { type: 'string' },
+    /** Without the bare relay and nginx. */
+    alone: { type: 'boolean', default: false },
+  },
 })
-const ROUNDS = values.quick ? 1 : 3
-
-interface Sample {
-  userUs: number
-  systemUs: number
-  perSecond: number
-  p50us: number
-  p99us: number
-  loadCpuS: number
-  seconds: number
+const { quick, only, against } = values
+const other = against === undefined ? null : path.basename(against)
+const context: Context = {
+  results: new Results(),
+  rounds: Number(values.rounds ?? (quick ? 1 : 3)),
+  share: quick ? 0.25 : 1,
+  gateways: [
+    ...(against === undefined ? [] : [{ name: other as string, root: path.resolve(against) }]),
+    { name: GATEWAY, root: ROOT },
+  ],
+  floors: !values.alone,
 }
 
-function load(subject: Subject, w: Workload, requests: number): Record<string, number> {
-  const order = {
-    host: '127.0.0.1',
-    port: subject.port,
-    path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: chatBody(w.bodyBytes, w.stream),
-    connections: Math.min(w.connections, requests),
-    requests,
-    stream: w.stream,
-  }
-  // a large body does not fit into argv
-  const script = path.join(import.meta.dirname, 'parts/load.ts')
-  const run = spawnSync(process.execPath, [script], {
-    encoding: 'utf8',
-    input: JSON.stringify(order),
-    maxBuffer: 1 << 26,
-  })
-  if (run.status !== 0) throw new Error(`load on ${subject.name} failed: ${run.stderr}`)
-  const result = JSON.parse(run.stdout) as Record<string, number>
-  if (result['failed'] !== 0)
-    throw new Error(`${subject.name}: ${result['failed']} of ${result['done']} answers were not 200`)
-  return result
-}
-
-function measure(subject: Subject, w: Workload): Sample {
-  const requests = values.quick ? Math.ceil(w.requests / 4) : w.requests
-  const before = subject.cpu()
-  const result = load(subject, w, requests)
-  const after = subject.cpu()
-  const units = requests * w.per
-  return {
-    userUs: ((after.userS - before.userS) * 1e6) / units,
-    systemUs: ((after.systemS - before.systemS) * 1e6) / units,
-    perSecond: result['perSecond'] as number,
-    p50us: result['p50us'] as number,
-    p99us: result['p99us'] as number,
-    loadCpuS: result['loadCpuS'] as number,
-    seconds: result['seconds'] as number,
+function measure(w: Workload): Promise<void> {
+  switch (w.kind) {
+    case 'closed':
+      return measureClosed(w, context)
+    case 'steady':
+      return measureSteady(w, context)
+    case 'idle':
+      return measureIdle(w, context)
+    case 'mixed':
+      return measureMixed(w, context)
+    case 'start':
+      return measureStart(w, context)
   }
 }
 
-async function check(subject: Subject, w: Workload): Promise<void> {
-  const body = chatBody(w.bodyBytes, w.stream)
-  const answer = await fetch(`http://127.0.0.1:${subject.port}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body,
-  })
-  const text = await answer.text()
-  const right = w.stream
-    ? text.endsWith('data: [DONE]\n\n') && text.split('" token"').length === 101
-    : text.includes('How can I help you today?')
-  if (answer.status !== 200 || !right)
-    throw new Error(`${subject.name} answers ${w.name} wrongly: ${answer.status} ${text.slice(0, 300)}`)
-}
-
-const median = (numbers: number[]): number =>
-  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] as number
-
-async function run(w: Workload): Promise<string[]> {
-  const upstream = await startUpstream(w.upstream)
-  const subjects = [await startBare(upstream.port), await startGateway(upstream.port)]
-  if (values.against !== undefined)
-    subjects.push(await startGateway(upstream.port, path.resolve(values.against), values.against))
-  const nginx = await startNginx(upstream.port)
-  if (nginx !== null) subjects.push(nginx)
-  const samples = new Map<Subject, Sample[]>(subjects.map(s => [s, []]))
+const wanted = WORKLOADS.filter(w => only === undefined || w.name.includes(only))
+if (wanted.length === 0) throw new Error(`no workload is called ${only}: ${WORKLOADS.map(w => w.name).join(', ')}`)
+const beganMs = performance.now()
+for (const w of wanted) {
+  const before = performance.now()
   try {
-    for (const subject of subjects) {
-      await check(subject, w)
-      load(subject, w, w.warmup)
-    }
-    for (let round = 0; round < ROUNDS; round++)
-      for (const subject of subjects) samples.get(subject)?.push(measure(subject, w))
-  } finally {
-    for (const subject of subjects) await subject.stop()
-    await upstream.stop()
+    await measure(w)
+  } catch (error) {
+    // the others are worth having all the same
+    console.error(`${w.name} failed:`, error)
+    process.exitCode = 1
   }
-  const cpu = (s: Sample) => s.userUs + s.systemUs
-  const of = (subject: Subject, figure: (s: Sample) => number) => median((samples.get(subject) as Sample[]).map(figure))
-  const floor = of(subjects[0] as Subject, cpu)
-  return subjects.map(s => {
-    const busy = Math.max(...(samples.get(s) as Sample[]).map(x => x.loadCpuS / x.seconds))
-    const row = [
-      w.name,
-      s.name,
-      of(s, cpu).toFixed(1),
-      of(s, x => x.userUs).toFixed(1),
-      of(s, x => x.systemUs).toFixed(1),
-      (of(s, cpu) / floor).toFixed(2),
-      of(s, x => x.perSecond).toFixed(0),
-      (of(s, x => x.p50us) / 1000).toFixed(2),
-      (of(s, x => x.p99us) / 1000).toFixed(2),
-      `${(busy * 100).toFixed(0)} %`,
-    ]
-    return `| ${row.join(' | ')} |`
-  })
+  console.error(`${w.name}: ${((performance.now() - before) / 1000).toFixed(0)} s`)
 }
-
-const HEAD = [
-  '| workload | subject | CPU µs per unit | user | system | ÷ bare | requests/s | p50 ms | p99 ms | load process busy |',
-  '|---|---|---|---|---|---|---|---|---|---|',
-]
-const lines = [...HEAD]
-console.log(HEAD.join('\n'))
-for (const w of WORKLOADS.filter(w => values.only === undefined || w.name.includes(values.only))) {
-  for (const line of await run(w)) {
-    console.log(line)
-    lines.push(line)
-  }
-}
-const about = `Node ${process.version}, ${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}, ${ROUNDS} rounds, medians.`
-console.log(`\n${about}`)
+const units = new Map(wanted.map(w => [w.name, w.kind === 'closed' ? w.unit : 'request']))
+const seconds = ((performance.now() - beganMs) / 1000).toFixed(0)
+const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}`
+const about = `Node ${process.version}, ${machine}, ${context.rounds} rounds, medians, ${seconds} s in all, ${new Date().toISOString().slice(0, 10)}.`
+const text = `${tableLines(context.results, units, other).join('\n')}\n\n${about}\n`
+console.log(text)
 const folder = path.join(ROOT, 'data')
 mkdirSync(folder, { recursive: true })
-writeFileSync(path.join(folder, 'bench.md'), `${lines.join('\n')}\n\n${about}\n`)
+writeFileSync(path.join(folder, 'bench.md'), text)
+if (process.exitCode === undefined && !quick && only === undefined && against === undefined && !values.alone) {
+  const document = path.join(ROOT, 'docs/performance.md')
+  writeFileSync(document, replaceBlock(readFileSync(document, 'utf8'), 'bench', text))
+}

@@ -3,10 +3,12 @@
  * second on each, beside the bare relay in the same run. All must complete; shown is what a stream costs in memory and
  * how late the event loop gets. Load, upstream and subjects are processes of their own.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import path from 'node:path'
+import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
-import { KEY, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
+import { orderFor } from './kinds/context.ts'
+import type { Outcome } from './load/order.ts'
+import { runLoad } from './load/run.ts'
+import { type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 
 const { values } = parseArgs({
@@ -38,33 +40,16 @@ function enoughFiles(): void {
 }
 
 /** Runs beside us: the memory is looked at meanwhile. */
-function load(port: number, count: number, stream: boolean): Promise<{ done: number; failed: number }> {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'parts/load.ts')], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const order = {
-    host: '127.0.0.1',
-    port,
-    path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: chatBody(200, stream),
-    connections: stream ? count : CONNECTIONS,
-    requests: count,
-    stream,
-    // people do not all press the key in the same millisecond
-    ...(stream ? { rampMs: RAMP_MS } : {}),
-  }
-  child.stdin.end(JSON.stringify(order))
-  let text = ''
-  child.stdout.on('data', data => {
-    text += data
-  })
-  return new Promise((resolve, reject) => {
-    child.on('exit', code =>
-      code === 0 ? resolve(JSON.parse(text)) : reject(new Error(`the load ended with ${code}`)),
-    )
-  })
-}
+const load = (subject: Subject, count: number, stream: boolean): Promise<Outcome> =>
+  runLoad(
+    orderFor(subject, {
+      kinds: [{ body: chatBody(200, stream) }],
+      connections: stream ? count : CONNECTIONS,
+      requests: count,
+      // people do not all press the key in the same millisecond
+      ...(stream ? { rampMs: RAMP_MS } : {}),
+    }),
+  )
 
 /** The worst of the event loop since the last look. */
 async function lag(subject: Subject): Promise<number | null> {
@@ -74,7 +59,7 @@ async function lag(subject: Subject): Promise<number | null> {
 }
 
 async function measure(subject: Subject): Promise<Figures> {
-  await load(subject.port, WARM, false) // code that has run before is not what a stream costs
+  await load(subject, WARM, false) // code that has run before is not what a stream costs
   const idleBytes = subject.rssBytes()
   await lag(subject)
   let openBytes = 0
@@ -87,7 +72,7 @@ async function measure(subject: Subject): Promise<Figures> {
       console.error(`${subject.name}: ${seconds} s, ${(openBytes / 2 ** 20).toFixed(0)} MiB`)
     }
   }, 1000)
-  const { done, failed } = await load(subject.port, COUNT, true)
+  const { done, failed } = await load(subject, COUNT, true)
   clearInterval(look)
   return { name: subject.name, done, failed, idleBytes, openBytes, lagMs: subject.ops === null ? null : lagMs }
 }

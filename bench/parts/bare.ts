@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
 
 const pool = new Pool(process.env['UPSTREAM'] as string, {
-  connections: 4096,
+  connections: 16_384,
   pipelining: 1,
   headersTimeout: 0,
   bodyTimeout: 0,

@@ -1,6 +1,29 @@
 /** Starting the parts of a bench, waiting for them, and reading what they cost from /proc. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import type { Reading } from './probe.ts'
+
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
+/** It does not outlive us. */
+export function keep(child: ChildProcess): ChildProcess {
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
+
+/** SIGTERM, SIGKILL when that does not help, and wait. */
+export async function end(child: ChildProcess): Promise<void> {
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), END_MS)
+  await endedWith(child)
+  clearTimeout(late)
+}
+const END_MS = 10_000
 
 export interface Part {
   child: ChildProcess
@@ -16,13 +39,7 @@ export function startPart(
   isReady: (line: Record<string, unknown>) => number | null,
 ): Promise<Part> {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
-  const stop = () =>
-    new Promise<void>(resolve => {
-      if (child.exitCode !== null || child.signalCode !== null) resolve()
-      child.once('exit', () => resolve())
-      child.kill('SIGTERM')
-      setTimeout(() => child.kill('SIGKILL'), 5000).unref()
-    })
+  keep(child)
   return new Promise((resolve, reject) => {
     child.once('exit', code => reject(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready`)))
     let text = ''
@@ -34,18 +51,32 @@ export function startPart(
         const port = line.startsWith('{') ? isReady(JSON.parse(line)) : null
         if (port === null) continue
         ready = true
-        resolve({ child, port, stop })
+        resolve({ child, port, stop: () => end(child) })
       }
     })
   })
 }
 
-/** CPU time of a process and the children it has waited for, in seconds. */
-export function cpuOf(pid: number): { userS: number; systemS: number } {
+const TICK_US = 10_000
+
+/** Of a process without a probe. */
+export function readProc(pid: number): Reading {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  const TICKS_PER_S = 100
-  return { userS: Number(fields[11]) / TICKS_PER_S, systemS: Number(fields[12]) / TICKS_PER_S }
+  return {
+    userUs: Number(fields[11]) * TICK_US,
+    systemUs: Number(fields[12]) * TICK_US,
+    allocatedBytes: null,
+    rssBytes: rssOf(pid),
+    stallMs: 0,
+  }
 }
 
 export const rssOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+
+/** Resolves when it has ended. */
+export const endedWith = (child: ChildProcess): Promise<void> =>
+  new Promise(resolve => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve()
+    else child.once('exit', () => resolve())
+  })

@@ -1,9 +1,9 @@
 /** How long a gateway under load keeps its event loop at one thing, and what the journal and the store have to do with it. */
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { KEY, startGateway, startUpstream } from './subjects.ts'
+import { loadRightly, orderFor } from '../kinds/context.ts'
+import { type Subject, startGateway, startUpstream } from './subjects.ts'
 import { chatBody } from './workloads.ts'
 
 const REQUESTS = 15_000
@@ -17,21 +17,9 @@ export interface Stalls {
   longest: Record<string, number>
 }
 
-function load(port: number, requests: number): number {
-  const order = {
-    host: '127.0.0.1',
-    port,
-    path: '/v1/chat/completions',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: chatBody(200, false),
-    connections: CONNECTIONS,
-    requests,
-    stream: false,
-  }
-  const script = path.join(import.meta.dirname, 'load.ts')
-  const run = spawnSync(process.execPath, [script], { encoding: 'utf8', input: JSON.stringify(order) })
-  if (run.status !== 0) throw new Error(`load failed: ${run.stderr}`)
-  return (JSON.parse(run.stdout) as { perSecond: number }).perSecond
+async function load(gateway: Subject, requests: number): Promise<number> {
+  const kinds = [{ body: chatBody(200, false) }]
+  return (await loadRightly(orderFor(gateway, { kinds, connections: CONNECTIONS, requests }))).perSecond
 }
 
 export async function measureStalls(url: string): Promise<Stalls> {
@@ -46,9 +34,9 @@ export async function measureStalls(url: string): Promise<Stalls> {
     await new Promise(resolve => setTimeout(resolve, 200))
   }
   try {
-    load(gateway.port, REQUESTS / 3)
+    await load(gateway, REQUESTS / 3)
     await tell()
-    const perSecond = load(gateway.port, REQUESTS)
+    const perSecond = await load(gateway, REQUESTS)
     await tell()
     while (!existsSync(file)) await tell()
     return { perSecond, ...(JSON.parse(readFileSync(file, 'utf8')) as Omit<Stalls, 'perSecond'>) }

@@ -1,19 +1,25 @@
-/** What is measured: the gateway with everything on, the bare relay, nginx, and another checkout of the gateway. */
+/** What is measured, and the upstream of all: the gateway with everything on (of any checkout) and the bare relay. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { cpuOf, type Part, rssOf, startPart } from './process.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BARE, GATEWAY } from '../report/targets.ts'
+import type { Reading } from './probe.ts'
+import { end, keep, type Part, readProc, rssOf, startPart } from './process.ts'
 
 export const ROOT = path.resolve(import.meta.dirname, '../..')
 export const KEY = 'sk-bench-0123456789abcdef'
+
+const READY_MS = 15_000
+const POLL_MS = 5
 
 export interface Subject {
   name: string
   pid: number
   port: number
-  cpu(): { userS: number; systemS: number }
+  read(): Promise<Reading>
   rssBytes(): number
   /** Ops address, where there is one. */
   ops: string | null
@@ -37,28 +43,27 @@ const ofPart = (name: string, part: Part, ops: string | null = null): Subject =>
   name,
   pid: part.child.pid as number,
   port: part.port,
-  cpu: () => cpuOf(part.child.pid as number),
+  read: async () => readProc(part.child.pid as number),
   rssBytes: () => rssOf(part.child.pid as number),
   ops,
   stop: () => part.stop(),
 })
 
-export async function startBare(upstreamPort: number): Promise<Subject> {
-  const env = { UPSTREAM: `http://127.0.0.1:${upstreamPort}` }
-  return ofPart(
-    'bare relay',
-    await startPart(process.execPath, [path.join(import.meta.dirname, 'bare.ts')], env, line => Number(line['port'])),
-  )
+/** The bare relay; without an upstream the bare refusal. */
+export async function startBare(upstreamPort: number | null, env: NodeJS.ProcessEnv = {}): Promise<Subject> {
+  const script = path.join(import.meta.dirname, upstreamPort === null ? 'bare-refusal.ts' : 'bare.ts')
+  const all = { ...env, UPSTREAM: `http://127.0.0.1:${upstreamPort}` }
+  return ofPart(BARE, await startPart(process.execPath, [script], all, line => Number(line['port'])))
 }
 
-/** Every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: which checkout. */
+/** Every feature on: rate limit, allowlist, cap, usage, log to a file. `upstreams`: their ports, a channel each; `root`: which checkout; `readyMs`: what its start took. */
 export async function startGateway(
-  upstreamPort: number,
+  upstreams: number | readonly number[],
   root: string = ROOT,
-  name = 'gateway',
+  name: string = GATEWAY,
   overrides: object = {},
   env: NodeJS.ProcessEnv = {},
-): Promise<Subject> {
+): Promise<Subject & { readyMs: number }> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
   const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
   const at = (port: number) => `127.0.0.1:${port}`
@@ -71,108 +76,46 @@ export async function startGateway(
     ...overrides,
   }
   writeFileSync(path.join(dir, 'gateway.yaml'), JSON.stringify(config))
-  writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog(upstreamPort)))
+  writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog([upstreams].flat())))
   const log = path.join(dir, 'gateway.log')
+  const beganMs = performance.now()
   const child = spawn('sh', ['-c', `exec '${root}/bin/gateway' serve --config '${dir}/gateway.yaml' > '${log}'`], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
+  keep(child)
   const pid = child.pid as number
-  const url = `http://${at(ops)}`
-  for (let i = 0; ; i++) {
-    if (
-      (await fetch(`${url}/readyz`).then(
-        r => r.status,
-        () => 0,
-      )) === 200
-    )
-      break
-    if (i > 200 || child.exitCode !== null) throw new Error(`the gateway of ${root} did not start: see ${log}`)
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
+  const ready = () => readFileSync(log, 'utf8').includes('"msg":"ready"')
+  for (; !(existsSync(log) && ready()); await sleep(POLL_MS))
+    if (performance.now() - beganMs > READY_MS || child.exitCode !== null)
+      throw new Error(`the gateway of ${root} did not start: see ${log}`)
+  const readyMs = performance.now() - beganMs
   return {
     name,
     pid,
     port: main,
-    ops: url,
-    cpu: () => cpuOf(pid),
+    ops: `http://${at(ops)}`,
+    readyMs,
+    read: async () => readProc(pid),
     rssBytes: () => rssOf(pid),
-    stop: () =>
-      new Promise(resolve => {
-        child.once('exit', () => {
-          rmSync(dir, { recursive: true, force: true })
-          resolve()
-        })
-        child.kill('SIGTERM')
-      }),
+    async stop() {
+      await end(child)
+      rmSync(dir, { recursive: true, force: true })
+    },
   }
 }
 
-const catalog = (upstreamPort: number): object => ({
+const catalog = (upstreamPorts: number[]): object => ({
   groups: [{ name: 'default', rate: { requests: 100_000_000, minutes: 1 } }],
   models: [{ name: 'beta-4.7', price: { input: 2, output: 8, cache_read: 0.5 } }],
-  channels: [
-    {
-      name: 'one',
-      base_url: `http://127.0.0.1:${upstreamPort}`,
-      protocols: ['chat'],
-      key: 'up',
-      groups: ['default'],
-      models: ['beta-4.7'],
-    },
-  ],
+  channels: upstreamPorts.map((port, i) => ({
+    name: `channel-${i + 1}`,
+    base_url: `http://127.0.0.1:${port}`,
+    protocols: ['chat'],
+    key: 'up',
+    groups: ['default'],
+    models: ['beta-4.7'],
+  })),
   accounts: [{ name: 'bench', groups: ['default'], balance: 100_000_000 }],
   keys: [{ account: 'bench', name: 'k', secret: KEY, group: 'default', cap: 50_000_000, allow_ips: ['127.0.0.1'] }],
 })
-
-/** null where nginx is not installed (Debian: nginx-light). */
-export async function startNginx(upstreamPort: number): Promise<Subject | null> {
-  const binary = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(existsSync)
-  if (binary === undefined) return null
-  const dir = mkdtempSync(path.join(tmpdir(), 'bench-nginx-'))
-  const port = await freePort()
-  writeFileSync(
-    path.join(dir, 'nginx.conf'),
-    `daemon off; master_process off; pid ${dir}/nginx.pid; error_log ${dir}/error.log crit; worker_processes 1;
-events { worker_connections 8192; }
-http {
-  access_log off; client_body_temp_path ${dir}/b; proxy_temp_path ${dir}/p; fastcgi_temp_path ${dir}/f; uwsgi_temp_path ${dir}/u; scgi_temp_path ${dir}/s;
-  client_max_body_size 64m; keepalive_requests 100000000;
-  upstream up { server 127.0.0.1:${upstreamPort}; keepalive 1024; keepalive_requests 100000000; }
-  server {
-    listen 127.0.0.1:${port};
-    location / { proxy_pass http://up; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; proxy_request_buffering on; }
-  }
-}
-`,
-  )
-  const child = spawn(binary, ['-c', path.join(dir, 'nginx.conf'), '-e', path.join(dir, 'error.log')], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  const pid = child.pid as number
-  for (let i = 0; i < 100; i++) {
-    const up = await new Promise<boolean>(resolve => {
-      const socket = net.connect(port, '127.0.0.1', () => resolve(true))
-      socket.on('connect', () => socket.destroy())
-      socket.on('error', () => resolve(false))
-    })
-    if (up) break
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
-  return {
-    name: 'nginx',
-    pid,
-    port,
-    ops: null,
-    cpu: () => cpuOf(pid),
-    rssBytes: () => rssOf(pid),
-    stop: () =>
-      new Promise(resolve => {
-        child.once('exit', () => {
-          rmSync(dir, { recursive: true, force: true })
-          resolve()
-        })
-        child.kill('SIGTERM')
-      }),
-  }
-}

@@ -40,6 +40,7 @@ const ending =
   framed('data: [DONE]\n\n') +
   '0\r\n\r\n'
 const BURST = Buffer.from(STREAM_HEAD + delta.repeat(EVENTS) + ending)
+const FIRST = Buffer.from(STREAM_HEAD + delta)
 const DELTA = Buffer.from(delta)
 const ENDING = Buffer.from(ending)
 
@@ -68,8 +69,8 @@ const server = net.createServer(socket => {
 })
 
 function pace(socket: net.Socket): void {
-  socket.write(STREAM_HEAD)
-  let sent = 0
+  socket.write(FIRST)
+  let sent = 1
   const timer = setInterval(() => {
     if (socket.destroyed) clearInterval(timer)
     else if (sent++ < EVENTS) socket.write(DELTA)

@@ -1,44 +1,80 @@
-/** The workloads, each a table row: what is sent, how often, and what one unit of it is. */
-export interface Workload {
+/** The canonical workloads, a row each. How a row is measured is in `bench/kinds`. */
+
+/** What runs in a closed loop, subjects taking turns. */
+export interface ClosedWorkload {
+  kind: 'closed'
   name: string
   unit: 'request' | 'stream' | 'event'
   /** Units per request. */
   per: number
   stream: boolean
   connections: number
+  /** Connections come over so long. */
+  rampMs?: number
   warmup: number
+  /** In a round, of each subject. */
   requests: number
-  upstream: NodeJS.ProcessEnv
+  /** Environment of the upstream; null: none is asked, every answer is a refusal. */
+  upstream: { EVENTS?: string; GAP_MS?: string } | null
   bodyBytes: number
+  /** Keys that nobody knows: `few` come again and again, `new` never. */
+  inventedKeys?: 'few' | 'new'
+  /** Also in an open loop, at half of what the gateway can do. */
+  open?: { requests: number; warm: number }
+  stalls?: boolean
 }
 
-const base = {
+export type Workload =
+  | ClosedWorkload
+  | { kind: 'idle'; name: string; streams: number; rampMs: number; settleMs: number; warmup: number }
+  | { kind: 'steady'; name: string; rate: number; seconds: number }
+  | { kind: 'mixed'; name: string; rate: number; seconds: number }
+  | { kind: 'start'; name: string; times: number }
+
+const closed = {
+  kind: 'closed',
   unit: 'request',
   per: 1,
   stream: false,
   connections: 32,
-  warmup: 20_000,
-  requests: 20_000,
+  warmup: 8000,
+  requests: 10_000,
   upstream: {},
   bodyBytes: 200,
 } as const
+const PACED_EVENTS = 50
 
 export const WORKLOADS: Workload[] = [
-  { ...base, name: 'small JSON' },
-  { ...base, name: '100-event burst stream', unit: 'stream', stream: true, warmup: 5000, requests: 6000 },
+  { ...closed, name: 'small JSON', open: { requests: 5000, warm: 1000 } },
+  { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 3000, requests: 3000 },
   {
-    ...base,
-    name: 'paced stream, an event each 20 ms',
+    ...closed,
+    name: 'paced stream',
     unit: 'event',
-    per: 100,
+    per: PACED_EVENTS,
     stream: true,
     connections: 200,
+    rampMs: 1000,
     warmup: 200,
-    requests: 800,
-    upstream: { GAP_MS: '20' },
+    requests: 600,
+    upstream: { GAP_MS: '20', EVENTS: String(PACED_EVENTS) },
   },
-  { ...base, name: '200 KB request body', warmup: 500, requests: 3000, bodyBytes: 200_000 },
-  { ...base, name: '20 MB request body', connections: 2, warmup: 4, requests: 40, bodyBytes: 20_000_000 },
+  { ...closed, name: '200 KB body', warmup: 500, requests: 1200, bodyBytes: 200_000 },
+  {
+    ...closed,
+    name: '20 MB body',
+    connections: 2,
+    warmup: 4,
+    requests: 16,
+    bodyBytes: 20_000_000,
+    stalls: true,
+  },
+  { ...closed, name: '401 flood', upstream: null, inventedKeys: 'few' },
+  { ...closed, name: '401 flood, new keys', upstream: null, inventedKeys: 'new', requests: 6000 },
+  { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },
+  { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 1000, warmup: 4000 },
+  { kind: 'mixed', name: 'mixed, MySQL', rate: 500, seconds: 5 },
+  { kind: 'start', name: 'start', times: 5 },
 ]
 
 /** A chat request of about `bytes`. */

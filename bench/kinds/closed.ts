@@ -1,0 +1,80 @@
+/** Subjects take turns under a closed loop, so many rounds: CPU per unit, requests a second, what is allocated. */
+import type { Order } from '../load/order.ts'
+import { startNginx } from '../parts/nginx.ts'
+import { statements } from '../parts/ops.ts'
+import { type Probed, probed } from '../parts/probed.ts'
+import { startBare, startUpstream } from '../parts/subjects.ts'
+import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
+import { checkAnswer } from './answer.ts'
+import { type Context, loadRightly, orderFor, startGateways, stopAll } from './context.ts'
+import { measureLatency } from './open.ts'
+
+const FEW_KEYS = 2000
+/** Of a stream, when the upstream is not told otherwise. */
+const EVENTS = 100
+
+export async function measureClosed(w: ClosedWorkload, context: Context): Promise<void> {
+  const upstream = await startUpstream(w.upstream ?? {})
+  const subjects: Probed[] = []
+  try {
+    if (context.floors) subjects.push(await probed(env => startBare(w.upstream === null ? null : upstream.port, env)))
+    const nginx = context.floors && w.upstream !== null ? await startNginx(upstream.port) : null
+    if (nginx !== null) subjects.push(nginx)
+    subjects.push(...(await startGateways(context, upstream.port)))
+    const status = w.upstream === null ? 401 : 200
+    const events = w.stream ? Number(w.upstream?.EVENTS ?? EVENTS) : null
+    for (const subject of subjects) {
+      await checkAnswer(subject, chatBody(w.bodyBytes, w.stream), { status, events })
+      await loadRightly(order(w, subject, Math.ceil(w.warmup * context.share)))
+    }
+    for (let round = 0; round < context.rounds; round++)
+      for (const subject of subjects) await measure(w, subject, context)
+    if (w.open !== undefined) await measureLatency(w, w.open, subjects, context)
+  } finally {
+    await stopAll([...subjects, upstream])
+  }
+}
+
+/** So that keys that are to be new are. */
+let seeds = 0
+
+function order(w: ClosedWorkload, subject: Probed, requests: number): Order {
+  const { inventedKeys, rampMs = 0 } = w
+  const count = inventedKeys === 'new' ? requests : Math.min(requests, FEW_KEYS)
+  return orderFor(subject, {
+    kinds: [{ body: chatBody(w.bodyBytes, w.stream) }],
+    connections: w.connections,
+    requests,
+    rampMs,
+    status: w.upstream === null ? 401 : 200,
+    ...(inventedKeys === undefined ? {} : { inventedKeys: { seed: inventedKeys === 'few' ? 0 : ++seeds, count } }),
+  })
+}
+
+async function measure(w: ClosedWorkload, subject: Probed, { results, share }: Context): Promise<void> {
+  const requests = Math.ceil(w.requests * share)
+  const asked = w.inventedKeys !== undefined && subject.ops !== null
+  const lookUps = asked ? await statements(subject, 'findKey') : 0
+  if (w.stalls) await subject.watch?.()
+  const before = await subject.read()
+  const outcome = await loadRightly(order(w, subject, requests))
+  const after = await subject.read()
+  const units = requests * w.per
+  const userUs = after.userUs - before.userUs
+  const systemUs = after.systemUs - before.systemUs
+  const add = results.add.bind(results, w.name, subject.name)
+  add('cpuUs', (userUs + systemUs) / units)
+  add('userUs', userUs / units)
+  add('systemUs', systemUs / units)
+  if (w.unit !== 'event') {
+    add('perSecond', outcome.perSecond)
+    add('perCore', (requests * 1e6) / (userUs + systemUs))
+  }
+  if (w.stream) add('firstByteMs', outcome.firstByteP50us / 1000)
+  if (after.allocatedBytes !== null && before.allocatedBytes !== null)
+    add('allocatedKiB', (after.allocatedBytes - before.allocatedBytes) / units / 1024)
+  if (w.stalls && subject.watch !== undefined) add('stallMs', after.stallMs)
+  if (asked) add('lookUps', ((await statements(subject, 'findKey')) - lookUps) / requests)
+  add('cores', (userUs + systemUs) / 1e6 / outcome.seconds)
+  add('loadCores', outcome.loadCpuS / outcome.seconds)
+}

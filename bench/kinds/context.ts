@@ -1,0 +1,52 @@
+/** What every kind of measurement gets. */
+import type { Order } from '../load/order.ts'
+import { runLoad } from '../load/run.ts'
+import { type Probed, probed } from '../parts/probed.ts'
+import { KEY, type Subject, startGateway } from '../parts/subjects.ts'
+import type { Results } from '../report/results.ts'
+
+export interface Context {
+  results: Results
+  rounds: number
+  /** Of all counts of requests: 1, or less for a quick look. */
+  share: number
+  /** The working tree and, with --against, another checkout before it. */
+  gateways: { name: string; root: string }[]
+  /** Whether the bare relay and nginx are measured too. */
+  floors: boolean
+}
+
+export const startProbed = (
+  { name, root }: Context['gateways'][number],
+  upstreams: number | readonly number[],
+  overrides: object = {},
+): Promise<Probed> => probed(env => startGateway(upstreams, root, name, overrides, env))
+
+export async function startGateways({ gateways }: Context, upstreamPort: number): Promise<Probed[]> {
+  const started: Probed[] = []
+  for (const gateway of gateways) started.push(await startProbed(gateway, upstreamPort))
+  return started
+}
+
+export const orderFor = (
+  subject: Subject,
+  rest: Partial<Order> & { kinds: Order['kinds']; requests: number },
+): Order => ({
+  host: '127.0.0.1',
+  ports: [subject.port],
+  path: '/v1/chat/completions',
+  headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+  ...rest,
+})
+
+/** Throws unless every answer was as it should be. */
+export async function loadRightly(order: Order) {
+  const outcome = await runLoad(order)
+  if (outcome.failed > 0)
+    throw new Error(`port ${order.ports}: ${outcome.failed} of ${outcome.done} answers were not as they should be`)
+  return outcome
+}
+
+export const stopAll = async (parts: { stop(): Promise<void> }[]): Promise<void> => {
+  for (const part of parts) await part.stop()
+}

@@ -1,0 +1,63 @@
+/** Streams that are open and silent: what memory each takes, garbage not counted. */
+import { execFileSync } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { holdLoad } from '../load/run.ts'
+import { startNginx } from '../parts/nginx.ts'
+import { type Probed, probed } from '../parts/probed.ts'
+import { startBare, startUpstream } from '../parts/subjects.ts'
+import { chatBody, type Workload } from '../parts/workloads.ts'
+import { checkAnswer } from './answer.ts'
+import { type Context, loadRightly, orderFor, startProbed, stopAll } from './context.ts'
+
+type Idle = Extract<Workload, { kind: 'idle' }>
+const SILENT_MS = String(3_600_000)
+
+function enoughFiles(streams: number): void {
+  const needed = streams * 2 + 200
+  const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
+  if (limit !== 'unlimited' && Number(limit) < needed)
+    throw new Error(`${streams} streams need ${needed} open files, the limit is ${limit}: ulimit -n ${needed}`)
+}
+
+export async function measureIdle(w: Idle, context: Context): Promise<void> {
+  const streams = Math.ceil(w.streams * context.share)
+  enoughFiles(streams)
+  // a gateway keeps at most 4,096 connections to an upstream; the others have no such limit
+  const upstreams = [await startUpstream({ GAP_MS: SILENT_MS }), await startUpstream({ GAP_MS: SILENT_MS })]
+  const ports = upstreams.map(upstream => upstream.port)
+  const [port] = ports as [number]
+  const starts: (() => Promise<Probed | null>)[] = [
+    ...(context.floors ? [() => probed(env => startBare(port, env)), () => startNginx(port)] : []),
+    ...context.gateways.map(gateway => () => startProbed(gateway, ports)),
+  ]
+  try {
+    for (const start of starts) {
+      const subject = await start()
+      if (subject === null) continue
+      try {
+        context.results.add(w.name, subject.name, 'streamKiB', await measure(w, subject, streams))
+      } finally {
+        // it would wait for the upstream of streams whose client has left
+        process.kill(subject.pid, 'SIGKILL')
+        await subject.stop()
+      }
+    }
+  } finally {
+    await stopAll(upstreams)
+  }
+}
+
+async function measure({ warmup, rampMs, settleMs }: Idle, subject: Probed, streams: number): Promise<number> {
+  const whole = chatBody(200, false)
+  await checkAnswer(subject, whole, { status: 200, events: null })
+  // code that has run before is not what a stream costs
+  await loadRightly(orderFor(subject, { kinds: [{ body: whole }], connections: 100, requests: warmup }))
+  const memory = async () => (await (subject.collect ?? subject.read)()).rssBytes
+  const before = await memory()
+  const kinds = [{ body: chatBody(200, true) }]
+  const close = await holdLoad(orderFor(subject, { kinds, requests: streams, rampMs }))
+  await sleep(settleMs)
+  const open = await memory()
+  await close()
+  return (open - before) / streams / 1024
+}

@@ -1,0 +1,18 @@
+/** From the start of the command to `ready` in its log, with a fresh embedded store. */
+import { startGateway } from '../parts/subjects.ts'
+import type { Workload } from '../parts/workloads.ts'
+import type { Context } from './context.ts'
+
+type Start = Extract<Workload, { kind: 'start' }>
+const NOBODY = 9
+
+export async function measureStart(w: Start, { results, gateways }: Context): Promise<void> {
+  for (let i = 0; i <= w.times; i++)
+    for (const { name, root } of gateways) {
+      const gateway = await startGateway(NOBODY, root, name)
+      const { readyMs } = gateway
+      await gateway.stop()
+      // the first one fills the cache of compiled code
+      if (i > 0) results.add(w.name, name, 'startMs', readyMs)
+    }
+}

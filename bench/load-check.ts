@@ -1,0 +1,83 @@
+/**
+ * `npm run bench:load`: is the load side of the bench honest? Our raw-socket client beside autocannon, on small JSON: straight
+ * at the upstream (the most that the load and the upstream can do), at the bare relay and at the gateway. A subject must
+ * cost about the same whoever asks. The bench uses ours: a request costs it about half of autocannon's CPU, and what the
+ * load takes of two cores is not there for the others.
+ */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { loadRightly, orderFor } from './kinds/context.ts'
+import { probed } from './parts/probed.ts'
+import { ROOT, type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
+import { chatBody } from './parts/workloads.ts'
+import { median } from './report/statistics.ts'
+
+const REQUESTS = 20_000
+const SECONDS = 3
+const CONNECTIONS = 32
+const ROUNDS = 3
+const TICK_US = 10_000
+const AUTOCANNON = path.join(ROOT, 'node_modules/autocannon/autocannon.js')
+
+interface Done {
+  requests: number
+  seconds: number
+}
+
+async function ours(subject: Subject): Promise<Done> {
+  const kinds = [{ body: chatBody(200, false) }]
+  const order = orderFor(subject, { kinds, connections: CONNECTIONS, requests: REQUESTS })
+  const { done, seconds } = await loadRightly(order)
+  return { requests: done, seconds }
+}
+
+async function autocannon(subject: Subject): Promise<Done> {
+  const { headers, path: target } = orderFor(subject, { kinds: [], requests: 0 })
+  const named = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
+  const how = ['-j', '-n', '-c', String(CONNECTIONS), '-d', String(SECONDS), '-m', 'POST', '-b', chatBody(200, false)]
+  const args = [AUTOCANNON, ...how, ...named, `http://127.0.0.1:${subject.port}${target}`]
+  const run = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  if (run.status !== 0) throw new Error(`autocannon failed: ${run.stderr}`)
+  const { '2xx': right, non2xx: wrong, errors, duration } = JSON.parse(run.stdout) as Record<string, number>
+  if (right === undefined || duration === undefined || wrong !== 0 || errors !== 0)
+    throw new Error(`autocannon: ${wrong} wrong answers, ${errors} errors`)
+  return { requests: right, seconds: duration }
+}
+
+/** CPU of the children that have ended. */
+function childrenUs(): number {
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[13]) + Number(fields[14])) * TICK_US
+}
+
+const upstream = await startUpstream()
+const subjects: Subject[] = [
+  await probed(env => startBare(upstream.port, env)),
+  await probed(env => startGateway(upstream.port, undefined, undefined, undefined, env)),
+]
+const straight: Subject = { ...(subjects[0] as Subject), name: 'upstream itself', port: upstream.port }
+console.log('| asked | by | requests/s | CPU µs per request of the load | of the subject |')
+console.log('|---|---|---|---|---|')
+try {
+  for (const subject of [straight, ...subjects]) {
+    const rows = [ours, autocannon].map(client => ({ client, figures: [] as [number, number, number][] }))
+    await ours(subject) // warm
+    for (let round = 0; round < ROUNDS; round++)
+      for (const { client, figures } of rows) {
+        const loadUs = childrenUs()
+        const before = await subject.read()
+        const { requests, seconds } = await client(subject)
+        const after = await subject.read()
+        const subjectUs = after.userUs + after.systemUs - before.userUs - before.systemUs
+        figures.push([requests / seconds, (childrenUs() - loadUs) / requests, subjectUs / requests])
+      }
+    for (const { client, figures } of rows) {
+      const [perSecond, loadUs, subjectUs] = [0, 1, 2].map(i => median(figures.map(f => f[i] as number)))
+      const cost = subject === straight ? '' : subjectUs?.toFixed(1)
+      console.log(`| ${[subject.name, client.name, perSecond?.toFixed(0), loadUs?.toFixed(1), cost].join(' | ')} |`)
+    }
+  }
+} finally {
+  for (const part of [...subjects, upstream]) await part.stop()
+}

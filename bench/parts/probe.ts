@@ -1,0 +1,54 @@
+/**
+ * Loaded into a Node process before its own program (`--import`): tells on a Unix socket, on demand, what /proc does not
+ * know. Costs nothing while nobody asks, except that `watch` times the event loop each millisecond. `collect` collects all
+ * garbage first, so that the memory read is what is in use.
+ */
+import net from 'node:net'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { isMainThread } from 'node:worker_threads'
+
+export interface Reading {
+  userUs: number
+  systemUs: number
+  /** In the heap of the main thread, since its start; null = cannot be told. */
+  allocatedBytes: number | null
+  rssBytes: number
+  /** The longest the event loop was late since `watch`; 0 without it or without an event loop. */
+  stallMs: number
+}
+
+const RESOLUTION_MS = 1
+const address = process.env['BENCH_PROBE']
+if (isMainThread && address !== undefined) {
+  const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const read = (): Reading => {
+    const { user, system } = process.cpuUsage()
+    const heap = getHeapStatistics() as { total_allocated_bytes?: number }
+    return {
+      userUs: user,
+      systemUs: system,
+      allocatedBytes: heap.total_allocated_bytes ?? null,
+      rssBytes: process.memoryUsage.rss(),
+      stallMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),
+    }
+  }
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as (options: object) => void
+  const collect = () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  const server = net.createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', data => {
+      const order = data.toString()
+      if (order === 'watch') {
+        loop.enable()
+        loop.reset()
+      } else if (order === 'collect') collect()
+      socket.end(JSON.stringify(read()))
+    })
+    socket.unref()
+  })
+  server.listen(address)
+  server.unref()
+}

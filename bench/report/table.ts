@@ -1,0 +1,46 @@
+/** The one table: workloads and their figures as rows, subjects as columns, and beside them what is wanted. */
+import { FIGURES, type Figure } from './figures.ts'
+import type { Results } from './results.ts'
+import { BARE, GATEWAY, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
+
+/** `against`: the name of another revision, which gets a column, and what the gateway's is of it another. */
+export function tableLines(results: Results, units: ReadonlyMap<string, string>, against: string | null): string[] {
+  const measured = (name: string) =>
+    results.workloads.some(w => results.figures(w).some(figure => results.rounds(w, name, figure).length > 0))
+  const subjects = [BARE, NGINX, ...(against === null ? [] : [against]), GATEWAY].filter(measured)
+  const ratios = [BARE, ...(against === null ? [] : [against])].filter(name => subjects.includes(name))
+  const head = ['workload', 'figure', ...subjects, ...ratios.map(name => `÷ ${name}`), 'target', '']
+  const reached = verdicts(results)
+  const rows = results.workloads.flatMap(workload =>
+    results.figures(workload).map(figure => {
+      const here = reached.filter(({ target }) => target.workload === workload && target.figure === figure)
+      return [
+        workload,
+        FIGURES[figure].label.replace('{unit}', units.get(workload) ?? 'request'),
+        ...subjects.map(subject => shown(results.median(workload, subject, figure), figure)),
+        ...ratios.map(floor => {
+          const ratio = results.compared(workload, figure, [GATEWAY, floor], (value, of) => value / of)
+          return ratio === null || !Number.isFinite(ratio) ? '' : ratio.toFixed(2)
+        }),
+        here.map(({ target }) => wanted(target)).join('; '),
+        here.map(verdict).join('; '),
+      ]
+    }),
+  )
+  return [head, head.map(() => '---'), ...rows].map(cells => `| ${cells.join(' | ')} |`)
+}
+
+const shown = (value: number | null, figure: Figure): string =>
+  value === null ? '' : value.toFixed(FIGURES[figure].digits)
+
+function wanted({ kind, than, most }: Target): string {
+  if (kind === 'times') return `≤ ${most} × ${than}`
+  return kind === 'more' ? `≤ ${most} over ${than}` : `≤ ${most}`
+}
+
+/** A difference is in no column, so it is shown here. */
+function verdict({ target, reached, ok }: Verdict): string {
+  const digits = FIGURES[target.figure].digits
+  const by = target.kind === 'value' ? '' : ` (${reached.toFixed(target.kind === 'times' ? 2 : digits)})`
+  return `${ok ? 'ok' : 'missed'}${by}`
+}

@@ -1,0 +1,53 @@
+/** What is wanted, a row each, as ratios within one run wherever that is possible. */
+import type { Figure } from './figures.ts'
+import type { Results } from './results.ts'
+
+export const GATEWAY = 'gateway'
+/** The bare relay; for refusals a bare node:http answer. */
+export const BARE = 'bare'
+export const NGINX = 'nginx'
+
+export interface Target {
+  workload: string
+  figure: Figure
+  /** `times`, `more`: than that of `than`; `value`: the figure itself. */
+  kind: 'times' | 'more' | 'value'
+  than?: string
+  most: number
+}
+
+export const TARGETS: readonly Target[] = [
+  { workload: 'small JSON', figure: 'cpuUs', kind: 'times', than: BARE, most: 1.25 },
+  { workload: 'small JSON', figure: 'openP50Ms', kind: 'more', than: BARE, most: 0.1 },
+  { workload: 'small JSON', figure: 'openP99Ms', kind: 'more', than: BARE, most: 0.5 },
+  { workload: 'burst stream', figure: 'cpuUs', kind: 'times', than: BARE, most: 1.05 },
+  { workload: 'paced stream', figure: 'cpuUs', kind: 'times', than: BARE, most: 0.95 },
+  { workload: 'paced stream', figure: 'cpuUs', kind: 'times', than: NGINX, most: 1.8 },
+  { workload: '20 MB body', figure: 'cpuUs', kind: 'times', than: BARE, most: 1.15 },
+  { workload: '20 MB body', figure: 'stallMs', kind: 'value', most: 10 },
+  { workload: 'idle streams', figure: 'streamKiB', kind: 'times', than: BARE, most: 1.2 },
+  { workload: '401 flood', figure: 'cpuUs', kind: 'times', than: BARE, most: 2 },
+  { workload: '401 flood', figure: 'lookUps', kind: 'value', most: 0 },
+  { workload: '200 requests/s', figure: 'statements', kind: 'value', most: 0.02 },
+  { workload: 'start', figure: 'startMs', kind: 'value', most: 400 },
+]
+
+export interface Verdict {
+  target: Target
+  /** Ratio, difference or value, as the target's kind says. */
+  reached: number
+  ok: boolean
+}
+
+/** Of the targets that were measured. */
+export const verdicts = (results: Results, targets: readonly Target[] = TARGETS): Verdict[] =>
+  targets.flatMap(target => {
+    const reached = measure(results, target)
+    return reached === null ? [] : [{ target, reached, ok: reached <= target.most }]
+  })
+
+function measure(results: Results, { workload, figure, kind, than }: Target): number | null {
+  if (kind === 'value') return results.median(workload, GATEWAY, figure)
+  const compare = kind === 'times' ? (a: number, b: number) => a / b : (a: number, b: number) => a - b
+  return results.compared(workload, figure, [GATEWAY, than as string], compare)
+}
