@@ -1,6 +1,6 @@
 /**
- * Times cases by the CPU time of this thread, which other processes disturb less than wall time. Collections of garbage
- * count as far as they run on this thread.
+ * Times cases by the CPU time of the process, which others disturb less than wall time. What threads of the engine collect
+ * and compile meanwhile is in it. The time of the thread alone is told in steps of some milliseconds on some kernels.
  */
 import v8 from 'node:v8'
 import type { Case } from './bench.ts'
@@ -31,10 +31,11 @@ interface Round {
 
 function batch(subject: Case, runs: number): Round {
   const before = v8.getHeapStatistics().total_allocated_bytes
-  const from = process.threadCpuUsage()
+  const from = process.cpuUsage()
   let sum = 0
   for (let i = 0; i < runs; i++) sum += subject.run()
-  const { user, system } = process.threadCpuUsage(from)
+  const { user, system } = process.cpuUsage(from)
+  if (Number.isNaN(sum)) throw new Error(`${subject.name}: a run went wrong`)
   consumed = (consumed + sum) % 1e9
   const allocated = v8.getHeapStatistics().total_allocated_bytes - before
   const operations = runs * (subject.per ?? 1)

@@ -4,7 +4,7 @@ import { type Random, withSeed } from '../../../test/support/random.ts'
 import { piece } from './code.ts'
 import { DIALECTS } from './dialects.ts'
 
-/** UTF-8 bytes of text per counted token: what docs/pricing.md promises for answers without usage. */
+/** UTF-8 bytes of text per token where the upstream does not tell. */
 const BYTES_PER_TOKEN = 4.4
 /** Characters of a part of a picture. */
 const PART = 24_000
