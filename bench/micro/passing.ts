@@ -2,6 +2,9 @@
 import { deepEqual } from 'node:assert/strict'
 import type * as EditModule from '../../lib/protocols/edit.ts'
 import type * as FactsModule from '../../lib/protocols/facts.ts'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
+import type { Meter } from '../../lib/protocols/protocol.ts'
+import type * as TableModule from '../../lib/protocols/table.ts'
 import type * as WithholdModule from '../../lib/protocols/withhold.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Bench, Case, Lib } from './bench.ts'
@@ -15,16 +18,23 @@ const BURST = 16_384
 
 export const bench: Bench = async (lib, seed) => [...(await withholding(lib, seed)), await editing(lib, seed)]
 
+/** Older checkouts say less of a chunk: only whether it is of no interest. */
+type AnyMeter = Omit<Meter, 'matters'> & { matters?: number; quiet?: boolean }
+
 async function withholding(lib: Lib, seed: number): Promise<Case[]> {
   const { Withholder } = await lib<typeof WithholdModule>('protocols/withhold.ts')
+  const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const { bytes, events: count } = stream('chat', seed, STREAM_BYTES, true)
   const clients = Buffer.from(withoutUsage(bytes.toString()))
   const subject = (name: string, chunks: readonly Buffer[]): Case => {
     const passed = () => {
       const withholder = new Withholder()
+      const meter: AnyMeter = protocolRow('chat').meter({ events: true, count: false, cacheTtl: '5m' })
+      const makesText = meter.feed.length < 2
       const out: Buffer[] = []
       for (const chunk of chunks) {
-        const next = withholder.push(chunk)
+        meter.feed(chunk, makesText ? '' : bytesAsText(chunk))
+        const next = withholder.push(chunk, (meter.matters ?? meter.quiet) as number)
         if (Array.isArray(next)) out.push(...next)
         else if (next !== null) out.push(next)
       }
@@ -33,7 +43,7 @@ async function withholding(lib: Lib, seed: number): Promise<Case[]> {
       return out
     }
     return {
-      name: `withholding usage, ${name}`,
+      name: `metering and withholding usage, ${name}`,
       bytes: bytes.length,
       check: () => deepEqual(Buffer.concat(passed()).equals(clients), true),
       run: () => passed().length,
