@@ -1,0 +1,45 @@
+/** lib/protocols/facts.ts: what a request body says, found while it arrives. */
+import { deepEqual } from 'node:assert/strict'
+import type * as FactsModule from '../../lib/protocols/facts.ts'
+import { withSeed } from '../../test/support/random.ts'
+import type { Bench } from './bench.ts'
+import { reads } from './workloads/chunks.ts'
+import { type Conversation, conversation } from './workloads/conversation.ts'
+
+const SIZES: [name: string, bytes: number][] = [
+  ['200 B', 200],
+  ['20 KB', 20_000],
+  ['200 KB', 200_000],
+  ['20 MB', 20_000_000],
+]
+const TARGET = 1
+/** Below this, what counts is the time of the whole scan. */
+const LONG = 10_000
+
+export const bench: Bench = async (lib, seed) => {
+  const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
+  return SIZES.map(([name, bytes]) => {
+    const talk = conversation(seed, bytes)
+    const chunks = reads(withSeed(seed), talk.bytes)
+    const scan = () => {
+      const facts = new FactsScan()
+      for (const chunk of chunks) facts.feed(chunk)
+      return facts.end()
+    }
+    return {
+      name,
+      bytes,
+      ...(bytes >= LONG ? { target: TARGET } : {}),
+      check: () => checkFacts(scan(), talk),
+      run: () => scan()?.maxOutput ?? 0,
+    }
+  })
+}
+
+export function checkFacts(facts: FactsModule.Facts | null, { bytes, said }: Conversation): void {
+  const { start, end } = facts?.modelSpan ?? { start: 0, end: 0 }
+  deepEqual(
+    [facts?.model, facts?.stream, facts?.maxOutput, facts?.cacheTtl, facts?.userId, bytes.toString('utf8', start, end)],
+    [said.model, said.stream, said.maxOutput, said.cacheTtl, said.userId, `"${said.model}"`],
+  )
+}

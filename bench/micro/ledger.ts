@@ -1,0 +1,105 @@
+/** lib/ledger: holds in memory, and what settling costs with a journal on the disk; the store takes it between rounds. */
+import { deepEqual, ok } from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import type * as ClockModule from '../../lib/base/clock.ts'
+import type * as IdsModule from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import type * as LedgerModule from '../../lib/ledger/ledger.ts'
+import { accountPurse } from '../../lib/store/store.ts'
+import { fund, memoryStore, usageRow } from '../../test/support/store.ts'
+import type { Bench, Case, Lib } from './bench.ts'
+
+const CREDIT = 1_000_000_000_000
+const AMOUNT = micro(50_000)
+const CHARGE = 700
+/** More would fill memory with settlements that nobody takes: the store gets no turn within a round. */
+const MOST = 1_000
+/** Requests that end in one turn of a busy event loop. */
+const TURN = 16
+
+const LOG = { info() {}, warn() {}, error() {} }
+
+export const bench: Bench = async lib => {
+  const { ledger, clock, close, spent, key } = await open(lib)
+  const { idMaker } = await lib<typeof IdsModule>('base/ids.ts')
+  const nextId = idMaker(clock.now)
+  let settled = 0
+  const hold = () => {
+    const held = ledger.reserve(key.accountId, key.id, null, AMOUNT)
+    ok('account' in held, 'the lease is not in memory')
+    return held
+  }
+  /** Money for a whole round. */
+  const rest = async () => {
+    await ledger.flush()
+    const held = await ledger.reserve(key.accountId, key.id, null, micro(MOST * AMOUNT))
+    ok('account' in held, 'no money')
+    ledger.void(held)
+  }
+  await rest()
+  const settling = (name: string, perTurn: number): Case => {
+    const run = () => {
+      for (let i = 0; i < perTurn; i++) ledger.settle(hold(), usageRow(nextId(), key, CHARGE))
+      ledger.write?.()
+      settled += perTurn
+      return settled
+    }
+    return {
+      name,
+      per: perTurn,
+      most: Math.floor(MOST / perTurn),
+      check: async () => {
+        run()
+        await ledger.flush()
+        deepEqual([await spent(), ledger.holdsOpen], [settled * CHARGE, 0])
+        await rest()
+      },
+      run,
+      rest,
+    }
+  }
+  return [
+    {
+      name: 'hold and void',
+      check: () => {
+        const held = hold()
+        deepEqual([ledger.holdsOpen, ledger.heldTotal], [1, AMOUNT])
+        ledger.void(held)
+        deepEqual([ledger.holdsOpen, ledger.heldTotal], [0, 0])
+      },
+      run: () => {
+        const held = hold()
+        ledger.void(held)
+        return held.amount
+      },
+      rest,
+    },
+    settling('hold and settle, journal included', 1),
+    { ...settling(`hold and settle, ${TURN} a turn`, TURN), close },
+  ]
+}
+
+/** `write` is missing in checkouts whose settlements go to the journal one by one. */
+type AnyLedger = Omit<LedgerModule.Ledger, 'write'> & { write?(): void }
+
+async function open(lib: Lib) {
+  const { Ledger } = await lib<typeof LedgerModule>('ledger/ledger.ts')
+  const { systemClock: clock } = await lib<typeof ClockModule>('base/clock.ts')
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-ledger-'))
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', CREDIT)
+  const ledger: AnyLedger = await Ledger.open({ store, clock, log: LOG, folder, limitBytes: 2 ** 28 })
+  return {
+    ledger,
+    clock,
+    key,
+    spent: async () => (await store.purses([accountPurse(account.id)]))[0]?.spent,
+    close: async () => {
+      await ledger.stop()
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

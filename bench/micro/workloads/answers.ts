@@ -1,0 +1,91 @@
+/** Answers of upstreams, with what they say of themselves. */
+import type { Protocol, Usage } from '../../../lib/terms/records.ts'
+import { type Random, withSeed } from '../../../test/support/random.ts'
+import { piece } from './code.ts'
+import { DIALECTS } from './dialects.ts'
+
+/** UTF-8 bytes of text per token where the upstream does not tell. */
+const BYTES_PER_TOKEN = 4.4
+/** Characters of a part of a picture. */
+const PART = 24_000
+
+export interface Answer {
+  bytes: Buffer
+  events: number
+  /** As it is to be read from the answer; null: it reports none. */
+  usage: Usage | null
+  /** What is to be counted in its text. */
+  counted: number
+}
+
+function usageOf(random: Random, protocol: Protocol): Usage {
+  const cached = protocol !== 'images'
+  return {
+    input: random.int(10, 5_000),
+    cache_read: cached ? random.int(1, 100_000) : 0,
+    cache_write_5m: cached && protocol !== 'generate' ? random.int(1, 2_000) : 0,
+    cache_write_1h: 0,
+    output: random.int(100, 4_000),
+    images: cached ? 0 : 1,
+  }
+}
+
+/** Images are what counts of images, also when no tokens are told. */
+const unreported = (protocol: Protocol): Usage | null =>
+  protocol === 'images' ? { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 1 } : null
+
+const partOf = (random: Random, protocol: Protocol): string =>
+  protocol === 'images' ? randomBase64(random, PART) : piece(random)
+
+function randomBase64(random: Random, length: number): string {
+  const bytes = Buffer.alloc((length * 3) / 4)
+  for (let i = 0; i + 4 <= bytes.length; i += 4) bytes.writeUInt32LE(random.int(0, 2 ** 32 - 1), i)
+  return bytes.toString('base64')
+}
+
+const countedOf = (protocol: Protocol, text: string): number =>
+  DIALECTS[protocol].text ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : 0
+
+/** A stream whose deltas are at least `bytes`, by less than one event more. `reports`: with usage, where the protocol has it. */
+export function stream(protocol: Protocol, seed: number, bytes: number, reports: boolean): Answer {
+  const random = withSeed(seed)
+  const dialect = DIALECTS[protocol]
+  const usage = usageOf(random, protocol)
+  const told = reports ? usage : null
+  const deltas: string[] = []
+  const texts: string[] = []
+  for (let size = 0; size < bytes; ) {
+    const text = partOf(random, protocol)
+    const event = dialect.delta(text, deltas.length, told)
+    texts.push(text)
+    deltas.push(event)
+    size += Buffer.byteLength(event)
+  }
+  const text = texts.join('')
+  const whole = `${dialect.begin(told)}${deltas.join('')}${dialect.end(text, told)}`
+  return {
+    bytes: Buffer.from(whole),
+    events: whole.split('\n\n').length - 1,
+    usage: told ?? unreported(protocol),
+    counted: countedOf(protocol, text),
+  }
+}
+
+/** A whole answer whose text, as it stands in JSON, is at least `bytes`, by less than one piece more. */
+export function document(protocol: Protocol, seed: number, bytes: number): Answer {
+  const random = withSeed(seed)
+  const usage = usageOf(random, protocol)
+  const texts: string[] = []
+  for (let size = 0; size < bytes; ) {
+    const text = partOf(random, protocol)
+    texts.push(text)
+    size += Buffer.byteLength(JSON.stringify(text)) - 2
+  }
+  const text = texts.join('')
+  return {
+    bytes: Buffer.from(JSON.stringify(DIALECTS[protocol].whole(text, usage))),
+    events: 0,
+    usage,
+    counted: countedOf(protocol, text),
+  }
+}
