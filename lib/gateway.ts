@@ -26,7 +26,7 @@ import { Pools } from './upstream/pools.ts'
 const FOLLOW_MS = 870
 const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
-const CONNECTIONS_PER_ORIGIN = 4096
+const CONNECTIONS_PER_ORIGIN = 16_384
 const DRAIN_POLL_MS = 20
 /** A kept connection that said nothing for so long is taken for idle. */
 const QUIET_MS = 1_000

@@ -18,9 +18,9 @@ export interface Context {
 
 export const startProbed = (
   { name, root }: Context['gateways'][number],
-  upstreams: number | readonly number[],
+  upstreamPort: number,
   overrides: object = {},
-): Promise<Probed> => probed(env => startGateway(upstreams, root, name, overrides, env))
+): Promise<Probed> => probed(env => startGateway(upstreamPort, root, name, overrides, env))
 
 export async function startGateways({ gateways }: Context, upstreamPort: number): Promise<Probed[]> {
   const started: Probed[] = []

@@ -7,7 +7,7 @@ import { type Probed, probed } from '../parts/probed.ts'
 import { startBare, startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
-import { type Context, loadRightly, orderFor, startProbed, stopAll } from './context.ts'
+import { type Context, loadRightly, orderFor, startProbed } from './context.ts'
 
 type Idle = Extract<Workload, { kind: 'idle' }>
 const SILENT_MS = String(3_600_000)
@@ -22,13 +22,11 @@ function enoughFiles(streams: number): void {
 export async function measureIdle(w: Idle, context: Context): Promise<void> {
   const streams = Math.ceil(w.streams * context.share)
   enoughFiles(streams)
-  // a gateway keeps at most 4,096 connections to an upstream; the others have no such limit
-  const upstreams = [await startUpstream({ GAP_MS: SILENT_MS }), await startUpstream({ GAP_MS: SILENT_MS })]
-  const ports = upstreams.map(upstream => upstream.port)
-  const [port] = ports as [number]
+  const upstream = await startUpstream({ GAP_MS: SILENT_MS })
+  const { port } = upstream
   const starts: (() => Promise<Probed | null>)[] = [
     ...(context.floors ? [() => probed(env => startBare(port, env)), () => startNginx(port)] : []),
-    ...context.gateways.map(gateway => () => startProbed(gateway, ports)),
+    ...context.gateways.map(gateway => () => startProbed(gateway, port)),
   ]
   try {
     for (const start of starts) {
@@ -43,7 +41,7 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
       }
     }
   } finally {
-    await stopAll(upstreams)
+    await upstream.stop()
   }
 }
 

@@ -5,6 +5,8 @@ import { chatBody, type Workload } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, startGateways, stopAll } from './context.ts'
 
+const WARM_S = 5
+
 type Steady = Extract<Workload, { kind: 'steady' }>
 
 export async function measureSteady(w: Steady, context: Context): Promise<void> {
@@ -16,7 +18,7 @@ export async function measureSteady(w: Steady, context: Context): Promise<void> 
   try {
     for (const gateway of gateways) {
       await checkAnswer(gateway, body, { status: 200, events: null })
-      await load(gateway, 2) // the first lease is in memory then
+      await load(gateway, WARM_S) // leases and windows follow the flow then
       const before = await statements(gateway)
       const { done } = await load(gateway, Math.ceil(w.seconds * context.share))
       context.results.add(w.name, gateway.name, 'statements', ((await statements(gateway)) - before) / done)

@@ -56,9 +56,9 @@ export async function startBare(upstreamPort: number | null, env: NodeJS.Process
   return ofPart(BARE, await startPart(process.execPath, [script], all, line => Number(line['port'])))
 }
 
-/** Every feature on: rate limit, allowlist, cap, usage, log to a file. `upstreams`: their ports, a channel each; `root`: which checkout; `readyMs`: what its start took. */
+/** Every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: which checkout; `readyMs`: what its start took. */
 export async function startGateway(
-  upstreams: number | readonly number[],
+  upstreamPort: number,
   root: string = ROOT,
   name: string = GATEWAY,
   overrides: object = {},
@@ -76,7 +76,7 @@ export async function startGateway(
     ...overrides,
   }
   writeFileSync(path.join(dir, 'gateway.yaml'), JSON.stringify(config))
-  writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog([upstreams].flat())))
+  writeFileSync(path.join(dir, 'catalog.yaml'), JSON.stringify(catalog(upstreamPort)))
   const log = path.join(dir, 'gateway.log')
   const beganMs = performance.now()
   const child = spawn('sh', ['-c', `exec '${root}/bin/gateway' serve --config '${dir}/gateway.yaml' > '${log}'`], {
@@ -105,17 +105,19 @@ export async function startGateway(
   }
 }
 
-const catalog = (upstreamPorts: number[]): object => ({
+const catalog = (upstreamPort: number): object => ({
   groups: [{ name: 'default', rate: { requests: 100_000_000, minutes: 1 } }],
   models: [{ name: 'beta-4.7', price: { input: 2, output: 8, cache_read: 0.5 } }],
-  channels: upstreamPorts.map((port, i) => ({
-    name: `channel-${i + 1}`,
-    base_url: `http://127.0.0.1:${port}`,
-    protocols: ['chat'],
-    key: 'up',
-    groups: ['default'],
-    models: ['beta-4.7'],
-  })),
+  channels: [
+    {
+      name: 'one',
+      base_url: `http://127.0.0.1:${upstreamPort}`,
+      protocols: ['chat'],
+      key: 'up',
+      groups: ['default'],
+      models: ['beta-4.7'],
+    },
+  ],
   accounts: [{ name: 'bench', groups: ['default'], balance: 100_000_000 }],
   keys: [{ account: 'bench', name: 'k', secret: KEY, group: 'default', cap: 50_000_000, allow_ips: ['127.0.0.1'] }],
 })
