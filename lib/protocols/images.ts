@@ -12,7 +12,6 @@ import {
   typeOf,
   USAGE_AND_ERROR,
 } from './meters.ts'
-import { Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first } from './usage.ts'
 
@@ -28,10 +27,8 @@ function usageOf(images: number, value: unknown): Usage | null {
   return { input: input ?? 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: output ?? 0, images }
 }
 
-const MARKERS = new Patterns(['.completed', 'error'])
-
 class Rules implements EventRules {
-  readonly markers = MARKERS
+  readonly markers = null
   readonly wantsFirst = false
   #pieces = 0
 

@@ -18,8 +18,11 @@ export interface Tally {
 
 /** A protocol's reading of one event. `cut`: how the event began, when only its end is there. One object per stream. */
 export interface EventRules {
-  /** Every event that matters has one of these bytes somewhere. Whole runs of others are skipped. */
-  readonly markers: Patterns
+  /**
+   * Every event that matters has one of these bytes somewhere; whole runs of others are skipped. null = each is to be read,
+   * which costs less where events are few and long.
+   */
+  readonly markers: Patterns | null
   /** The first event is to be read in any case. */
   readonly wantsFirst: boolean
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
@@ -45,7 +48,8 @@ export class StreamMeter implements Meter, EventSink, Tally {
   }
 
   feed(chunk: Buffer, text: string): void {
-    this.matters = this.#begun ? this.#rules.markers.first(text) : 0
+    const { markers } = this.#rules
+    this.matters = this.#begun && markers !== null ? markers.first(text) : 0
     this.#reader.feed(chunk, this.matters)
     if (this.#alwaysCounts || this.usage === null) this.#counter.feed(text)
   }

@@ -17,7 +17,7 @@ try {
   const hold = (await ledger.reserve(key.accountId, key.id, null, micro(10))) as Hold
   await ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10)).whenKept
   console.log('charged')
-  setInterval(() => {}, 1_000_000)
+  setInterval(() => ledger.accepting, 1_000_000) // a ledger that nobody has is collected, and its lock with it
 } catch (error) {
   console.log((error as Error).name)
   process.exit(1)
