@@ -8,8 +8,9 @@
  * have been lost; the old answer serves meanwhile, and for as long as the store does not answer.
  */
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
 import { type Change, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { AddressList } from './ip.ts'
@@ -74,11 +75,8 @@ export class KeyCache {
   constructor(options: { store: Store; clock: Clock; max?: number; maxUnknown?: number }) {
     this.#store = options.store
     this.#clock = options.clock
-    this.#known = new LRUCache({
-      max: options.max ?? MOST_KEYS,
-      dispose: (entry, digest) => this.#leaveAccount(entry.account.id, digest),
-    })
-    this.#unknown = new LRUCache({ max: options.maxUnknown ?? MOST_UNKNOWN })
+    this.#known = latest(options.max ?? MOST_KEYS, (entry, digest) => this.#leaveAccount(entry.account.id, digest))
+    this.#unknown = latest(options.maxUnknown ?? MOST_UNKNOWN)
   }
 
   /** null = no such key. Rejects with StoreUnavailable when nobody can say. */

@@ -6,8 +6,8 @@
  * Whoever finds no slot in hand waits in line; one store call is under way per account, for all who wait. When the store
  * does not answer, each process goes on by the window as it last knew it.
  */
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Rate } from '../terms/records.ts'
 import { RateAccount, type Waiting } from './rate-account.ts'
@@ -30,7 +30,7 @@ export class RateLimiter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #log: Log
-  readonly #accounts = new LRUCache<number, RateAccount>({ max: MOST_WINDOWS })
+  readonly #accounts = latest<number, RateAccount>(MOST_WINDOWS)
   readonly #holding = new Set<RateAccount>()
   /** Wall time at the start, and from there on by a clock that does not step. */
   readonly #now: () => number

@@ -3,8 +3,8 @@
  * A prefix seen before is read; what stands behind it, up to the last mark, is written.
  */
 import { createHash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
 
 /** A piece of a prompt, in order: a tool, a part of the system text or of a message. */
 export interface Block {
@@ -36,7 +36,7 @@ export const countTokens = (blocks: readonly Block[]): number =>
 export class PromptCache {
   readonly #clock: Clock
   /** Hash of a prefix → when it is forgotten, ms of the monotonic clock. */
-  readonly #known = new LRUCache<string, number>({ max: PREFIXES })
+  readonly #known = latest<string, number>(PREFIXES)
 
   constructor(clock: Clock) {
     this.#clock = clock

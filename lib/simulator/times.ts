@@ -1,9 +1,9 @@
-import { LRUCache } from 'lru-cache'
+import { latest } from '../base/lru.ts'
 import type { Directive } from './directive.ts'
 
 /** Counts how often a named request came, for directives whose faults are to strike the first `times` only. */
 export class Times {
-  readonly #seen = new LRUCache<string, number>({ max: 10_000 })
+  readonly #seen = latest<string, number>(10_000)
 
   strikes({ id, times }: Directive): boolean {
     if (times === undefined) return true

@@ -10,7 +10,7 @@ import {
   Registry,
 } from 'prom-client'
 import { METRICS, type MetricRow } from './metric-rows.ts'
-import { type BreakerState, type ChannelState, BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>

@@ -7,7 +7,7 @@ import type { Body } from './admin.ts'
 import { checkUnused } from './groups.ts'
 import { checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
-import { readChannel, readGroup, readModel, showChannel, showGroup, shownProxy, showModel } from './rows.ts'
+import { readChannel, readGroup, readModel, showChannel, showGroup, showModel, shownProxy } from './rows.ts'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 

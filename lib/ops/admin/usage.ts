@@ -1,6 +1,7 @@
 /** The usage log, newest first, in pages. */
-import { LRUCache } from 'lru-cache'
+
 import { timeOfId } from '../../base/ids.ts'
+import { latest } from '../../base/lru.ts'
 import { formatMicro } from '../../base/money.ts'
 import type { UsageFilter } from '../../store/store.ts'
 import type { UsageRow } from '../../terms/records.ts'
@@ -16,7 +17,7 @@ const EMPTY = ok({ data: [], next: null })
 export class Usage {
   readonly #deps: OpsDeps
   /** By account id; accounts are neither renamed nor deleted. */
-  readonly #names = new LRUCache<number, string>({ max: NAMES_KEPT })
+  readonly #names = latest<number, string>(NAMES_KEPT)
 
   constructor(deps: OpsDeps) {
     this.#deps = deps
