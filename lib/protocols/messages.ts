@@ -91,7 +91,8 @@ class Reports {
   }
 }
 
-const MARKERS = new Patterns(['message_', 'content_block_st', 'error'])
+/** Of `message_`, `content_block_st` and `error`, the ends: with rarer first letters they are found faster. */
+const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
 
 class Rules implements EventRules {
   readonly markers = MARKERS
