@@ -78,8 +78,8 @@ export class FactsScan implements ScanEvents {
   feed(chunk: Buffer): void {
     const text = bytesAsText(chunk)
     this.#scanner.feed(chunk, text)
-    this.#cacheControl.feed(text)
-    this.#oneHour.feed(text)
+    const behind = this.#cacheControl.feed(text)
+    if (behind >= 0) this.#oneHour.feed(behind === 0 ? text : text.slice(behind)) // it stands in a cache_control
   }
 
   wants(key: string): number {
@@ -207,11 +207,15 @@ class Marker {
     this.#text = text
   }
 
-  feed(chunk: string): void {
-    if (this.seen) return
+  /** Where the chunk goes on behind the first one; 0 when that was earlier, -1 when there was none so far. */
+  feed(chunk: string): number {
+    if (this.seen) return 0
     const carry = this.#text.length - 1
-    this.seen =
-      chunk.includes(this.#text) || (this.#tail !== '' && (this.#tail + chunk.slice(0, carry)).includes(this.#text))
+    const at = chunk.indexOf(this.#text)
+    const across = this.#tail !== '' && (this.#tail + chunk.slice(0, carry)).includes(this.#text)
     this.#tail = chunk.length >= carry ? chunk.slice(-carry) : (this.#tail + chunk).slice(-carry)
+    this.seen = at >= 0 || across
+    if (!this.seen) return -1
+    return across ? 0 : at + this.#text.length
   }
 }
