@@ -1,7 +1,8 @@
 /** The listener of operators: metrics and health for whoever reaches it, the admin API for who has the token. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import { http } from '../base/http.ts'
 import { prefersEnglish } from '../exchange/refuse.ts'
 import { type Store, StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
@@ -29,7 +30,7 @@ const REQUEST_MS = 30_000
 const READY_MS = 2_000
 const RETRY_AFTER_S = 2
 
-export function createOpsServer(deps: OpsDeps): http.Server {
+export function createOpsServer(deps: OpsDeps): Server {
   const admin = new Admin(deps)
   const token = digest(deps.token)
   const server = http.createServer({ requestTimeout: REQUEST_MS })

@@ -1,6 +1,8 @@
 /** The two public listeners: node:http on one side, an exchange and its plan on the other. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { http } from '../base/http.ts'
 import { Exchange, type Listener } from '../exchange/exchange.ts'
 import { findTarget, type PathQuestion, type Placement } from '../exchange/paths.ts'
 import { run } from '../exchange/plan.ts'
@@ -19,7 +21,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 /** What is served beside the API: the console, on the main address only. True = answered. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
-export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): http.Server {
+export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
   // a request without host would be answered by node itself, without our envelope
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -1,9 +1,10 @@
 /**
  * A simulated upstream that speaks all five protocols: for demos, tests, soaks and benches. docs/simulator.md is its manual.
  */
-import http from 'node:http'
+
 import type { AddressInfo } from 'node:net'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { http } from '../base/http.ts'
 import { Books, type Stats } from './books.ts'
 import { createHandler } from './handler.ts'
 
