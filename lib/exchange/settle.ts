@@ -1,7 +1,7 @@
 /** What an exchange that reached an upstream is charged, by the way it ended: the charging policy, in one place. */
 import type { KeyEntry } from '../access/keys.ts'
 import { ZERO } from '../base/money.ts'
-import type { Group, Hold } from '../ledger/ledger.ts'
+import type { CommitGroup, Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
 import type { Meter } from '../protocols/protocol.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
@@ -33,7 +33,7 @@ interface Bill {
 }
 
 /** Writes the row and resolves the hold. The client may see the end of its answer when the group is kept. */
-export function settle(x: Exchange, o: Outcome): Group {
+export function settle(x: Exchange, o: Outcome): CommitGroup {
   const { services } = x
   const entry = x.entry as KeyEntry
   const { basis, usage } = bill(x, o)

@@ -9,7 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
-import { Group } from './group.ts'
+import { CommitGroup } from './commit-group.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
 import type { Lease } from './lease.ts'
@@ -20,7 +20,7 @@ import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'
 import { Tabs } from './tabs.ts'
 
-export type { Group } from './group.ts'
+export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
 /** Purses nobody has used for this long are given back and forgotten. */
@@ -51,7 +51,7 @@ export class Ledger {
   readonly #tabs: Tabs
   #open = 0
   /** Settled in this turn of the event loop, and not written yet. */
-  #group: Group | null = null
+  #group: CommitGroup | null = null
   #stopping = false
   #cancelForget: (() => void) | null = null
 
@@ -201,10 +201,10 @@ export class Ledger {
   // --- resolves
 
   /** Charges `row.charge` and ends the hold. The client may see the end of its answer when the group is kept. */
-  settle(hold: Hold, row: UsageRow): Group {
+  settle(hold: Hold, row: UsageRow): CommitGroup {
     this.#resolve(hold)
     if (this.#group === null) this.#clock.soon(() => this.write())
-    const group = (this.#group ??= new Group())
+    const group = (this.#group ??= new CommitGroup())
     group.settlements.push({
       row,
       holder: this.#life.holder,

@@ -4,7 +4,7 @@
  */
 import type { Settlement } from '../store/store.ts'
 
-export class Group {
+export class CommitGroup {
   readonly settlements: Settlement[] = []
   /** The journal or the store has every one of them: their clients may see the end of their answers. */
   kept = false
