@@ -33,6 +33,11 @@ export class Claim {
     return true
   }
 
+  /** Its answer was good at first, and broke off: the channel has failed once more than its first word says. */
+  broke(): void {
+    this.#health.report(this.#ofChannel, this.#ofKey, 'failed')
+  }
+
   /** Nothing is under way there any more. Without a verdict, nothing was learnt. */
   release(): void {
     if (this.#released) return

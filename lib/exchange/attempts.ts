@@ -133,6 +133,11 @@ export class Attempts implements AttemptEvents {
     this.#report(this.#current as Attempt, outcome)
   }
 
+  /** The answer that counts broke off after it was judged. */
+  broke(): void {
+    this.#current?.claim.broke()
+  }
+
   // --- what upstreams say
 
   onHead(attempt: Attempt): void {

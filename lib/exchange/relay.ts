@@ -245,6 +245,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
 
   #breakOff(): void {
     const x = this.#x
+    if (this.#judged) this.attempts.broke()
     this.#settle('broken')
     if (this.goneMs === 0) {
       if (x.status === 0) {

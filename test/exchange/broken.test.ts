@@ -119,3 +119,20 @@ t.test(
     t.equal(await s.metric('gateway_client_gone_total', { outcome: 'slow' }), 0)
   },
 )
+
+t.test('a channel whose answers break off again and again comes to rest', async t => {
+  const { ask, first } = SPEECH.chat
+  const s = await open(t, { channels: { a: { priority: 1 }, b: {} } })
+  for (let i = 0; i < 5; i++) {
+    const client = s.ask(ask)
+    const call = await s.at('a').call(i)
+    call.stream()
+    call.chunk(first)
+    await client.sees(first)
+    call.reset()
+    t.equal(await client.end(), 'cut')
+  }
+  s.ask(ask)
+  await s.at('b').call()
+  t.same(s.asked(), { a: 5, b: 1 })
+})
