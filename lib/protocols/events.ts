@@ -12,6 +12,8 @@ export const BLANK_LINE = Buffer.from('\n\n')
 /** An event (or what is kept of it) is at most this long. */
 const LONGEST = 64 * 1024
 const HEAD = 256
+const SMALLEST = 512
+const NOTHING = Buffer.alloc(0)
 
 export interface EventSink {
   /** One event. `name` is empty when it had none. `cut`: bytes are missing between `head` and the data shown. */
@@ -20,7 +22,7 @@ export interface EventSink {
 
 /** Bytes that grow, until they are too many: then the first and the last of them. */
 class Kept {
-  #bytes = Buffer.allocUnsafe(512)
+  #bytes = NOTHING // most streams never keep anything, and there are many
   #length = 0
   /** The beginning of what was longer than LONGEST; null = all of it is there. */
   head: Buffer | null = null
@@ -48,7 +50,7 @@ class Kept {
   #append(part: Buffer): void {
     const need = this.#length + part.length
     if (need > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.min(LONGEST, Math.max(need, this.#bytes.length * 2)))
+      const grown = Buffer.allocUnsafe(Math.min(LONGEST, Math.max(need, SMALLEST, this.#bytes.length * 2)))
       this.#bytes.copy(grown, 0, 0, this.#length)
       this.#bytes = grown
     }
