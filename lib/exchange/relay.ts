@@ -211,17 +211,21 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
 
   #complete({ meter, withholder }: Reading): void {
     meter.end()
-    const rest = withholder?.flush() ?? null
-    if (rest !== null) this.#send(rest)
     if (this.firstByteMs < 0) {
       this.attempts.judge('failed') // 2xx and then nothing
       if (this.attempts.tryNext()) return
       if (this.#x.free) this.#countInstead()
       else this.#giveUp('upstream')
-    } else if (meter.terminal || meter.failed) {
-      this.#settle(meter.failed ? 'broken' : 'completed')
-      this.#end()
-    } else this.onBroken()
+      return
+    }
+    const whole = meter.terminal || meter.failed
+    if (whole) this.#settle(meter.failed ? 'broken' : 'completed')
+    this.#whenKept(() => {
+      const rest = withholder?.flush() ?? null
+      if (rest !== null) this.#send(rest)
+    })
+    if (whole) this.#end()
+    else this.onBroken()
   }
 
   onNoAnswer(name: ErrorName): void {
@@ -280,9 +284,11 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   #whenKept(act: () => void): void {
     if (this.#keeping === null) act()
     else
-      this.#keeping = this.#keeping.then(() => {
-        if (!this.closed) act()
-      })
+      this.#keeping = this.#keeping
+        .then(() => {
+          if (!this.closed) act()
+        })
+        .catch(error => this.#x.fail(error))
   }
 
   #endNow(): void {
