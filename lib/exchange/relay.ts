@@ -340,6 +340,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     const x = this.#x
     const everyMs = x.world.config.keepalive[`${x.listener}Ms`]
     if (everyMs === 0 || !this.#reading?.events || !this.#maySpeak || x.status === 0 || this.held) return
+    if (this.#keeping !== null) return // what waits may be the end of an event that the client has the beginning of
     if (nowMs - this.client.lastWriteMs >= everyMs && this.#boundary)
       this.client.keepAlive(this.#row.words.keepAlive, nowMs)
   }

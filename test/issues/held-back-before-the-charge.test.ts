@@ -5,6 +5,7 @@
 import t from 'tap'
 import { KEY, MODEL, NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
+import { until } from '../exchange/support/wait.ts'
 
 const ASK = {
   path: '/v1/chat/completions',
@@ -29,3 +30,22 @@ for (const max_tokens of [undefined, 100])
     t.equal(client.text, `${first}data: [DONE]\n\n`)
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280, basis: 'reported' }] })
   })
+
+t.test('the last event without its blank line, under a hold that grows, does not come before its charge', async t => {
+  const s = await open(t)
+  const waiting: (() => void)[] = []
+  s.clock.soon = fn => void waiting.push(fn)
+  const client = s.ask(ASK)
+  const call = await s.at('a').call()
+  call.stream()
+  call.chunk(first + rest.trimEnd())
+  await client.sees(first)
+  call.end()
+  await until('the charge waits', () => waiting.length > 0)
+  await s.settled()
+  t.equal(client.text, first)
+  for (const write of waiting) write()
+  t.equal(await client.end(), 'whole')
+  t.equal(client.text, `${first}data: [DONE]`)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280, basis: 'reported' }] })
+})
