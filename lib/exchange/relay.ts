@@ -284,11 +284,13 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
   #whenKept(act: () => void): void {
     if (this.#keeping === null) act()
     else
-      this.#keeping = this.#keeping
-        .then(() => {
+      this.#keeping = this.#keeping.then(() => {
+        try {
           if (!this.closed) act()
-        })
-        .catch(error => this.#x.fail(error))
+        } catch (error) {
+          this.#x.fail(error)
+        }
+      })
   }
 
   #endNow(): void {

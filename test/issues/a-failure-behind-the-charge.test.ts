@@ -1,0 +1,22 @@
+/**
+ * What goes on to a client once its charge is kept is no longer called by anything that catches: a failure there was an
+ * unhandled rejection, and nothing behind it was ever done.
+ */
+import { ServerResponse } from 'node:http'
+import t from 'tap'
+import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
+import { answers, document } from '../exchange/support/speech.ts'
+
+t.test('a head that cannot be written ends its own exchange', async t => {
+  const s = await open(t)
+  t.intercept(ServerResponse.prototype, 'writeHead', {
+    value: () => {
+      throw new Error('no head')
+    },
+  })
+  s.at('a').script = answers(100, 10)
+  t.equal(await s.ask(document()).end(), 'cut')
+  const books = await s.books()
+  t.match(books, { ok: true, left: NOTHING_LEFT, rows: [{ charge: 280 }] })
+  t.match(books.failures, [{ err: { message: 'no head' } }])
+})
