@@ -156,7 +156,8 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     if (decoder === null) meter.feed(chunk, bytesAsText(chunk))
     else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
-    if (growth !== null && (growth.holdsBack || !growth.covers(meter.counted))) {
+    const held = growth !== null && this.#x.row === null // what comes behind the end is charged nothing
+    if (held && (growth.holdsBack || !growth.covers(meter.counted))) {
       growth.keep(chunk, boundary)
       this.#pause(GROWING)
       if (!growth.waiting) this.#grown()
