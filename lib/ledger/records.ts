@@ -72,5 +72,7 @@ export function readJournal(folder: string): { settlements: Settlement[]; torn: 
 
 function decode(line: string): Settlement[] | null {
   const text = line.slice(9)
-  return line.slice(0, 8) === checksum(text) ? (JSON.parse(text) as unknown[][]).map(settlementOf) : null
+  if (line.slice(0, 8) !== checksum(text)) return null
+  const record: unknown = JSON.parse(text)
+  return Array.isArray(record) ? record.map(settlementOf) : null
 }
