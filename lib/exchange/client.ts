@@ -35,9 +35,14 @@ function framed(chunk: Buffer): Buffer {
   return frame
 }
 
+export interface ClientEvents {
+  /** A client that was too slow has taken what waited for it. */
+  onDrained(): void
+}
+
 export class ClientSide {
   readonly #x: Exchange
-  readonly #drained: () => void
+  readonly #events: ClientEvents
   /** Monotonic ms. */
   lastWriteMs = 0
   /** The head went out before any upstream answered; what is said from now on is said inside the stream. */
@@ -52,13 +57,9 @@ export class ClientSide {
   /** Something was written, and the head with it. */
   #begun = false
 
-  /** `drained` is called when a client that was too slow has taken what waited for it. */
-  constructor(x: Exchange, drained: () => void) {
+  constructor(x: Exchange, events: ClientEvents) {
     this.#x = x
-    this.#drained = () => {
-      this.#waits = false
-      drained()
-    }
+    this.#events = events
   }
 
   /** Nothing has been sent that binds us to one upstream's answer. */
@@ -81,7 +82,7 @@ export class ClientSide {
     x.res.writeHead(status, headers)
   }
 
-  /** False: the client is slower than the upstream; `drained` will be called. */
+  /** False: the client is slower than the upstream; `onDrained` will be called. */
   write(chunk: Buffer, nowMs: number): boolean {
     this.lastWriteMs = nowMs
     if (this.lastComes) {
@@ -93,9 +94,17 @@ export class ClientSide {
     this.#begun = true
     const target = socket ?? res
     if (target.write(socket === null ? chunk : framed(chunk))) return true
-    if (!this.#waits) target.once('drain', this.#drained)
-    this.#waits = true
+    this.#waitFor(target)
     return false
+  }
+
+  #waitFor(target: Socket | ServerResponse): void {
+    if (this.#waits) return
+    this.#waits = true
+    target.once('drain', () => {
+      this.#waits = false
+      this.#events.onDrained()
+    })
   }
 
   end(words = ''): void {

@@ -10,10 +10,15 @@ import type { Exchange } from './exchange.ts'
 /** The last of the money is asked for in ever smaller steps, down to this many tokens. */
 const SMALLEST_STEP = 16
 
+export interface GrowthEvents {
+  /** A wait is over: `covers` is to be asked again. */
+  onGrown(): void
+}
+
 export class Growth {
   readonly #x: Exchange
   readonly #hold: Hold
-  readonly #changed: () => void
+  readonly #events: GrowthEvents
   readonly #stepTokens: number
   #covered: number
   #exhausted = false
@@ -24,11 +29,10 @@ export class Growth {
   /** Output tokens in what went on to the client. */
   delivered = 0
 
-  /** `changed` is called when a wait is over, with `covers` to be asked again. */
-  constructor(x: Exchange, hold: Hold, changed: () => void) {
+  constructor(x: Exchange, hold: Hold, events: GrowthEvents) {
     this.#x = x
     this.#hold = hold
-    this.#changed = changed
+    this.#events = events
     this.#stepTokens = this.#covered = x.coveredOutput
   }
 
@@ -63,7 +67,7 @@ export class Growth {
       this.#grow(Math.max(SMALLEST_STEP, Math.floor(tokens / 4)))
       if (this.waiting) return
     } else this.#exhausted = true
-    if (this.#kept.length > 0) this.#changed()
+    if (this.#kept.length > 0) this.#events.onGrown()
   }
 
   /** Holds a chunk back until it is covered. `boundary`: what went on before it ended between two events. */

@@ -4,7 +4,7 @@ import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { Withholder } from '../protocols/withhold.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
-import { Growth } from './growth.ts'
+import { Growth, type GrowthEvents } from './growth.ts'
 
 export class Reading {
   /** An event stream. */
@@ -19,8 +19,7 @@ export class Reading {
   readonly growth: Growth | null
   readonly #terminalIsLast: boolean
 
-  /** `grown`: see Growth. */
-  constructor(x: Exchange, row: ProtocolRow, headers: IncomingHttpHeaders, grown: () => void) {
+  constructor(x: Exchange, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
     const { facts, hold } = x
     this.events = /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
     const count = x.coveredOutput > 0
@@ -31,7 +30,7 @@ export class Reading {
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.withholder = ours && asked ? new Withholder() : null
-    this.growth = ours && count && hold !== null ? new Growth(x, hold, grown) : null
+    this.growth = ours && count && hold !== null ? new Growth(x, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }
 

@@ -15,11 +15,11 @@ import { ERRORS, type ErrorName, errorText } from '../terms/errors.ts'
 import type { End, Protocol } from '../terms/records.ts'
 import type { Attempt } from '../upstream/attempt.ts'
 import { type AnswerEvents, Attempts, refusesKey, retryable } from './attempts.ts'
-import { ClientSide } from './client.ts'
+import { type ClientEvents, ClientSide } from './client.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
 import type { Exchange } from './exchange.ts'
 import { flushSoon, type Gathered } from './gather.ts'
-import type { Growth } from './growth.ts'
+import type { Growth, GrowthEvents } from './growth.ts'
 import { Reading } from './reading.ts'
 import { type How, settle } from './settle.ts'
 import { answerEstimate } from './stages/count.ts'
@@ -31,7 +31,7 @@ const SLOW_CLIENT = 1
 const GROWING = 2
 const DECODING = 4
 
-export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
+export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered, Waiting, Swept {
   previous: Swept | null = null
   next: Swept | null = null
 
@@ -67,7 +67,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#x = x
     this.#row = protocolRow(x.protocol as Protocol)
     this.attempts = new Attempts(x, this.#row, this)
-    this.client = new ClientSide(x, () => this.#resume(SLOW_CLIENT))
+    this.client = new ClientSide(x, this)
     x.relay = this
     x.dispatchedMs = x.services.clock.monotonic()
   }
@@ -101,7 +101,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.#headers = headers
     this.lastByteMs = this.#x.services.clock.monotonic()
     if (status < 300) {
-      this.#reading = new Reading(this.#x, this.#row, headers, () => this.#grown())
+      this.#reading = new Reading(this.#x, this.#row, headers, this)
       return
     }
     if (this.client.early) {
@@ -160,7 +160,7 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     if (held && (growth.holdsBack || !growth.covers(meter.counted))) {
       growth.keep(chunk, boundary)
       this.#pause(GROWING)
-      if (!growth.waiting) this.#grown()
+      if (!growth.waiting) this.onGrown()
       return
     }
     this.#relayMetered(chunk, reading, decoder === null ? meter.matters : 0)
@@ -405,8 +405,12 @@ export class Relay implements AnswerEvents, Gathered, Waiting, Swept {
     this.attempts.resume()
   }
 
+  onDrained(): void {
+    this.#resume(SLOW_CLIENT)
+  }
+
   /** The hold has grown, or will grow no more. */
-  #grown(): void {
+  onGrown(): void {
     const reading = this.#reading as Reading
     const growth = reading.growth as Growth
     if (!growth.covers(reading.meter.counted)) {
