@@ -8,6 +8,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Claim } from '../channels/claim.ts'
+import type { CommitGroup } from '../ledger/ledger.ts'
 import { bytesAsText } from '../protocols/patterns.ts'
 import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
@@ -59,8 +60,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #draining = false
   /** Its client took nothing for too long. */
   #slow = false
-  /** The charge is on its way to the journal: until then the client may not see the end. */
-  #keeping: Promise<void> | null = null
+  /** Until the charge is kept the client may not see the end. */
+  #charge: CommitGroup | null = null
   #upstreamDone = false
 
   constructor(x: Exchange) {
@@ -181,7 +182,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #relayMetered(chunk: Buffer, reading: Reading, matters: number): void {
     // a client that saw the terminal event may act on it: the charge is in the journal first
     if (this.goneMs === 0 && this.#x.row === null && reading.isWhole) this.#settle('completed')
-    if (this.#keeping === null) this.#forward(chunk, reading, matters)
+    if (this.#mayEnd) this.#forward(chunk, reading, matters)
     else this.#whenKept(() => this.#forward(chunk, reading, matters))
   }
 
@@ -281,11 +282,16 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#whenKept(() => this.#endNow())
   }
 
+  /** The charge is kept, or there is none yet. */
+  get #mayEnd(): boolean {
+    return this.#charge?.kept ?? true
+  }
+
   /** In the order of the calls, when the charge is surely kept. */
   #whenKept(act: () => void): void {
-    if (this.#keeping === null) act()
+    if (this.#mayEnd) act()
     else
-      this.#keeping = this.#keeping.then(() => {
+      this.#charge?.whenKept(() => {
         try {
           if (!this.closed) act()
         } catch (error) {
@@ -343,7 +349,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const x = this.#x
     const everyMs = x.world.config.keepalive[`${x.listener}Ms`]
     if (everyMs === 0 || !this.#reading?.events || !this.#maySpeak || x.status === 0 || this.held) return
-    if (this.#keeping !== null) return // what waits may be the end of an event that the client has the beginning of
+    if (!this.#mayEnd) return // what waits may be the end of an event that the client has the beginning of
     if (nowMs - this.client.lastWriteMs >= everyMs && this.#boundary)
       this.client.keepAlive(this.#row.words.keepAlive, nowMs)
   }
@@ -366,7 +372,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const left = this.goneMs > 0 || (x.left && !x.ended)
     const status =
       x.status !== 0 ? x.status : this.goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#status : 0
-    const group = settle(x, {
+    this.#charge = settle(x, {
       how,
       end: left ? 'client_gone' : this.#endOf(how),
       status,
@@ -377,7 +383,6 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
     if (how !== 'completed') x.services.ledger.write() // the client is told at once
-    if (!group.kept) this.#keeping = group.whenKept
   }
 
   #endOf(how: How): End {

@@ -8,20 +8,19 @@ export class CommitGroup {
   readonly settlements: Settlement[] = []
   /** The journal or the store has every one of them: their clients may see the end of their answers. */
   kept = false
-  readonly whenKept: Promise<void>
-  readonly #resolve: () => void
+  readonly #acts: (() => void)[] = []
   /** Of those that only the store can take, because the journal could not. */
   #missing = 0
 
-  constructor() {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.whenKept = promise
-    this.#resolve = resolve
+  /** In the order of the calls, as soon as they are kept. `act` may not throw. */
+  whenKept(act: () => void): void {
+    if (this.kept) act()
+    else this.#acts.push(act)
   }
 
   keep(): void {
+    for (const act of this.#acts) act() // one of them may add another, which has to come after these
     this.kept = true
-    this.#resolve()
   }
 
   /** The journal did not take them. The returned function is to be called as often as there are settlements. */

@@ -6,8 +6,11 @@ import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
 import { createSecureContext, getCACertificates } from 'node:tls'
 import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import { systemClock } from '../base/clock.ts'
 import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
+import { Http1Pool } from './http1-pool.ts'
 import { throughSocks } from './socks.ts'
 
 export interface PoolOptions {
@@ -22,6 +25,12 @@ const KEEP_ALIVE_MS = 30_000
 const OLDEST_MS = 300_000
 /** An answer's headers beyond this are no answer. */
 const MAX_HEADER_BYTES = 64 * 1024
+/** Of every connection. */
+const EACH = {
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
+  maxHeaderSize: MAX_HEADER_BYTES,
+}
 /** Requests on one HTTP/2 connection, and how many of these there are. */
 const H2_STREAMS = 100
 const H2_CONNECTIONS = 16
@@ -39,26 +48,37 @@ export class ReservedAddress extends Error {
 
 type Lookup = typeof lookup
 
+/** Where requests go. */
+export interface Upstream {
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): unknown
+  /** After what is under way. */
+  close(): Promise<void>
+  destroy(): Promise<void>
+}
+
 export interface PoolHooks {
   /** DNS, for tests. */
   resolve?: Lookup
+  clock?: Pick<Clock, 'monotonic'>
   /** Of each pool, the first refusal of an address. */
   onReserved?: (origin: string, message: string) => void
 }
 
 export class Pools {
-  readonly #pools = new Map<string, Dispatcher>()
+  readonly #pools = new Map<string, Upstream>()
   readonly #resolve: Lookup
+  readonly #now: () => number
   readonly #onReserved: (origin: string, message: string) => void
   #options: PoolOptions
 
-  constructor(options: PoolOptions, { resolve = lookup, onReserved = () => {} }: PoolHooks = {}) {
+  constructor(options: PoolOptions, { resolve = lookup, onReserved = () => {}, clock = systemClock }: PoolHooks = {}) {
     this.#options = options
     this.#resolve = resolve
+    this.#now = () => clock.monotonic()
     this.#onReserved = onReserved
   }
 
-  of(connection: Connection): Dispatcher {
+  of(connection: Connection): Upstream {
     let pool = this.#pools.get(connection.id)
     if (pool === undefined) this.#pools.set(connection.id, (pool = this.#create(connection)))
     return pool
@@ -82,17 +102,8 @@ export class Pools {
   }
 
   /** The time-outs of undici are off, here or per request: the sweeper keeps ours. Redirects are never followed by dispatch. */
-  #create({ origin, proxy, ca, http2, reserved }: Connection): Dispatcher {
+  #create({ origin, proxy, ca, http2, reserved }: Connection): Upstream {
     const { connectMs, connections } = this.#options
-    const options = {
-      connections: http2 ? H2_CONNECTIONS : connections,
-      pipelining: http2 ? H2_STREAMS : 1, // over HTTP/1, aborting one request closes its connection
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
-      clientTtl: OLDEST_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      allowH2: http2,
-    }
     const refuse = this.#once(origin)
     // an address needs no look-up, so it is looked at here
     const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
@@ -102,25 +113,34 @@ export class Pools {
     }
     const dial = { timeout: connectMs, ...(reserved ? {} : { lookup: this.#guarded(refuse) }) }
     const tls = ca === null ? {} : { secureContext: trusting(ca) }
-    if (proxy === null) return new Pool(origin, { ...options, connect: { ...dial, ...tls } })
-    // the proxy is what is connected to, and who resolves the origin's name
-    if (proxy.startsWith('socks5:')) {
-      const secure = buildConnector({ timeout: connectMs, ...tls, allowH2: http2 })
-      return new Pool(origin, {
-        ...options,
-        connect: throughSocks(new URL(proxy), buildConnector(dial), secure, connectMs),
-      })
-    }
-    return new ProxyAgent({
-      uri: proxy,
+    const ofUndici = {
+      ...EACH,
+      connections: http2 ? H2_CONNECTIONS : connections,
+      pipelining: http2 ? H2_STREAMS : 1,
+      clientTtl: OLDEST_MS,
       allowH2: http2,
-      connectTimeout: connectMs,
-      requestTls: tls,
-      proxyTls: { ...dial, ...tls, allowH2: false },
-      // by itself it would give plain http and its own tunnels none of our bounds
-      factory: (to, given) => new Pool(to, { ...options, ...connectOf(given) }),
-      clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
-    })
+    }
+    // the proxy is what is connected to, and who resolves the origin's name
+    const socks = proxy?.startsWith('socks5:') ?? false
+    if (proxy !== null && !socks)
+      return new ProxyAgent({
+        uri: proxy,
+        allowH2: http2,
+        connectTimeout: connectMs,
+        requestTls: tls,
+        proxyTls: { ...dial, ...tls, allowH2: false },
+        // by itself it would give plain http and its own tunnels none of our bounds
+        factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
+        clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
+      })
+    const secure = { timeout: connectMs, ...tls, allowH2: http2 }
+    const connect = socks
+      ? throughSocks(new URL(proxy as string), buildConnector(dial), buildConnector(secure), connectMs)
+      : buildConnector({ ...dial, ...secure })
+    if (http2) return new Pool(origin, { ...ofUndici, connect })
+    // with one request at a time, because aborting one closes its connection
+    const client = { ...EACH, pipelining: 1, allowH2: false, connect }
+    return new Http1Pool(origin, { client, connections, oldestMs: OLDEST_MS, now: this.#now })
   }
 
   /** Reports the first of a pool's refusals, and gives each back. */

@@ -12,6 +12,7 @@ import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Settlement, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
+import { kept } from '../support/kept.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 import { Disk } from './simulation/disk.ts'
 
@@ -189,7 +190,7 @@ t.test('disk full, as the kernel says it: the charge goes to the store, and new 
   const ledger = await open({ holder: 'p' })
   const hold = await reserve(ledger, key, 10)
   t.ok(ledger.accepting)
-  await ledger.settle(hold, row(key, 10)).whenKept
+  await kept(ledger.settle(hold, row(key, 10)))
   t.notOk(ledger.accepting)
   t.equal(await spent(), 10, 'not before the store has it')
   await ledger.stop()
@@ -207,11 +208,11 @@ t.test('disk full and store away: nothing is dropped, and all is well once there
   const own = path.join(folder, 'p')
   const holds = await Promise.all([10, 20, 30].map(amount => reserve(ledger, key, amount)))
   there = false
-  await ledger.settle(holds[0]!, row(key, 10)).whenKept
+  await kept(ledger.settle(holds[0]!, row(key, 10)))
   for (const room of [0, 100]) disk.room.set(own, room) // the last record is cut after 100 bytes
-  let kept = 0
+  let count = 0
   for (const [i, charge] of [20, 30].entries()) {
-    ledger.settle(holds[i + 1]!, row(key, charge)).whenKept.then(() => kept++)
+    ledger.settle(holds[i + 1]!, row(key, charge)).whenKept(() => count++)
     ledger.write()
   }
   t.notOk(ledger.accepting)
@@ -222,7 +223,7 @@ t.test('disk full and store away: nothing is dropped, and all is well once there
   t.ok(ledger.accepting)
   await until(t, 'kept in the journal', () => {
     clock.advance(SECOND)
-    return kept === 2
+    return count === 2
   })
   t.match(readJournal(own), { settlements: { length: 3 }, corrupt: 0, torn: false })
   there = true
@@ -275,7 +276,7 @@ t.test('a settlement that the store cannot take keeps no other one waiting', asy
   for (let charge = 1; charge <= 7; charge++) {
     const made = row(key, charge)
     if (charge === 3) poison = made.requestId
-    await ledger.settle(await reserve(ledger, key, charge), made).whenKept
+    await kept(ledger.settle(await reserve(ledger, key, charge), made))
   }
   clock.advance(SECOND)
   await until(t, 'the others', async () => (await spent()) === 25)

@@ -9,6 +9,7 @@ import { Hold, Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
 import { readJournal } from '../../lib/ledger/records.ts'
 import { accountPurse, keyPurse, type Purse, type Store } from '../../lib/store/store.ts'
 import type { Key } from '../../lib/terms/records.ts'
+import { kept } from '../support/kept.ts'
 import { seeded } from '../support/random.ts'
 import { fund, memoryStore, usageRow } from '../support/store.ts'
 
@@ -141,7 +142,7 @@ t.test('at its bound the journal takes no new requests, and drops nothing', asyn
   const ledger = await open(store, t.testdir(), 100)
   const hold = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
   t.ok(ledger.accepting)
-  await settle(ledger, key, hold, 10).whenKept
+  await kept(settle(ledger, key, hold, 10))
   t.notOk(ledger.accepting)
   await ledger.flush()
   t.equal(await balance(store, account.id), 999_990)

@@ -6,6 +6,7 @@ import { micro } from '../../lib/base/money.ts'
 import { type Hold, Ledger } from '../../lib/ledger/ledger.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { TestClock } from '../support/clock.ts'
+import { kept } from '../support/kept.ts'
 import { usageRow } from '../support/store.ts'
 
 const [url, folder, holder, id] = process.argv.slice(2) as [string, string, string, string]
@@ -15,7 +16,7 @@ const log = { info() {}, warn() {}, error() {} }
 try {
   const ledger = await Ledger.open({ store, clock: new TestClock(), log, folder, limitBytes: 1 << 20, holder })
   const hold = (await ledger.reserve(key.accountId, key.id, null, micro(10))) as Hold
-  await ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10)).whenKept
+  await kept(ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10)))
   console.log('charged')
   setInterval(() => ledger.accepting, 1_000_000) // a ledger that nobody has is collected, and its lock with it
 } catch (error) {

@@ -5,6 +5,7 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Connection } from '../../lib/channels/table.ts'
+import { TestClock } from '../support/clock.ts'
 import { answerer, ask, certificate, listen, pools, proxies, until, way } from './support.ts'
 
 const AT_MOST = 16 // as pools() says
@@ -119,9 +120,9 @@ t.test('an old connection is not used again: a name that has moved is followed',
   })
   const origin = `http://upstream.example:${(server.address() as AddressInfo).port}`
   let address = '127.0.0.1'
-  let now = Date.now()
-  t.intercept(Date, 'now', { value: () => now })
+  const clock = new TestClock()
   const all = pools(t, {
+    clock,
     resolve: ((_name: string, _options: unknown, done: (...of: unknown[]) => void) =>
       done(null, [{ address, family: 4 }])) as never,
   })
@@ -131,9 +132,9 @@ t.test('an old connection is not used again: a name that has moved is followed',
   }
   t.equal(await heard(), '127.0.0.1')
   address = '127.0.0.2'
-  now += 299_000
+  clock.advance(299_000)
   t.equal(await heard(), '127.0.0.1', 'kept until then')
-  now += 2_000
+  clock.advance(2_000)
   t.equal(await heard(), '127.0.0.2')
 })
 

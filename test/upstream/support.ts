@@ -8,9 +8,8 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import type { Dispatcher } from 'undici'
 import type { Connection } from '../../lib/channels/table.ts'
-import { type PoolHooks, Pools } from '../../lib/upstream/pools.ts'
+import { type PoolHooks, Pools, type Upstream } from '../../lib/upstream/pools.ts'
 
 type Server = http.Server | https.Server | http2.Http2SecureServer | net.Server
 
@@ -150,7 +149,7 @@ export interface Heard {
 }
 
 /** One request, by the handler protocol that the relay uses. */
-export function ask(pool: Dispatcher, origin: string, requestPath = '/v1/x', headers: string[] = []): Promise<Heard> {
+export function ask(pool: Pick<Upstream, 'dispatch'>, origin: string, requestPath = '/v1/x', headers: string[] = []): Promise<Heard> {
   return new Promise(resolve => {
     const heard: Heard = { status: 0, text: '', error: null }
     pool.dispatch(

@@ -5,6 +5,7 @@ import { Hold } from '../../../lib/ledger/ledger.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
 import { accountPurse, keyPurse, type Store } from '../../../lib/store/store.ts'
 import type { Key } from '../../../lib/terms/records.ts'
+import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
 import { newKey, usageRow } from '../../support/store.ts'
 import { amountOf, Broken, Expected, type OpenHold } from './books.ts'
@@ -185,10 +186,10 @@ export class World {
       random.next() < 0.1 ? random.int(0, hold.amount * 2) : random.pick([0, hold.amount, random.int(0, hold.amount)])
     const row = usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
     const kept = this.expected.charged(open, row)
-    const { whenKept } = gateway.ledger!.settle(hold, row)
+    const group = gateway.ledger!.settle(hold, row)
     this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}`)
     const said = () => void (kept.state = 'kept')
-    this.#await(gateway, `settle of ${row.requestId}`, whenKept.then(said))
+    this.#await(gateway, `settle of ${row.requestId}`, whenKept(group).then(said))
   }
 
   #void(): void {

@@ -1,0 +1,3 @@
+import type { CommitGroup } from '../../lib/ledger/ledger.ts'
+
+export const kept = (group: CommitGroup): Promise<void> => new Promise(resolve => group.whenKept(resolve))
