@@ -1,19 +1,12 @@
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { LogOutput } from './log-output.ts'
 
 export type { Logger }
-
-/** Lines are written together, at the latest after this. */
-const FLUSH_MS = 100
-const FLUSH_BYTES = 8 * 1024
 
 /** Structured logs to standard output, one JSON object a line, without pid and host, which the collector knows. */
 export function createLogger(
   level: string,
-  destination: DestinationStream = pino.destination({
-    sync: false,
-    minLength: FLUSH_BYTES,
-    periodicFlush: FLUSH_MS,
-  }),
+  destination: DestinationStream = new LogOutput(),
 ): Logger {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },

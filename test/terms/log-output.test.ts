@@ -1,0 +1,64 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { LogOutput } from '../../lib/terms/log-output.ts'
+
+const MODULE = new URL('../../lib/terms/log-output.ts', import.meta.url).href
+const program = (code: string) => ['--input-type=module', '-e', `import { LogOutput } from '${MODULE}'\n${code}`]
+
+t.test('lines come in their order, after a moment and when there are many', async t => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'log-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = path.join(folder, 'log')
+  const output = new LogOutput(openSync(file, 'a'))
+  let expected = ''
+  const write = (line: string) => {
+    expected += line
+    output.write(line)
+  }
+  write('first\n')
+  while (readFileSync(file, 'utf8') !== expected) await new Promise(resolve => setTimeout(resolve, 5))
+  for (let i = 0; i < 5000; i++) write(`line ${i} äöü\n`)
+  while (readFileSync(file, 'utf8') !== expected) await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(readFileSync(file, 'utf8'), expected)
+})
+
+t.test('what is written last comes too, however the process ends', async t => {
+  for (const end of ['', 'process.exit(3)', 'throw new Error("broken")']) {
+    const { stdout } = spawnSync(process.execPath, program(`new LogOutput().write('last\\n')\n${end}`))
+    t.equal(stdout.toString(), 'last\n', end)
+  }
+})
+
+t.test('nobody reads: memory is bounded, and what is missing is told when somebody does', async t => {
+  const child = spawn(
+    process.execPath,
+    program(`
+      const output = new LogOutput(1, 1 << 20)
+      const line = 'x'.repeat(999) + '\\n'
+      let written = 0
+      const timer = setInterval(() => {
+        for (let i = 0; i < 100; i++) output.write(line)
+        if ((written += 100) < 5000) return
+        clearInterval(timer)
+        process.stderr.write('full')
+        process.stdin.once('data', () => {
+          setInterval(() => output.write('later\\n'), 20)
+        })
+      }, 1)`),
+  )
+  t.teardown(() => child.kill())
+  await once(child.stderr, 'data')
+  child.stdin.write('go')
+  let text = ''
+  for await (const chunk of child.stdout) {
+    text += chunk
+    if (text.includes('dropped')) break
+  }
+  const told = JSON.parse(/^.*dropped.*$/m.exec(text)?.[0] as string) as { lines: number }
+  t.equal(told.lines + text.split('\n').filter(line => line.startsWith('xxx')).length, 5000)
+  t.match(told, { level: 'warn', msg: /dropped/ })
+})
