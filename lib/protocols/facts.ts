@@ -1,5 +1,4 @@
 /** What a request body says, found by one shallow scan of its bytes. */
-import { bytesAsText } from './patterns.ts'
 import { decode, JsonScanner, type Kind, parse, type ScanEvents, scalarOf } from './scan.ts'
 
 /** A half-open range of byte offsets in the whole body. */
@@ -56,12 +55,13 @@ const WANTED = new Map([
   ['generation_config', LONGEST_OBJECT],
   ['metadata', LONGEST_OBJECT],
 ])
+const CACHE_CONTROL = 'cache_control'
+const ONE_HOUR = '1h'
 const MAXIMA = new Set(['max_tokens', 'max_completion_tokens', 'max_output_tokens'])
 
 export class FactsScan implements ScanEvents {
-  readonly #scanner = new JsonScanner(this)
-  readonly #cacheControl = new Marker('"cache_control"')
-  readonly #oneHour = new Marker('"1h"')
+  readonly #scanner = new JsonScanner(this, { words: [CACHE_CONTROL, ONE_HOUR] })
+  #cacheTtl: '5m' | '1h' | null = null
   readonly #maxima = new Map<string, number | null>()
   #model: string | null = null
   #modelIsString = false
@@ -76,14 +76,18 @@ export class FactsScan implements ScanEvents {
   #userId: string | null = null
 
   feed(chunk: Buffer): void {
-    const text = bytesAsText(chunk)
-    this.#scanner.feed(chunk, text)
-    const behind = this.#cacheControl.feed(text)
-    if (behind >= 0) this.#oneHour.feed(behind === 0 ? text : text.slice(behind)) // it stands in a cache_control
+    this.#scanner.feed(chunk)
   }
 
   wants(key: string): number {
+    if (key === CACHE_CONTROL) this.word(key)
     return WANTED.get(key) ?? 0
+  }
+
+  /** The word for an hour stands in a `cache_control`, which comes before it. */
+  word(word: string): void {
+    if (word === CACHE_CONTROL) this.#cacheTtl ??= '5m'
+    else if (this.#cacheTtl !== null) this.#cacheTtl = '1h'
   }
 
   member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null): void {
@@ -105,7 +109,7 @@ export class FactsScan implements ScanEvents {
       includeUsage: this.#includeUsage,
       streamOptions: this.#streamOptions,
       background: this.#background,
-      cacheTtl: !this.#cacheControl.seen ? null : this.#oneHour.seen ? '1h' : '5m',
+      cacheTtl: this.#cacheTtl,
       promptCacheKey: this.#promptCacheKey,
       userId: this.#userId,
       openedAt: this.#scanner.openedAt,
@@ -195,27 +199,3 @@ const field = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]
     : undefined
-
-/** Whether a text occurs anywhere, also across chunks. */
-class Marker {
-  readonly #text: string
-  /** The end of the last chunk, as much as the marker's beginning may be. */
-  #tail = ''
-  seen = false
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  /** Where the chunk goes on behind the first one; 0 when that was earlier, -1 when there was none so far. */
-  feed(chunk: string): number {
-    if (this.seen) return 0
-    const carry = this.#text.length - 1
-    const at = chunk.indexOf(this.#text)
-    const across = this.#tail !== '' && (this.#tail + chunk.slice(0, carry)).includes(this.#text)
-    this.#tail = chunk.length >= carry ? chunk.slice(-carry) : (this.#tail + chunk).slice(-carry)
-    this.seen = at >= 0 || across
-    if (!this.seen) return -1
-    return across ? 0 : at + this.#text.length
-  }
-}

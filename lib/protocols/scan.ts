@@ -17,6 +17,15 @@ export interface ScanEvents {
   /** A top-level member has ended. `bytes`: its value's text when it was captured whole. */
   /** `items`: how many objects and arrays stand directly in it. */
   member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null, items: number): void
+  /** A string below the top level is one of the words of the options, to the letter. */
+  word?(word: string): void
+}
+
+export interface ScanOptions {
+  /** A top-level array of objects is read like an object. */
+  arrays?: boolean
+  /** Strings below the top level, keys or values, that are to be told. ASCII, without escapes. */
+  words?: readonly string[]
 }
 
 const QUOTE = 0x22
@@ -57,6 +66,8 @@ const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d |
 export class JsonScanner {
   readonly #events: ScanEvents
   readonly #arrays: boolean
+  readonly #words: readonly string[]
+  readonly #longestWord: number
   #state = START
   /** Bytes before the current chunk. */
   #base = 0
@@ -68,6 +79,8 @@ export class JsonScanner {
   readonly #closers: number[] = []
   #depth = 0
   #items = 0
+  /** How a string below the top level began in earlier chunks; null when it is too long for a word. */
+  #begun: string | null = null
   #inArray = false
   #key = ''
   #kind: Kind = 'scalar'
@@ -80,9 +93,11 @@ export class JsonScanner {
   /** Offset just after the opening brace of the (first) top-level object. */
   openedAt = -1
 
-  constructor(events: ScanEvents, options: { arrays: boolean } = { arrays: false }) {
+  constructor(events: ScanEvents, { arrays = false, words = [] }: ScanOptions = {}) {
     this.#events = events
-    this.#arrays = options.arrays
+    this.#arrays = arrays
+    this.#words = words
+    this.#longestWord = Math.max(0, ...words.map(word => word.length))
   }
 
   /** A syntactically closed object (or array of objects), with nothing but space after it so far. */
@@ -101,7 +116,7 @@ export class JsonScanner {
     this.#text = text
     while (i < length && this.#state !== BAD) {
       if (this.#state === NESTED) i = this.#nested(chunk, i)
-      else if (this.#state === NESTED_STRING) i = this.#skipString(chunk, i, NESTED)
+      else if (this.#state === NESTED_STRING) i = this.#goOn(chunk, i)
       else if (this.#state === IN_STRING || this.#state === IN_KEY) i = this.#ownString(chunk, i)
       else i = this.#step(chunk, i)
     }
@@ -307,10 +322,14 @@ export class JsonScanner {
     for (let i = from; i < length; i++) {
       const c = chunk[i] as number
       if (c === QUOTE) {
+        const begin = i + 1
         this.#state = NESTED_STRING
-        i = this.#skipString(chunk, i + 1, NESTED)
-        if (this.#state === NESTED_STRING) return length
-        i--
+        i = this.#skipString(chunk, begin, NESTED)
+        if (this.#state === NESTED_STRING) {
+          this.#begun = length - begin <= this.#longestWord ? this.#text.slice(begin) : null
+          return length
+        }
+        this.#tellWord(begin, --i)
       } else if (c === OPEN_OBJECT || c === OPEN_ARRAY) {
         if (!this.#push(c + 2)) return length
       } else if (c === CLOSE_OBJECT || c === CLOSE_ARRAY) {
@@ -325,6 +344,24 @@ export class JsonScanner {
       }
     }
     return length
+  }
+
+  /** A string below the top level that began in an earlier chunk. */
+  #goOn(chunk: Buffer, from: number): number {
+    const next = this.#skipString(chunk, from, NESTED)
+    const ends = this.#state === NESTED
+    if (this.#begun === null) return next
+    const whole = this.#begun + this.#text.slice(from, Math.min(ends ? next - 1 : next, from + this.#longestWord + 1))
+    if (!ends) this.#begun = whole.length <= this.#longestWord ? whole : null
+    else if (this.#words.includes(whole)) this.#events.word?.(whole)
+    return next
+  }
+
+  #tellWord(from: number, end: number): void {
+    const length = end - from
+    if (length > this.#longestWord) return
+    for (const word of this.#words)
+      if (word.length === length && this.#text.startsWith(word, from)) this.#events.word?.(word)
   }
 
   #push(closer: number): boolean {

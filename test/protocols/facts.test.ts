@@ -65,6 +65,10 @@ t.test('facts', async t => {
     ['{"a":[{"cache_control":{"type":"ephemeral"}}]}', { cacheTtl: '5m' }],
     ['{"a":[{"cache_control":{"type":"ephemeral","ttl":"1h"}}]}', { cacheTtl: '1h' }],
     ['{"a":"\\"cache_control\\""}', { cacheTtl: null }],
+    ['{"cache_control":{"type":"ephemeral","ttl":"1h"}}', { cacheTtl: '1h' }],
+    ['{"a":["cache_control1"],"b":["xcache_control"],"c":["1h"]}', { cacheTtl: null }],
+    ['{"a":["1h",{"cache_control":{"ttl":"1h1"}}]}', { cacheTtl: '5m' }],
+    ['{"a":[{"cache_control":{"ttl":"5m"}},{"cache_control":{"ttl":"1h"}}]}', { cacheTtl: '1h' }],
     ['{"prompt_cache_key":"k","metadata":{"user_id":"u"}}', { promptCacheKey: 'k', userId: 'u' }],
   ]
   for (const [body, want] of rows) {
