@@ -15,7 +15,6 @@ import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { LoopLag } from './public/lag.ts'
 import { createPublicServer } from './public/server.ts'
-import { openStore } from './store/open.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
 import type { Config } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
@@ -272,15 +271,6 @@ const createBudget = (config: Config): RetryBudget =>
   new RetryBudget({ share: config.retry.budget, floorPerS: RETRY_FLOOR_PER_S, windowS: RETRY_WINDOW_S, clock })
 
 const poolOptions = (config: Config) => ({ connectMs: config.timeouts.connectMs, connections: CONNECTIONS_PER_ORIGIN })
-
-/** A store whose statements are counted. */
-export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {
-  return openStore(config.store, {
-    secret: config.secret,
-    onStatement: (op, ok) => metrics.storeStatement(op, ok),
-    onWarning: message => log.warn(message),
-  })
-}
 
 export function listenOn(server: http.Server, at: { host: string; port: number }): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -1,24 +1,16 @@
-/** What a gateway does the same with one process and with several: the store made ready, the ops listener, signals. */
+/** What a gateway does the same with one process and with several: the ops listener, signals. */
 import { systemClock } from './base/clock.ts'
 import { idMaker } from './base/ids.ts'
 import { listenOn } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { createOpsServer } from './ops/server.ts'
-import { applyCatalog } from './store/apply.ts'
 import type { Store } from './store/store.ts'
-import { loadCatalog } from './terms/catalog.ts'
 import { type Config, ConfigError, type Listener } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
 
 export interface ServeOptions {
   configFile: string
   env: NodeJS.ProcessEnv
-}
-
-/** Schema and catalogue as this config wants them. */
-export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
-  if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-  if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
 }
 
 export const addressOf = (at: Listener): string =>

@@ -1,5 +1,6 @@
 /** One worker of several: a serving process that its primary configures, asks and drains. */
-import { Gateway, openProcessStore } from './gateway.ts'
+import { Gateway } from './gateway.ts'
+import { openProcessStore } from './process-store.ts'
 import { createLogger } from './terms/log.ts'
 import { Metrics } from './terms/metrics.ts'
 import type { FromWorker, ToWorker, WorkerCalls } from './workers.ts'
@@ -23,6 +24,7 @@ async function start({ config }: Extract<ToWorker, { type: 'start' }>): Promise<
   const metrics = new Metrics()
   gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log))
   say({ type: 'ready', ...(await gateway.listen()), holder: gateway.ledger.holder })
+  await metrics.watchProcess()
 }
 
 async function answer(id: number, op: keyof WorkerCalls): Promise<void> {

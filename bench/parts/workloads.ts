@@ -45,8 +45,8 @@ const closed = {
 const PACED_EVENTS = 50
 
 export const WORKLOADS: Workload[] = [
-  { ...closed, name: 'small JSON', open: { requests: 5000, warm: 1000 } },
-  { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 3000, requests: 3000 },
+  { ...closed, name: 'small JSON', warmup: 40_000, open: { requests: 5000, warm: 1000 } },
+  { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 12_000, requests: 4000 },
   {
     ...closed,
     name: 'paced stream',
@@ -69,7 +69,7 @@ export const WORKLOADS: Workload[] = [
     bodyBytes: 20_000_000,
     stalls: true,
   },
-  { ...closed, name: '401 flood', upstream: null, inventedKeys: 'few' },
+  { ...closed, name: '401 flood', upstream: null, warmup: 20_000, inventedKeys: 'few' },
   { ...closed, name: '401 flood, new keys', upstream: null, inventedKeys: 'new', requests: 6000 },
   { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },
   { kind: 'idle', name: 'idle streams', streams: 5000, rampMs: 3000, settleMs: 1000, warmup: 4000 },

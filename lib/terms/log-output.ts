@@ -48,6 +48,8 @@ export class LogOutput implements DestinationStream {
   #tell(lines: number): void {
     this.#dropped = 0
     const time = new Date().toISOString()
-    this.#out.write(`${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`)
+    this.#out.write(
+      `${JSON.stringify({ level: 'warn', time, lines, msg: 'log lines were dropped: nobody read them' })}\n`,
+    )
   }
 }

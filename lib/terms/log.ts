@@ -4,10 +4,7 @@ import { LogOutput } from './log-output.ts'
 export type { Logger }
 
 /** Structured logs to standard output, one JSON object a line, without pid and host, which the collector knows. */
-export function createLogger(
-  level: string,
-  destination: DestinationStream = new LogOutput(),
-): Logger {
+export function createLogger(level: string, destination: DestinationStream = new LogOutput()): Logger {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
     destination,

@@ -2,13 +2,7 @@
  * What operators see. A process counts in its own light tallies; prom-client is asked only when somebody reads: for
  * the process's own metrics, for adding up several processes, and for the text.
  */
-import {
-  type Aggregator,
-  AggregatorRegistry,
-  collectDefaultMetrics,
-  type MetricObjectWithValues,
-  Registry,
-} from 'prom-client'
+import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import { METRICS, type MetricRow } from './metric-rows.ts'
 import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
@@ -43,6 +37,8 @@ const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
 const MICROS = 1_000_000
 
+const promClient = () => import('prom-client')
+
 /**
  * How the process metrics of several processes become one, by what prom-client would do: in an average of lags a blocked
  * process would drown among idle ones, and the time of the start is the oldest one's.
@@ -70,12 +66,11 @@ export class Metrics {
   readonly #storeQueries = new Tally()
   readonly #storeErrors = new Tally()
   readonly #clientGone = new Tally()
-  readonly #process = new Registry()
+  #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
   #observed: Observed = NOTHING
 
   constructor() {
-    collectDefaultMetrics({ register: this.#process })
     for (const basis of BASES) this.#settlements.add(0, basis)
     for (const outcome of GONE_OUTCOMES) this.#clientGone.add(0, outcome)
   }
@@ -134,9 +129,19 @@ export class Metrics {
     this.#observed = observed
   }
 
+  /** The process's own metrics count from the first call on. It loads the library, which a start need not wait for. */
+  watchProcess(): Promise<Registry> {
+    this.#process ??= promClient().then(({ collectDefaultMetrics, Registry }) => {
+      const register = new Registry()
+      collectDefaultMetrics({ register })
+      return register
+    })
+    return this.#process
+  }
+
   async snapshot(): Promise<Snapshot> {
     const own = (Object.keys(METRICS) as (keyof typeof METRICS)[]).map(id => toValues(METRICS[id], this.#samples(id)))
-    const ofProcess = (await this.#process.getMetricsAsJSON()) as Snapshot
+    const ofProcess = (await (await this.watchProcess()).getMetricsAsJSON()) as Snapshot
     return [...own, ...ofProcess.map(values => ({ ...values, aggregator: AGGREGATORS[values.aggregator] ?? 'sum' }))]
   }
 
@@ -222,6 +227,7 @@ const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).m
 
 /** The Prometheus text of several processes, added up; of states, lags and imbalances it shows the greatest. */
 export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
+  const { AggregatorRegistry } = await promClient()
   const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
   for (const name of MONEY) {
     const { values } = registry.getSingleMetric(name) as unknown as Values

@@ -3,10 +3,11 @@
  * serves next, so that what only a wave of requests needed closes for want of work. (undici's own pool asks connection
  * after connection whether it is free, twice for each request, which is felt where hundreds of streams are open.)
  */
-import { Client, type Dispatcher, errors } from 'undici'
+import type { Dispatcher, Client as UndiciClient } from 'undici'
+import { Client, errors } from './undici.ts'
 
 export interface Http1Options {
-  client: Client.Options
+  client: UndiciClient.Options
   /** More requests wait in line. */
   connections: number
   /** A connection takes no request after so long. */
@@ -17,7 +18,7 @@ export interface Http1Options {
 
 /** One connection: opened when first needed, and again after it broke. */
 interface Line {
-  readonly client: Client
+  readonly client: UndiciClient
   openedMs: number
   state: 'busy' | 'free' | 'gone'
 }

@@ -5,13 +5,14 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
 import { createSecureContext, getCACertificates } from 'node:tls'
-import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
+import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
 import { Http1Pool } from './http1-pool.ts'
 import { throughSocks } from './socks.ts'
+import { buildConnector, Pool, ProxyAgent } from './undici.ts'
 
 export interface PoolOptions {
   connectMs: number
@@ -171,4 +172,4 @@ export class Pools {
 /** Once a pool: to read all of the system's certificates takes longer than many requests. */
 const trusting = (ca: string) => createSecureContext({ ca: [...getCACertificates('default'), ca] })
 
-const connectOf = (given: object) => ({ connect: (given as { connect: buildConnector.connector }).connect })
+const connectOf = (given: object) => ({ connect: (given as { connect: UndiciConnector.connector }).connect })

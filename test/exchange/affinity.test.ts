@@ -1,8 +1,8 @@
 /** The same conversation goes to the same channel and key, moves on when it rests, and comes back. */
 import t from 'tap'
+import type { Ask } from './support/client.ts'
 import { NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
-import type { Ask } from './support/client.ts'
 
 const keys = [{ key: 'k0' }, { key: 'k1' }]
 const channels = Object.fromEntries(['a', 'b', 'c', 'd'].map(name => [name, { priority: 0, keys }]))

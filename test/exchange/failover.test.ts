@@ -1,6 +1,6 @@
 /** Which failures go on to the next channel, how far, and what the client sees when none is left. */
 import t from 'tap'
-import { NOTHING_LEFT, open, type Options, type Scene } from './support/gateway.ts'
+import { NOTHING_LEFT, type Options, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
 import { type Script, silent } from './support/upstream.ts'
 

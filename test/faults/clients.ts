@@ -1,7 +1,7 @@
 /** Clients that remember what they were shown of every answer, to be compared with the books. */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { INPUT_TOKENS, type Kind, KINDS, type Point } from './upstream.ts'
+import { INPUT_TOKENS, KINDS, type Kind, type Point } from './upstream.ts'
 
 export interface Ask {
   kind?: Kind

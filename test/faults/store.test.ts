@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { startCommitProxy } from '../support/commit-proxy.ts'
+import { startSlowProxy } from './slow-proxy.ts'
 import { mariadbStore, onMariadb } from './stores.ts'
 import { type FaultyGateway, LATE_KEY, MOST, Scene } from './support.ts'
-import { startSlowProxy } from './slow-proxy.ts'
 
 const CLIENTS = 6
 const WARM_MS = 800

@@ -149,7 +149,12 @@ export interface Heard {
 }
 
 /** One request, by the handler protocol that the relay uses. */
-export function ask(pool: Pick<Upstream, 'dispatch'>, origin: string, requestPath = '/v1/x', headers: string[] = []): Promise<Heard> {
+export function ask(
+  pool: Pick<Upstream, 'dispatch'>,
+  origin: string,
+  requestPath = '/v1/x',
+  headers: string[] = [],
+): Promise<Heard> {
   return new Promise(resolve => {
     const heard: Heard = { status: 0, text: '', error: null }
     pool.dispatch(

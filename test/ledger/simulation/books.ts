@@ -2,8 +2,9 @@
  * What must be true, kept apart from the ledger: every credit, hold and charge as the clients of the gateways know them.
  * `check` compares them with the database after each step and throws at the first thing that does not add up.
  */
-import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
+
 import { micro } from '../../../lib/base/money.ts'
+import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
 import { accountPurse, keyPurse, type PurseId } from '../../../lib/store/store.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
 import type { Database } from './database.ts'

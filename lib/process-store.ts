@@ -1,0 +1,21 @@
+/** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
+import { applyCatalog } from './store/apply.ts'
+import { openStore } from './store/open.ts'
+import type { Store } from './store/store.ts'
+import { loadCatalog } from './terms/catalog.ts'
+import type { Config } from './terms/config.ts'
+import type { Logger } from './terms/log.ts'
+import type { Metrics } from './terms/metrics.ts'
+
+export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {
+  return openStore(config.store, {
+    secret: config.secret,
+    onStatement: (op, ok) => metrics.storeStatement(op, ok),
+    onWarning: message => log.warn(message),
+  })
+}
+
+export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
+  if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
+  if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
+}

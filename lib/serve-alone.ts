@@ -1,0 +1,58 @@
+/** A gateway of one process. */
+import { systemClock } from './base/clock.ts'
+import { Gateway } from './gateway.ts'
+import type { Fleet } from './ops/fleet.ts'
+import { Housekeeping } from './ops/housekeeping.ts'
+import { prepareStore } from './process-store.ts'
+import { addressOf, onSignals, openOps, type ServeOptions } from './startup.ts'
+import type { Store } from './store/store.ts'
+import { type Config, loadConfig } from './terms/config.ts'
+import type { Logger } from './terms/log.ts'
+import { formatMetrics, type Metrics } from './terms/metrics.ts'
+
+export async function serveAlone(
+  config: Config,
+  options: ServeOptions,
+  log: Logger,
+  metrics: Metrics,
+  store: Store,
+): Promise<void> {
+  const gateway = await Gateway.start(config, log, metrics, store)
+  const fleet = fleetOfOne(gateway)
+  const addresses = await gateway.listen()
+  const housekeeping = new Housekeeping({
+    store,
+    clock: systemClock,
+    log,
+    retentionMs: () => gateway.config.usageRetentionMs,
+  })
+  gateway.imbalanceMicro = () => housekeeping.imbalance
+  housekeeping.start()
+  const closeOps = await openOps(config, log, store, fleet)
+  onSignals(log, {
+    async reload() {
+      const next = loadConfig(options.configFile, options.env)
+      await prepareStore(store, next, options.env)
+      await gateway.reconfigure(next)
+      await gateway.follow()
+    },
+    async stop() {
+      await housekeeping.stop()
+      await gateway.drain(gateway.config.timeouts.drainMs)
+      await closeOps()
+    },
+  })
+  log.info({ ...addresses, ops: addressOf(config.listen.ops), workers: 1 }, 'ready')
+}
+
+function fleetOfOne(gateway: Gateway): Fleet {
+  return {
+    ready: () => gateway.ready(),
+    metrics: async () => formatMetrics([await gateway.metrics.snapshot()]),
+    held: async () => gateway.ledger.held(),
+    holders: () => [gateway.ledger.holder],
+    channelStates: async () => gateway.health.states(),
+    changed: () => gateway.follow(),
+    settled: () => gateway.ledger.flush(),
+  }
+}
