@@ -1,128 +1,139 @@
 /**
- * Connections to one origin over HTTP/1.1, each with one request at a time. The free ones are a stack: the one used last
- * serves next, so that what only a wave of requests needed closes for want of work. (undici's own pool asks connection
- * after connection whether it is free, twice for each request, which is felt where hundreds of streams are open.)
+ * Connections to one origin over HTTP/1.1. The free ones are a stack: the one used last serves next, so that what only a
+ * wave of requests needed closes for want of work.
+ *
+ * Requests of one turn of the event loop are written at its end, when all that has arrived is read: a connection that the
+ * upstream has closed meanwhile is known by then, and its request takes another one.
  */
-import type { Dispatcher, Client as UndiciClient } from 'undici'
-import { Client, errors } from './undici.ts'
+import type { buildConnector, Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import { type ConnectionEvents, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
+import { requestBytes } from './http1-request.ts'
 
 export interface Http1Options {
-  client: UndiciClient.Options
+  connect: buildConnector.connector
+  maxHeaderBytes: number
   /** More requests wait in line. */
   connections: number
   /** A connection takes no request after so long. */
   oldestMs: number
-  /** Monotonic ms. */
-  now: () => number
+  /** A free one is closed after so long, or somewhat before its upstream would. */
+  idleMs: number
+  clock: Pick<Clock, 'monotonic' | 'after' | 'soon'>
 }
 
-/** One connection: opened when first needed, and again after it broke. */
-interface Line {
-  readonly client: UndiciClient
-  openedMs: number
-  state: 'busy' | 'free' | 'gone'
-}
+/** Before the moment that the upstream named. */
+const MARGIN_MS = 2_000
+const SWEEP_MS = 1_000
 
-interface Waiting {
-  options: Dispatcher.DispatchOptions
-  handler: Dispatcher.DispatchHandler
-}
-
-export class Http1Pool {
-  readonly #origin: string
+export class Http1Pool implements ConnectionEvents {
   readonly #o: Http1Options
-  readonly #lines = new Set<Line>()
-  readonly #free: Line[] = []
-  readonly #waiting: Waiting[] = []
+  readonly #host: string
+  readonly #target: buildConnector.Options
+  readonly #all = new Set<Http1Connection>()
+  #free: Http1Connection[] = []
+  readonly #waiting: Flight[] = []
+  /** To be written at the end of this turn. */
+  #outbox: Http1Connection[] = []
+  #cancelSweep: (() => void) | null = null
   #closed = false
 
   constructor(origin: string, options: Http1Options) {
-    this.#origin = origin
     this.#o = options
+    const { host, hostname, protocol, port } = new URL(origin)
+    this.#host = host
+    this.#target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    const line = this.#take()
-    if (line === null) this.#waiting.push({ options, handler })
-    else this.#serve(line, options, handler)
+    let bytes: Buffer[]
+    try {
+      bytes = requestBytes(options, this.#host)
+    } catch (error) {
+      handler.onResponseError?.(null as never, error as Error)
+      return
+    }
+    this.#assign(new Flight(bytes, handler))
   }
 
-  #take(): Line | null {
-    const tooOld = this.#o.now() - this.#o.oldestMs
+  #assign(flight: Flight): void {
+    const connection = this.#take()
+    if (connection === null) {
+      this.#waiting.push(flight)
+      return
+    }
+    connection.take(flight)
+    if (this.#outbox.push(connection) === 1) this.#o.clock.soon(() => this.#send())
+  }
+
+  #send(): void {
+    const due = this.#outbox
+    this.#outbox = []
+    for (const connection of due) connection.send()
+  }
+
+  #take(): Http1Connection | null {
+    const tooOld = this.#o.clock.monotonic() - this.#o.oldestMs
     for (;;) {
-      const line = this.#free.pop()
-      if (line === undefined) return this.#lines.size < this.#o.connections ? this.#add() : null
-      if (line.openedMs >= tooOld) {
-        line.state = 'busy'
-        return line
-      }
-      this.#drop(line)
+      const connection = this.#free.pop()
+      if (connection === undefined) return this.#all.size < this.#o.connections ? this.#open() : null
+      if (connection.openedMs >= tooOld) return connection
+      connection.close()
     }
   }
 
-  #add(): Line {
-    const client = new Client(this.#origin, this.#o.client)
-    const line: Line = { client, openedMs: 0, state: 'busy' }
-    client.on('connect', () => {
-      line.openedMs = this.#o.now()
-    })
-    client.on('drain', () => this.#freed(line))
-    client.on('connectionError', () => this.#broken(line))
-    client.on('disconnect', () => {
-      if (line.state === 'free') this.#broken(line)
-    })
-    this.#lines.add(line)
-    return line
+  #open(): Http1Connection {
+    const { connect, maxHeaderBytes, clock } = this.#o
+    const now = () => clock.monotonic()
+    const connection = new Http1Connection({ connect, target: this.#target, maxHeaderBytes, now }, this)
+    this.#all.add(connection)
+    return connection
   }
 
-  #serve(line: Line, options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    line.client.dispatch(options, handler)
-    // what cannot be sent at all never made the connection busy
-    if (line.client.stats.size === 0) this.#freed(line)
-  }
-
-  #freed(line: Line): void {
-    if (line.state !== 'busy') return
+  onFree(connection: Http1Connection): void {
     const next = this.#waiting.shift()
-    if (next !== undefined) this.#serve(line, next.options, next.handler)
-    else if (this.#closed) this.#drop(line)
+    if (next !== undefined) {
+      connection.take(next)
+      connection.send()
+    } else if (this.#closed) connection.close()
     else {
-      line.state = 'free'
-      this.#free.push(line)
+      this.#free.push(connection)
+      this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
     }
   }
 
-  /** It has no request; who waits may have another one in its place. */
-  #broken(line: Line): void {
-    if (line.state === 'gone') return
-    const at = this.#free.indexOf(line)
+  onGone(connection: Http1Connection, unsent: Flight | null): void {
+    this.#all.delete(connection)
+    const at = this.#free.lastIndexOf(connection)
     if (at >= 0) this.#free.splice(at, 1)
-    this.#drop(line)
-    const next = this.#waiting.shift()
-    if (next !== undefined) this.#serve(this.#add(), next.options, next.handler)
+    const next = unsent ?? this.#waiting.shift()
+    if (next !== undefined) this.#assign(next)
   }
 
-  #drop(line: Line): void {
-    line.state = 'gone'
-    this.#lines.delete(line)
-    void line.client.close()
+  /** Closes what has been free for too long. */
+  #sweep(): void {
+    this.#cancelSweep = null
+    const now = this.#o.clock.monotonic()
+    for (const connection of [...this.#free]) {
+      const { keepAliveMs, freeMs } = connection
+      const idleMs = keepAliveMs === null ? this.#o.idleMs : Math.min(this.#o.idleMs, keepAliveMs - MARGIN_MS)
+      if (now - freeMs > idleMs) connection.close()
+    }
+    if (this.#free.length > 0) this.#cancelSweep = this.#o.clock.after(SWEEP_MS, () => this.#sweep())
   }
 
   /** Whoever is served or waits is served; then no connection is left. */
   async close(): Promise<void> {
     this.#closed = true
-    for (const line of this.#free.splice(0)) this.#drop(line)
+    this.#cancelSweep?.()
+    for (const connection of [...this.#free]) connection.close()
   }
 
   /** Whoever is served or waits hears an error. */
   async destroy(): Promise<void> {
-    this.#closed = true
-    for (const { handler } of this.#waiting.splice(0))
-      handler.onResponseError?.(null as never, new errors.ClientDestroyedError())
-    const lines = [...this.#lines]
-    this.#lines.clear()
-    this.#free.length = 0
-    for (const line of lines) line.state = 'gone'
-    await Promise.all(lines.map(line => line.client.destroy()))
+    await this.close()
+    const error = new OtherSideClosed('the gateway closed its connections')
+    for (const flight of this.#waiting.splice(0)) flight.fail(error)
+    for (const connection of [...this.#all]) connection.abort(error)
   }
 }

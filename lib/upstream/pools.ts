@@ -12,7 +12,7 @@ import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
 import { Http1Pool } from './http1-pool.ts'
 import { throughSocks } from './socks.ts'
-import { buildConnector, Pool, ProxyAgent } from './undici.ts'
+import { buildConnector, Pool, proxyAgent } from './undici.ts'
 
 export interface PoolOptions {
   connectMs: number
@@ -60,7 +60,7 @@ export interface Upstream {
 export interface PoolHooks {
   /** DNS, for tests. */
   resolve?: Lookup
-  clock?: Pick<Clock, 'monotonic'>
+  clock?: Clock
   /** Of each pool, the first refusal of an address. */
   onReserved?: (origin: string, message: string) => void
 }
@@ -68,14 +68,14 @@ export interface PoolHooks {
 export class Pools {
   readonly #pools = new Map<string, Upstream>()
   readonly #resolve: Lookup
-  readonly #now: () => number
+  readonly #clock: Clock
   readonly #onReserved: (origin: string, message: string) => void
   #options: PoolOptions
 
   constructor(options: PoolOptions, { resolve = lookup, onReserved = () => {}, clock = systemClock }: PoolHooks = {}) {
     this.#options = options
     this.#resolve = resolve
-    this.#now = () => clock.monotonic()
+    this.#clock = clock
     this.#onReserved = onReserved
   }
 
@@ -124,7 +124,7 @@ export class Pools {
     // the proxy is what is connected to, and who resolves the origin's name
     const socks = proxy?.startsWith('socks5:') ?? false
     if (proxy !== null && !socks)
-      return new ProxyAgent({
+      return proxyAgent({
         uri: proxy,
         allowH2: http2,
         connectTimeout: connectMs,
@@ -139,9 +139,14 @@ export class Pools {
       ? throughSocks(new URL(proxy as string), buildConnector(dial), buildConnector(secure), connectMs)
       : buildConnector({ ...dial, ...secure })
     if (http2) return new Pool(origin, { ...ofUndici, connect })
-    // with one request at a time, because aborting one closes its connection
-    const client = { ...EACH, pipelining: 1, allowH2: false, connect }
-    return new Http1Pool(origin, { client, connections, oldestMs: OLDEST_MS, now: this.#now })
+    return new Http1Pool(origin, {
+      connect,
+      maxHeaderBytes: MAX_HEADER_BYTES,
+      connections,
+      oldestMs: OLDEST_MS,
+      idleMs: KEEP_ALIVE_MS,
+      clock: this.#clock,
+    })
   }
 
   /** Reports the first of a pool's refusals, and gives each back. */

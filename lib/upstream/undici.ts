@@ -7,8 +7,8 @@ import type * as undici from 'undici'
 
 const load = createRequire(import.meta.url)
 
-export const Client: typeof undici.Client = load('undici/lib/dispatcher/client.js')
 export const Pool: typeof undici.Pool = load('undici/lib/dispatcher/pool.js')
-export const ProxyAgent: typeof undici.ProxyAgent = load('undici/lib/dispatcher/proxy-agent.js')
+/** The index after all, when a channel has a proxy: the agent calls what only that puts together. */
+export const proxyAgent = (options: undici.ProxyAgent.Options): undici.ProxyAgent =>
+  new (load('undici') as typeof undici).ProxyAgent(options)
 export const buildConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js')
-export const errors: typeof undici.errors = load('undici/lib/core/errors.js')

@@ -6,11 +6,13 @@ import { Http1Pool } from '../../lib/upstream/http1-pool.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, listen, until } from './support.ts'
 
-const OLDEST_MS = 1000
+const OLDEST_MS = 10_000
+const IDLE_MS = 30_000
 
 function pool(t: Test, origin: string, connections: number, clock = new TestClock()): Http1Pool {
-  const client = { pipelining: 1, allowH2: false, connect: buildConnector({ timeout: 2000 }) }
-  const made = new Http1Pool(origin, { client, connections, oldestMs: OLDEST_MS, now: () => clock.monotonic() })
+  const connect = buildConnector({ timeout: 2000, allowH2: false })
+  const bounds = { maxHeaderBytes: 4096, connections, oldestMs: OLDEST_MS, idleMs: IDLE_MS }
+  const made = new Http1Pool(origin, { connect, ...bounds, clock })
   t.teardown(() => made.destroy())
   return made
 }
@@ -88,9 +90,9 @@ t.test('what cannot be sent does not take the connection with it', async t => {
   const { origin } = await upstream(t, true)
   const all = pool(t, origin, 1)
   const [bad, good] = await Promise.all([ask(all, origin, '/v1/x', ['x-a', 'b\r\nc']), ask(all, origin)])
-  t.match(bad.error, { name: 'InvalidArgumentError' })
+  t.match(bad.error, { name: 'BadRequest' })
   t.equal(good.text, 'ok')
-  t.match((await ask(all, origin, 'no path')).error, { name: 'InvalidArgumentError' })
+  t.match((await ask(all, origin, 'no path')).error, { name: 'BadRequest' })
   t.equal((await ask(all, origin)).text, 'ok')
 })
 
@@ -160,6 +162,6 @@ t.test('destroyed: who is served or waits hears an error, and nothing is left', 
   const asked = [ask(all, origin), ask(all, origin)]
   await until(() => owed.length === 1)
   await all.destroy()
-  for (const { error } of await Promise.all(asked)) t.match(error, { name: 'ClientDestroyedError' })
+  for (const { error } of await Promise.all(asked)) t.match(error, { name: 'OtherSideClosed' })
   await until(() => sockets.size === 0)
 })

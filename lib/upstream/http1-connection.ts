@@ -1,0 +1,217 @@
+/** One connection over HTTP/1.1, with one request on it at a time. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import type { buildConnector, Dispatcher } from 'undici'
+import { Http1Reader, type ReaderEvents } from './http1-reader.ts'
+
+/** The upstream closed the connection while it owed an answer. */
+export class OtherSideClosed extends Error {
+  override name = 'OtherSideClosed'
+  readonly code = 'OTHER_SIDE_CLOSED'
+}
+
+/** A request on its way: how whoever made it steers it. */
+export class Flight implements Dispatcher.DispatchController {
+  readonly bytes: readonly Buffer[]
+  readonly handler: Dispatcher.DispatchHandler
+  reason: Error | null = null
+  paused = false
+  /** While it is on one. */
+  connection: Http1Connection | null = null
+
+  constructor(bytes: readonly Buffer[], handler: Dispatcher.DispatchHandler) {
+    this.bytes = bytes
+    this.handler = handler
+  }
+
+  get aborted(): boolean {
+    return this.reason !== null
+  }
+
+  abort(reason: Error): void {
+    if (this.aborted) return
+    this.reason = reason
+    this.connection?.abort(reason)
+  }
+
+  pause(): void {
+    if (this.connection === null) return
+    this.paused = true
+    this.connection.pause()
+  }
+
+  resume(): void {
+    if (!this.paused) return
+    this.paused = false
+    this.connection?.resume()
+  }
+
+  fail(error: Error): void {
+    this.connection = null
+    this.handler.onResponseError?.(this, error)
+  }
+}
+
+export interface ConnectionEvents {
+  /** It may carry the next request. */
+  onFree(connection: Http1Connection): void
+  /** It is no more; `unsent`: a request of which it took nothing. */
+  onGone(connection: Http1Connection, unsent: Flight | null): void
+}
+
+export interface ConnectionOptions {
+  connect: buildConnector.connector
+  target: buildConnector.Options
+  maxHeaderBytes: number
+  /** Monotonic ms. */
+  now: () => number
+}
+
+export class Http1Connection implements ReaderEvents {
+  readonly #o: ConnectionOptions
+  readonly #events: ConnectionEvents
+  readonly #reader: Http1Reader
+  #connecting = false
+  #socket: Socket | null = null
+  #flight: Flight | null = null
+  #sent = false
+  #gone = false
+  openedMs = 0
+  /** Since when it has no request. */
+  freeMs = 0
+
+  constructor(options: ConnectionOptions, events: ConnectionEvents) {
+    this.#o = options
+    this.#events = events
+    this.#reader = new Http1Reader(this, options.maxHeaderBytes)
+  }
+
+  /** As the upstream says, with its last answer. */
+  get keepAliveMs(): number | null {
+    return this.#reader.keepAliveMs
+  }
+
+  #connect(): void {
+    if (this.#connecting) return
+    this.#connecting = true
+    this.#o.connect(this.#o.target, (error, socket) => {
+      if (error === null) this.#opened(socket as Socket)
+      else this.#end(error)
+    })
+  }
+
+  #opened(socket: Socket): void {
+    if (this.#gone) {
+      socket.on('error', () => {}).destroy()
+      return
+    }
+    this.#socket = socket
+    this.openedMs = this.#o.now()
+    socket.on('data', (chunk: Buffer) => this.#read(() => this.#reader.feed(chunk)))
+    socket.on('end', () => this.#read(() => this.#finish()))
+    socket.on('error', (error: Error) => this.#end(error))
+    socket.on('close', () => this.#end(new OtherSideClosed('the upstream closed the connection')))
+    this.send()
+  }
+
+  /** The request that comes next; `send` sends it, and connects where that is still to be done. */
+  take(flight: Flight): void {
+    this.#flight = flight
+    this.#sent = false
+    flight.connection = this
+  }
+
+  send(): void {
+    const socket = this.#socket
+    const flight = this.#flight
+    if (this.#gone || flight === null || this.#sent) return
+    if (socket === null) {
+      this.#connect()
+      return
+    }
+    this.#sent = true
+    flight.handler.onRequestStart?.(flight, null)
+    if (flight.aborted || this.#gone) return
+    this.#reader.expect()
+    const { bytes } = flight
+    if (bytes.length === 1) socket.write(bytes[0] as Buffer)
+    else {
+      socket.cork()
+      for (const part of bytes) socket.write(part)
+      socket.uncork()
+    }
+  }
+
+  #read(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#end(error as Error)
+    }
+  }
+
+  #finish(): void {
+    if (!this.#reader.close()) throw new OtherSideClosed('the upstream closed the connection')
+    if (!this.paused) this.#end(new OtherSideClosed('the upstream closed the connection'))
+  }
+
+  // --- what the reader says
+
+  get paused(): boolean {
+    return this.#flight?.paused ?? false
+  }
+
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    const flight = this.#flight
+    flight?.handler.onResponseStart?.(flight, status, headers)
+  }
+
+  onBody(bytes: Buffer): void {
+    const flight = this.#flight
+    flight?.handler.onResponseData?.(flight, bytes)
+  }
+
+  onEnd(): void {
+    const flight = this.#flight
+    if (flight === null) return
+    const again = this.#reader.keepAlive && this.#socket?.writableLength === 0
+    this.#flight = flight.connection = null
+    this.freeMs = this.#o.now()
+    flight.handler.onResponseEnd?.(flight, {})
+    if (again && !this.#gone) this.#events.onFree(this)
+    else this.close()
+  }
+
+  // --- steering
+
+  pause(): void {
+    this.#socket?.pause()
+  }
+
+  resume(): void {
+    this.#read(() => this.#reader.resume())
+    if (!this.paused) this.#socket?.resume()
+  }
+
+  abort(reason: Error): void {
+    this.#end(reason)
+  }
+
+  /** Without a request on it. */
+  close(): void {
+    this.#end(new OtherSideClosed('closed'))
+  }
+
+  /** Whatever is on it fails, unless nothing of it was sent. */
+  #end(error: Error): void {
+    if (this.#gone) return
+    this.#gone = true
+    const flight = this.#flight
+    this.#flight = null
+    this.#socket?.destroy()
+    const unsent = flight !== null && !this.#sent && this.#socket !== null && !flight.aborted ? flight : null
+    if (unsent !== null) unsent.connection = null
+    else flight?.fail(error)
+    this.#events.onGone(this, unsent)
+  }
+}

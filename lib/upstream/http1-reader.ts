@@ -1,0 +1,302 @@
+/**
+ * Reads HTTP/1.1 answers from the bytes of one connection, whatever their pieces. As strict as a relay has to be: an answer
+ * whose end two readers could see in two places is none (RFC 9112, section 6.3). What came with one read of the socket goes
+ * on as one piece of body, however many chunks it was.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { bytesAsText } from '../protocols/patterns.ts'
+
+/** The bytes are no answer that can be relayed. */
+export class BadAnswer extends Error {
+  override name = 'BadAnswer'
+  readonly code = 'BAD_ANSWER'
+}
+
+export interface ReaderEvents {
+  /** The final answer's; interim ones (1xx) are passed over. */
+  onHead(status: number, headers: IncomingHttpHeaders): void
+  onBody(bytes: Buffer): void
+  onEnd(): void
+  /** Nothing may be told at the moment: what is left of a read is kept for later. */
+  readonly paused: boolean
+}
+
+const IDLE = 0
+const HEAD = 1
+const SIZED = 2
+const TO_END = 3
+const SIZE = 4
+const EXTENSION = 5
+const SIZE_LF = 6
+const DATA = 7
+const DATA_CR = 8
+const DATA_LF = 9
+const TRAILER = 10
+/** All is read, and `onEnd` is still to be called. */
+const ENDING = 11
+
+const CR = 0x0d
+const LF = 0x0a
+const SEMICOLON = 0x3b
+const HEAD_END = Buffer.from('\r\n\r\n')
+const MAX_SIZE_DIGITS = 12
+const MAX_EXTENSION_BYTES = 4096
+
+const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+const LENGTH = /^\d{1,15}$/
+const TIMEOUT = /timeout=(\d{1,6})/
+
+export class Http1Reader {
+  readonly #events: ReaderEvents
+  readonly #maxHeaderBytes: number
+  #state = IDLE
+  /** Of a head or trailer, what earlier reads had. */
+  #begun: Buffer | null = null
+  /** Bytes of the body, or of its chunk, still to come. */
+  #left = 0
+  #digits = 0
+  #extension = 0
+  #rest: Buffer | null = null
+  #feeding = false
+  /** The connection may be used again after this answer. */
+  keepAlive = false
+  /** How long the upstream keeps an idle connection, as it says; null = it does not. */
+  keepAliveMs: number | null = null
+
+  constructor(events: ReaderEvents, maxHeaderBytes: number) {
+    this.#events = events
+    this.#maxHeaderBytes = maxHeaderBytes
+  }
+
+  /** An answer is owed. */
+  expect(): void {
+    this.#state = HEAD
+  }
+
+  /** Throws BadAnswer. */
+  feed(chunk: Buffer): void {
+    this.#feeding = true
+    try {
+      this.#read(chunk)
+    } finally {
+      this.#feeding = false
+    }
+    if (this.#state === ENDING) this.#end()
+  }
+
+  #read(chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length && this.#state !== ENDING) {
+      if (this.#events.paused) {
+        this.#keep(chunk.subarray(at))
+        return
+      }
+      if (this.#state === HEAD) at = this.#head(chunk, at)
+      else if (this.#state === SIZED) at = this.#sized(chunk, at)
+      else if (this.#state === TO_END) {
+        this.#events.onBody(at === 0 ? chunk : chunk.subarray(at))
+        return
+      } else if (this.#state === IDLE) throw new BadAnswer('bytes that nobody asked for')
+      else at = this.#chunked(chunk, at)
+    }
+    if (at < chunk.length) this.keepAlive = false // whatever stands behind the end
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#rest = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes])
+  }
+
+  /** No more paused. */
+  resume(): void {
+    if (this.#feeding) return // it goes on by itself
+    const rest = this.#rest
+    this.#rest = null
+    if (rest !== null) this.feed(rest)
+    else if (this.#state === ENDING) this.#end()
+  }
+
+  #end(): void {
+    if (this.#events.paused) return
+    this.#state = IDLE
+    this.#events.onEnd()
+  }
+
+  /** The upstream says no more, which may be how an answer ends. False: something was still owed. */
+  close(): boolean {
+    if (this.#state === TO_END && this.#rest === null) this.#state = ENDING
+    if (this.#state === ENDING) this.#end()
+    return this.#state === ENDING || this.#state === IDLE
+  }
+
+  #head(chunk: Buffer, from: number): number {
+    const bytes = this.#whole(chunk, from, HEAD_END)
+    if (bytes === null) return chunk.length
+    const next = chunk.length - (this.#after as number)
+    this.#understand(bytesAsText(bytes))
+    return next
+  }
+
+  /** Bytes of the chunk behind what `#whole` found. */
+  #after = 0
+
+  /** What stands up to `end`, from this read and those before; null = more is to come. */
+  #whole(chunk: Buffer, from: number, end: Buffer): Buffer | null {
+    const fresh = from === 0 ? chunk : chunk.subarray(from)
+    const bytes = this.#begun === null ? fresh : Buffer.concat([this.#begun, fresh])
+    const at = bytes.indexOf(end, Math.max(0, bytes.length - fresh.length - end.length + 1))
+    if ((at < 0 ? bytes.length : at) > this.#maxHeaderBytes) throw new BadAnswer('headers without end')
+    this.#begun = at < 0 ? bytes : null
+    if (at < 0) return null
+    this.#after = bytes.length - at - end.length
+    return bytes.subarray(0, at)
+  }
+
+  #understand(head: string): void {
+    const lines = head.split('\r\n')
+    const status = STATUS.exec(lines[0] as string)
+    if (status === null) throw new BadAnswer('no status line')
+    const code = Number(status[2])
+    const headers: IncomingHttpHeaders = { __proto__: null } as never
+    for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string)
+    if (code === 101) throw new BadAnswer('another protocol than was asked for')
+    if (code < 200) return // the answer is still to come
+    this.#measure(code, headers)
+    this.keepAlive &&= this.#keepsAlive(status[1] === '1', headers)
+    this.#events.onHead(code, headers)
+  }
+
+  /** Where the body ends. */
+  #measure(status: number, headers: IncomingHttpHeaders): void {
+    const encoding = headers['transfer-encoding']
+    const length = headers['content-length'] as string | string[] | undefined
+    this.keepAlive = true
+    if (encoding !== undefined && length !== undefined) throw new BadAnswer('two lengths')
+    if (status === 204 || status === 304) this.#state = ENDING
+    else if (encoding !== undefined) {
+      if (typeof encoding !== 'string' || !/(?:^|,[\t ]*)chunked$/i.test(encoding))
+        throw new BadAnswer('an unknown transfer-encoding')
+      this.#begin(SIZE)
+    } else if (length !== undefined) {
+      if (typeof length !== 'string' || !LENGTH.test(length)) throw new BadAnswer('a length that is none')
+      this.#left = Number(length)
+      this.#state = this.#left === 0 ? ENDING : SIZED
+    } else {
+      this.#state = TO_END
+      this.keepAlive = false
+    }
+  }
+
+  #keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
+    const timeout = TIMEOUT.exec(String(headers['keep-alive'] ?? ''))
+    this.keepAliveMs = timeout === null ? null : Number(timeout[1]) * 1000
+    const connection = headers.connection
+    if (connection === undefined) return isNewer
+    const words = String(connection).toLowerCase()
+    return !/(?:^|[,\t ])close(?:$|[,\t ])/.test(words) && (isNewer || words.includes('keep-alive'))
+  }
+
+  #begin(state: typeof SIZE): void {
+    this.#state = state
+    this.#left = this.#digits = this.#extension = 0
+  }
+
+  #sized(chunk: Buffer, from: number): number {
+    const end = Math.min(chunk.length, from + this.#left)
+    this.#left -= end - from
+    if (this.#left === 0) this.#state = ENDING
+    this.#events.onBody(from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end))
+    return end
+  }
+
+  /** All chunks of one read, without what stands between them. */
+  #chunked(chunk: Buffer, from: number): number {
+    const pieces: number[] = []
+    let i = from
+    try {
+      while (i < chunk.length && this.#state !== ENDING) {
+        if (this.#state === DATA) {
+          const end = Math.min(chunk.length, i + this.#left)
+          pieces.push(i, end)
+          this.#left -= end - i
+          if (this.#left === 0) this.#state = DATA_CR
+          i = end
+        } else if (this.#state === TRAILER) i = this.#trailer(chunk, i)
+        else this.#frame(chunk[i++] as number)
+      }
+    } finally {
+      if (pieces.length > 0) this.#events.onBody(joined(chunk, pieces)) // also what stands before something wrong
+    }
+    return i
+  }
+
+  /** One byte of what stands between the data of two chunks. */
+  #frame(c: number): void {
+    switch (this.#state) {
+      case SIZE: {
+        const digit = hexDigit(c)
+        if (digit >= 0 && this.#digits < MAX_SIZE_DIGITS) {
+          this.#digits++
+          this.#left = this.#left * 16 + digit
+        } else if (this.#digits > 0 && c === CR) this.#state = SIZE_LF
+        else if (this.#digits > 0 && c === SEMICOLON) this.#state = EXTENSION
+        else throw new BadAnswer('a chunk without size')
+        break
+      }
+      case EXTENSION:
+        if (c === CR) this.#state = SIZE_LF
+        else if (c === LF || ++this.#extension > MAX_EXTENSION_BYTES) throw new BadAnswer('a chunk without size')
+        break
+      case SIZE_LF:
+        if (c !== LF) throw new BadAnswer('a chunk without size')
+        this.#state = this.#left > 0 ? DATA : TRAILER
+        break
+      case DATA_CR:
+        if (c !== CR) throw new BadAnswer('a chunk without end')
+        this.#state = DATA_LF
+        break
+      default:
+        if (c !== LF) throw new BadAnswer('a chunk without end')
+        this.#begin(SIZE)
+    }
+  }
+
+  /** Behind the last chunk: an empty line, or headers that nobody wants and then one. */
+  #trailer(chunk: Buffer, from: number): number {
+    const line = this.#whole(chunk, from, LINE_END)
+    if (line === null) return chunk.length
+    if (line.length === 0) this.#state = ENDING
+    else addHeader({}, bytesAsText(line))
+    return chunk.length - this.#after
+  }
+}
+
+const LINE_END = Buffer.from('\r\n')
+
+function addHeader(headers: IncomingHttpHeaders, line: string): void {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+  const value = line.slice(colon + 1)
+  if (!NAME.test(name) || !VALUE.test(value)) throw new BadAnswer('a header that is none')
+  const before = headers[name]
+  if (before === undefined) headers[name] = value.trim()
+  else headers[name] = [...(typeof before === 'string' ? [before] : before), value.trim()]
+}
+
+function hexDigit(c: number): number {
+  if (c >= 0x30 && c <= 0x39) return c - 0x30
+  const lower = c | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
+
+/** `pieces`: `[from, to, …]` of the chunk. */
+function joined(chunk: Buffer, pieces: readonly number[]): Buffer {
+  if (pieces.length === 2) return chunk.subarray(pieces[0], pieces[1])
+  let length = 0
+  for (let i = 0; i < pieces.length; i += 2) length += (pieces[i + 1] as number) - (pieces[i] as number)
+  const whole = Buffer.allocUnsafe(length)
+  let at = 0
+  for (let i = 0; i < pieces.length; i += 2) at += chunk.copy(whole, at, pieces[i], pieces[i + 1])
+  return whole
+}

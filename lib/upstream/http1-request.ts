@@ -1,0 +1,36 @@
+/** An upstream request as bytes. What could be read as another request is refused before anything is sent. */
+import type { Dispatcher } from 'undici'
+
+/** A header or path that cannot be sent; nothing was. */
+export class BadRequest extends Error {
+  override name = 'BadRequest'
+  readonly code = 'BAD_REQUEST'
+}
+
+const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
+const HEADER = /^[\w!#$%&'*+\-.^`|~]+: [\t\x20-\x7e\x80-\xff]*$/
+/** Up to here head and body are one piece of memory, which is written at once. */
+const JOINED_BYTES = 64 * 1024
+
+/** `headers` are `[name, value, …]`, the body one buffer or several. Throws BadRequest. */
+export function requestBytes({ method, path, headers, body }: Dispatcher.DispatchOptions, host: string): Buffer[] {
+  if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`
+  const list = (headers ?? []) as string[]
+  let sized = false
+  for (let i = 0; i < list.length; i += 2) {
+    const line = `${list[i]}: ${list[i + 1]}`
+    if (!HEADER.test(line)) throw new BadRequest(`the header ${JSON.stringify(list[i])} cannot be sent`)
+    sized ||= list[i] === 'content-length'
+    head += `${line}\r\n`
+  }
+  const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
+  let length = 0
+  for (const part of parts) length += part.length
+  head += sized ? '\r\n' : `content-length: ${length}\r\n\r\n`
+  if (length > JOINED_BYTES) return [Buffer.from(head, 'latin1'), ...parts]
+  const bytes = Buffer.allocUnsafe(head.length + length)
+  let at = bytes.write(head, 'latin1')
+  for (const part of parts) at += part.copy(bytes, at)
+  return [bytes]
+}
