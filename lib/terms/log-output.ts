@@ -2,6 +2,7 @@
  * Standard output for log lines: collected here and handed on many at a time, because the library walks through what it
  * holds for each text it is given. Bounded: what nobody takes is dropped, counted, and reported as soon as somebody does.
  */
+import { writeSync } from 'node:fs'
 import { type DestinationStream, pino } from 'pino'
 
 /** Lines are handed on at the latest after this … */
@@ -23,10 +24,19 @@ export class LogOutput implements DestinationStream {
     this.#out.on('drop', (text: string) => {
       this.#dropped += text.split('\n').length - 1
     })
-    process.on('exit', () => {
-      this.#handOn()
-      this.#out.flushSync()
-    })
+    // before the library, which closes itself when the process has nothing more to do
+    process.prependListener('beforeExit', () => this.#handOn())
+    process.prependListener('exit', () => this.#handOnNow(fd))
+  }
+
+  /** No thread will write for us any more. */
+  #handOnNow(fd: number): void {
+    try {
+      if (!(this.#out as { destroyed?: boolean }).destroyed) this.#out.flushSync()
+      writeSync(fd, this.#text)
+    } catch {
+      // nobody reads, and there is nobody to be told
+    }
   }
 
   write(line: string): void {

@@ -37,6 +37,7 @@ const ENDING = 11
 
 const CR = 0x0d
 const LF = 0x0a
+const TAB = 0x09
 const SEMICOLON = 0x3b
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_SIZE_DIGITS = 12
@@ -246,7 +247,8 @@ export class Http1Reader {
       }
       case EXTENSION:
         if (c === CR) this.#state = SIZE_LF
-        else if (c === LF || ++this.#extension > MAX_EXTENSION_BYTES) throw new BadAnswer('a chunk without size')
+        else if ((c < 0x20 && c !== TAB) || c === 0x7f || ++this.#extension > MAX_EXTENSION_BYTES)
+          throw new BadAnswer('a chunk without size')
         break
       case SIZE_LF:
         if (c !== LF) throw new BadAnswer('a chunk without size')
