@@ -106,7 +106,7 @@ export class Attempts implements AttemptEvents {
     if (saysBusy(current.status) || refusesKey(current.status)) this.#x.candidates?.keyFailed(current.claim)
     const claim = this.#nextClaim()
     if (claim === null) return false
-    current.discard()
+    current.discard(this.#x.services.clock)
     this.#current = this.#ask(claim)
     return true
   }
@@ -203,7 +203,7 @@ export class Attempts implements AttemptEvents {
   #drop(attempt: Attempt): void {
     if (attempt === this.#current) this.#current = this.#rival
     this.#rival = null
-    attempt.discard()
+    attempt.discard(this.#x.services.clock)
     this.#x.services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
     const { status } = this.#current as Attempt
     if (status !== 0) this.#answer.onHead(this.#current as Attempt)
@@ -249,7 +249,7 @@ export class Attempts implements AttemptEvents {
 
   discard(): void {
     this.#giveRival()
-    this.#current?.discard()
+    this.#current?.discard(this.#x.services.clock)
   }
 
   /** Closed from our side; no more is heard of it. */

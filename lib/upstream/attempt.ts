@@ -1,6 +1,7 @@
 /** One try at one candidate: undici's handler protocol turned into the events the exchange wants, and nothing more. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
 import type { Claim } from '../channels/claim.ts'
 
 /** Receives attempts' events, for each in order: `onHead`, any number of `onData`, then `onEnd` or `onError`. */
@@ -15,6 +16,7 @@ export interface AttemptEvents {
 
 /** An answer nobody wants is read to its end up to here, because that keeps the connection; then it is cut. */
 const DISCARD_BYTES = 64 * 1024
+const DISCARD_MS = 5_000
 
 const NO_HEADERS: IncomingHttpHeaders = {}
 
@@ -28,6 +30,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
   #discarded = 0
+  #cancelDiscard: (() => void) | null = null
+  #over = false
   #abortReason: Error | null = null
 
   constructor(claim: Claim, startedMs: number, events: AttemptEvents) {
@@ -61,8 +65,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const events = this.#events
     this.#events = null
-    events?.onEnd(this)
-    this.claim.release()
+    this.#over = true
+    this.#cancelDiscard?.()
+    try {
+      events?.onEnd(this)
+    } finally {
+      this.claim.release()
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -72,8 +81,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #fail(error: Error): void {
     const events = this.#events
     this.#events = null
-    events?.onError(this, error)
-    this.claim.release()
+    this.#over = true
+    this.#cancelDiscard?.()
+    try {
+      events?.onError(this, error)
+    } finally {
+      this.claim.release()
+    }
   }
 
   pause(): void {
@@ -91,9 +105,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     else this.#fail(reason)
   }
 
-  /** No more events; a short rest of the answer is read away, a long one cut. */
-  discard(): void {
+  /** No more events; a short rest of the answer is read away, a long or a slow one cut. */
+  discard(clock: Pick<Clock, 'after'>): void {
     this.#events = null
+    if (this.#over) return
+    this.#cancelDiscard ??= clock.after(DISCARD_MS, () => this.abort(new Error('answer discarded')))
     this.#controller?.resume()
   }
 

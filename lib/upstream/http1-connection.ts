@@ -12,7 +12,8 @@ export class OtherSideClosed extends Error {
 
 /** A request on its way: how whoever made it steers it. */
 export class Flight implements Dispatcher.DispatchController {
-  readonly bytes: readonly Buffer[]
+  /** Empty when they are written. */
+  bytes: readonly Buffer[]
   readonly handler: Dispatcher.DispatchHandler
   reason: Error | null = null
   paused = false
@@ -76,9 +77,13 @@ export class Http1Connection implements ReaderEvents {
   #flight: Flight | null = null
   #sent = false
   #gone = false
+  /** The upstream said its last while the request was paused. */
+  #ended = false
   openedMs = 0
   /** Since when it has no request. */
   freeMs = 0
+  /** An answer has ended, and the close that may stand right behind it cannot have been read yet. */
+  justFree = false
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
     this.#o = options
@@ -94,10 +99,14 @@ export class Http1Connection implements ReaderEvents {
   #connect(): void {
     if (this.#connecting) return
     this.#connecting = true
-    this.#o.connect(this.#o.target, (error, socket) => {
-      if (error === null) this.#opened(socket as Socket)
-      else this.#end(error)
-    })
+    try {
+      this.#o.connect(this.#o.target, (error, socket) => {
+        if (error === null) this.#opened(socket as Socket)
+        else this.#end(error)
+      })
+    } catch (error) {
+      this.#end(error as Error)
+    }
   }
 
   #opened(socket: Socket): void {
@@ -105,12 +114,18 @@ export class Http1Connection implements ReaderEvents {
       socket.on('error', () => {}).destroy()
       return
     }
+    if (socket.destroyed) {
+      this.#end(new OtherSideClosed('the upstream closed the connection'))
+      return
+    }
     this.#socket = socket
     this.openedMs = this.#o.now()
     socket.on('data', (chunk: Buffer) => this.#read(() => this.#reader.feed(chunk)))
     socket.on('end', () => this.#read(() => this.#finish()))
     socket.on('error', (error: Error) => this.#end(error))
-    socket.on('close', () => this.#end(new OtherSideClosed('the upstream closed the connection')))
+    socket.on('close', () => {
+      if (!this.#ended) this.#end(new OtherSideClosed('the upstream closed the connection'))
+    })
     this.send()
   }
 
@@ -118,7 +133,6 @@ export class Http1Connection implements ReaderEvents {
   take(flight: Flight): void {
     this.#flight = flight
     this.#sent = false
-    flight.connection = this
   }
 
   send(): void {
@@ -130,16 +144,34 @@ export class Http1Connection implements ReaderEvents {
       return
     }
     this.#sent = true
-    flight.handler.onRequestStart?.(flight, null)
-    if (flight.aborted || this.#gone) return
+    if (!this.#mayStart(flight)) return
+    flight.connection = this
     this.#reader.expect()
     const { bytes } = flight
+    flight.bytes = []
     if (bytes.length === 1) socket.write(bytes[0] as Buffer)
     else {
       socket.cork()
       for (const part of bytes) socket.write(part)
       socket.uncork()
     }
+  }
+
+  /** False: it was given up while it waited, and the next one may come. */
+  #mayStart(flight: Flight): boolean {
+    try {
+      flight.handler.onRequestStart?.(flight, null)
+    } catch (error) {
+      flight.abort(error as Error)
+    }
+    if (flight.reason === null) return true
+    this.#flight = null
+    try {
+      flight.fail(flight.reason)
+    } finally {
+      this.#events.onFree(this)
+    }
+    return false
   }
 
   #read(act: () => void): void {
@@ -151,8 +183,10 @@ export class Http1Connection implements ReaderEvents {
   }
 
   #finish(): void {
+    this.#ended = this.paused // what has been read is told first
+    if (this.paused) return
     if (!this.#reader.close()) throw new OtherSideClosed('the upstream closed the connection')
-    if (!this.paused) this.#end(new OtherSideClosed('the upstream closed the connection'))
+    this.#end(new OtherSideClosed('the upstream closed the connection'))
   }
 
   // --- what the reader says
@@ -174,9 +208,10 @@ export class Http1Connection implements ReaderEvents {
   onEnd(): void {
     const flight = this.#flight
     if (flight === null) return
-    const again = this.#reader.keepAlive && this.#socket?.writableLength === 0
+    const again = this.#reader.keepAlive && !this.#ended && this.#socket?.writableLength === 0
     this.#flight = flight.connection = null
     this.freeMs = this.#o.now()
+    this.justFree = true
     flight.handler.onResponseEnd?.(flight, {})
     if (again && !this.#gone) this.#events.onFree(this)
     else this.close()
@@ -189,7 +224,10 @@ export class Http1Connection implements ReaderEvents {
   }
 
   resume(): void {
-    this.#read(() => this.#reader.resume())
+    this.#read(() => {
+      this.#reader.resume()
+      if (this.#ended && !this.#gone) this.#finish()
+    })
     if (!this.paused) this.#socket?.resume()
   }
 
@@ -209,9 +247,11 @@ export class Http1Connection implements ReaderEvents {
     const flight = this.#flight
     this.#flight = null
     this.#socket?.destroy()
-    const unsent = flight !== null && !this.#sent && this.#socket !== null && !flight.aborted ? flight : null
-    if (unsent !== null) unsent.connection = null
-    else flight?.fail(error)
-    this.#events.onGone(this, unsent)
+    const unsent = this.#socket !== null && !this.#sent ? flight : null
+    try {
+      if (unsent === null) flight?.fail(error)
+    } finally {
+      this.#events.onGone(this, unsent)
+    }
   }
 }

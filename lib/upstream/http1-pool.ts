@@ -37,6 +37,7 @@ export class Http1Pool implements ConnectionEvents {
   #outbox: Http1Connection[] = []
   #cancelSweep: (() => void) | null = null
   #closed = false
+  #destroyed: Error | null = null
 
   constructor(origin: string, options: Http1Options) {
     this.#o = options
@@ -50,26 +51,43 @@ export class Http1Pool implements ConnectionEvents {
     try {
       bytes = requestBytes(options, this.#host)
     } catch (error) {
-      handler.onResponseError?.(null as never, error as Error)
+      // not before the caller knows what it has asked for
+      this.#o.clock.soon(() => handler.onResponseError?.(null as never, error as Error))
       return
     }
     this.#assign(new Flight(bytes, handler))
   }
 
   #assign(flight: Flight): void {
-    const connection = this.#take()
-    if (connection === null) {
-      this.#waiting.push(flight)
+    const destroyed = this.#destroyed
+    if (destroyed !== null) {
+      this.#o.clock.soon(() => flight.fail(destroyed))
       return
     }
+    const connection = this.#take()
+    if (connection === null) this.#waiting.push(flight)
+    else this.#put(flight, connection)
+  }
+
+  #put(flight: Flight, connection: Http1Connection): void {
     connection.take(flight)
+    this.#sendSoon(connection)
+  }
+
+  #sendSoon(connection: Http1Connection): void {
     if (this.#outbox.push(connection) === 1) this.#o.clock.soon(() => this.#send())
   }
 
   #send(): void {
     const due = this.#outbox
     this.#outbox = []
-    for (const connection of due) connection.send()
+    for (const connection of due) {
+      if (connection.justFree) {
+        // a turn later: a close that stands right behind the end of its last answer is not read yet
+        connection.justFree = false
+        this.#sendSoon(connection)
+      } else connection.send()
+    }
   }
 
   #take(): Http1Connection | null {
@@ -91,15 +109,23 @@ export class Http1Pool implements ConnectionEvents {
   }
 
   onFree(connection: Http1Connection): void {
+    const tooOld = connection.openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
+    if (tooOld || this.#idleMs(connection) <= 0) {
+      connection.close() // who waits gets a new one in its place
+      return
+    }
     const next = this.#waiting.shift()
-    if (next !== undefined) {
-      connection.take(next)
-      connection.send()
-    } else if (this.#closed) connection.close()
+    if (next !== undefined) this.#put(next, connection)
+    else if (this.#closed) connection.close()
     else {
       this.#free.push(connection)
       this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
     }
+  }
+
+  /** How long it may be free. */
+  #idleMs({ keepAliveMs }: Http1Connection): number {
+    return keepAliveMs === null ? this.#o.idleMs : Math.min(this.#o.idleMs, keepAliveMs - MARGIN_MS)
   }
 
   onGone(connection: Http1Connection, unsent: Flight | null): void {
@@ -114,11 +140,7 @@ export class Http1Pool implements ConnectionEvents {
   #sweep(): void {
     this.#cancelSweep = null
     const now = this.#o.clock.monotonic()
-    for (const connection of [...this.#free]) {
-      const { keepAliveMs, freeMs } = connection
-      const idleMs = keepAliveMs === null ? this.#o.idleMs : Math.min(this.#o.idleMs, keepAliveMs - MARGIN_MS)
-      if (now - freeMs > idleMs) connection.close()
-    }
+    for (const connection of [...this.#free]) if (now - connection.freeMs > this.#idleMs(connection)) connection.close()
     if (this.#free.length > 0) this.#cancelSweep = this.#o.clock.after(SWEEP_MS, () => this.#sweep())
   }
 
@@ -131,8 +153,9 @@ export class Http1Pool implements ConnectionEvents {
 
   /** Whoever is served or waits hears an error. */
   async destroy(): Promise<void> {
-    await this.close()
     const error = new OtherSideClosed('the gateway closed its connections')
+    this.#destroyed = error
+    await this.close()
     for (const flight of this.#waiting.splice(0)) flight.fail(error)
     for (const connection of [...this.#all]) connection.abort(error)
   }

@@ -47,6 +47,8 @@ const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const LENGTH = /^\d{1,15}$/
+const CHUNKED = /(?:^|,[\t ]*)chunked$/i
+const CHUNKED_TWICE = /chunked.*chunked/i
 const TIMEOUT = /timeout=(\d{1,6})/
 
 export class Http1Reader {
@@ -174,9 +176,12 @@ export class Http1Reader {
     const length = headers['content-length'] as string | string[] | undefined
     this.keepAlive = true
     if (encoding !== undefined && length !== undefined) throw new BadAnswer('two lengths')
-    if (status === 204 || status === 304) this.#state = ENDING
-    else if (encoding !== undefined) {
-      if (typeof encoding !== 'string' || !/(?:^|,[\t ]*)chunked$/i.test(encoding))
+    if (status === 204 || status === 304) {
+      this.#state = ENDING
+      // a body that may not be there may come all the same
+      if (encoding !== undefined || (status === 204 && length !== undefined && length !== '0')) this.keepAlive = false
+    } else if (encoding !== undefined) {
+      if (typeof encoding !== 'string' || !CHUNKED.test(encoding) || CHUNKED_TWICE.test(encoding))
         throw new BadAnswer('an unknown transfer-encoding')
       this.#begin(SIZE)
     } else if (length !== undefined) {
@@ -192,6 +197,7 @@ export class Http1Reader {
   #keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
     const timeout = TIMEOUT.exec(String(headers['keep-alive'] ?? ''))
     this.keepAliveMs = timeout === null ? null : Number(timeout[1]) * 1000
+    if (!isNewer && headers['transfer-encoding'] !== undefined) return false // HTTP/1.0 knows none
     const connection = headers.connection
     if (connection === undefined) return isNewer
     const words = String(connection).toLowerCase()
@@ -279,11 +285,20 @@ const LINE_END = Buffer.from('\r\n')
 function addHeader(headers: IncomingHttpHeaders, line: string): void {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-  const value = line.slice(colon + 1)
+  const value = bare(line, colon + 1)
   if (!NAME.test(name) || !VALUE.test(value)) throw new BadAnswer('a header that is none')
   const before = headers[name]
-  if (before === undefined) headers[name] = value.trim()
-  else headers[name] = [...(typeof before === 'string' ? [before] : before), value.trim()]
+  if (before === undefined) headers[name] = value
+  else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
+}
+
+/** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */
+function bare(line: string, from: number): string {
+  const isBlank = (i: number) => line.charCodeAt(i) === 0x20 || line.charCodeAt(i) === 0x09
+  let end = line.length
+  while (from < end && isBlank(from)) from++
+  while (end > from && isBlank(end - 1)) end--
+  return line.slice(from, end)
 }
 
 function hexDigit(c: number): number {

@@ -1,7 +1,8 @@
 import http from 'node:http'
-import type { Socket } from 'node:net'
+import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildConnector, type Dispatcher } from 'undici'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { Http1Pool } from '../../lib/upstream/http1-pool.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, listen, until } from './support.ts'
@@ -9,7 +10,7 @@ import { ask, listen, until } from './support.ts'
 const OLDEST_MS = 10_000
 const IDLE_MS = 30_000
 
-function pool(t: Test, origin: string, connections: number, clock = new TestClock()): Http1Pool {
+function pool(t: Test, origin: string, connections: number, clock: Clock = new TestClock()): Http1Pool {
   const connect = buildConnector({ timeout: 2000, allowH2: false })
   const bounds = { maxHeaderBytes: 4096, connections, oldestMs: OLDEST_MS, idleMs: IDLE_MS }
   const made = new Http1Pool(origin, { connect, ...bounds, clock })
@@ -164,4 +165,113 @@ t.test('destroyed: who is served or waits hears an error, and nothing is left', 
   await all.destroy()
   for (const { error } of await Promise.all(asked)) t.match(error, { name: 'OtherSideClosed' })
   await until(() => sockets.size === 0)
+})
+
+t.test('an upstream that closes after each answer without saying so loses no request', async t => {
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
+  const server = net.createServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(answer))
+  })
+  const origin = `http://127.0.0.1:${await listen(t, server)}`
+  const all = pool(t, origin, 1, systemClock)
+  const inLine = await Promise.all(Array.from({ length: 40 }, () => ask(all, origin)))
+  t.strictSame(
+    inLine.filter(one => one.text !== 'ok').map(one => one.error),
+    [],
+    'who waits in line',
+  )
+  for (let i = 0; i < 40; i++) t.equal((await ask(all, origin)).text, 'ok', 'at once after the end of another')
+})
+
+t.test('an answer that is held back is told whole, although its connection has closed meanwhile', async t => {
+  const heads = {
+    'to the end': 'HTTP/1.1 200 OK\r\n\r\n',
+    'with a length': 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n',
+    'in chunks': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\na\r\n',
+  }
+  for (const [name, head] of Object.entries(heads))
+    for (const where of ['head', 'data', 'soon after data']) {
+      const text = `${head}0123456789${name === 'in chunks' ? '\r\n0\r\n\r\n' : ''}`
+      const server = net.createServer(socket => {
+        socket.on('error', () => {})
+        socket.once('data', () => socket.end(text))
+      })
+      const origin = `http://127.0.0.1:${await listen(t, server)}`
+      const all = pool(t, origin, 1, systemClock)
+      let heard = ''
+      const error = await new Promise<Error | null>(resolve => {
+        const hold = (controller: Dispatcher.DispatchController) => {
+          controller.pause()
+          setTimeout(() => controller.resume(), 30)
+        }
+        all.dispatch(
+          { origin, method: 'POST', path: '/', body: Buffer.from('{}') },
+          {
+            onRequestStart() {},
+            onResponseStart: controller => void (where === 'head' && hold(controller)),
+            onResponseData(controller, chunk) {
+              heard += chunk
+              if (where === 'data') hold(controller)
+              else if (where !== 'head') queueMicrotask(() => hold(controller))
+            },
+            onResponseEnd: () => resolve(null),
+            onResponseError: (_controller, failure) => resolve(failure),
+          },
+        )
+      })
+      t.equal(error, null, `${name}, held back at ${where}: ${error?.message}`)
+      t.equal(heard, '0123456789')
+    }
+})
+
+t.test('while somebody waits an old connection is not used again either', async t => {
+  const { origin, made } = await upstream(t, true)
+  const clock = new TestClock()
+  const all = pool(t, origin, 1, clock)
+  const asked = Array.from({ length: 5 }, () => ask(all, origin).then(() => clock.advance(OLDEST_MS + 1)))
+  await Promise.all(asked)
+  t.equal(made(), 3, 'each carried the one that was next in line when the time had not come')
+})
+
+t.test('who gave up while waiting costs no connection', async t => {
+  const { origin, owed, made } = await upstream(t, false)
+  const all = pool(t, origin, 1)
+  const first = ask(all, origin)
+  await until(() => owed.length === 1)
+  const gone: Promise<Error>[] = Array.from(
+    { length: 5 },
+    () =>
+      new Promise(resolve => {
+        all.dispatch(
+          { origin, method: 'POST', path: '/', body: Buffer.from('{}') },
+          {
+            onRequestStart: controller => controller.abort(new Error('given up')),
+            onResponseStart() {},
+            onResponseData() {},
+            onResponseEnd() {},
+            onResponseError: (_controller, error) => resolve(error),
+          },
+        )
+      }),
+  )
+  const last = ask(all, origin)
+  owed[0]?.end('ok')
+  t.equal((await first).text, 'ok')
+  for (const error of await Promise.all(gone)) t.match(error, { message: 'given up' })
+  await until(() => owed.length === 2)
+  owed[1]?.end('ok')
+  t.equal((await last).text, 'ok')
+  t.equal(made(), 1)
+})
+
+t.test('destroyed while requests are on their way and being tried again: all hear an error', async t => {
+  const { origin, made } = await upstream(t, true)
+  const all = pool(t, origin, 1, systemClock)
+  await ask(all, origin)
+  await turn()
+  const asked = [ask(all, origin), ask(all, origin).then(() => ask(all, origin))]
+  await all.destroy()
+  for (const { error } of await Promise.all(asked)) t.match(error, { name: 'OtherSideClosed' })
+  t.equal(made(), 1)
 })
