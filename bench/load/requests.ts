@@ -1,6 +1,7 @@
 /** The bytes that are sent, made before anything is timed. */
-import { seeded } from './seeded.ts'
+
 import type { Order } from './order.ts'
+import { seeded } from './seeded.ts'
 
 function bytes(order: Order, body: Buffer, headers: Record<string, string>): Buffer {
   const lines = Object.entries({ host: order.host, ...headers, 'content-length': String(body.length) })

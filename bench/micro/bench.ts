@@ -27,7 +27,18 @@ export interface Case {
 /** `seed`: the same gives the same workload. */
 export type Bench = (lib: Lib, seed: number) => Promise<Case[]>
 
-export const NAMES = ['facts', 'meter', 'passing', 'pick', 'ledger', 'plan', 'keys', 'errors', 'metrics'] as const
+export const NAMES = [
+  'facts',
+  'meter',
+  'passing',
+  'reader',
+  'pick',
+  'ledger',
+  'plan',
+  'keys',
+  'errors',
+  'metrics',
+] as const
 
 /** `root`: a checkout of the gateway. */
 export const libOf =

@@ -44,8 +44,7 @@ const MAX_SIZE_DIGITS = 12
 const MAX_EXTENSION_BYTES = 4096
 
 const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
-const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+const HEADERS = /^(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/
 const LENGTH = /^\d{1,15}$/
 const CHUNKED = /(?:^|,[\t ]*)chunked$/i
 const CHUNKED_TWICE = /chunked.*chunked/i
@@ -78,7 +77,7 @@ export class Http1Reader {
     this.#state = HEAD
   }
 
-  /** Throws BadAnswer. */
+  /** The bytes of a read, which are the reader's from now on. Throws BadAnswer. */
   feed(chunk: Buffer): void {
     this.#feeding = true
     try {
@@ -160,6 +159,7 @@ export class Http1Reader {
     const lines = head.split('\r\n')
     const status = STATUS.exec(lines[0] as string)
     if (status === null) throw new BadAnswer('no status line')
+    checkHeaders(head.slice((lines[0] as string).length + 2))
     const code = Number(status[2])
     const headers: IncomingHttpHeaders = { __proto__: null } as never
     for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string)
@@ -275,18 +275,21 @@ export class Http1Reader {
     const line = this.#whole(chunk, from, LINE_END)
     if (line === null) return chunk.length
     if (line.length === 0) this.#state = ENDING
-    else addHeader({}, bytesAsText(line))
+    else checkHeaders(bytesAsText(line))
     return chunk.length - this.#after
   }
 }
 
 const LINE_END = Buffer.from('\r\n')
 
+function checkHeaders(lines: string): void {
+  if (!HEADERS.test(lines)) throw new BadAnswer('a header that is none')
+}
+
 function addHeader(headers: IncomingHttpHeaders, line: string): void {
   const colon = line.indexOf(':')
-  const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+  const name = line.slice(0, colon).toLowerCase()
   const value = bare(line, colon + 1)
-  if (!NAME.test(name) || !VALUE.test(value)) throw new BadAnswer('a header that is none')
   const before = headers[name]
   if (before === undefined) headers[name] = value
   else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
@@ -307,13 +310,9 @@ function hexDigit(c: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
 }
 
-/** `pieces`: `[from, to, …]` of the chunk. */
+/** `pieces`: `[from, to, …]` of the chunk, which are moved together: the bytes of a read are nobody else's. */
 function joined(chunk: Buffer, pieces: readonly number[]): Buffer {
-  if (pieces.length === 2) return chunk.subarray(pieces[0], pieces[1])
-  let length = 0
-  for (let i = 0; i < pieces.length; i += 2) length += (pieces[i + 1] as number) - (pieces[i] as number)
-  const whole = Buffer.allocUnsafe(length)
-  let at = 0
-  for (let i = 0; i < pieces.length; i += 2) at += chunk.copy(whole, at, pieces[i], pieces[i + 1])
-  return whole
+  let end = pieces[1] as number
+  for (let i = 2; i < pieces.length; i += 2) end += chunk.copy(chunk, end, pieces[i], pieces[i + 1])
+  return chunk.subarray(pieces[0], end)
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { PROTOCOLS } from '../../bench/micro/meter.ts'
 import { document, stream } from '../../bench/micro/workloads/answers.ts'
-import { events, reads } from '../../bench/micro/workloads/chunks.ts'
+import { chunked, events, reads } from '../../bench/micro/workloads/chunks.ts'
 import { code } from '../../bench/micro/workloads/code.ts'
 import { conversation } from '../../bench/micro/workloads/conversation.ts'
 import { seeded, withSeed } from '../support/random.ts'
@@ -85,6 +85,11 @@ t.test('reads are in order, whole, and never longer than asked', async t => {
     t.ok(chunks.every(chunk => chunk.length > 0 && chunk.length <= most))
     t.same(reads(withSeed(7), bytes, most).length, reads(withSeed(7), bytes, most).length)
   }
+})
+
+t.test('chunks: each piece with its size, and the last one', async t => {
+  const pieces = ['data: a\n\n', 'x'.repeat(300)].map(text => Buffer.from(text))
+  t.equal(chunked(pieces).toString(), `9\r\ndata: a\n\n\r\n12c\r\n${'x'.repeat(300)}\r\n0\r\n\r\n`)
 })
 
 /** As the HTML standard reads them; a last one without its blank line does not count. */

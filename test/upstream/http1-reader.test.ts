@@ -51,7 +51,7 @@ function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told 
   }
   try {
     for (const piece of pieces) {
-      reader.feed(piece)
+      reader.feed(Buffer.from(piece)) // it moves what it is given
       resume()
       if (told.ended) break
     }

@@ -28,3 +28,10 @@ export function events(bytes: Buffer): Buffer[] {
   }
   return chunks
 }
+
+/** As the body of an answer of which each piece was written by itself. */
+export const chunked = (pieces: readonly Buffer[]): Buffer =>
+  Buffer.concat([
+    ...pieces.flatMap(piece => [Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]),
+    Buffer.from('0\r\n\r\n'),
+  ])
