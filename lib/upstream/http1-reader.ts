@@ -5,12 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { bytesAsText } from '../protocols/patterns.ts'
-
-/** The bytes are no answer that can be relayed. */
-export class BadAnswer extends Error {
-  override name = 'BadAnswer'
-  readonly code = 'BAD_ANSWER'
-}
+import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
 
 export interface ReaderEvents {
   /** The final answer's; interim ones (1xx) are passed over. */
@@ -24,7 +19,7 @@ export interface ReaderEvents {
 const IDLE = 0
 const HEAD = 1
 const SIZED = 2
-const TO_END = 3
+const OPEN = 3
 const SIZE = 4
 const EXTENSION = 5
 const SIZE_LF = 6
@@ -39,16 +34,10 @@ const CR = 0x0d
 const LF = 0x0a
 const TAB = 0x09
 const SEMICOLON = 0x3b
+const LINE_END = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_SIZE_DIGITS = 12
 const MAX_EXTENSION_BYTES = 4096
-
-const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
-const HEADERS = /^(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/
-const LENGTH = /^\d{1,15}$/
-const CHUNKED = /(?:^|,[\t ]*)chunked$/i
-const CHUNKED_TWICE = /chunked.*chunked/i
-const TIMEOUT = /timeout=(\d{1,6})/
 
 export class Http1Reader {
   readonly #events: ReaderEvents
@@ -56,6 +45,8 @@ export class Http1Reader {
   #state = IDLE
   /** Of a head or trailer, what earlier reads had. */
   #begun: Buffer | null = null
+  /** Bytes of a read behind its head or trailer line. */
+  #after = 0
   /** Bytes of the body, or of its chunk, still to come. */
   #left = 0
   #digits = 0
@@ -97,7 +88,7 @@ export class Http1Reader {
       }
       if (this.#state === HEAD) at = this.#head(chunk, at)
       else if (this.#state === SIZED) at = this.#sized(chunk, at)
-      else if (this.#state === TO_END) {
+      else if (this.#state === OPEN) {
         this.#events.onBody(at === 0 ? chunk : chunk.subarray(at))
         return
       } else if (this.#state === IDLE) throw new BadAnswer('bytes that nobody asked for')
@@ -127,7 +118,7 @@ export class Http1Reader {
 
   /** The upstream says no more, which may be how an answer ends. False: something was still owed. */
   close(): boolean {
-    if (this.#state === TO_END && this.#rest === null) this.#state = ENDING
+    if (this.#state === OPEN && this.#rest === null) this.#state = ENDING
     if (this.#state === ENDING) this.#end()
     return this.#state === ENDING || this.#state === IDLE
   }
@@ -135,13 +126,19 @@ export class Http1Reader {
   #head(chunk: Buffer, from: number): number {
     const bytes = this.#whole(chunk, from, HEAD_END)
     if (bytes === null) return chunk.length
-    const next = chunk.length - (this.#after as number)
-    this.#understand(bytesAsText(bytes))
+    const next = chunk.length - this.#after
+    const head = parseHead(bytesAsText(bytes))
+    if (head === null) return next
+    this.keepAlive = head.keepAlive
+    this.keepAliveMs = head.keepAliveMs
+    if (head.length === CHUNKED) this.#beginChunk()
+    else {
+      this.#left = head.length
+      this.#state = head.length === TO_END ? OPEN : head.length === 0 ? ENDING : SIZED
+    }
+    this.#events.onHead(head.status, head.headers)
     return next
   }
-
-  /** Bytes of the chunk behind what `#whole` found. */
-  #after = 0
 
   /** What stands up to `end`, from this read and those before; null = more is to come. */
   #whole(chunk: Buffer, from: number, end: Buffer): Buffer | null {
@@ -155,57 +152,8 @@ export class Http1Reader {
     return bytes.subarray(0, at)
   }
 
-  #understand(head: string): void {
-    const lines = head.split('\r\n')
-    const status = STATUS.exec(lines[0] as string)
-    if (status === null) throw new BadAnswer('no status line')
-    checkHeaders(head.slice((lines[0] as string).length + 2))
-    const code = Number(status[2])
-    const headers: IncomingHttpHeaders = { __proto__: null } as never
-    for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string)
-    if (code === 101) throw new BadAnswer('another protocol than was asked for')
-    if (code < 200) return // the answer is still to come
-    this.#measure(code, headers)
-    this.keepAlive &&= this.#keepsAlive(status[1] === '1', headers)
-    this.#events.onHead(code, headers)
-  }
-
-  /** Where the body ends. */
-  #measure(status: number, headers: IncomingHttpHeaders): void {
-    const encoding = headers['transfer-encoding']
-    const length = headers['content-length'] as string | string[] | undefined
-    this.keepAlive = true
-    if (encoding !== undefined && length !== undefined) throw new BadAnswer('two lengths')
-    if (status === 204 || status === 304) {
-      this.#state = ENDING
-      // a body that may not be there may come all the same
-      if (encoding !== undefined || (status === 204 && length !== undefined && length !== '0')) this.keepAlive = false
-    } else if (encoding !== undefined) {
-      if (typeof encoding !== 'string' || !CHUNKED.test(encoding) || CHUNKED_TWICE.test(encoding))
-        throw new BadAnswer('an unknown transfer-encoding')
-      this.#begin(SIZE)
-    } else if (length !== undefined) {
-      if (typeof length !== 'string' || !LENGTH.test(length)) throw new BadAnswer('a length that is none')
-      this.#left = Number(length)
-      this.#state = this.#left === 0 ? ENDING : SIZED
-    } else {
-      this.#state = TO_END
-      this.keepAlive = false
-    }
-  }
-
-  #keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
-    const timeout = TIMEOUT.exec(String(headers['keep-alive'] ?? ''))
-    this.keepAliveMs = timeout === null ? null : Number(timeout[1]) * 1000
-    if (!isNewer && headers['transfer-encoding'] !== undefined) return false // HTTP/1.0 knows none
-    const connection = headers.connection
-    if (connection === undefined) return isNewer
-    const words = String(connection).toLowerCase()
-    return !/(?:^|[,\t ])close(?:$|[,\t ])/.test(words) && (isNewer || words.includes('keep-alive'))
-  }
-
-  #begin(state: typeof SIZE): void {
-    this.#state = state
+  #beginChunk(): void {
+    this.#state = SIZE
     this.#left = this.#digits = this.#extension = 0
   }
 
@@ -266,7 +214,7 @@ export class Http1Reader {
         break
       default:
         if (c !== LF) throw new BadAnswer('a chunk without end')
-        this.#begin(SIZE)
+        this.#beginChunk()
     }
   }
 
@@ -278,30 +226,6 @@ export class Http1Reader {
     else checkHeaders(bytesAsText(line))
     return chunk.length - this.#after
   }
-}
-
-const LINE_END = Buffer.from('\r\n')
-
-function checkHeaders(lines: string): void {
-  if (!HEADERS.test(lines)) throw new BadAnswer('a header that is none')
-}
-
-function addHeader(headers: IncomingHttpHeaders, line: string): void {
-  const colon = line.indexOf(':')
-  const name = line.slice(0, colon).toLowerCase()
-  const value = bare(line, colon + 1)
-  const before = headers[name]
-  if (before === undefined) headers[name] = value
-  else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
-}
-
-/** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */
-function bare(line: string, from: number): string {
-  const isBlank = (i: number) => line.charCodeAt(i) === 0x20 || line.charCodeAt(i) === 0x09
-  let end = line.length
-  while (from < end && isBlank(from)) from++
-  while (end > from && isBlank(end - 1)) end--
-  return line.slice(from, end)
 }
 
 function hexDigit(c: number): number {

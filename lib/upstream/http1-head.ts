@@ -1,0 +1,102 @@
+/** What the head of an HTTP/1.1 answer says: its status and headers, where its body ends, and what becomes of the connection. */
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** The bytes are no answer that can be relayed. */
+export class BadAnswer extends Error {
+  override name = 'BadAnswer'
+  readonly code = 'BAD_ANSWER'
+}
+
+/** Of a body whose length its head does not say in bytes. */
+export const CHUNKED = -1
+export const TO_END = -2
+
+export interface Head {
+  status: number
+  headers: IncomingHttpHeaders
+  /** Bytes of the body, or CHUNKED, or TO_END = until the connection closes. */
+  length: number
+  /** The connection may be used again after this answer. */
+  keepAlive: boolean
+  /** How long the upstream keeps an idle connection, as it says; null = it does not. */
+  keepAliveMs: number | null
+}
+
+const STATUS = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const HEADERS = /^(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e\x80-\xff]*(?:\r\n|$))*$/
+const LENGTH = /^\d{1,15}$/
+const ENDS_CHUNKED = /(?:^|,[\t ]*)chunked$/i
+const CHUNKED_TWICE = /chunked.*chunked/i
+const TIMEOUT = /timeout=(\d{1,6})/
+const CLOSES = /(?:^|[,\t ])close(?:$|[,\t ])/
+
+/** `text`: without the empty line at its end, a character a byte. Null = an interim answer (1xx). Throws BadAnswer. */
+export function parseHead(text: string): Head | null {
+  const lines = text.split('\r\n')
+  const first = lines[0] as string
+  const found = STATUS.exec(first)
+  if (found === null) throw new BadAnswer('no status line')
+  checkHeaders(text.slice(first.length + 2))
+  const status = Number(found[2])
+  if (status === 101) throw new BadAnswer('another protocol than was asked for')
+  if (status < 200) return null
+  const headers: IncomingHttpHeaders = { __proto__: null } as never
+  for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string)
+  const length = bodyLength(status, headers)
+  const keepAlive = length !== TO_END && keepsAlive(found[1] === '1', headers) && !mayHaveStrayBody(status, headers)
+  const timeout = headers['keep-alive'] === undefined ? null : TIMEOUT.exec(String(headers['keep-alive']))
+  return { status, headers, length, keepAlive, keepAliveMs: timeout === null ? null : Number(timeout[1]) * 1000 }
+}
+
+/** Of lines without the last one's end. Throws BadAnswer. */
+export function checkHeaders(lines: string): void {
+  if (!HEADERS.test(lines)) throw new BadAnswer('a header that is none')
+}
+
+function addHeader(headers: IncomingHttpHeaders, line: string): void {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, colon).toLowerCase()
+  const value = bare(line, colon + 1)
+  const before = headers[name]
+  if (before === undefined) headers[name] = value
+  else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
+}
+
+/** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */
+function bare(line: string, from: number): string {
+  const isBlank = (i: number) => line.charCodeAt(i) === 0x20 || line.charCodeAt(i) === 0x09
+  let end = line.length
+  while (from < end && isBlank(from)) from++
+  while (end > from && isBlank(end - 1)) end--
+  return line.slice(from, end)
+}
+
+function bodyLength(status: number, headers: IncomingHttpHeaders): number {
+  const encoding = headers['transfer-encoding']
+  const length = headers['content-length'] as string | string[] | undefined
+  if (encoding !== undefined && length !== undefined) throw new BadAnswer('two lengths')
+  if (status === 204 || status === 304) return 0
+  if (encoding !== undefined) {
+    if (typeof encoding !== 'string' || !ENDS_CHUNKED.test(encoding) || CHUNKED_TWICE.test(encoding))
+      throw new BadAnswer('an unknown transfer-encoding')
+    return CHUNKED
+  }
+  if (length === undefined) return TO_END
+  if (typeof length !== 'string' || !LENGTH.test(length)) throw new BadAnswer('a length that is none')
+  return Number(length)
+}
+
+/** A body that may not be there may come all the same. */
+function mayHaveStrayBody(status: number, headers: IncomingHttpHeaders): boolean {
+  if (status !== 204 && status !== 304) return false
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (status === 204 && length !== undefined && length !== '0')
+}
+
+function keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
+  if (!isNewer && headers['transfer-encoding'] !== undefined) return false // HTTP/1.0 knows none
+  const { connection } = headers
+  if (connection === undefined) return isNewer
+  const words = String(connection).toLowerCase()
+  return !CLOSES.test(words) && (isNewer || words.includes('keep-alive'))
+}
