@@ -4,19 +4,11 @@ import { Gateway } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { addressOf, onSignals, openOps, type ServeOptions } from './startup.ts'
-import type { Store } from './store/store.ts'
-import { type Config, loadConfig } from './terms/config.ts'
-import type { Logger } from './terms/log.ts'
-import { formatMetrics, type Metrics } from './terms/metrics.ts'
+import { addressOf, onSignals, openOps, type ServeParts } from './startup.ts'
+import { loadConfig } from './terms/config.ts'
+import { formatMetrics } from './terms/metrics.ts'
 
-export async function serveAlone(
-  config: Config,
-  options: ServeOptions,
-  log: Logger,
-  metrics: Metrics,
-  store: Store,
-): Promise<void> {
+export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<void> {
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
   const addresses = await gateway.listen()

@@ -16,6 +16,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const ready =
     config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone
   await prepared
-  await ready(config, options, log, metrics, store)
+  await ready({ config, options, log, metrics, store })
   await metrics.watchProcess()
 }

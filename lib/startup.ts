@@ -7,10 +7,20 @@ import { createOpsServer } from './ops/server.ts'
 import type { Store } from './store/store.ts'
 import { type Config, ConfigError, type Listener } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
+import type { Metrics } from './terms/metrics.ts'
 
 export interface ServeOptions {
   configFile: string
   env: NodeJS.ProcessEnv
+}
+
+/** What there is before anything listens. */
+export interface ServeParts {
+  config: Config
+  options: ServeOptions
+  log: Logger
+  metrics: Metrics
+  store: Store
 }
 
 export const addressOf = (at: Listener): string =>

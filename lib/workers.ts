@@ -10,7 +10,7 @@ import type { Micro } from './base/money.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { addressOf, onSignals, openOps, type ServeOptions } from './startup.ts'
+import { addressOf, onSignals, openOps, type ServeParts } from './startup.ts'
 import type { PurseId, Store } from './store/store.ts'
 import { type Config, loadConfig } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
@@ -44,13 +44,7 @@ const SOUND_MS = 60_000
 /** Old workers after a reload have no reason to hurry; long answers end by themselves. */
 const PATIENT_DRAIN_MS = 24 * 3600_000
 
-export async function servePrimary(
-  config: Config,
-  options: ServeOptions,
-  log: Logger,
-  metrics: Metrics,
-  store: Store,
-): Promise<void> {
+export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<void> {
   const crew = new Crew(config, log)
   const addresses = await crew.fill()
   let current = config

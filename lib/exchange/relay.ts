@@ -289,9 +289,9 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   /** In the order of the calls, when the charge is surely kept. */
   #whenKept(act: () => void): void {
-    if (this.#mayEnd) act()
+    if (this.#charge === null) act()
     else
-      this.#charge?.whenKept(() => {
+      this.#charge.whenKept(() => {
         try {
           if (!this.closed) act()
         } catch (error) {

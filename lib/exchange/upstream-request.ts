@@ -6,14 +6,9 @@ import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import { queryWithoutKey, type Target } from './paths.ts'
 
-/** Up to here the pieces of a body are joined: an upstream request in one piece is written at once. */
-const JOINED_BYTES = 64 * 1024
-
 export function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edited {
   const edits = bodyEdits(x, row, candidate)
-  const body = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
-  if (body.chunks.length === 1 || body.length > JOINED_BYTES) return body
-  return { chunks: [Buffer.concat(body.chunks, body.length)], length: body.length }
+  return edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
 }
 
 /** The model under its upstream name, and usage asked for where the protocol reports none unasked. */

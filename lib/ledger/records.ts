@@ -33,31 +33,11 @@ const COLUMNS = Object.keys({
   durationMs: true,
 } satisfies Record<keyof UsageRow, true>) as (keyof UsageRow)[]
 
-/** By name, because a loop over the names takes twice as long. */
-const valuesOf = ({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] => [
-  holder,
-  fromAccountLease,
-  fromKeyLease,
-  row.requestId,
-  row.accountId,
-  row.keyId,
-  row.group,
-  row.protocol,
-  row.model,
-  row.channel,
-  row.status,
-  row.end,
-  row.basis,
-  row.input,
-  row.cache_read,
-  row.cache_write_5m,
-  row.cache_write_1h,
-  row.output,
-  row.images,
-  row.charge,
-  row.firstByteMs,
-  row.durationMs,
-]
+function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] {
+  const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
+  for (const name of COLUMNS) values.push(row[name])
+  return values
+}
 
 function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknown[]): Settlement {
   const row = Object.fromEntries(COLUMNS.map((name, i) => [name, ofRow[i]]))

@@ -63,28 +63,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    const events = this.#events
-    this.#events = null
-    this.#over = true
-    this.#cancelDiscard?.()
-    try {
-      events?.onEnd(this)
-    } finally {
-      this.claim.release()
-    }
+    this.#finish(null)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error)
+    this.#finish(error)
   }
 
-  #fail(error: Error): void {
+  #finish(error: Error | null): void {
     const events = this.#events
     this.#events = null
     this.#over = true
     this.#cancelDiscard?.()
     try {
-      events?.onError(this, error)
+      if (error === null) events?.onEnd(this)
+      else events?.onError(this, error)
     } finally {
       this.claim.release()
     }
@@ -102,7 +95,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   abort(reason: Error): void {
     this.#abortReason = reason
     if (this.#controller !== null) this.#controller.abort(reason)
-    else this.#fail(reason)
+    else this.#finish(reason)
   }
 
   /** No more events; a short rest of the answer is read away, a long or a slow one cut. */

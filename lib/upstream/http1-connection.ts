@@ -8,6 +8,10 @@ import { Http1Reader, type ReaderEvents } from './http1-reader.ts'
 export class OtherSideClosed extends Error {
   override name = 'OtherSideClosed'
   readonly code = 'OTHER_SIDE_CLOSED'
+
+  constructor(message = 'the upstream closed the connection') {
+    super(message)
+  }
 }
 
 /** A request on its way: how whoever made it steers it. */
@@ -32,7 +36,7 @@ export class Flight implements Dispatcher.DispatchController {
   abort(reason: Error): void {
     if (this.aborted) return
     this.reason = reason
-    this.connection?.abort(reason)
+    this.connection?.end(reason)
   }
 
   pause(): void {
@@ -102,10 +106,10 @@ export class Http1Connection implements ReaderEvents {
     try {
       this.#o.connect(this.#o.target, (error, socket) => {
         if (error === null) this.#opened(socket as Socket)
-        else this.#end(error)
+        else this.end(error)
       })
     } catch (error) {
-      this.#end(error as Error)
+      this.end(error as Error)
     }
   }
 
@@ -115,16 +119,16 @@ export class Http1Connection implements ReaderEvents {
       return
     }
     if (socket.destroyed) {
-      this.#end(new OtherSideClosed('the upstream closed the connection'))
+      this.end()
       return
     }
     this.#socket = socket
     this.openedMs = this.#o.now()
     socket.on('data', (chunk: Buffer) => this.#read(() => this.#reader.feed(chunk)))
     socket.on('end', () => this.#read(() => this.#finish()))
-    socket.on('error', (error: Error) => this.#end(error))
+    socket.on('error', (error: Error) => this.end(error))
     socket.on('close', () => {
-      if (!this.#ended) this.#end(new OtherSideClosed('the upstream closed the connection'))
+      if (!this.#ended) this.end()
     })
     this.send()
   }
@@ -178,15 +182,15 @@ export class Http1Connection implements ReaderEvents {
     try {
       act()
     } catch (error) {
-      this.#end(error as Error)
+      this.end(error as Error)
     }
   }
 
   #finish(): void {
     this.#ended = this.paused // what has been read is told first
     if (this.paused) return
-    if (!this.#reader.close()) throw new OtherSideClosed('the upstream closed the connection')
-    this.#end(new OtherSideClosed('the upstream closed the connection'))
+    this.#reader.close()
+    this.end()
   }
 
   // --- what the reader says
@@ -214,7 +218,7 @@ export class Http1Connection implements ReaderEvents {
     this.justFree = true
     flight.handler.onResponseEnd?.(flight, {})
     if (again && !this.#gone) this.#events.onFree(this)
-    else this.close()
+    else this.end()
   }
 
   // --- steering
@@ -231,17 +235,8 @@ export class Http1Connection implements ReaderEvents {
     if (!this.paused) this.#socket?.resume()
   }
 
-  abort(reason: Error): void {
-    this.#end(reason)
-  }
-
-  /** Without a request on it. */
-  close(): void {
-    this.#end(new OtherSideClosed('closed'))
-  }
-
   /** Whatever is on it fails, unless nothing of it was sent. */
-  #end(error: Error): void {
+  end(error: Error = new OtherSideClosed()): void {
     if (this.#gone) return
     this.#gone = true
     const flight = this.#flight

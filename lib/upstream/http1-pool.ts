@@ -31,7 +31,7 @@ export class Http1Pool implements ConnectionEvents {
   readonly #host: string
   readonly #target: buildConnector.Options
   readonly #all = new Set<Http1Connection>()
-  #free: Http1Connection[] = []
+  readonly #free: Http1Connection[] = []
   readonly #waiting: Flight[] = []
   /** To be written at the end of this turn. */
   #outbox: Http1Connection[] = []
@@ -91,12 +91,11 @@ export class Http1Pool implements ConnectionEvents {
   }
 
   #take(): Http1Connection | null {
-    const tooOld = this.#o.clock.monotonic() - this.#o.oldestMs
     for (;;) {
       const connection = this.#free.pop()
       if (connection === undefined) return this.#all.size < this.#o.connections ? this.#open() : null
-      if (connection.openedMs >= tooOld) return connection
-      connection.close()
+      if (!this.#isOld(connection)) return connection
+      connection.end()
     }
   }
 
@@ -109,18 +108,21 @@ export class Http1Pool implements ConnectionEvents {
   }
 
   onFree(connection: Http1Connection): void {
-    const tooOld = connection.openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
-    if (tooOld || this.#idleMs(connection) <= 0) {
-      connection.close() // who waits gets a new one in its place
+    if (this.#isOld(connection) || this.#idleMs(connection) <= 0) {
+      connection.end() // who waits gets a new one in its place
       return
     }
     const next = this.#waiting.shift()
     if (next !== undefined) this.#put(next, connection)
-    else if (this.#closed) connection.close()
+    else if (this.#closed) connection.end()
     else {
       this.#free.push(connection)
       this.#cancelSweep ??= this.#o.clock.after(SWEEP_MS, () => this.#sweep())
     }
+  }
+
+  #isOld({ openedMs }: Http1Connection): boolean {
+    return openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
   }
 
   /** How long it may be free. */
@@ -140,7 +142,7 @@ export class Http1Pool implements ConnectionEvents {
   #sweep(): void {
     this.#cancelSweep = null
     const now = this.#o.clock.monotonic()
-    for (const connection of [...this.#free]) if (now - connection.freeMs > this.#idleMs(connection)) connection.close()
+    for (const connection of [...this.#free]) if (now - connection.freeMs > this.#idleMs(connection)) connection.end()
     if (this.#free.length > 0) this.#cancelSweep = this.#o.clock.after(SWEEP_MS, () => this.#sweep())
   }
 
@@ -148,7 +150,7 @@ export class Http1Pool implements ConnectionEvents {
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelSweep?.()
-    for (const connection of [...this.#free]) connection.close()
+    for (const connection of [...this.#free]) connection.end()
   }
 
   /** Whoever is served or waits hears an error. */
@@ -157,6 +159,6 @@ export class Http1Pool implements ConnectionEvents {
     this.#destroyed = error
     await this.close()
     for (const flight of this.#waiting.splice(0)) flight.fail(error)
-    for (const connection of [...this.#all]) connection.abort(error)
+    for (const connection of [...this.#all]) connection.end(error)
   }
 }

@@ -116,11 +116,10 @@ export class Http1Reader {
     this.#events.onEnd()
   }
 
-  /** The upstream says no more, which may be how an answer ends. False: something was still owed. */
-  close(): boolean {
+  /** The upstream says no more, which may be how an answer ends. */
+  close(): void {
     if (this.#state === OPEN && this.#rest === null) this.#state = ENDING
     if (this.#state === ENDING) this.#end()
-    return this.#state === ENDING || this.#state === IDLE
   }
 
   #head(chunk: Buffer, from: number): number {

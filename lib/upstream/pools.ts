@@ -6,8 +6,7 @@ import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
 import { createSecureContext, getCACertificates } from 'node:tls'
 import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
-import type { Clock } from '../base/clock.ts'
-import { systemClock } from '../base/clock.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
 import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
 import { Http1Pool } from './http1-pool.ts'
@@ -26,12 +25,6 @@ const KEEP_ALIVE_MS = 30_000
 const OLDEST_MS = 300_000
 /** An answer's headers beyond this are no answer. */
 const MAX_HEADER_BYTES = 64 * 1024
-/** Of every connection. */
-const EACH = {
-  keepAliveTimeout: KEEP_ALIVE_MS,
-  keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
-  maxHeaderSize: MAX_HEADER_BYTES,
-}
 /** Requests on one HTTP/2 connection, and how many of these there are. */
 const H2_STREAMS = 100
 const H2_CONNECTIONS = 16
@@ -115,7 +108,9 @@ export class Pools {
     const dial = { timeout: connectMs, ...(reserved ? {} : { lookup: this.#guarded(refuse) }) }
     const tls = ca === null ? {} : { secureContext: trusting(ca) }
     const ofUndici = {
-      ...EACH,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
+      maxHeaderSize: MAX_HEADER_BYTES,
       connections: http2 ? H2_CONNECTIONS : connections,
       pipelining: http2 ? H2_STREAMS : 1,
       clientTtl: OLDEST_MS,

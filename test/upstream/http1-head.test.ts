@@ -20,7 +20,7 @@ t.test('what a head says', async t => {
   ]
   for (const [lines, head] of rows) {
     const found = parseHead(lines.join('\r\n'))
-    if (head === null) t.equal(found, null, lines[0])
+    if (head === null) t.equal(found, null, lines.join())
     else t.match(found, head, lines.join(' | '))
   }
 })

@@ -55,7 +55,8 @@ function read(pieces: readonly Buffer[], closes: boolean, pauses = false): Told 
       resume()
       if (told.ended) break
     }
-    if (closes && !told.ended && !reader.close()) told.error = 'closed'
+    if (closes) reader.close()
+    if (closes && !told.ended) told.error = 'closed'
   } catch (error) {
     told.error = (error as Error).message
   }
