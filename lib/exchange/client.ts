@@ -2,8 +2,7 @@
  * The client's side of a relay: the head, the bytes, and what the gateway itself says inside a stream. Only between two
  * events, never into a compressed answer, and never a clean end for an answer that broke off.
  */
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { passResponseHeaders } from '../upstream/headers.ts'
 import type { Exchange } from './exchange.ts'
 import { answer, ownHeaders } from './refuse.ts'
@@ -11,29 +10,6 @@ import { cdnTimeoutPage } from './timeout-page.ts'
 
 /** What upstreams that are too busy leave out, and clients want. */
 const BUSY_RETRY_AFTER_S = '2'
-
-/** Up to here a chunk is copied into its frame, which costs less than writing three pieces. */
-const FRAMED_BYTES = 2048
-
-/**
- * The connection, when a chunk may go straight to it: the answer is chunked, its head has gone out, and nothing waits in
- * the response object. That spares most of what writing a small event costs.
- */
-function frameable(res: ServerResponse): Socket | null {
-  const { socket, chunkedEncoding } = res
-  return socket !== null && chunkedEncoding && res.writableLength === socket.writableLength ? socket : null
-}
-
-/** A chunk as it stands in a chunked body. */
-function framed(chunk: Buffer): Buffer {
-  const length = `${chunk.length.toString(16)}\r\n`
-  const frame = Buffer.allocUnsafe(length.length + chunk.length + 2)
-  frame.write(length, 'latin1')
-  chunk.copy(frame, length.length)
-  frame[frame.length - 2] = 0x0d
-  frame[frame.length - 1] = 0x0a
-  return frame
-}
 
 export interface ClientEvents {
   /** A client that was too slow has taken what waited for it. */
@@ -54,8 +30,6 @@ export class ClientSide {
   #last: Buffer | null = null
   /** For the connection to take what is in it. */
   #waits = false
-  /** Something was written, and the head with it. */
-  #begun = false
 
   constructor(x: Exchange, events: ClientEvents) {
     this.#x = x
@@ -79,7 +53,7 @@ export class ClientSide {
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status
     x.body = [] // no other attempt will want it
-    x.res.writeHead(status, headers)
+    x.reply.begin(status, headers, x.services.clock.now())
   }
 
   /** False: the client is slower than the upstream; `onDrained` will be called. */
@@ -89,19 +63,14 @@ export class ClientSide {
       this.#last = this.#last === null ? chunk : Buffer.concat([this.#last, chunk])
       return true
     }
-    const { res } = this.#x
-    const socket = this.#begun && chunk.length <= FRAMED_BYTES ? frameable(res) : null
-    this.#begun = true
-    const target = socket ?? res
-    if (target.write(socket === null ? chunk : framed(chunk))) return true
-    this.#waitFor(target)
+    if (this.#x.reply.write(chunk)) return true
+    if (!this.#waits) this.#wait()
     return false
   }
 
-  #waitFor(target: Socket | ServerResponse): void {
-    if (this.#waits) return
+  #wait(): void {
     this.#waits = true
-    target.once('drain', () => {
+    this.#x.reply.whenDrained(() => {
       this.#waits = false
       this.#events.onDrained()
     })
@@ -111,8 +80,13 @@ export class ClientSide {
     const last = this.#last
     this.#last = null
     this.#x.ended = true
-    if (last === null) this.#x.res.end(words)
-    else this.#x.res.end(words === '' ? last : Buffer.concat([last, Buffer.from(words)]))
+    const { reply } = this.#x
+    if (words === '') {
+      reply.end(last ?? undefined)
+      return
+    }
+    if (last !== null) reply.write(last)
+    reply.end(Buffer.from(words))
   }
 
   /** A stream on the main address shows life before a CDN would give up on it, whatever its upstream does. */
@@ -122,13 +96,13 @@ export class ClientSide {
     x.status = 200
     const headers = ownHeaders(x)
     headers.push('content-type', 'text/event-stream; charset=utf-8')
-    x.res.writeHead(200, headers)
-    x.res.write('\n')
+    x.reply.begin(200, headers, x.services.clock.now())
+    x.reply.write(Buffer.from('\n'))
   }
 
   keepAlive(words: string, nowMs: number): void {
     this.lastWriteMs = nowMs
-    this.#x.res.write(words)
+    this.#x.reply.write(Buffer.from(words))
   }
 
   /** What a CDN would say when nothing came for so long. */
@@ -141,13 +115,13 @@ export class ClientSide {
 
   /** Never a clean end, which clients take for a whole answer. */
   breakOff(words: string): void {
-    const { res } = this.#x
+    const { reply } = this.#x
     this.#x.ended = true
-    if (this.#last !== null) res.write(this.#last)
-    res.write(words, () => res.destroy())
+    if (this.#last !== null) reply.write(this.#last)
+    reply.breakOff(Buffer.from(words))
   }
 
   destroy(): void {
-    this.#x.res.destroy()
+    this.#x.reply.destroy()
   }
 }

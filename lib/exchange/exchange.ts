@@ -15,6 +15,7 @@ import { finish } from './finish.ts'
 import { type Placement, queryKey, type Target } from './paths.ts'
 import { refuse } from './refuse.ts'
 import type { Relay } from './relay.ts'
+import { Reply } from './reply.ts'
 import type { Services } from './services.ts'
 import type { World } from './world.ts'
 
@@ -26,7 +27,7 @@ export class Exchange {
   readonly listener: Listener
   readonly id: string
   readonly req: IncomingMessage
-  readonly res: ServerResponse
+  readonly reply: Reply
   readonly method: string
   /** As requested, without the query. */
   readonly path: string
@@ -78,7 +79,7 @@ export class Exchange {
     this.listener = listener
     this.id = services.nextId()
     this.req = req
-    this.res = res
+    this.reply = new Reply(req, res)
     this.method = req.method ?? ''
     const url = req.url ?? ''
     const at = url.indexOf('?')

@@ -43,9 +43,9 @@ export function answer(x: Exchange, status: number, headers: string[], body: Buf
   }
   x.status = status
   headers.push('content-length', String(body.length))
-  if (!x.req.complete && x.bodyBytes > x.world.config.limits.bodyBytes) headers.push('connection', 'close')
-  x.res.writeHead(status, headers)
-  x.res.end(body)
+  if (!x.req.complete && x.bodyBytes > x.world.config.limits.bodyBytes) x.reply.closeAfter()
+  x.reply.begin(status, headers, x.services.clock.now())
+  x.reply.end(body)
 }
 
 /** Only when English is what the client wants most: `*` is no preference, `ent` is another language. */

@@ -7,12 +7,11 @@ import { Exchange, type Listener } from '../exchange/exchange.ts'
 import { findTarget, type PathQuestion, type Placement } from '../exchange/paths.ts'
 import { run } from '../exchange/plan.ts'
 import { PLANS } from '../exchange/plans.ts'
+import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
 import type { Services } from '../exchange/services.ts'
 import { renderError } from '../terms/errors.ts'
 import { preflight } from './preflight.ts'
 
-/** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
-const KEEP_ALIVE_MS = 125_000
 const HEADERS_MS = 130_000
 /** An upload that takes longer than this is no request any more. */
 const REQUEST_MS = 600_000

@@ -1,5 +1,6 @@
 /** An upstream request as bytes. What could be read as another request is refused before anything is sent. */
 import type { Dispatcher } from 'undici'
+import { HEADER_LINE } from '../base/header-line.ts'
 
 /** A header or path that cannot be sent; nothing was. */
 export class BadRequest extends Error {
@@ -8,7 +9,6 @@ export class BadRequest extends Error {
 }
 
 const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
-const HEADER = /^[\w!#$%&'*+\-.^`|~]+: [\t\x20-\x7e\x80-\xff]*$/
 /** Up to here head and body are one piece of memory, which is written at once. */
 const JOINED_BYTES = 64 * 1024
 
@@ -20,7 +20,7 @@ export function requestBytes({ method, path, headers, body }: Dispatcher.Dispatc
   let sized = false
   for (let i = 0; i < list.length; i += 2) {
     const line = `${list[i]}: ${list[i + 1]}`
-    if (!HEADER.test(line)) throw new BadRequest(`the header ${JSON.stringify(list[i])} cannot be sent`)
+    if (!HEADER_LINE.test(line)) throw new BadRequest(`the header ${JSON.stringify(list[i])} cannot be sent`)
     sized ||= list[i] === 'content-length'
     head += `${line}\r\n`
   }

@@ -171,3 +171,15 @@ t.test('a slow client whose chunks hold many events is waited for once, and gets
   t.same(warnings, [])
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ charge: 280 }] })
 })
+
+t.test('with two requests on one connection: both are read on and charged', async t => {
+  const s = await open(t)
+  const client = s.ask(document())
+  client.ask(document())
+  const calls = [await s.at('a').call(0), await s.at('a').call(1)]
+  client.leave()
+  await until('both are read on', () => s.services.drainingCount === 2)
+  for (const call of calls) answers(100, 10)(call)
+  const row = { end: 'client_gone', status: 499, basis: 'reported', charge: 280 }
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [row, row] })
+})

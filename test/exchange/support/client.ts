@@ -29,6 +29,11 @@ export class Client {
     this.socket.on('error', () => {})
     this.socket.on('close', () => (this.closed = true))
     this.socket.on('data', (data: Buffer) => (this.#raw = Buffer.concat([this.#raw, data])))
+    this.ask(ask)
+  }
+
+  /** Also another request before the first is answered. */
+  ask(ask: Ask): void {
     const body: string = typeof ask.body === 'string' ? ask.body : JSON.stringify(ask.body)
     const headers = { host: 'gateway', 'content-length': String(Buffer.byteLength(body)), ...ask.headers }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
