@@ -37,6 +37,8 @@ const SEMICOLON = 0x3b
 const LINE_END = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_SIZE_DIGITS = 12
+/** An end of data, and a size. */
+const MAX_FRAME_BYTES = MAX_SIZE_DIGITS + 4
 const MAX_EXTENSION_BYTES = 4096
 
 export class Http1Reader {
@@ -164,25 +166,48 @@ export class Http1Reader {
     return end
   }
 
-  /** All chunks of one read, without what stands between them. */
+  /** All chunks of one read, moved together: its bytes are nobody else's. */
   #chunked(chunk: Buffer, from: number): number {
-    const pieces: number[] = []
+    let begin = -1
+    let end = -1
     let i = from
     try {
       while (i < chunk.length && this.#state !== ENDING) {
         if (this.#state === DATA) {
-          const end = Math.min(chunk.length, i + this.#left)
-          pieces.push(i, end)
-          this.#left -= end - i
+          const last = Math.min(chunk.length, i + this.#left)
+          if (begin < 0) {
+            begin = i
+            end = last
+          } else end += chunk.copy(chunk, end, i, last)
+          this.#left -= last - i
           if (this.#left === 0) this.#state = DATA_CR
-          i = end
+          i = last
         } else if (this.#state === TRAILER) i = this.#trailer(chunk, i)
-        else this.#frame(chunk[i++] as number)
+        else {
+          const data = this.#state === DATA_CR ? this.#wholeFrame(chunk, i) : -1
+          if (data < 0) this.#frame(chunk[i++] as number)
+          else i = data
+        }
       }
     } finally {
-      if (pieces.length > 0) this.#events.onBody(joined(chunk, pieces)) // also what stands before something wrong
+      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end)) // also what stands before something wrong
     }
     return i
+  }
+
+  /** What mostly stands between the data of two chunks, at once. Returns where the data goes on; -1 = it is something else. */
+  #wholeFrame(chunk: Buffer, from: number): number {
+    if (from + MAX_FRAME_BYTES > chunk.length || chunk[from] !== CR || chunk[from + 1] !== LF) return -1
+    let size = 0
+    let i = from + 2
+    for (let digit = hexDigit(chunk[i] as number); digit >= 0 && i < from + 2 + MAX_SIZE_DIGITS; ) {
+      size = size * 16 + digit
+      digit = hexDigit(chunk[++i] as number)
+    }
+    if (size === 0 || chunk[i] !== CR || chunk[i + 1] !== LF) return -1
+    this.#left = size
+    this.#state = DATA
+    return i + 2
   }
 
   /** One byte of what stands between the data of two chunks. */
@@ -231,11 +256,4 @@ function hexDigit(c: number): number {
   if (c >= 0x30 && c <= 0x39) return c - 0x30
   const lower = c | 0x20
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
-}
-
-/** `pieces`: `[from, to, …]` of the chunk, which are moved together: the bytes of a read are nobody else's. */
-function joined(chunk: Buffer, pieces: readonly number[]): Buffer {
-  let end = pieces[1] as number
-  for (let i = 2; i < pieces.length; i += 2) end += chunk.copy(chunk, end, pieces[i], pieces[i + 1])
-  return chunk.subarray(pieces[0], end)
 }
