@@ -6,11 +6,12 @@ import type { Bench } from './bench.ts'
 import { reads } from './workloads/chunks.ts'
 import { type Conversation, conversation } from './workloads/conversation.ts'
 
-const SIZES: [name: string, bytes: number][] = [
+const BODIES: [name: string, bytes: number, image?: boolean][] = [
   ['200 B', 200],
   ['20 KB', 20_000],
   ['200 KB', 200_000],
   ['20 MB', 20_000_000],
+  ['20 MB, an image', 20_000_000, true],
 ]
 const TARGET = 1
 /** Below this, what counts is the time of the whole scan. */
@@ -18,8 +19,8 @@ const LONG = 10_000
 
 export const bench: Bench = async (lib, seed) => {
   const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
-  return SIZES.map(([name, bytes]) => {
-    const talk = conversation(seed, bytes)
+  return BODIES.map(([name, bytes, image]) => {
+    const talk = conversation(seed, bytes, image)
     const chunks = reads(withSeed(seed), talk.bytes)
     const scan = () => {
       const facts = new FactsScan()

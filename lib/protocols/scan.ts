@@ -110,7 +110,7 @@ export class JsonScanner {
   }
 
   /** `text`: the same bytes as Latin-1, where it is at hand. */
-  feed(chunk: Buffer, text = bytesAsText(chunk)): void {
+  feed(chunk: Buffer, text = this.#isInside(chunk) ? '' : bytesAsText(chunk)): void {
     let i = 0
     const { length } = chunk
     this.#text = text
@@ -126,6 +126,14 @@ export class JsonScanner {
     }
     this.#base += length
     this.#text = ''
+  }
+
+  /** All of it stands inside of one long string, as most of an image's chunks do: nothing is looked for in its text. */
+  #isInside(chunk: Buffer): boolean {
+    const inString = this.#state === NESTED_STRING || this.#state === IN_STRING
+    if (!inString || chunk.length <= this.#longestWord || chunk.indexOf(QUOTE) >= 0) return false
+    this.#begun = null
+    return true
   }
 
   /** The text of the value under way goes on in the next chunk. */

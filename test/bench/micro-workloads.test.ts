@@ -44,6 +44,16 @@ t.test('request bodies: as long as asked, valid, and what they are said to say',
   }
 })
 
+t.test('bodies with an image that fills them', async t => {
+  const { seed } = seeded(t)
+  const { bytes, said } = conversation(seed, 100_000, true)
+  t.equal(bytes.length, 100_000)
+  const { model, messages } = JSON.parse(bytes.toString()) as Body
+  t.equal(model, said.model)
+  const data = /"data":"([\w+/]*)"/.exec(JSON.stringify(messages))?.[1] ?? ''
+  t.ok(data.length > 95_000 && new Set(data).size === 64)
+})
+
 t.test('long bodies are talks of a coding client', async t => {
   const { seed } = seeded(t)
   const { bytes } = conversation(seed, 200_000)

@@ -104,6 +104,19 @@ function body(random: Random): string {
   return `${random.pick(['', ' ', '\r\n'])}{${members.map(([k, v]) => `${JSON.stringify(k)}${random.pick(['', ' '])}:${jsonText(random, v)}`).join(' ,')}}\n`
 }
 
+t.test('chunks that stand inside of one string', async t => {
+  const long = 'x'.repeat(30)
+  const rows: [pieces: string[], facts: object][] = [
+    [['{"a":["cache_', long, 'control"],"model":"m"}'], { model: 'm', cacheTtl: null }],
+    [['{"a":["cache_', 'contro', 'l"],"model":"m"}'], { model: 'm', cacheTtl: '5m' }],
+    [['{"model":"', long, long, '"}'], { model: long + long }],
+    [['{"a":["', `${long}\\`, '"z","1h"],"model":"m"}'], { model: 'm' }],
+    [['{"a":"', `${long}\\\\`, '","model":"m"}'], { model: 'm' }],
+    [['{"a":["', '\\'.repeat(31), '\\', '\\'.repeat(31), '"","b"],"model":"m"}'], { model: 'm' }],
+  ]
+  for (const [pieces, facts] of rows) t.match(scan(pieces.map(piece => Buffer.from(piece))), facts, pieces.join('|'))
+})
+
 t.test('facts are those of JSON.parse, whatever the document and the chunks', async t => {
   const random = seeded(t)
   for (let i = 0; i < 3000; i++) {

@@ -22,8 +22,8 @@ export interface Conversation {
   said: Said
 }
 
-/** A body of the messages protocol, of exactly so many bytes (128 or more). */
-export function conversation(seed: number, bytes: number): Conversation {
+/** A body of the messages protocol, of exactly so many bytes (128 or more, with an `image` that fills it 4096 or more). */
+export function conversation(seed: number, bytes: number, image = false): Conversation {
   const random = withSeed(seed)
   const long = bytes >= TALK_FROM
   const said: Said = {
@@ -35,7 +35,8 @@ export function conversation(seed: number, bytes: number): Conversation {
   }
   const head = `{"model":"${MODEL}","messages":[`
   const tail = `],${long ? `${surroundings(random)},` : ''}"max_tokens":${said.maxOutput},"stream":true}`
-  const talk = messages(random, bytes - Buffer.byteLength(head) - Buffer.byteLength(tail))
+  const room = bytes - Buffer.byteLength(head) - Buffer.byteLength(tail)
+  const talk = image ? picture(random, room) : messages(random, room)
   return { bytes: Buffer.from(`${head}${talk}${tail}`), said }
 }
 
@@ -51,6 +52,24 @@ function surroundings(random: Random): string {
     metadata: { user_id: USER },
   }
   return JSON.stringify(fields).slice(1, -1)
+}
+
+/** A message with an image, of exactly `room` bytes. */
+function picture(random: Random, room: number): string {
+  const message = (data: string) => {
+    const source = { type: 'base64', media_type: 'image/png', data }
+    return JSON.stringify({
+      role: 'user',
+      content: [
+        { type: 'image', source },
+        { type: 'text', text: 'What is this?' },
+      ],
+    })
+  }
+  const bytes = Buffer.alloc(Math.ceil((room * 3) / 4))
+  for (let i = 0; i < bytes.length; i += 4)
+    bytes.writeUInt32LE(random.int(0, 0xffff_ffff), Math.min(i, bytes.length - 4))
+  return message(bytes.toString('base64').slice(0, room - message('').length))
 }
 
 /** Messages of exactly `room` bytes, with their commas; the last is filled up. */
