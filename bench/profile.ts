@@ -15,28 +15,23 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { loadRightly, orderFor } from './kinds/context.ts'
+import { closedOrder } from './kinds/closed.ts'
+import { loadRightly } from './kinds/context.ts'
 import { byLayer, type CpuProfile, flameSvg, fold } from './parts/flame.ts'
 import { ROOT, startGateway, startUpstream } from './parts/subjects.ts'
-import { chatBody, WORKLOADS } from './parts/workloads.ts'
+import { WORKLOADS } from './parts/workloads.ts'
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: 'small JSON' } } })
 const workload = WORKLOADS.filter(w => w.kind === 'closed').find(w => w.name.includes(values.only))
-if (workload?.upstream == null) throw new Error(`there is no workload ${values.only} with an upstream`)
+if (workload === undefined) throw new Error(`there is no workload ${values.only} in a closed loop`)
 const folder = mkdtempSync(path.join(tmpdir(), 'profile-'))
-const upstream = await startUpstream(workload.upstream)
+const upstream = await startUpstream(workload.upstream ?? {})
 process.env['NODE_OPTIONS'] = `--cpu-prof --cpu-prof-dir=${folder}`
 const gateway = await startGateway(upstream.port)
 delete process.env['NODE_OPTIONS']
 
 for (const requests of [workload.warmup, workload.requests * 4])
-  await loadRightly(
-    orderFor(gateway, {
-      kinds: [{ body: chatBody(workload.bodyBytes, workload.stream) }],
-      connections: workload.connections,
-      requests,
-    }),
-  )
+  await loadRightly(closedOrder(workload, gateway, requests))
 
 await gateway.stop()
 await upstream.stop()

@@ -3,7 +3,7 @@ import type { Order } from '../load/order.ts'
 import { startNginx } from '../parts/nginx.ts'
 import { statements } from '../parts/ops.ts'
 import { type Probed, probed } from '../parts/probed.ts'
-import { startBare, startUpstream } from '../parts/subjects.ts'
+import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
 import { type Context, loadRightly, orderFor, startGateways, stopAll } from './context.ts'
@@ -25,7 +25,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
     const events = w.stream ? Number(w.upstream?.EVENTS ?? EVENTS) : null
     for (const subject of subjects) {
       await checkAnswer(subject, chatBody(w.bodyBytes, w.stream), { status, events })
-      await loadRightly(order(w, subject, Math.ceil(w.warmup * context.share)))
+      await loadRightly(closedOrder(w, subject, Math.ceil(w.warmup * context.share)))
     }
     for (let round = 0; round < context.rounds; round++)
       for (const subject of subjects) await measure(w, subject, context)
@@ -38,7 +38,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
 /** So that keys that are to be new are. */
 let seeds = 0
 
-function order(w: ClosedWorkload, subject: Probed, requests: number): Order {
+export function closedOrder(w: ClosedWorkload, subject: Subject, requests: number): Order {
   const { inventedKeys, rampMs = 0 } = w
   const count = inventedKeys === 'new' ? requests : Math.min(requests, FEW_KEYS)
   return orderFor(subject, {
@@ -57,7 +57,7 @@ async function measure(w: ClosedWorkload, subject: Probed, { results, share }: C
   const lookUps = asked ? await statements(subject, 'findKey') : 0
   if (w.stalls) await subject.watch?.()
   const before = await subject.read()
-  const outcome = await loadRightly(order(w, subject, requests))
+  const outcome = await loadRightly(closedOrder(w, subject, requests))
   const after = await subject.read()
   const units = requests * w.per
   const userUs = after.userUs - before.userUs
