@@ -46,7 +46,7 @@ const PACED_EVENTS = 50
 
 export const WORKLOADS: Workload[] = [
   { ...closed, name: 'small JSON', warmup: 40_000, open: { requests: 5000, warm: 1000 } },
-  { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 12_000, requests: 4000 },
+  { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 30_000, requests: 4000 },
   {
     ...closed,
     name: 'paced stream',
