@@ -457,6 +457,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   slowClient(): void {
+    if (this.#slow) return
     this.#slow = true
     if (this.closed) this.#x.services.metrics.clientGone('slow')
     this.client.destroy()

@@ -22,6 +22,7 @@ export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
   // a request without host would be answered by node itself, without our envelope
+  const newest: Newest = new WeakMap()
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -32,13 +33,18 @@ export function createPublicServer(services: Services, listener: Listener, pages
   // nobody listens for upgrades, so that a request which offers one is an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
-    accept(services, listener, req, res)
+    newest.set(req.socket, accept(services, listener, req, res))
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => answerBadBytes(services, error, socket))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
+    answerBadBytes(services, error, socket, newest.get(socket)),
+  )
   return server
 }
 
-function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): void {
+/** The last exchange of each connection. */
+type Newest = WeakMap<Socket, Exchange>
+
+function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
   const x = new Exchange(services, listener, req, res)
   res.on('close', () => x.onClose())
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
@@ -49,6 +55,7 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
   if (x.target === null) x.refuse('url', [x.method, x.path])
   else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
   else run(PLANS[x.target.endpoint.action], x)
+  return x
 }
 
 const SHED_RETRY_AFTER_S = 2
@@ -87,16 +94,28 @@ class Question implements PathQuestion {
   }
 }
 
-/** Bytes that are no HTTP: an envelope if the connection still takes one, then its end. */
-function answerBadBytes(services: Services, error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
+/**
+ * Bytes that are no HTTP. What they break off, a request that has no answer yet, is answered by its exchange; where nothing is
+ * owed they get an envelope of their own. In the midst of an answer, or in front of one, it would be taken for a part of it.
+ */
+function answerBadBytes(services: Services, error: NodeJS.ErrnoException, socket: Socket, x?: Exchange): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  else if (x === undefined || x.closed) sendEnvelope(services, socket)
+  else if (x.status === 0 && !x.ended && !x.req.complete) {
+    x.reply.closeAfter()
+    x.refuse('not_json')
+  } else socket.destroy()
+}
+
+/** How long a client may take to read it. */
+const LINGER_MS = 2_000
+
+function sendEnvelope(services: Services, socket: Socket): void {
   const id = services.nextId()
   const body = renderError('not_json', [], id, false, false)
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
       `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
+  socket.setTimeout(LINGER_MS)
 }

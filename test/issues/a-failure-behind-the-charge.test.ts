@@ -2,14 +2,14 @@
  * What goes on to a client once its charge is kept is no longer called by anything that catches: a failure there was an
  * unhandled rejection, and nothing behind it was ever done.
  */
-import { ServerResponse } from 'node:http'
 import t from 'tap'
+import { Reply } from '../../lib/exchange/reply.ts'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
 
 t.test('a head that cannot be written ends its own exchange', async t => {
   const s = await open(t)
-  t.intercept(ServerResponse.prototype, 'writeHead', {
+  t.intercept(Reply.prototype, 'begin', {
     value: () => {
       throw new Error('no head')
     },
