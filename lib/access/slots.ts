@@ -23,6 +23,8 @@ const AHEAD_PART = 8
 const LAST_PART = 8
 /** Nor does anything stay in hand unused when less than this part is free. */
 const NEAR_PART = 4
+/** Many are in doubt only while the store can be read and takes nothing. If it took one that is forgotten, that counts twice. */
+const MOST_DOUBTS = 4
 
 export class Slots {
   readonly minutes: number
@@ -39,7 +41,9 @@ export class Slots {
   #uses = new Uses()
   /** Offered to the store, which has not answered yet. */
   #underWay: Offer | null = null
-  #doubt: { offer: Offer; version: number } | null = null
+  /** All in place of one version, so the store took one of them at most, and what it holds tells which. */
+  #doubts: Offer[] = []
+  #doubtVersion = 0
   /** Below this many, or from this moment on, it is time to renew. */
   #low = 0
   #renewMs = 0
@@ -130,7 +134,7 @@ export class Slots {
   /** `used` of what was in hand at the offer went while it was under way. */
   taken(offer: Offer, now: number, used: number): void {
     this.#underWay = null
-    this.#doubt = null // whatever was offered before came too late
+    this.#doubts = [] // whatever was offered before came too late
     this.state = offer.text
     this.#booked = offer.inHand
     this.inHand = offer.inHand - used
@@ -151,29 +155,22 @@ export class Slots {
   /** The store was offered a text in place of that `version`, and nobody knows whether it took it. */
   inDoubt(offer: Offer, version: number): void {
     this.notTaken(offer)
-    if (this.#doubt === null) this.#doubt = { offer, version }
-    else this.#leaveBooked()
+    this.#doubts = [...this.#doubts, offer].slice(-MOST_DOUBTS)
+    this.#doubtVersion = version
   }
 
   /** What the store holds now, which may tell how a doubt came out. As long as it may still be taken, it stays one. */
   see(state: string, version: number): void {
     this.state = state
-    const doubt = this.#doubt
-    if (doubt === null || version === doubt.version) return
-    if (version !== doubt.version + 1 || state !== doubt.offer.text) {
-      this.#leaveBooked()
-      return
-    }
-    this.#uses.takeBack(doubt.offer.uses)
-    this.#booked = doubt.offer.inHand
-    this.#until = doubt.offer.until
-    this.#doubt = null
-  }
-
-  /** Whatever the store counts for this process stays there until it leaves the window. */
-  #leaveBooked(): void {
-    this.#booked = 0
-    this.#doubt = null
+    if (this.#doubts.length === 0 || version === this.#doubtVersion) return
+    const isNext = version === this.#doubtVersion + 1
+    const taken = this.#doubts.find(offer => isNext && offer.text === state)
+    this.#doubts = []
+    // whatever the store counts for this process stays there until it leaves the window
+    this.#booked = taken?.inHand ?? 0
+    if (taken === undefined) return
+    this.#uses.takeBack(taken.uses)
+    this.#until = taken.until
   }
 
   /** Without the store: by what was last known of the window, and what was used here since. 0, or ms to wait. */

@@ -81,3 +81,43 @@ t.test('a doubt comes out: taken, not taken, or nobody knows', async t => {
     if (how !== 'nobody knows') t.equal(counted(slots, NOW + 2000), want, `${how}: exactly`)
   }
 })
+
+t.test('two offers in doubt in a row: whichever the store took counts once', async t => {
+  for (const which of ['neither', 'the first', 'the second']) {
+    const slots = new Slots(1)
+    take(slots, NOW, 5)
+    for (let i = 0; i < 3; i++) slots.use(NOW, LIMIT)
+    const texts = [slots.state]
+    for (const ms of [1000, 2000]) {
+      const offer = slots.offer(NOW + ms, LIMIT, 0, true)
+      slots.sent(offer)
+      slots.use(NOW + ms, LIMIT)
+      slots.inDoubt(offer, 7)
+      texts.push(offer.text)
+      slots.see(texts[0] as string, 7) // not there, or not yet
+    }
+    const took = ['neither', 'the first', 'the second'].indexOf(which)
+    slots.see(texts[took] as string, took === 0 ? 7 : 8)
+    take(slots, NOW + 3000, 0, false)
+    t.equal(counted(slots, NOW + 3000), 5, which)
+    t.equal(counted(slots, NOW + 61_000), 2, `${which}: each where it was`)
+  }
+})
+
+t.test('more offers in doubt than are remembered: what was taken counts twice rather than never', async t => {
+  const slots = new Slots(1)
+  take(slots, NOW, 5)
+  const before = slots.state
+  const texts: string[] = []
+  for (let ms = 1000; ms <= 6000; ms += 1000) {
+    slots.use(NOW, LIMIT)
+    const offer = slots.offer(NOW + ms, LIMIT, 0, true)
+    slots.sent(offer)
+    slots.inDoubt(offer, 7)
+    texts.push(offer.text)
+    slots.see(before, 7)
+  }
+  slots.see(texts[0] as string, 8)
+  take(slots, NOW + 7000, 0, false)
+  t.equal(counted(slots, NOW + 7000), 10, 'five in the text that nobody knows any more, and the five uses')
+})
