@@ -1,5 +1,5 @@
 /**
- * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --against DIR]`: the gateway with everything on beside a
+ * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --rate N] [-- --against DIR]`: the gateway with everything on beside a
  * bare relay and nginx, in one run on one machine. The figure that counts is CPU time of the subject's process per unit: it
  * depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked before
  * anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
@@ -27,6 +27,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     rounds: { type: 'string' },
     against: { type: 'string' },
+    /** Requests a second in an open loop. */
+    rate: { type: 'string' },
     /** Without the bare relay and nginx. */
     alone: { type: 'boolean', default: false },
   },
@@ -42,6 +44,7 @@ const context: Context = {
     { name: GATEWAY, root: ROOT },
   ],
   floors: !values.alone,
+  rate: values.rate === undefined ? null : Number(values.rate),
 }
 
 function measure(w: Workload): Promise<void> {
@@ -82,7 +85,8 @@ console.log(text)
 const folder = path.join(ROOT, 'data')
 mkdirSync(folder, { recursive: true })
 writeFileSync(path.join(folder, 'bench.md'), text)
-if (process.exitCode === undefined && !quick && only === undefined && against === undefined && !values.alone) {
+const isWhole = !(quick || values.alone) && [only, against, values.rounds, values.rate].every(one => one === undefined)
+if (process.exitCode === undefined && isWhole) {
   const document = path.join(ROOT, 'docs/performance.md')
   writeFileSync(document, replaceBlock(readFileSync(document, 'utf8'), 'bench', text))
 }

@@ -14,6 +14,8 @@ export interface Context {
   gateways: { name: string; root: string }[]
   /** Whether the bare relay and nginx are measured too. */
   floors: boolean
+  /** Requests a second in an open loop; null: half of what saturates the gateway. */
+  rate: number | null
 }
 
 export const startProbed = (

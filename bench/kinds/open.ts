@@ -1,4 +1,4 @@
-/** Latency while the subject is half as busy as it can be: requests at fixed instants, counted from these. */
+/** Latency where nobody waits for an answer before the next request: requests at fixed instants, counted from these. */
 import type { Probed } from '../parts/probed.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { GATEWAY } from '../report/targets.ts'
@@ -8,9 +8,9 @@ export async function measureLatency(
   w: ClosedWorkload,
   { requests, warm }: { requests: number; warm: number },
   subjects: Probed[],
-  { results, rounds, share }: Context,
+  { results, rounds, share, rate: given }: Context,
 ): Promise<void> {
-  const rate = Math.round((results.median(w.name, GATEWAY, 'perSecond') as number) / 2)
+  const rate = given ?? Math.round((results.median(w.name, GATEWAY, 'perSecond') as number) / 2)
   for (let round = 0; round < rounds; round++)
     for (const subject of subjects) {
       const outcome = await loadRightly(

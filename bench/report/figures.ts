@@ -13,7 +13,7 @@ const rows = {
   allocatedKiB: { label: 'KiB allocated per {unit}', digits: 2 },
   firstByteMs: { label: 'first byte, ms, p50', digits: 2 },
   openFirstByteMs: { label: 'the same, first byte, p50', digits: 3 },
-  openP50Ms: { label: 'latency at half of saturation, ms, p50', digits: 3 },
+  openP50Ms: { label: 'latency in the open loop, ms, p50', digits: 3 },
   openP99Ms: { label: 'the same, p99', digits: 3 },
   openP999Ms: { label: 'the same, p99.9', digits: 3 },
   wholeP50Ms: { label: 'small whole answers, ms, p50', digits: 2 },
