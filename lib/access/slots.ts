@@ -7,6 +7,7 @@
  * and the slots that it has in hand then. Whatever is uncertain (did the store take the last offer?) counts twice
  * rather than never.
  */
+import { processName } from '../base/ids.ts'
 import { Flow } from './flow.ts'
 import type { Offer } from './offer.ts'
 import { Uses } from './uses.ts'
@@ -39,6 +40,7 @@ export class Slots {
   /** The slots in hand were free under this limit; under a lower one they may not be. */
   limit = 0
   #uses = new Uses()
+  readonly #mark = processName()
   /** Offered to the store, which has not answered yet. */
   #underWay: Offer | null = null
   /** All in place of one version, so the store took one of them at most, and what it holds tells which. */
@@ -99,7 +101,7 @@ export class Slots {
     const until = this.#part(now + AHEAD_MS)
     window.add(until, inHand)
     return {
-      text: state.toText(now),
+      text: state.toText(now, this.#mark),
       granted,
       inHand,
       until,

@@ -74,7 +74,7 @@ export class RateWindow {
   }
 }
 
-/** All windows of one account: `ms` of the writer, then one `minutes:newest:counts` each. What is unreadable is empty. */
+/** All windows of one account: `ms.mark` of the writer, then one `minutes:newest:counts` each. What is unreadable is empty. */
 export class RateState {
   /** How late it was for the writer. */
   readonly writtenMs: number
@@ -96,8 +96,9 @@ export class RateState {
     return window
   }
 
-  toText(nowMs: number): string {
-    const texts = [Math.floor(nowMs).toString(BASE)]
+  /** `mark`: nobody else's, so that whoever finds the text again knows whether it is the one it wrote. */
+  toText(nowMs: number, mark: string): string {
+    const texts = [`${Math.floor(nowMs).toString(BASE)}.${mark}`]
     for (const [minutes, window] of this.#windows) {
       if (window.used(nowMs) > 0) texts.push(`${minutes}:${window.toString()}`)
     }

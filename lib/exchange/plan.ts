@@ -64,7 +64,7 @@ export function run(plan: Plan<Fact>, x: Exchange, from = 0): void {
 function wait(plan: Plan<Fact>, x: Exchange, at: number, answer: Promise<Verdict>): void {
   answer.then(
     verdict => {
-      if (verdict === NEXT && !x.finished) run(plan, x, at + 1)
+      if (verdict === NEXT && !x.ended && !x.finished) run(plan, x, at + 1)
     },
     error => x.fail(error),
   )

@@ -21,6 +21,7 @@ export function ownHeaders(x: Exchange): string[] {
 }
 
 export function refuse(x: Exchange, name: ErrorName, args: string[], retryAfterS: number): void {
+  if (x.ended) return // from outside of its plan, while a stage was waiting
   x.refusal = name
   const row: ErrorRow = ERRORS[name]
   const endpoint = x.target?.endpoint

@@ -14,7 +14,7 @@ import { http } from '../base/http.ts'
 /** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
 export const KEEP_ALIVE_MS = 125_000
 /** How long a client may be silent whose request we do not read to its end, so that it can read our answer. */
-const LINGER_MS = 2_000
+export const LINGER_MS = 2_000
 
 /** Up to here a chunk is copied to its head and frame, which costs less than writing several pieces. */
 const COPIED_BYTES = 2048
@@ -32,6 +32,8 @@ export class Reply {
   /** The connection ends with this answer. */
   #closes = false
   #ended = false
+  /** `destroy` was called. */
+  cut = false
 
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req
@@ -47,7 +49,9 @@ export class Reply {
   begin(status: number, headers: readonly string[], nowMs: number): void {
     if (this.#res.socket === null) {
       this.#queued = true
-      this.#res.writeHead(status, this.#closes ? [...headers, 'connection', 'close'] : [...headers])
+      // `node:http` would close at once behind an answer that says so, and not let a client that still sends read it
+      const saysClose = this.#closes && this.#req.complete
+      this.#res.writeHead(status, saysClose ? [...headers, 'connection', 'close'] : [...headers])
       return
     }
     let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n`
@@ -74,7 +78,7 @@ export class Reply {
   end(chunk: Buffer = NOTHING): void {
     if (this.#ended) return
     this.#ended = true
-    if (this.#queued) this.#res.end(chunk)
+    if (this.#queued) this.#endQueued(chunk)
     else this.#put(chunk, true, error => this.#finish(error))
   }
 
@@ -86,6 +90,7 @@ export class Reply {
 
   /** Cuts the connection; before this answer's turn, then. */
   destroy(): void {
+    this.cut = true
     if (this.#res.socket === null) this.#res.once('socket', (socket: Socket) => socket.destroy())
     this.#res.destroy()
   }
@@ -126,17 +131,20 @@ export class Reply {
   #finish(error?: Error | null): void {
     const { socket } = this.#res
     if (error || socket === null) return
-    if (!this.#closes) this.#res.emit('finish')
-    else if (this.#req.complete) {
-      socket.destroySoon() // first, so that no answer behind this one is begun
-      this.#res.emit('finish')
-    } else this.#linger(socket)
+    if (this.#closes && this.#req.complete) socket.destroySoon() // first, so that no answer behind this one is begun
+    this.#res.emit('finish')
+    if (this.#closes && !this.#req.complete) this.#linger(socket)
+  }
+
+  #endQueued(chunk: Buffer): void {
+    const { socket } = this.#req
+    if (this.#closes && !this.#req.complete) this.#res.once('finish', () => this.#linger(socket))
+    this.#res.end(chunk)
   }
 
   /** A client that still sends must not find its connection reset before it has read the answer. */
   #linger(socket: Socket): void {
     socket.end()
-    this.#res.emit('finish')
     this.#req.once('end', () => socket.destroy())
     socket.setTimeout(LINGER_MS)
   }

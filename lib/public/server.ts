@@ -9,7 +9,7 @@ import { run } from '../exchange/plan.ts'
 import { PLANS } from '../exchange/plans.ts'
 import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
 import type { Services } from '../exchange/services.ts'
-import { renderError } from '../terms/errors.ts'
+import { BadBytes } from './bad-bytes.ts'
 import { preflight } from './preflight.ts'
 
 const HEADERS_MS = 130_000
@@ -22,7 +22,9 @@ export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
   // a request without host would be answered by node itself, without our envelope
-  const newest: Newest = new WeakMap()
+  /** Of each connection. */
+  const newest = new WeakMap<Socket, Exchange>()
+  const badBytes = new BadBytes(services.nextId)
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -36,13 +38,10 @@ export function createPublicServer(services: Services, listener: Listener, pages
     newest.set(req.socket, accept(services, listener, req, res))
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
-    answerBadBytes(services, error, socket, newest.get(socket)),
+    badBytes.onError(error, socket, newest.get(socket)),
   )
   return server
 }
-
-/** The last exchange of each connection. */
-type Newest = WeakMap<Socket, Exchange>
 
 function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
   const x = new Exchange(services, listener, req, res)
@@ -92,30 +91,4 @@ class Question implements PathQuestion {
   hasVersion(): boolean {
     return this.#x.header('alpha-version') !== undefined
   }
-}
-
-/**
- * Bytes that are no HTTP. What they break off, a request that has no answer yet, is answered by its exchange; where nothing is
- * owed they get an envelope of their own. In the midst of an answer, or in front of one, it would be taken for a part of it.
- */
-function answerBadBytes(services: Services, error: NodeJS.ErrnoException, socket: Socket, x?: Exchange): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-  else if (x === undefined || x.closed) sendEnvelope(services, socket)
-  else if (x.status === 0 && !x.ended && !x.req.complete) {
-    x.reply.closeAfter()
-    x.refuse('not_json')
-  } else socket.destroy()
-}
-
-/** How long a client may take to read it. */
-const LINGER_MS = 2_000
-
-function sendEnvelope(services: Services, socket: Socket): void {
-  const id = services.nextId()
-  const body = renderError('not_json', [], id, false, false)
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
-      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
-  socket.setTimeout(LINGER_MS)
 }

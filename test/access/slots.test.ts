@@ -121,3 +121,15 @@ t.test('more offers in doubt than are remembered: what was taken counts twice ra
   take(slots, NOW + 7000, 0, false)
   t.equal(counted(slots, NOW + 7000), 10, 'five in the text that nobody knows any more, and the five uses')
 })
+
+t.test('two processes that offer the same in the same moment do not take the one for the other', async t => {
+  const [a, b] = [new Slots(1), new Slots(1)]
+  const [ofA, ofB] = [a.offer(NOW, 1, 1, true), b.offer(NOW, 1, 1, true)]
+  a.sent(ofA)
+  b.sent(ofB)
+  a.inDoubt(ofA, 0) // and not taken
+  b.taken(ofB, NOW, 0)
+  a.see(ofB.text, 1)
+  t.equal(b.use(NOW, 1), true)
+  t.equal(a.offer(NOW + 1, 1, 1, true).granted, 0)
+})

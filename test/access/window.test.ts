@@ -58,9 +58,9 @@ t.test('what is written is read, each window by itself', async t => {
         window.add(window.partAt(NOW) + 10 - Math.floor(random() * 70), 1 + Math.floor(random() ** 4 * 1e6))
       }
     }
-    const text = state.toText(NOW)
+    const text = state.toText(NOW, 'm')
     const again = new RateState(text)
-    t.equal(again.toText(NOW), text)
+    t.equal(again.toText(NOW, 'm'), text)
     t.equal(again.writtenMs, NOW)
     for (const minutes of lengths) t.equal(again.of(minutes).used(NOW), state.of(minutes).used(NOW))
   }
@@ -70,8 +70,8 @@ t.test('it is short', async t => {
   const state = new RateState('')
   const window = state.of(1)
   for (let i = 0; i < 71; i++) window.add(window.partAt(NOW) + 10 - i, 9999)
-  t.ok(state.toText(NOW).length < 400, state.toText(NOW))
-  t.notMatch(state.toText(NOW + 2 * MINUTE), ':', 'and empty when all has left')
+  t.ok(state.toText(NOW, 'm').length < 400, state.toText(NOW, 'm'))
+  t.notMatch(state.toText(NOW + 2 * MINUTE, 'm'), ':', 'and empty when all has left')
 })
 
 t.test('what cannot be read is empty', async t => {
@@ -90,7 +90,7 @@ t.test('what cannot be read is empty', async t => {
   ]) {
     const state = new RateState(text)
     t.equal(state.of(1).used(0), 0, text)
-    t.match(state.toText(NOW), /^\S+$/)
+    t.match(state.toText(NOW, 'm'), /^\S+$/)
   }
   t.equal(new RateState('-5 1:1:1').writtenMs, 0)
   t.ok(new RateState(`x 1:zz:${'1,'.repeat(1e5)}`).of(1).used(0) <= 120, 'nor is it long')

@@ -1,8 +1,9 @@
 /** What clients do to a connection that carries more than one answer, or no HTTP. */
+import { once } from 'node:events'
 import net from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { KEY, NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
+import { KEY, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
 import { until } from '../exchange/support/wait.ts'
 
@@ -96,9 +97,69 @@ t.test('bytes that are no HTTP behind a request: nothing of ours gets into its a
   }
 })
 
+t.test('nor into the one before, when its own was given up before its turn', async t => {
+  const { s, client, heard } = await streaming(t, { timeouts: { slow_client: '20s' } })
+  client.ask(ask)
+  const second = await s.at('a').call(1)
+  second.stream()
+  for (let i = 0; i < 1000; i++) second.chunk(first)
+  await until('the second upstream has to wait', () => s.services.ledger.holdsOpen === 2)
+  for (let seconds = 0; seconds < 60 && s.services.openCount > 1; seconds++) {
+    s.clock.advance(1000)
+    await s.settled()
+  }
+  client.socket.write(BAD)
+  await until('the connection is cut', () => client.closed)
+  t.notMatch(heard(), /x-should-retry/)
+})
+
+t.test('a body that breaks behind an answer under way: both are answered whole, whatever else is sent', async t => {
+  const { s, client, call, heard } = await streaming(t)
+  const post = `POST /v1/messages HTTP/1.1\r\nx-api-key: ${KEY}\r\ntransfer-encoding: chunked\r\n\r\n`
+  client.socket.setNoDelay(true) // so that each piece is read by itself
+  for (const piece of [`${post}zz\r\n`, 'and', 'more']) {
+    client.socket.write(piece)
+    await s.settled()
+  }
+  call.chunk(rest)
+  call.end()
+  await until('the second answer', () => heard().endsWith('}'))
+  t.match(heard().split('\r\n0\r\n\r\n')[1], /^HTTP\/1\.1 400 Bad Request\r\n/)
+  client.leave()
+})
+
+t.test('what stands behind a last request costs it nothing', async t => {
+  const s = await open(t)
+  s.at('a').script = answers(100, 10)
+  const client = s.ask(document({}, { connection: 'close' }))
+  client.socket.write('x')
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 200)
+})
+
+t.test('a body that breaks while a stage waits takes no place among the open requests', async t => {
+  const s = await open(t, { config: { limits: { concurrency: 1 } }, rate: 1000 })
+  let admit: (waitS: number) => void = () => {}
+  const admitted = t.intercept(s.services.rates, 'admit', { value: () => new Promise(resolve => (admit = resolve)) })
+  const post = `POST /v1/messages HTTP/1.1\r\nx-api-key: ${KEY}\r\ntransfer-encoding: chunked\r\n\r\n`
+  const port = await portOf(s)
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write(post)
+  await until('the rate is asked', () => admitted().length === 1)
+  socket.write('zz\r\n')
+  t.match((await buffer(socket)).toString(), /^HTTP\/1\.1 400 /)
+  admit(0)
+  await until('nothing is under way', () => s.services.openCount === 0)
+  admitted.restore()
+  s.at('a').script = answers(100, 10)
+  const client = s.ask(document())
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 200)
+})
+
 t.test('bytes that are no HTTP with nothing owed, and a body that is none: 400, and the connection ends', async t => {
   const s = await open(t)
-  const { remotePort = 0 } = await connected(s.ask({ path: '/nowhere', body: '' }).socket)
+  const port = await portOf(s)
   const post = `POST /v1/messages HTTP/1.1\r\nx-api-key: ${KEY}\r\ntransfer-encoding: chunked\r\n\r\n`
   for (const [name, bytes] of [
     ['at first', BAD],
@@ -106,7 +167,7 @@ t.test('bytes that are no HTTP with nothing owed, and a body that is none: 400, 
     ['in a body', `${post}zz\r\n`],
     ['in a body, later', `${post}3\r\n{"a\r\nzz\r\n`],
   ] as const) {
-    const socket = net.connect({ port: remotePort, host: '127.0.0.1', allowHalfOpen: true })
+    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     let heard = ''
     socket.on('data', data => (heard += data))
     for (const part of bytes.split(/(?<=\r\n\r\n)(?=\0)/)) {
@@ -124,8 +185,8 @@ t.test('bytes that are no HTTP with nothing owed, and a body that is none: 400, 
 t.test('a client that sends all of a body that is too large before it reads gets its 413', async t => {
   for (const framing of ['content-length: 20000000', 'transfer-encoding: chunked']) {
     const s = await open(t, { config: { limits: { body: '1MiB' } } })
-    const { remotePort = 0 } = await connected(s.ask({ path: '/nowhere', body: '' }).socket)
-    const socket = net.connect(remotePort, '127.0.0.1')
+    const port = await portOf(s)
+    const socket = net.connect(port, '127.0.0.1')
     socket.write(`POST /v1/messages HTTP/1.1\r\nx-api-key: ${KEY}\r\n${framing}\r\n\r\n`)
     if (framing.includes('chunked')) socket.write(`${(20_000_000).toString(16)}\r\n`)
     await new Promise<void>((resolve, reject) => {
@@ -136,6 +197,22 @@ t.test('a client that sends all of a body that is too large before it reads gets
     const heard = (await buffer(socket)).toString()
     t.match(heard, /^HTTP\/1\.1 413 [\s\S]*\r\nConnection: close\r\n/, framing)
     await until('nothing is under way', () => s.services.openCount === 0)
+  }
+})
+
+t.test('a client that goes on sending behind bytes that are no HTTP, and reads then, gets its 400', async t => {
+  const post = `POST /v1/messages HTTP/1.1\r\nx-api-key: ${KEY}\r\ntransfer-encoding: chunked\r\n\r\n`
+  const long = Buffer.alloc(1_000_000, 'x')
+  for (const begin of [`${post}zz\r\n`, `GET / HTTP/1.1\r\nx-long: `]) {
+    const s = await open(t)
+    const socket = net.connect(await portOf(s), '127.0.0.1')
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject)
+      socket.write(begin)
+      for (let i = 0; i < 8; i++) socket.write(long)
+      socket.write(long, error => (error ? reject(error) : resolve()))
+    })
+    t.match((await buffer(socket)).toString(), /^HTTP\/1\.1 400 /, begin.slice(0, 20))
   }
 })
 
@@ -152,5 +229,9 @@ t.test('an answer behind another comes whole, however it is framed', async t => 
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
-const connected = (socket: net.Socket): Promise<net.Socket> =>
-  new Promise(resolve => socket.once('connect', () => resolve(socket)))
+/** Of its main listener. */
+async function portOf(s: Scene): Promise<number> {
+  const { socket } = s.ask({ path: '/nowhere', body: '' })
+  if (socket.connecting) await once(socket, 'connect')
+  return socket.remotePort as number
+}

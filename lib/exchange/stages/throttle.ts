@@ -25,7 +25,7 @@ function judge(x: Exchange, rate: Rate, waitS: number): Verdict {
 function enter(x: Exchange): Verdict {
   const limit = x.world.config.limits.concurrency
   if (limit === 0) return NEXT
-  if (x.left) return DONE
+  if (x.left || x.ended) return DONE // nobody would give the place back
   x.entered = x.services.concurrency.enter((x.entry as KeyEntry).account.id, limit)
   if (x.entered) return NEXT
   x.refuse('concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)

@@ -47,6 +47,8 @@ export interface Options {
   /** Names and what differs in them. */
   channels?: Record<string, Json>
   hedge?: string
+  /** Requests a minute; default: as many as come. */
+  rate?: number
   /** More of the key's row. */
   key?: Json
   /** Retries allowed over 10 s, whatever the share; default plenty. */
@@ -78,7 +80,7 @@ export async function open(t: Test, options: Options = {}) {
     groups: [
       {
         name: 'default',
-        rate: { requests: 0, minutes: 1 },
+        rate: { requests: options.rate ?? 0, minutes: 1 },
         ...(options.hedge ? { hedge: { after: options.hedge } } : {}),
       },
     ],
