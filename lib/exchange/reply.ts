@@ -40,7 +40,7 @@ export class Reply {
     this.#res = res
   }
 
-  /** The connection ends with this answer, and its head says so. To be called before `begin`. */
+  /** The connection ends with this answer, and its head says so if it is its turn. To be called before `begin`. */
   closeAfter(): void {
     this.#closes = true
   }
@@ -49,9 +49,7 @@ export class Reply {
   begin(status: number, headers: readonly string[], nowMs: number): void {
     if (this.#res.socket === null) {
       this.#queued = true
-      // `node:http` would close at once behind an answer that says so, and not let a client that still sends read it
-      const saysClose = this.#closes && this.#req.complete
-      this.#res.writeHead(status, saysClose ? [...headers, 'connection', 'close'] : [...headers])
+      this.#res.writeHead(status, [...headers])
       return
     }
     let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n`
@@ -131,14 +129,16 @@ export class Reply {
   #finish(error?: Error | null): void {
     const { socket } = this.#res
     if (error || socket === null) return
-    if (this.#closes && this.#req.complete) socket.destroySoon() // first, so that no answer behind this one is begun
+    const { complete } = this.#req
+    if (this.#closes && complete) socket.destroySoon() // first, so that no answer behind this one is begun
     this.#res.emit('finish')
-    if (this.#closes && !this.#req.complete) this.#linger(socket)
+    if (this.#closes && !complete) this.#linger(socket)
   }
 
+  /** `node:http` would close behind an answer that says so while its client still sends, which then cannot read it. */
   #endQueued(chunk: Buffer): void {
     const { socket } = this.#req
-    if (this.#closes && !this.#req.complete) this.#res.once('finish', () => this.#linger(socket))
+    if (this.#closes) this.#res.once('finish', () => (this.#req.complete ? socket.destroySoon() : this.#linger(socket)))
     this.#res.end(chunk)
   }
 

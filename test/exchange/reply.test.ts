@@ -12,8 +12,13 @@ const bytes = (text: string) => Buffer.from(text)
 
 type Answer = (reply: Reply, req: http.IncomingMessage, res: http.ServerResponse) => void
 
+/** Of the server that was made last. */
+let connections: net.Socket[] = []
+
 async function serve(t: Test, answer: Answer): Promise<number> {
+  connections = []
   const server = http.createServer({ requireHostHeader: false }, (req, res) => answer(new Reply(req, res), req, res))
+  server.on('connection', (socket: net.Socket) => connections.push(socket))
   server.on('clientError', () => {}) // what comes behind a last request is none of its answer's business
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
@@ -154,19 +159,58 @@ t.test('answers keep the order of their requests', async t => {
   t.same(said.match(/first!|second|third!/g), ['first!', 'second', 'third!'])
 })
 
-t.test('an answer cut before its turn cuts the connection then', async t => {
-  let first: Reply | undefined
-  const port = await serve(t, (reply, req) => {
-    if (req.url !== '/next') {
-      first = reply
-      return
-    }
-    reply.destroy()
-    first?.begin(200, ['content-length', '6'], NOW_MS)
-    first?.end(bytes('first!'))
+t.test('what ends the connection before its turn ends it then', async t => {
+  const rows: [name: string, act: (reply: Reply) => void, said: RegExp][] = [
+    ['cut', reply => reply.destroy(), /first!$/],
+    [
+      'broken off',
+      reply => {
+        reply.begin(200, [], NOW_MS)
+        reply.breakOff(bytes('so far'))
+      },
+      /first![\s\S]*\r\n6\r\nso far\r\n$/,
+    ],
+    [
+      'with the last answer',
+      reply => {
+        reply.closeAfter()
+        reply.begin(200, ['content-length', '4'], NOW_MS)
+        reply.end(bytes('last'))
+      },
+      /first![\s\S]*last$/,
+    ],
+  ]
+  for (const [name, act, said] of rows) {
+    let first: Reply | undefined
+    const port = await serve(t, (reply, req) => {
+      if (req.url !== '/next') {
+        first = reply
+        return
+      }
+      act(reply)
+      first?.begin(200, ['content-length', '6'], NOW_MS)
+      first?.end(bytes('first!'))
+    })
+    t.match(await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT.replace('close', 'keep-alive')}`), said, name)
+  }
+})
+
+t.test('a client that neither sends the rest of its request nor closes is cut after a while', async t => {
+  const port = await serve(t, reply => {
+    reply.closeAfter()
+    reply.begin(413, ['content-length', '4'], NOW_MS)
+    reply.end(bytes('much'))
   })
-  const said = await read(port, `GET / HTTP/1.1\r\n\r\n${NEXT.replace('close', 'keep-alive')}`)
-  t.match(said, /first!$/)
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('error', () => {})
+  socket.write('POST / HTTP/1.1\r\ncontent-length: 100\r\n\r\nsome')
+  t.match((await buffer(socket)).toString(), /much$/)
+  const ended = await new Promise<boolean>(resolve => {
+    const look = () => (connections.every(one => one.destroyed) ? resolve(true) : setTimeout(look, 50))
+    look()
+  })
+  t.ok(ended)
+  socket.destroy()
 })
 
 t.test('what waits for its turn has bounds', async t => {
