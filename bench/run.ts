@@ -1,8 +1,8 @@
 /**
- * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --rate N] [-- --against DIR]`: the gateway with everything on beside a
- * bare relay and nginx, in one run on one machine. The figure that counts is CPU time of the subject's process per unit: it
- * depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked before
- * anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
+ * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --rate N] [-- --against DIR]`: the gateway with everything
+ * on beside a bare relay and nginx, in one run on one machine. The figure that counts is CPU time of the subject's process per
+ * unit: it depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked
+ * before anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'

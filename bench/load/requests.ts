@@ -1,5 +1,4 @@
 /** The bytes that are sent, made before anything is timed. */
-
 import type { Order } from './order.ts'
 import { seeded } from './seeded.ts'
 
