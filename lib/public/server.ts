@@ -21,10 +21,10 @@ const MAX_HEADER_BYTES = 64 * 1024
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
-  // a request without host would be answered by node itself, without our envelope
   /** Of each connection. */
   const newest = new WeakMap<Socket, Exchange>()
   const badBytes = new BadBytes(services.nextId)
+  // a request without host would be answered by node itself, without our envelope
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -37,6 +37,8 @@ export function createPublicServer(services: Services, listener: Listener, pages
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })
+  // an expectation we do not know is no reason to refuse: node would answer 417, without our envelope
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     badBytes.onError(error, socket, newest.get(socket)),
   )

@@ -65,6 +65,7 @@ function request(r: Random): Buffer {
       `x-junk: ${'j'.repeat(r.int(0, 90_000))}`,
       'bad header',
       'expect: 100-continue',
+      'expect: wonders',
       'connection: upgrade\r\nupgrade: websocket',
       ': empty',
     ]),

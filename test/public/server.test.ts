@@ -52,6 +52,19 @@ t.test('100-continue for a request whose turn has not come is not said inside of
   client.leave()
 })
 
+t.test('an expectation we do not know is no reason to refuse, and is not passed on', async t => {
+  const s = await open(t)
+  s.at('a').script = answers(100, 10)
+  const client = s.ask(document({}, { expect: '100-conQinue' }))
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 200)
+  t.equal((await s.at('a').call()).header('expect'), undefined)
+  const nowhere = s.ask({ path: '/nowhere', body: '', headers: { expect: 'more' } })
+  t.equal(await nowhere.end(), 'whole')
+  t.equal(nowhere.status, 404)
+  t.match(nowhere.text, /"error":\{"code":""/)
+})
+
 t.test('an answer given up before its turn keeps nothing, and is given up once', async t => {
   const { s, client, call } = await streaming(t, { timeouts: { slow_client: '20s' }, client_gone: { drain: '5s' } })
   client.ask(ask)
