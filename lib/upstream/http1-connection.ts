@@ -1,7 +1,8 @@
 /** One connection over HTTP/1.1, with one request on it at a time. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { buildConnector, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
+import type { Dial, Target } from './dial.ts'
 import { Http1Reader, type ReaderEvents } from './http1-reader.ts'
 
 /** The upstream closed the connection while it owed an answer. */
@@ -65,8 +66,8 @@ export interface ConnectionEvents {
 }
 
 export interface ConnectionOptions {
-  connect: buildConnector.connector
-  target: buildConnector.Options
+  dial: Dial
+  target: Target
   maxHeaderBytes: number
   /** Monotonic ms. */
   now: () => number
@@ -104,7 +105,8 @@ export class Http1Connection implements ReaderEvents {
     if (this.#connecting) return
     this.#connecting = true
     try {
-      this.#o.connect(this.#o.target, (error, socket) => {
+      const onBytes = (bytes: Buffer) => this.#read(() => this.#reader.feed(bytes))
+      this.#o.dial(this.#o.target, onBytes, (error, socket) => {
         if (error === null) this.#opened(socket as Socket)
         else this.end(error)
       })
@@ -124,7 +126,6 @@ export class Http1Connection implements ReaderEvents {
     }
     this.#socket = socket
     this.openedMs = this.#o.now()
-    socket.on('data', (chunk: Buffer) => this.#read(() => this.#reader.feed(chunk)))
     socket.on('end', () => this.#read(() => this.#finish()))
     socket.on('error', (error: Error) => this.end(error))
     socket.on('close', () => {

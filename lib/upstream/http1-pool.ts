@@ -5,13 +5,14 @@
  * Requests of one turn of the event loop are written at its end, when all that has arrived is read: a connection that the
  * upstream has closed meanwhile is known by then, and its request takes another one.
  */
-import type { buildConnector, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
+import type { Dial, Target } from './dial.ts'
 import { type ConnectionEvents, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
 import { requestBytes } from './http1-request.ts'
 
 export interface Http1Options {
-  connect: buildConnector.connector
+  dial: Dial
   maxHeaderBytes: number
   /** More requests wait in line. */
   connections: number
@@ -29,7 +30,7 @@ const SWEEP_MS = 1_000
 export class Http1Pool implements ConnectionEvents {
   readonly #o: Http1Options
   readonly #host: string
-  readonly #target: buildConnector.Options
+  readonly #target: Target
   readonly #all = new Set<Http1Connection>()
   readonly #free: Http1Connection[] = []
   readonly #waiting: Flight[] = []
@@ -100,9 +101,9 @@ export class Http1Pool implements ConnectionEvents {
   }
 
   #open(): Http1Connection {
-    const { connect, maxHeaderBytes, clock } = this.#o
+    const { dial, maxHeaderBytes, clock } = this.#o
     const now = () => clock.monotonic()
-    const connection = new Http1Connection({ connect, target: this.#target, maxHeaderBytes, now }, this)
+    const connection = new Http1Connection({ dial, target: this.#target, maxHeaderBytes, now }, this)
     this.#all.add(connection)
     return connection
   }

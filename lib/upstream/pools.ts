@@ -9,6 +9,7 @@ import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
+import { direct, flowing } from './dial.ts'
 import { Http1Pool } from './http1-pool.ts'
 import { throughSocks } from './socks.ts'
 import { buildConnector, Pool, proxyAgent } from './undici.ts'
@@ -105,7 +106,8 @@ export class Pools {
       const host = new URL(known).hostname
       return new Pool(origin, { connect: (_target, done) => done(refuse(new ReservedAddress(host, host)), null) })
     }
-    const dial = { timeout: connectMs, ...(reserved ? {} : { lookup: this.#guarded(refuse) }) }
+    const names = reserved ? {} : { lookup: this.#guarded(refuse) }
+    const plain = { timeout: connectMs, ...names }
     const tls = ca === null ? {} : { secureContext: trusting(ca) }
     const ofUndici = {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -124,18 +126,18 @@ export class Pools {
         allowH2: http2,
         connectTimeout: connectMs,
         requestTls: tls,
-        proxyTls: { ...dial, ...tls, allowH2: false },
+        proxyTls: { ...plain, ...tls, allowH2: false },
         // by itself it would give plain http and its own tunnels none of our bounds
         factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
         clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
       })
     const secure = { timeout: connectMs, ...tls, allowH2: http2 }
     const connect = socks
-      ? throughSocks(new URL(proxy as string), buildConnector(dial), buildConnector(secure), connectMs)
-      : buildConnector({ ...dial, ...secure })
-    if (http2) return new Pool(origin, { ...ofUndici, connect })
+      ? throughSocks(new URL(proxy as string), buildConnector(plain), buildConnector(secure), connectMs)
+      : null
+    if (http2) return new Pool(origin, { ...ofUndici, connect: connect ?? buildConnector({ ...plain, ...secure }) })
     return new Http1Pool(origin, {
-      connect,
+      dial: connect === null ? direct({ timeoutMs: connectMs, ...names, ...tls }) : flowing(connect),
       maxHeaderBytes: MAX_HEADER_BYTES,
       connections,
       oldestMs: OLDEST_MS,

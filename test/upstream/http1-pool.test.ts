@@ -1,8 +1,9 @@
 import http from 'node:http'
 import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { buildConnector, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { type Clock, systemClock } from '../../lib/base/clock.ts'
+import { direct } from '../../lib/upstream/dial.ts'
 import { Http1Pool } from '../../lib/upstream/http1-pool.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, listen, until } from './support.ts'
@@ -11,9 +12,9 @@ const OLDEST_MS = 10_000
 const IDLE_MS = 30_000
 
 function pool(t: Test, origin: string, connections: number, clock: Clock = new TestClock()): Http1Pool {
-  const connect = buildConnector({ timeout: 2000, allowH2: false })
+  const dial = direct({ timeoutMs: 2000 })
   const bounds = { maxHeaderBytes: 4096, connections, oldestMs: OLDEST_MS, idleMs: IDLE_MS }
-  const made = new Http1Pool(origin, { connect, ...bounds, clock })
+  const made = new Http1Pool(origin, { dial, ...bounds, clock })
   t.teardown(() => made.destroy())
   return made
 }
