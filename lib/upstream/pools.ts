@@ -9,10 +9,10 @@ import type { Dispatcher, buildConnector as UndiciConnector } from 'undici'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Connection } from '../channels/table.ts'
 import { isReserved, namesReserved } from '../terms/reserved-addresses.ts'
-import { direct, flowing } from './dial.ts'
+import { type Dial, direct, flowing } from './dial.ts'
 import { Http1Pool } from './http1-pool.ts'
 import { throughSocks } from './socks.ts'
-import { buildConnector, Pool, proxyAgent } from './undici.ts'
+import { undici } from './undici.ts'
 
 export interface PoolOptions {
   connectMs: number
@@ -104,11 +104,14 @@ export class Pools {
     const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
     if (known !== undefined) {
       const host = new URL(known).hostname
-      return new Pool(origin, { connect: (_target, done) => done(refuse(new ReservedAddress(host, host)), null) })
+      return this.#http1(origin, (_target, _onBytes, done) => done(refuse(new ReservedAddress(host, host)), null))
     }
     const names = reserved ? {} : { lookup: this.#guarded(refuse) }
-    const plain = { timeout: connectMs, ...names }
     const tls = ca === null ? {} : { secureContext: trusting(ca) }
+    if (proxy === null && !http2) return this.#http1(origin, direct({ timeoutMs: connectMs, ...names, ...tls }))
+    const { Pool, ProxyAgent, buildConnector } = undici()
+    const plain = { timeout: connectMs, ...names }
+    const secure = { timeout: connectMs, ...tls, allowH2: http2 }
     const ofUndici = {
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS, // also when the upstream offers more
@@ -119,9 +122,8 @@ export class Pools {
       allowH2: http2,
     }
     // the proxy is what is connected to, and who resolves the origin's name
-    const socks = proxy?.startsWith('socks5:') ?? false
-    if (proxy !== null && !socks)
-      return proxyAgent({
+    if (proxy !== null && !proxy.startsWith('socks5:'))
+      return new ProxyAgent({
         uri: proxy,
         allowH2: http2,
         connectTimeout: connectMs,
@@ -131,15 +133,18 @@ export class Pools {
         factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
         clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
       })
-    const secure = { timeout: connectMs, ...tls, allowH2: http2 }
-    const connect = socks
-      ? throughSocks(new URL(proxy as string), buildConnector(plain), buildConnector(secure), connectMs)
-      : null
-    if (http2) return new Pool(origin, { ...ofUndici, connect: connect ?? buildConnector({ ...plain, ...secure }) })
+    const connect =
+      proxy === null
+        ? buildConnector({ ...plain, ...secure })
+        : throughSocks(new URL(proxy), buildConnector(plain), buildConnector(secure), connectMs)
+    return http2 ? new Pool(origin, { ...ofUndici, connect }) : this.#http1(origin, flowing(connect))
+  }
+
+  #http1(origin: string, dial: Dial): Http1Pool {
     return new Http1Pool(origin, {
-      dial: connect === null ? direct({ timeoutMs: connectMs, ...names, ...tls }) : flowing(connect),
+      dial,
       maxHeaderBytes: MAX_HEADER_BYTES,
-      connections,
+      connections: this.#options.connections,
       oldestMs: OLDEST_MS,
       idleMs: KEEP_ALIVE_MS,
       clock: this.#clock,
