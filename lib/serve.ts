@@ -17,5 +17,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
     config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone
   await prepared
   await ready({ config, options, log, metrics, store })
-  await metrics.watchProcess()
+  // what the start can do without, before anybody waits for it
+  await Promise.all([metrics.watchProcess(), import('./ops/admin/admin.ts')])
 }

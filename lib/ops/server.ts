@@ -7,7 +7,7 @@ import { prefersEnglish } from '../exchange/refuse.ts'
 import { type Store, StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import type { Logger } from '../terms/log.ts'
-import { Admin } from './admin/admin.ts'
+import type { Admin } from './admin/admin.ts'
 import { AdminError, Refusal, renderRefusal, renderText } from './answer.ts'
 import { readObject } from './body.ts'
 import type { Fleet } from './fleet.ts'
@@ -31,7 +31,9 @@ const READY_MS = 2_000
 const RETRY_AFTER_S = 2
 
 export function createOpsServer(deps: OpsDeps): Server {
-  const admin = new Admin(deps)
+  let made: Promise<Admin> | null = null
+  // loaded when somebody asks, because the start counts
+  const admin = () => (made ??= import('./admin/admin.ts').then(({ Admin }) => new Admin(deps)))
   const token = digest(deps.token)
   const server = http.createServer({ requestTimeout: REQUEST_MS })
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
@@ -65,7 +67,7 @@ class Visit {
     this.#query = query.join('?')
   }
 
-  async serve(admin: Admin, token: Buffer): Promise<void> {
+  async serve(admin: () => Promise<Admin>, token: Buffer): Promise<void> {
     if (this.#path.startsWith('/admin/')) return this.#serveAdmin(admin, token)
     const page = this.#method === 'GET' || this.#method === 'HEAD' ? this.#path : ''
     if (page === '/metrics') this.#send(200, await this.#deps.fleet.metrics(), METRICS_TYPE)
@@ -90,10 +92,10 @@ class Visit {
     })
   }
 
-  async #serveAdmin(admin: Admin, token: Buffer): Promise<void> {
+  async #serveAdmin(admin: () => Promise<Admin>, token: Buffer): Promise<void> {
     const given = /^bearer +(\S+)$/i.exec(this.#req.headers.authorization ?? '')?.[1] ?? ''
     if (!timingSafeEqual(digest(given), token)) throw new Refusal('key')
-    const call = admin.find(this.#method, this.#path)
+    const call = (await admin()).find(this.#method, this.#path)
     if (call === null) throw this.#noSuchPage()
     const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req))
     if (this.#method !== 'GET' && this.#method !== 'HEAD') {

@@ -1,11 +1,12 @@
 /**
- * Standard output for log lines: collected here and handed on many at a time, because the library walks through what it
- * holds for each text it is given. Bounded: what nobody takes is dropped, counted, and reported as soon as somebody does.
+ * Standard output for log lines. The first one after a silence goes out at once; those right behind it are collected and
+ * handed on many at a time, because the library walks through what it holds for each text it is given. Bounded: what nobody
+ * takes is dropped, counted, and reported as soon as somebody does.
  */
 import { writeSync } from 'node:fs'
 import { type DestinationStream, pino } from 'pino'
 
-/** Lines are handed on at the latest after this … */
+/** Lines behind others are handed on at the latest after this … */
 const FLUSH_MS = 100
 /** … or with so many characters. */
 const FLUSH_LENGTH = 16 * 1024
@@ -41,13 +42,16 @@ export class LogOutput implements DestinationStream {
 
   write(line: string): void {
     this.#text += line
-    if (this.#text.length >= FLUSH_LENGTH) this.#handOn()
-    else this.#due ??= setTimeout(() => this.#handOn(), FLUSH_MS).unref()
+    if (this.#due === null || this.#text.length >= FLUSH_LENGTH) this.#handOn()
+  }
+
+  #onDue(): void {
+    this.#due = null
+    if (this.#text !== '') this.#handOn()
   }
 
   #handOn(): void {
-    if (this.#due !== null) clearTimeout(this.#due)
-    this.#due = null
+    this.#due ??= setTimeout(() => this.#onDue(), FLUSH_MS).unref()
     const before = this.#dropped
     if (this.#text !== '') this.#out.write(this.#text)
     this.#text = ''

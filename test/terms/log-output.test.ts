@@ -26,6 +26,18 @@ t.test('lines come in their order, after a moment and when there are many', asyn
   t.equal(readFileSync(file, 'utf8'), expected)
 })
 
+t.test('a line by itself is out before anything else happens', async t => {
+  const child = spawn(
+    process.execPath,
+    program("import { readSync } from 'node:fs'\nnew LogOutput().write('ready\\n')\nreadSync(0, Buffer.alloc(1))"),
+  )
+  t.teardown(() => child.kill())
+  const [line] = await once(child.stdout, 'data') // it goes on only when it is told to
+  t.equal(String(line), 'ready\n')
+  child.stdin.end('x')
+  await once(child, 'exit')
+})
+
 t.test('what is written last comes too, however the process ends', async t => {
   for (const end of ['', 'process.exit(3)', 'throw new Error("broken")', 'process.on("beforeExit", () => {})']) {
     const { stdout } = spawnSync(process.execPath, program(`new LogOutput().write('last\\n')\n${end}`))
