@@ -3,10 +3,10 @@
  * instants: a subject that stalls is charged for all who would have come (no coordinated omission).
  */
 import { Worker } from 'node:worker_threads'
+import { chance } from '../../lib/simulator/chance.ts'
 import type { Beat } from './metronome.ts'
 import type { Kind, Order, Outcome } from './order.ts'
 import { requestsOf } from './requests.ts'
-import { seeded } from './seeded.ts'
 import { Tally } from './tally.ts'
 import { Wire, type WireUser } from './wire.ts'
 
@@ -15,7 +15,7 @@ const LEAD_MS = 200
 
 /** Which kind each request is, by the shares: the same order in every run. */
 export function kindsInTurn(kinds: Kind[], count: number): Uint8Array {
-  const next = seeded(SEED)
+  const next = chance(SEED)
   const all = kinds.reduce((sum, kind) => sum + (kind.share ?? 1), 0)
   return Uint8Array.from({ length: count }, () => {
     let at = next() * all

@@ -1,6 +1,7 @@
 /** The bytes that are sent, made before anything is timed. */
+
+import { chance } from '../../lib/simulator/chance.ts'
 import type { Order } from './order.ts'
-import { seeded } from './seeded.ts'
 
 function bytes(order: Order, body: Buffer, headers: Record<string, string>): Buffer {
   const lines = Object.entries({ host: order.host, ...headers, 'content-length': String(body.length) })
@@ -9,7 +10,7 @@ function bytes(order: Order, body: Buffer, headers: Record<string, string>): Buf
 }
 
 export function inventKeys(seed: number, count: number): string[] {
-  const next = seeded(seed)
+  const next = chance(seed)
   const word = () =>
     Math.floor(next() * 2 ** 32)
       .toString(16)

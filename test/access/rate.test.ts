@@ -2,7 +2,7 @@ import t from 'tap'
 import { RateLimiter } from '../../lib/access/rate.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
-import { seeded } from './random.ts'
+import { seeded } from '../support/random.ts'
 
 const MINUTE = 60_000
 const PER_MINUTE = (requests: number) => ({ requests, minutes: 1 })
@@ -320,7 +320,7 @@ t.test('a failure of ours is logged and refuses nobody', async t => {
 })
 
 t.test('any window on any gateway, whatever the timing: never above the limit, nor refused without need', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   for (let round = 0; round < 30; round++) {
     const gateways = 1 + Math.floor(random() * 4)
     const { windows, clock, limiters } = setUp(gateways)

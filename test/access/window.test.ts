@@ -1,6 +1,6 @@
 import t from 'tap'
 import { RateState, RateWindow } from '../../lib/access/window.ts'
-import { seeded } from './random.ts'
+import { seeded } from '../support/random.ts'
 
 const MINUTE = 60_000
 const NOW = 1_790_000_000_000
@@ -48,7 +48,7 @@ t.test('no more is taken away than is there', async t => {
 })
 
 t.test('what is written is read, each window by itself', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   for (let i = 0; i < 300; i++) {
     const state = new RateState('')
     const lengths = [1, 5, 60, 43_200].filter(() => random() < 0.6)

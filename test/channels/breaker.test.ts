@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
 import type { BreakerState as State } from '../../lib/terms/records.ts'
-import { seeded } from '../access/random.ts'
+import { seeded } from '../support/random.ts'
 
 /** No jitter. */
 const plain = () => new Breaker(() => 0)
@@ -266,7 +266,7 @@ t.test('says when it begins to rest for its credential, once each time', async t
 })
 
 t.test('rests differ a little, and are never longer than said', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const rests = Array.from({ length: 200 }, () => {
     const breaker = new Breaker(random)
     for (let i = 0; i < 5; i++) breaker.report('failed', 0)
@@ -323,7 +323,7 @@ class Reference {
 }
 
 t.test('as the simple reference says, whatever is heard', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const outcomes: Outcome[] = ['ok', 'ok', 'failed', 'failed', 'busy', 'auth', 'ignored']
   const reached = new Map<State, number>()
   for (let round = 0; round < 400; round++) {

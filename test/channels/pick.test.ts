@@ -4,7 +4,7 @@ import type { ChannelIdentity } from '../../lib/channels/health.ts'
 import { Candidates } from '../../lib/channels/pick.ts'
 import { compileRoutes, type Route } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/records.ts'
-import { seeded } from '../access/random.ts'
+import { seeded } from '../support/random.ts'
 import { channel, namedHealth } from './support.ts'
 
 type Row = [name: string, change: Partial<Channel>]
@@ -66,7 +66,7 @@ const WEIGHED: Row[] = [
 ]
 
 t.test('every channel once, by falling priority', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { all } = setUp(['low', { priority: -1 }], ['a', { priority: 5 }], ['b', { priority: 5 }], ['mid', {}])
   for (let i = 0; i < 200; i++) {
     const names = all(i % 2 ? null : Math.floor(random() * 2 ** 32), random)
@@ -76,7 +76,7 @@ t.test('every channel once, by falling priority', async t => {
 })
 
 t.test('resting and disabled ones are left out; 0 comes last in its tier, and before the next tier', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { all, rest } = setUp(
     ['a', { priority: 5 }],
     ['off', { priority: 5, status: 'disabled' }],
@@ -93,7 +93,7 @@ t.test('resting and disabled ones are left out; 0 comes last in its tier, and be
 })
 
 t.test('weights, at random and over many conversations; also while one rests', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { first, rest } = setUp(...WEIGHED)
   const affinity = () => Math.floor(random() * 2 ** 32)
   t.ok(
@@ -135,7 +135,7 @@ t.test('weights, at random and over many conversations; also while one rests', a
 })
 
 t.test('the second and third, too, are drawn by weight among those that are left', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { all } = setUp(...WEIGHED.slice(0, 3))
   const orders = { 'a,b,c': 0.6 * 0.75, 'a,c,b': 0.6 * 0.25, 'b,a,c': (0.3 * 6) / 7, 'b,c,a': 0.3 / 7 }
   const shares = { ...orders, 'c,a,b': (0.1 * 6) / 9, 'c,b,a': (0.1 * 3) / 9 }
@@ -154,7 +154,7 @@ t.test('the second and third, too, are drawn by weight among those that are left
 })
 
 t.test('weights far apart and equal ones', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const far = setUp(['big', { weight: 1_000_000 }], ['small', { weight: 1 }])
   t.ok((tally(5000, () => far.first(null, random)).get('small') ?? 0) < 5)
   const many = setUp(...Array.from({ length: 5 }, (_, i): Row => [`c${i}`, { weight: 1_000_000 }]))
@@ -174,7 +174,7 @@ t.test('weights far apart and equal ones', async t => {
 })
 
 t.test('a conversation stays where it is, moves when it must, and comes back; the others stay', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { first, rest, clock, report } = setUp(...WEIGHED)
   const conversations = Array.from({ length: 500 }, () => Math.floor(random() * 2 ** 32))
   const places = () => conversations.map(c => first(c, random))
@@ -263,7 +263,7 @@ t.test('several keys: the one with the least open, within their limits', async t
 })
 
 t.test('several keys: a conversation keeps its key, and all keys get conversations', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { take } = setUp(['a', { keys: KEYS(0, 0, 0) }])
   const keyOf = (affinity: number) => {
     const claim = take(affinity, random) as Claim
@@ -296,7 +296,7 @@ t.test('the channel again with another key, only when the key was what failed', 
 })
 
 t.test('an upstream that collects open requests gets fewer of the next; with equal ones weights hold', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const { take, first } = setUp(['slow', { weight: 3 }], ['fast', { weight: 1 }])
   const open: Claim[] = []
   for (let i = 0; i < 4000; i++) {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { SlidingCount } from '../../lib/channels/sliding.ts'
-import { seeded } from '../access/random.ts'
+import { seeded } from '../support/random.ts'
 
 t.test('counts the tenth of the window that runs, and the nine before', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   for (let round = 0; round < 50; round++) {
     const count = new SlidingCount(10_000)
     let times: number[] = []

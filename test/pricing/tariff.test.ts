@@ -1,7 +1,7 @@
 import t from 'tap'
 import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
 import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
-import { seeded } from '../access/random.ts'
+import { seeded } from '../support/random.ts'
 
 const MILLION = 1_000_000
 
@@ -145,7 +145,7 @@ function slowly(pico: bigint, multiplier: number): bigint {
 }
 
 t.test('sums are exact at every size', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   /** Small as often as large: numbers of every length, and the edges of rounding. */
   const upTo = (most: number): number => Math.min(most, Math.floor(2 ** (random() * Math.log2(most + 1))) - 1)
   const classes = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
@@ -175,7 +175,7 @@ t.test('sums are exact at every size', async t => {
 })
 
 t.test('a charge within what the request said is never above its estimate', async t => {
-  const random = seeded(t)
+  const random = seeded(t).next
   const whole = (most: number) => Math.floor(random() * (most + 1))
   for (let i = 0; i < 5000; i++) {
     const price = { input: whole(1e8), output: whole(1e8), cache_write_5m: whole(2e8), cache_write_1h: whole(3e8) }

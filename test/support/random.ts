@@ -1,4 +1,6 @@
 /** Chance that can be repeated: `SEED=… npm test -- FILE` runs a failure again. */
+import type { Test } from 'tap'
+import { chance } from '../../lib/simulator/chance.ts'
 
 export interface Random {
   seed: number
@@ -9,21 +11,18 @@ export interface Random {
   pick<T>(list: readonly T[]): T
 }
 
-/** Mulberry32. The seed is printed, so that a failing run can be repeated. */
-export function seeded(t: { comment(text: string): void }): Random {
-  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32))
+/** The seed is printed, for a failure by every reporter. */
+export function seeded(t: Pick<Test, 'comment' | 'teardown' | 'passing'>): Random {
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)) >>> 0
   t.comment(`SEED=${seed}`)
+  t.teardown(() => {
+    if (!t.passing()) process.stderr.write(`SEED=${seed}\n`)
+  })
   return withSeed(seed)
 }
 
 export function withSeed(seed: number): Random {
-  let state = seed >>> 0
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let x = Math.imul(state ^ (state >>> 15), 1 | state)
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32
-  }
+  const next = chance(seed)
   const int = (low: number, high: number): number => low + Math.floor(next() * (high - low + 1))
   return { seed, next, int, pick: list => list[int(0, list.length - 1)] as never }
 }
