@@ -6,9 +6,11 @@ const tap = new URL('../node_modules/.bin/tap', import.meta.url).pathname
 // tap compiles its own test class for the plugins in use, once per checkout
 if (!existsSync('.tap/plugins')) spawnSync(tap, ['build'], { stdio: 'ignore' })
 
+// of everything random, so that a failure can be had again
+const seed = process.env['SEED'] ?? String(Math.floor(Math.random() * 2 ** 32))
 const run = spawn(tap, ['--reporter=terse', '--jobs=2', ...process.argv.slice(2)], {
   stdio: ['ignore', 'pipe', 'inherit'],
-  env: { ...process.env, FORCE_COLOR: '0', TERM: 'dumb' },
+  env: { ...process.env, SEED: seed, FORCE_COLOR: '0', TERM: 'dumb' },
 })
 let tail = ''
 const CONTROL = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g')
@@ -27,6 +29,7 @@ run.on('close', code => {
     Number(new RegExp(`${what}: (\\d+)`).exec(tail.slice(tail.lastIndexOf('# {')))?.[1] ?? 0)
   const passed = total('pass')
   const failed = total('fail')
+  console.log(`SEED=${seed}`)
   console.log(`${passed} passed, ${failed} failed`)
   process.exit(code !== 0 || passed === 0 ? code || 1 : 0)
 })

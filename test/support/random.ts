@@ -11,13 +11,10 @@ export interface Random {
   pick<T>(list: readonly T[]): T
 }
 
-/** The seed is printed, for a failure by every reporter. */
-export function seeded(t: Pick<Test, 'comment' | 'teardown' | 'passing'>): Random {
+/** `npm test` names the seed of the run at its end. */
+export function seeded(t: Pick<Test, 'comment'>): Random {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)) >>> 0
   t.comment(`SEED=${seed}`)
-  t.teardown(() => {
-    if (!t.passing()) process.stderr.write(`SEED=${seed}\n`)
-  })
   return withSeed(seed)
 }
 
