@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -42,6 +42,10 @@ function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.Process
 t.test('help and wrong usage', async t => {
   const { folder } = create(t)
   const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'simulate', 'demo']
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
+  t.match(run(['--version'], folder), { status: 0, stdout: `${version}\n`, stderr: '' })
   const all = run(['--help'], folder)
   t.match(all, { status: 0, stderr: '' })
   for (const name of commands) {

@@ -2,6 +2,7 @@
  * Commands and their options. Each command loads only what it needs, because the start counts.
  * Wrong usage exits 2 with help, an expected failure 1 with one clear line for each problem.
  */
+import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
@@ -39,9 +40,13 @@ export async function run(args: string[], root: string): Promise<void> {
   }
 }
 
+const versionOf = (root: string): string =>
+  (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+
 function createProgram(root: string): Command {
   const program = new Command('gateway')
     .description('One address and one key in front of many model providers.')
+    .version(versionOf(root), '--version', 'print the version')
     .exitOverride()
     .helpCommand(false)
   const command = (name: string, description: string) =>
