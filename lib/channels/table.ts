@@ -108,14 +108,14 @@ class ModelRoutes {
 export class Routes {
   readonly channels: readonly CompiledChannel[]
   /** Ids of all ways to upstreams. */
-  readonly connections: ReadonlySet<string>
+  readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
 
   constructor(rows: readonly Channel[]) {
     const sorted = [...rows].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
     this.channels = sorted.map((row, index) => new CompiledChannel(row, index))
-    this.connections = new Set(this.channels.map(channel => channel.connection.id))
+    this.connections = new Map(this.channels.map(({ connection }) => [connection.id, connection]))
     for (const [index, row] of sorted.entries()) this.#addChannel(row, this.channels[index] as CompiledChannel)
     for (const [group, models] of this.#groups) {
       const offered = [...models].filter(([, routes]) => routes.offered.length > 0)

@@ -1,12 +1,11 @@
 /**
- * Standard output for log lines. The first one after a silence goes out at once; those right behind it are collected and
- * handed on many at a time, because the library walks through what it holds for each text it is given. Bounded: what nobody
- * takes is dropped, counted, and reported as soon as somebody does.
+ * Standard output for log lines: collected here and handed on many at a time, because the library walks through what it
+ * holds for each text it is given. Bounded: what nobody takes is dropped, counted, and reported as soon as somebody does.
  */
 import { writeSync } from 'node:fs'
 import { type DestinationStream, pino } from 'pino'
 
-/** Lines behind others are handed on at the latest after this … */
+/** Lines are handed on at the latest after this … */
 const FLUSH_MS = 100
 /** … or with so many characters. */
 const FLUSH_LENGTH = 16 * 1024
@@ -26,7 +25,7 @@ export class LogOutput implements DestinationStream {
       this.#dropped += text.split('\n').length - 1
     })
     // before the library, which closes itself when the process has nothing more to do
-    process.prependListener('beforeExit', () => this.#handOn())
+    process.prependListener('beforeExit', () => this.handOn())
     process.prependListener('exit', () => this.#handOnNow(fd))
   }
 
@@ -42,16 +41,14 @@ export class LogOutput implements DestinationStream {
 
   write(line: string): void {
     this.#text += line
-    if (this.#due === null || this.#text.length >= FLUSH_LENGTH) this.#handOn()
+    if (this.#text.length >= FLUSH_LENGTH) this.handOn()
+    else this.#due ??= setTimeout(() => this.handOn(), FLUSH_MS).unref()
   }
 
-  #onDue(): void {
+  /** What is collected so far goes out. */
+  handOn(): void {
+    if (this.#due !== null) clearTimeout(this.#due)
     this.#due = null
-    if (this.#text !== '') this.#handOn()
-  }
-
-  #handOn(): void {
-    this.#due ??= setTimeout(() => this.#onDue(), FLUSH_MS).unref()
     const before = this.#dropped
     if (this.#text !== '') this.#out.write(this.#text)
     this.#text = ''

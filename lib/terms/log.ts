@@ -17,9 +17,17 @@ export function createLogger(level: string, destination: DestinationStream = new
  */
 export function logLine(log: Logger, nowMs: number, members: string): void {
   if (!log.isLevelEnabled('info')) return
-  const stream = (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
-  stream.write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
+  outputOf(log).write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
 }
+
+/** What was logged goes out now, and not with what comes behind it. */
+export function handOn(log: Logger): void {
+  const output = outputOf(log)
+  if (output instanceof LogOutput) output.handOn()
+}
+
+const outputOf = (log: Logger): DestinationStream =>
+  (log as unknown as Record<symbol, DestinationStream>)[pino.symbols.streamSym] as DestinationStream
 
 let isoMs = -1
 let isoText = ''

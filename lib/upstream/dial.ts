@@ -42,13 +42,21 @@ const HTTP_PORT = 80
 const memory = Buffer.allocUnsafeSlow(READ_BYTES)
 
 /** To the target itself. */
-export function direct({ timeoutMs, ...options }: DialOptions): Dial {
+export function direct({ timeoutMs, secureContext, lookup }: DialOptions): Dial {
+  /** Made once: it holds all of the authorities. */
+  let context = secureContext
   /** Of the last connection, so that the next one needs half of a handshake. */
   let session: Buffer | undefined
+  const secured = (hostname: string) => ({
+    secureContext: (context ??= tls.createSecureContext()),
+    ALPNProtocols: ['http/1.1'],
+    ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
+    ...(session === undefined ? {} : { session }),
+  })
   return ({ hostname, port, protocol }, onBytes, done) => {
     const secure = protocol === 'https:'
     const common = {
-      ...options,
+      ...(lookup === undefined ? {} : { lookup }),
       host: hostname,
       port: Number(port || (secure ? HTTPS_PORT : HTTP_PORT)),
       noDelay: true,
@@ -56,15 +64,14 @@ export function direct({ timeoutMs, ...options }: DialOptions): Dial {
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
       onread: into(onBytes),
     }
-    const name = net.isIP(hostname) === 0 ? { servername: hostname } : {}
-    const resumed = session === undefined ? {} : { session }
-    const socket = secure ? tls.connect({ ...common, ...name, ...resumed }) : net.connect(common)
+    const socket = secure ? tls.connect({ ...common, ...secured(hostname) }) : net.connect(common)
     if (secure) socket.on('session', (latest: Buffer) => (session = latest))
     let pending = true
     const settle = (error: Error | null): void => {
       clearTimeout(late)
-      if (pending) done(error, error === null ? socket : null)
+      if (!pending) return
       pending = false
+      done(error, error === null ? socket : null)
     }
     const late = setTimeout(() => socket.destroy(new ConnectTimeout(timeoutMs)), timeoutMs)
     socket.on('error', settle).once(secure ? 'secureConnect' : 'connect', () => settle(null))

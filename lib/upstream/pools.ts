@@ -79,14 +79,24 @@ export class Pools {
     return pool
   }
 
-  /** Pools of ways that no channel names any more, or made with other options, finish what they do and go. */
-  keep(ids: ReadonlySet<string>, options: PoolOptions): void {
+  /**
+   * Pools of ways that no channel names any more, or made with other options, finish what they do and go. Those of the
+   * others are made now and not under a request: certificates and undici take longer than many requests.
+   */
+  keep(named: ReadonlyMap<string, Connection>, options: PoolOptions): void {
     const same = options.connectMs === this.#options.connectMs && options.connections === this.#options.connections
     this.#options = options
     for (const [id, pool] of this.#pools) {
-      if (same && ids.has(id)) continue
+      if (same && named.has(id)) continue
       this.#pools.delete(id)
       void pool.close().catch(() => {}) // what fails while closing has been reported to its own request
+    }
+    for (const connection of named.values()) {
+      try {
+        this.of(connection)
+      } catch {
+        // its requests will hear of it, and nobody else's
+      }
     }
   }
 

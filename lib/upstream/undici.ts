@@ -1,4 +1,4 @@
-/** undici, for HTTP/2 and proxies only: loaded when the first channel wants one, because it takes a sixth of the start. */
+/** undici, for HTTP/2 and proxies only: loaded for the first channel that wants one, because it takes a sixth of the start. */
 import { createRequire } from 'node:module'
 
 const load = createRequire(import.meta.url)

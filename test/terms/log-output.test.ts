@@ -26,10 +26,14 @@ t.test('lines come in their order, after a moment and when there are many', asyn
   t.equal(readFileSync(file, 'utf8'), expected)
 })
 
-t.test('a line by itself is out before anything else happens', async t => {
+t.test('what is handed on is out before anything else happens', async t => {
   const child = spawn(
     process.execPath,
-    program("import { readSync } from 'node:fs'\nnew LogOutput().write('ready\\n')\nreadSync(0, Buffer.alloc(1))"),
+    program(`import { readSync } from 'node:fs'
+      const output = new LogOutput()
+      output.write('ready\\n')
+      output.handOn()
+      readSync(0, Buffer.alloc(1))`),
   )
   t.teardown(() => child.kill())
   const [line] = await once(child.stdout, 'data') // it goes on only when it is told to

@@ -156,10 +156,10 @@ t.test('connections of a way that nobody names any more are closed', async t => 
     const all = pools(t)
     const connection = way(origin, { proxy, ca: own.cert })
     t.equal((await ask(all.of(connection), origin)).status, 200, name)
-    all.keep(new Set([connection.id]), { connectMs: 2000, connections: AT_MOST })
+    all.keep(new Map([[connection.id, connection]]), { connectMs: 2000, connections: AT_MOST })
     await new Promise(resolve => setImmediate(resolve))
     t.equal(open, 1, `${name}: kept while it is named`)
-    all.keep(new Set(), { connectMs: 2000, connections: AT_MOST })
+    all.keep(new Map(), { connectMs: 2000, connections: AT_MOST })
     await until(() => open === 0)
   }
 })

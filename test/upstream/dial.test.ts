@@ -13,10 +13,10 @@ type Kind = (typeof KINDS)[number]
 const known = { timeoutMs: 2000, secureContext: createSecureContext({ ca: own.cert }) }
 
 /** A server that hands out its sockets in the order they come. */
-async function server(t: Test, kind: Kind) {
+async function server(t: Test, kind: Kind, protocols = ['h2', 'http/1.1']) {
   const sockets: Socket[] = []
   const add = (socket: Socket) => sockets.push(socket.on('error', () => {}))
-  const made = kind === 'https:' ? tls.createServer(own, add) : net.createServer(add)
+  const made = kind === 'https:' ? tls.createServer({ ...own, ALPNProtocols: protocols }, add) : net.createServer(add)
   const port = await listen(t, made)
   const accepted = async (i: number): Promise<Socket> => {
     await until(() => sockets.length > i)
@@ -116,11 +116,12 @@ t.test('a second connection goes on with the session of the first', async t => {
   t.equal(second.isSessionReused(), true)
 })
 
-t.test('the name is asked for, an address is not', async t => {
+t.test('the name is asked for, an address is not; HTTP/1.1 in any case', async t => {
   const { port, accepted } = await server(t, 'https:')
   for (const [i, [hostname, name]] of [['localhost', 'localhost'] as const, ['127.0.0.1', false] as const].entries()) {
     await open(t, direct(known), 'https:', port, hostname).socket
-    t.equal(((await accepted(i)) as TLSSocket).servername, name, hostname)
+    const far = (await accepted(i)) as TLSSocket
+    t.match(far, { servername: name, alpnProtocol: 'http/1.1' }, hostname)
   }
 })
 
@@ -138,6 +139,7 @@ t.test('an address that does not answer costs nothing where the name has another
 t.test('what goes wrong is told once', async t => {
   const { port } = await server(t, 'https:')
   const plain = await server(t, 'http:') // takes a connection, and never answers a handshake
+  const newer = await server(t, 'https:', ['h2'])
   const unused = net.createServer()
   const nowhere = String(await listen(t, unused))
   await new Promise(resolve => unused.close(resolve))
@@ -145,6 +147,7 @@ t.test('what goes wrong is told once', async t => {
   for (const [name, options, kind, to, error] of [
     ['nobody listens', known, 'http:', nowhere, { code: 'ECONNREFUSED' }],
     ['an unknown authority', { timeoutMs: 2000 }, 'https:', port, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }],
+    ['only HTTP/2', known, 'https:', newer.port, { code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL' }],
     ['no TLS there', { ...known, timeoutMs: 50 }, 'https:', plain.port, { code: 'CONNECT_TIMEOUT' }],
     ['no address', { timeoutMs: 50, lookup: silent }, 'http:', plain.port, { code: 'CONNECT_TIMEOUT' }],
   ] as const) {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import type { LookupAddress } from 'node:dns'
 import http from 'node:http'
 import http2 from 'node:http2'
@@ -138,8 +139,30 @@ t.test('pools: shared by equal ways, closed when nobody names them, after what t
   const before = all.of(way(origin))
   const heard = ask(before, origin)
   while (release.length === 0 && String(release) === '() => {}') await new Promise(resolve => setTimeout(resolve, 5))
-  all.keep(new Set(), { connectMs: 2000, connections: 16 })
+  all.keep(new Map(), { connectMs: 2000, connections: 16 })
   t.not(all.of(way(origin)), before, 'a new one')
   release()
   t.match(await heard, { status: 200, text: 'late' }, 'what it was doing ends well')
+})
+
+t.test('undici is loaded when the catalogue wants it: before a request does, and never without', async t => {
+  const pools = new URL('../../lib/upstream/pools.ts', import.meta.url).href
+  const program = (connection: Connection) => `
+    import { createRequire } from 'node:module'
+    import { Pools } from '${pools}'
+    const connection = ${JSON.stringify(connection)}
+    const all = new Pools({ connectMs: 2000, connections: 1 })
+    all.keep(new Map([[connection.id, connection]]), { connectMs: 2000, connections: 1 })
+    process.stdout.write(String(Object.keys(createRequire('${pools}').cache).some(file => file.includes('undici'))))`
+  const origin = 'https://upstream.example'
+  for (const [change, loaded] of [
+    [{}, 'false'],
+    [{ http2: true }, 'true'],
+    [{ proxy: 'http://127.0.0.1:1' }, 'true'],
+    [{ proxy: 'not a URL', http2: true }, 'true'], // which only its own requests hear of
+  ] as const) {
+    const args = ['--input-type=module', '-e', program(way(origin, change))]
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    t.equal(stdout, loaded, `${JSON.stringify(change)} ${stderr}`)
+  }
 })
