@@ -305,22 +305,18 @@ export class JsonScanner {
   }
 
   #skipLong(chunk: Buffer, from: number, after: number): number {
-    let i = from
-    for (;;) {
-      const quote = this.#text.indexOf('"', i)
-      const end = quote < 0 ? chunk.length : quote
-      let run = end
-      while (run > from && chunk[run - 1] === BACKSLASH) run--
-      const odd = ((end - run) & 1) === 1
+    const text = this.#text
+    for (let i = from; ; ) {
+      const quote = text.indexOf('"', i)
       if (quote < 0) {
-        this.#escaped = odd
+        this.#escaped = isEscaped(chunk, from, chunk.length)
         return chunk.length
       }
-      if (!odd) {
-        this.#state = after
-        return quote + 1
-      }
       i = quote + 1
+      if (!isEscaped(chunk, from, quote)) {
+        this.#state = after
+        return i
+      }
     }
   }
 
@@ -381,6 +377,14 @@ export class JsonScanner {
     this.#closers[this.#depth++] = closer
     return true
   }
+}
+
+/** An odd run of backslashes stands before `at`, mostly one or none; what is before `from` is none of its business. */
+function isEscaped(chunk: Buffer, from: number, at: number): boolean {
+  if (at === from || chunk[at - 1] !== BACKSLASH) return false
+  let run = at - 1
+  while (run > from && chunk[run - 1] === BACKSLASH) run--
+  return ((at - run) & 1) === 1
 }
 
 /** A string that says what it says: ASCII, nothing escaped. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/edit.ts'
-import { type Facts, FactsScan } from '../../lib/protocols/facts.ts'
-import { cut, json, jsonText, type Random, seeded, text } from '../support/random.ts'
+import { type Facts, FactsScan, type Span } from '../../lib/protocols/facts.ts'
+import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
 
 const scan = (chunks: Buffer[]): Facts | null => {
   const s = new FactsScan()
@@ -99,7 +99,7 @@ function body(random: Random): string {
     random.pick([{}, null, { include_usage: true }, { include_usage: false, other: 1 }, { x: [1] }]),
   )
   add('messages', () => json(random, 5))
-  for (let i = random.int(0, 3); i > 0; i--) members.push([text(random), json(random)])
+  for (let i = random.int(0, 3); i > 0; i--) members.push([key(random), json(random)])
   members.sort(() => random.next() - 0.5)
   return `${random.pick(['', ' ', '\r\n'])}{${members.map(([k, v]) => `${JSON.stringify(k)}${random.pick(['', ' '])}:${jsonText(random, v)}`).join(' ,')}}\n`
 }
@@ -115,6 +115,19 @@ t.test('chunks that stand inside of one string', async t => {
     [['{"a":["', '\\'.repeat(31), '\\', '\\'.repeat(31), '"","b"],"model":"m"}'], { model: 'm' }],
   ]
   for (const [pieces, facts] of rows) t.match(scan(pieces.map(piece => Buffer.from(piece))), facts, pieces.join('|'))
+})
+
+t.test('long strings end where they end, however many quotes and backslashes stand in them', async t => {
+  const random = seeded(t)
+  const pieces = ['"', '"', '\\', '\\\\', 'x', ' and so on, for a while', '\n', '"\\', '\\"', '好']
+  for (let round = 0; round < 2000; round++) {
+    const content = Array.from({ length: random.int(0, 120) }, () => random.pick(pieces)).join('')
+    const source = JSON.stringify({ messages: [{ content }, content], user: content, model: 'm' })
+    const facts = scan(cut(random, Buffer.from(source), random.pick([20, 400, 100_000])))
+    if (facts?.model !== 'm') return t.fail(source)
+    const { start, end } = facts.modelSpan as Span
+    if (Buffer.from(source).toString('utf8', start, end) !== '"m"') return t.fail(source)
+  }
 })
 
 t.test('facts are those of JSON.parse, whatever the document and the chunks', async t => {
