@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --rate N] [-- --against DIR]`: the gateway with everything
- * on beside a bare relay and nginx, in one run on one machine. The figure that counts is CPU time of the subject's process per
+ * on beside a bare relay, nginx and the last commit, in one run on one machine. The figure that counts is CPU time of the subject's process per
  * unit: it depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked
  * before anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
  */
@@ -14,6 +14,7 @@ import { measureIdle } from './kinds/idle.ts'
 import { measureMixed } from './kinds/mixed.ts'
 import { measureStart } from './kinds/start.ts'
 import { measureSteady } from './kinds/steady.ts'
+import { checkOut, lastRevision } from './parts/checkout.ts'
 import { ROOT } from './parts/subjects.ts'
 import { WORKLOADS, type Workload } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
@@ -27,6 +28,8 @@ const { values } = parseArgs({
     only: { type: 'string' },
     rounds: { type: 'string' },
     against: { type: 'string' },
+    /** Of the checkout at `against`. */
+    name: { type: 'string' },
     /** Requests a second in an open loop. */
     rate: { type: 'string' },
     /** Without the bare relay and nginx. */
@@ -34,7 +37,8 @@ const { values } = parseArgs({
   },
 })
 const { quick, only, against } = values
-const other = against === undefined ? null : path.basename(against)
+const previous = against === undefined && !values.alone ? previousCommit() : null
+const other = against === undefined ? (previous?.name ?? null) : (values.name ?? path.basename(against))
 const context: Context = {
   results: new Results(),
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
@@ -43,8 +47,21 @@ const context: Context = {
     ...(against === undefined ? [] : [{ name: other as string, root: path.resolve(against) }]),
     { name: GATEWAY, root: ROOT },
   ],
+  previous,
   floors: !values.alone,
   rate: values.rate === undefined ? null : Number(values.rate),
+}
+
+/** null, and why, where it cannot be had. */
+function previousCommit(): Context['previous'] {
+  try {
+    const { root, remove } = checkOut(lastRevision())
+    process.on('exit', remove)
+    return { name: 'last commit', root }
+  } catch (error) {
+    console.error(`without the last commit: ${(error as Error).message}`)
+    return null
+  }
 }
 
 function measure(w: Workload): Promise<void> {

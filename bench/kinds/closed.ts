@@ -6,10 +6,11 @@ import { type Probed, probed } from '../parts/probed.ts'
 import { type Subject, startBare, startUpstream } from '../parts/subjects.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { checkAnswer } from './answer.ts'
-import { type Context, loadRightly, orderFor, startGateways, stopAll } from './context.ts'
+import { type Context, loadRightly, orderFor, startGateways, startProbed, stopAll } from './context.ts'
 import { measureLatency } from './open.ts'
 
 const FEW_KEYS = 2000
+const NGINX_WARMUP = 2000
 /** Of a stream, when the upstream is not told otherwise. */
 const EVENTS = 100
 
@@ -20,16 +21,25 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
     if (context.floors) subjects.push(await probed(env => startBare(w.upstream === null ? null : upstream.port, env)))
     const nginx = context.floors && w.upstream !== null ? await startNginx(upstream.port) : null
     if (nginx !== null) subjects.push(nginx)
+    if (w.previous && context.previous !== null) subjects.push(await startProbed(context.previous, upstream.port))
     subjects.push(...(await startGateways(context, upstream.port)))
     const status = w.upstream === null ? 401 : 200
     const events = w.stream ? Number(w.upstream?.EVENTS ?? EVENTS) : null
     for (const subject of subjects) {
       await checkAnswer(subject, chatBody(w.bodyBytes, w.stream), { status, events })
-      await loadRightly(closedOrder(w, subject, Math.ceil(w.warmup * context.share)))
+      // what is compiled ahead has little to warm up
+      const warmup = subject === nginx ? Math.min(w.warmup, NGINX_WARMUP) : w.warmup
+      await loadRightly(closedOrder(w, subject, Math.ceil(warmup * context.share)))
     }
     for (let round = 0; round < context.rounds; round++)
       for (const subject of subjects) await measure(w, subject, context)
-    if (w.open !== undefined) await measureLatency(w, w.open, subjects, context)
+    if (w.open !== undefined)
+      await measureLatency(
+        w,
+        w.open,
+        subjects.filter(one => one.name !== context.previous?.name),
+        context,
+      )
   } finally {
     await stopAll([...subjects, upstream])
   }

@@ -12,6 +12,8 @@ export interface Context {
   share: number
   /** The working tree and, with --against, another checkout before it. */
   gateways: { name: string; root: string }[]
+  /** A checkout of the last commit, for workloads that ask for it. */
+  previous: { name: string; root: string } | null
   /** Whether the bare relay and nginx are measured too. */
   floors: boolean
   /** Requests a second in an open loop; null: half of what saturates the gateway. */

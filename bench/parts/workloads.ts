@@ -22,6 +22,8 @@ export interface ClosedWorkload {
   /** Also in an open loop, at half of what the gateway can do. */
   open?: { requests: number; warm: number }
   stalls?: boolean
+  /** The last commit takes part. */
+  previous?: boolean
 }
 
 export type Workload =
@@ -45,7 +47,7 @@ const closed = {
 const PACED_EVENTS = 50
 
 export const WORKLOADS: Workload[] = [
-  { ...closed, name: 'small JSON', warmup: 40_000, open: { requests: 5000, warm: 1000 } },
+  { ...closed, name: 'small JSON', warmup: 40_000, previous: true, open: { requests: 5000, warm: 1000 } },
   { ...closed, name: 'burst stream', unit: 'stream', stream: true, warmup: 30_000, requests: 4000 },
   {
     ...closed,
