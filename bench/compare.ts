@@ -4,7 +4,7 @@ import path from 'node:path'
 import { checkOut } from './parts/checkout.ts'
 
 const [revision, ...rest] = process.argv.slice(2)
-if (revision === undefined) {
+if (revision === undefined || revision.startsWith('-')) {
   console.error('which revision? npm run bench:compare HEAD~1')
   process.exit(1)
 }

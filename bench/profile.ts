@@ -14,14 +14,14 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
+import { scriptOptions } from '../test/support/script.ts'
 import { closedOrder } from './kinds/closed.ts'
 import { loadRightly } from './kinds/context.ts'
 import { byLayer, type CpuProfile, flameSvg, fold } from './parts/flame.ts'
 import { ROOT, startGateway, startUpstream } from './parts/subjects.ts'
 import { WORKLOADS } from './parts/workloads.ts'
 
-const { values } = parseArgs({ options: { only: { type: 'string', default: 'small JSON' } } })
+const values = scriptOptions(import.meta.filename, { only: { type: 'string', default: 'small JSON' } })
 const workload = WORKLOADS.filter(w => w.kind === 'closed').find(w => w.name.includes(values.only))
 if (workload === undefined) throw new Error(`there is no workload ${values.only} in a closed loop`)
 const folder = mkdtempSync(path.join(tmpdir(), 'profile-'))

@@ -6,12 +6,13 @@
 import { execFileSync } from 'node:child_process'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { scriptOptions } from '../test/support/script.ts'
 import { KEY, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 
-const { values } = parseArgs({
-  options: { times: { type: 'string', default: '20' }, workers: { type: 'string', default: '2' } },
+const values = scriptOptions(import.meta.filename, {
+  times: { type: 'string', default: '20' },
+  workers: { type: 'string', default: '2' },
 })
 const TIMES = Number(values.times)
 const WORKERS = Number(values.workers)

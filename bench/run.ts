@@ -1,13 +1,18 @@
 /**
- * `npm run bench [-- --quick] [-- --only NAME] [-- --rounds N] [-- --rate N] [-- --against DIR]`: the gateway with everything
- * on beside a bare relay, nginx and the last commit, in one run on one machine. The figure that counts is CPU time of the subject's process per
- * unit: it depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is checked
- * before anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
+ * `npm run bench [-- --quick --only NAME --rounds N --rate N --against DIR --alone]`: the gateway with everything on beside a
+ * bare relay, nginx and the last commit, in one run on one machine. The figure that counts is CPU time of the subject's
+ * process per unit: it depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is
+ * checked before anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
+ *
+ *   --quick        one round, a quarter of the requests
+ *   --only NAME    workloads whose name has this in it
+ *   --rate N       requests a second in an open loop; default: half of what saturates the gateway
+ *   --against DIR  beside another checkout; --alone: without the bare relay and nginx
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
+import { scriptOptions } from '../test/support/script.ts'
 import { measureClosed } from './kinds/closed.ts'
 import type { Context } from './kinds/context.ts'
 import { measureIdle } from './kinds/idle.ts'
@@ -22,19 +27,17 @@ import { Results } from './report/results.ts'
 import { tableLines } from './report/table.ts'
 import { GATEWAY } from './report/targets.ts'
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    only: { type: 'string' },
-    rounds: { type: 'string' },
-    against: { type: 'string' },
-    /** Of the checkout at `against`. */
-    name: { type: 'string' },
-    /** Requests a second in an open loop. */
-    rate: { type: 'string' },
-    /** Without the bare relay and nginx. */
-    alone: { type: 'boolean', default: false },
-  },
+const values = scriptOptions(import.meta.filename, {
+  quick: { type: 'boolean', default: false },
+  only: { type: 'string' },
+  rounds: { type: 'string' },
+  against: { type: 'string' },
+  /** Of the checkout at `against`. */
+  name: { type: 'string' },
+  /** Requests a second in an open loop. */
+  rate: { type: 'string' },
+  /** Without the bare relay and nginx. */
+  alone: { type: 'boolean', default: false },
 })
 const { quick, only, against } = values
 const previous = against === undefined && !values.alone ? previousCommit() : null

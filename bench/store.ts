@@ -6,8 +6,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { startMariadb } from '../test/support/mariadb.ts'
+import { scriptOptions } from '../test/support/script.ts'
 import { fillUsage } from './parts/store-fill.ts'
 import { measurePages } from './parts/store-pages.ts'
 import { measurePruning } from './parts/store-prune.ts'
@@ -16,12 +16,10 @@ import { measureSettling } from './parts/store-settle.ts'
 import { measureStalls } from './parts/store-stalls.ts'
 import { ROOT } from './parts/subjects.ts'
 
-const { values } = parseArgs({
-  options: {
-    settlements: { type: 'string', default: '100000' },
-    usage: { type: 'string', default: '200000' },
-    engine: { type: 'string' },
-  },
+const values = scriptOptions(import.meta.filename, {
+  settlements: { type: 'string', default: '100000' },
+  usage: { type: 'string', default: '200000' },
+  engine: { type: 'string' },
 })
 const settlements = Number(values.settlements)
 const usageRows = Number(values.usage)

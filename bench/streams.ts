@@ -4,15 +4,16 @@
  * how late the event loop gets. Load, upstream and subjects are processes of their own.
  */
 import { execFileSync } from 'node:child_process'
-import { parseArgs } from 'node:util'
+import { scriptOptions } from '../test/support/script.ts'
 import { orderFor } from './kinds/context.ts'
 import type { Outcome } from './load/order.ts'
 import { runLoad } from './load/run.ts'
 import { type Subject, startBare, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 
-const { values } = parseArgs({
-  options: { count: { type: 'string', default: '5000' }, seconds: { type: 'string', default: '60' } },
+const values = scriptOptions(import.meta.filename, {
+  count: { type: 'string', default: '5000' },
+  seconds: { type: 'string', default: '60' },
 })
 const COUNT = Number(values.count)
 const SECONDS = Number(values.seconds)

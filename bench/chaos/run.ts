@@ -7,21 +7,19 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { startMariadb } from '../../test/support/mariadb.ts'
 import { withSeed } from '../../test/support/random.ts'
+import { scriptOptions } from '../../test/support/script.ts'
 import { startPart } from '../parts/process.ts'
 import { KEY, startGateway } from '../parts/subjects.ts'
 import { type Asked, Clients } from './clients.ts'
 import { chargeOf, IMAGES, MODEL, PROTOCOLS } from './speech.ts'
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    clients: { type: 'string', default: '500' },
-    seed: { type: 'string' },
-    store: { type: 'string', default: 'sqlite' },
-  },
+const values = scriptOptions(import.meta.filename, {
+  minutes: { type: 'string', default: '10' },
+  clients: { type: 'string', default: '500' },
+  seed: { type: 'string' },
+  store: { type: 'string', default: 'sqlite' },
 })
 const SEED = Number(values.seed ?? Math.floor(Math.random() * 1e9))
 const MINUTES = Number(values.minutes)

@@ -7,18 +7,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { simulate } from '../../lib/simulator/main.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { ADMIN_TOKEN, testCatalog } from '../support/gateway.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { withSeed } from '../support/random.ts'
+import { scriptOptions } from '../support/script.ts'
 import { Chaos } from './chaos.ts'
 import { Clients } from './clients.ts'
 import { allRows, auditBooks, compare } from './compare.ts'
 import { Member } from './fleet.ts'
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string' } } })
+const values = scriptOptions(import.meta.filename, {
+  minutes: { type: 'string', default: '10' },
+  seed: { type: 'string' },
+})
 const minutes = Number(values.minutes)
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32))
 const CLIENTS = 24

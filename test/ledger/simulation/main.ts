@@ -1,16 +1,15 @@
 /** `npm run simulate:books -- [--seeds 10000] [--seed N] [--trace]`. Exits 1 at the first seed that fails. */
-import { parseArgs } from 'node:util'
+
+import { scriptOptions } from '../../support/script.ts'
 import { type Failure, Runner } from './run.ts'
 
 const PROGRESS_MS = 10_000
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '10000' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-  },
+const values = scriptOptions(import.meta.filename, {
+  seeds: { type: 'string', default: '10000' },
+  from: { type: 'string', default: '1' },
+  seed: { type: 'string' },
+  trace: { type: 'boolean', default: false },
 })
 
 function tell({ seed, error }: Failure): void {

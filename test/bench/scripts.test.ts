@@ -1,0 +1,25 @@
+/** Scripts that are run by hand say how before they do anything. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const SCRIPTS = {
+  bench: 'bench/run.ts',
+  'bench:store': 'bench/store.ts',
+  chaos: 'bench/chaos/run.ts',
+  profile: 'bench/profile.ts',
+  restarts: 'bench/restarts.ts',
+  'simulate:books': 'test/ledger/simulation/main.ts',
+  soak: 'test/soak/run.ts',
+  streams: 'bench/streams.ts',
+}
+
+for (const [name, file] of Object.entries(SCRIPTS))
+  t.test(name, async t => {
+    const run = (word: string) => spawnSync(process.execPath, [file, word], { cwd: ROOT, encoding: 'utf8' })
+    const usage = new RegExp(`^\`npm run ${name}[ \`]`, 'm')
+    t.match(run('--help'), { status: 0, stdout: usage, stderr: '' })
+    t.match(run('--no-such'), { status: 2, stdout: '', stderr: /^Unknown option '--no-such'/ })
+    t.match(run('--no-such').stderr, usage)
+  })
