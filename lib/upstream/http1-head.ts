@@ -32,16 +32,19 @@ const CLOSES = /(?:^|[,\t ])close(?:$|[,\t ])/
 
 /** `text`: without the empty line at its end, a character a byte. Null = an interim answer (1xx). Throws BadAnswer. */
 export function parseHead(text: string): Head | null {
-  const lines = text.split('\r\n')
-  const first = lines[0] as string
-  const found = STATUS.exec(first)
+  const first = lineEnd(text, 0)
+  const found = STATUS.exec(text.slice(0, first))
   if (found === null) throw new BadAnswer('no status line')
-  checkHeaders(text.slice(first.length + 2))
+  checkHeaders(text.slice(first + 2))
   const status = Number(found[2])
   if (status === 101) throw new BadAnswer('another protocol than was asked for')
   if (status < 200) return null
   const headers: IncomingHttpHeaders = { __proto__: null } as never
-  for (let i = 1; i < lines.length; i++) addHeader(headers, lines[i] as string)
+  for (let from = first + 2; from < text.length; ) {
+    const end = lineEnd(text, from)
+    addHeader(headers, text, from, end)
+    from = end + 2
+  }
   const length = bodyLength(status, headers)
   const keepAlive = length !== TO_END && keepsAlive(found[1] === '1', headers) && !mayHaveStrayBody(status, headers)
   const timeout = headers['keep-alive'] === undefined ? null : TIMEOUT.exec(String(headers['keep-alive']))
@@ -53,22 +56,26 @@ export function checkHeaders(lines: string): void {
   if (!HEADERS.test(lines)) throw new BadAnswer('a header that is none')
 }
 
-function addHeader(headers: IncomingHttpHeaders, line: string): void {
-  const colon = line.indexOf(':')
-  const name = line.slice(0, colon).toLowerCase()
-  const value = bare(line, colon + 1)
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\r\n', from)
+  return at < 0 ? text.length : at
+}
+
+function addHeader(headers: IncomingHttpHeaders, text: string, from: number, end: number): void {
+  const colon = text.indexOf(':', from)
+  const name = text.slice(from, colon).toLowerCase()
+  const value = bare(text, colon + 1, end)
   const before = headers[name]
   if (before === undefined) headers[name] = value
   else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
 }
 
 /** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */
-function bare(line: string, from: number): string {
-  const isBlank = (i: number) => line.charCodeAt(i) === 0x20 || line.charCodeAt(i) === 0x09
-  let end = line.length
+function bare(text: string, from: number, end: number): string {
+  const isBlank = (i: number) => text.charCodeAt(i) === 0x20 || text.charCodeAt(i) === 0x09
   while (from < end && isBlank(from)) from++
   while (end > from && isBlank(end - 1)) end--
-  return line.slice(from, end)
+  return text.slice(from, end)
 }
 
 function bodyLength(status: number, headers: IncomingHttpHeaders): number {
