@@ -4,8 +4,9 @@ import { Gateway } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { addressOf, onSignals, openOps, type ServeParts } from './startup.ts'
+import { onSignals, openOps, type ServeParts } from './startup.ts'
 import { loadConfig } from './terms/config.ts'
+import { announce } from './terms/log.ts'
 import { formatMetrics } from './terms/metrics.ts'
 
 export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<void> {
@@ -20,21 +21,22 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
   })
   gateway.imbalanceMicro = () => housekeeping.imbalance
   housekeeping.start()
-  const closeOps = await openOps(config, log, store, fleet)
+  const ops = await openOps(config, log, store, fleet)
   onSignals(log, {
     async reload() {
       const next = loadConfig(options.configFile, options.env)
       await prepareStore(store, next, options.env)
       await gateway.reconfigure(next)
       await gateway.follow()
+      ops.follow(next)
     },
     async stop() {
       await housekeeping.stop()
       await gateway.drain(gateway.config.timeouts.drainMs)
-      await closeOps()
+      await ops.close()
     },
   })
-  log.info({ ...addresses, ops: addressOf(config.listen.ops), workers: 1 }, 'ready')
+  announce(log, { ...addresses, ops: ops.address, workers: 1 }, 'ready')
 }
 
 function fleetOfOne(gateway: Gateway): Fleet {

@@ -2,7 +2,7 @@
 import { openProcessStore, prepareStore } from './process-store.ts'
 import type { ServeOptions } from './startup.ts'
 import type { Config } from './terms/config.ts'
-import { createLogger, handOn } from './terms/log.ts'
+import { createLogger } from './terms/log.ts'
 import { Metrics } from './terms/metrics.ts'
 
 /** Resolves when the gateway is ready. It ends by signal. */
@@ -17,7 +17,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
     config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone
   await prepared
   await ready({ config, options, log, metrics, store })
-  handOn(log) // whoever waits for it need not wait for the rest
   // what the start can do without, before anybody waits for it
   await Promise.all([metrics.watchProcess(), import('./ops/admin/admin.ts')])
 }

@@ -5,7 +5,7 @@ import { listenOn } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { createOpsServer } from './ops/server.ts'
 import type { Store } from './store/store.ts'
-import { type Config, ConfigError, type Listener } from './terms/config.ts'
+import { type Config, ConfigError } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
 import type { Metrics } from './terms/metrics.ts'
 
@@ -23,25 +23,38 @@ export interface ServeParts {
   store: Store
 }
 
-export const addressOf = (at: Listener): string =>
-  `http://${at.host.includes(':') ? `[${at.host}]` : at.host}:${at.port}`
+export interface Ops {
+  /** The one it has, also where the config leaves the port open. */
+  address: string
+  /** A new config is in force: its token, and its level of the log. */
+  follow(config: Config): void
+  close(): Promise<void>
+}
 
-/** Metrics, health and admin. Returns how to close it. */
-export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<() => Promise<void>> {
+/** Metrics, health and admin. */
+export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<Ops> {
+  let token = config.adminToken as string
   const server = createOpsServer({
     store,
-    token: config.adminToken as string,
+    token: () => token,
     clock: systemClock,
     log,
     ids: idMaker(systemClock.now),
     fleet,
   })
-  await listenOn(server, config.listen.ops)
-  return () =>
-    new Promise(resolve => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
+  const address = await listenOn(server, config.listen.ops)
+  return {
+    address,
+    follow(next) {
+      token = next.adminToken ?? token
+      log.level = next.log.level
+    },
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
 }
 
 /** SIGHUP reloads: whatever is wrong with the new files changes nothing. SIGTERM and SIGINT drain; a second one does not wait. */

@@ -10,10 +10,10 @@ import type { Micro } from './base/money.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { addressOf, onSignals, openOps, type ServeParts } from './startup.ts'
+import { onSignals, openOps, type ServeParts } from './startup.ts'
 import type { PurseId, Store } from './store/store.ts'
 import { type Config, loadConfig } from './terms/config.ts'
-import type { Logger } from './terms/log.ts'
+import { announce, type Logger } from './terms/log.ts'
 import { formatMetrics, type Metrics, type Snapshot } from './terms/metrics.ts'
 import type { BreakerState, ChannelState } from './terms/records.ts'
 
@@ -58,22 +58,23 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
     imbalanceMicro: () => housekeeping.imbalance,
   })
   housekeeping.start()
-  const closeOps = await openOps(config, log, store, fleetOf(crew, metrics, store))
+  const ops = await openOps(config, log, store, fleetOf(crew, metrics, store))
   onSignals(log, {
     async reload() {
       const next = loadConfig(options.configFile, options.env)
       await prepareStore(store, next, options.env)
       await crew.replace(next)
       current = next
+      ops.follow(next)
     },
     async stop() {
       await housekeeping.stop()
       await crew.drain()
-      await closeOps()
+      await ops.close()
       await store.close()
     },
   })
-  log.info({ ...addresses, ops: addressOf(config.listen.ops), workers: config.workers }, 'ready')
+  announce(log, { ...addresses, ops: ops.address, workers: config.workers }, 'ready')
 }
 
 class Crew {

@@ -46,6 +46,14 @@ class GaveUp extends Error {
 export const retryable = (status: number): boolean =>
   status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
 
+/** As the upstream names it, in seconds or as a date; undefined: it does not. */
+function retryAfterS({ headers }: Attempt, nowMs: number): number | undefined {
+  const named = headers['retry-after']
+  if (typeof named !== 'string') return undefined
+  const seconds = /^\s*\d/.test(named) ? Number(named) : (Date.parse(named) - nowMs) / 1000
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
+}
+
 const saysBusy = (status: number): boolean => status === 429 || status === 529
 export const refusesKey = (status: number): boolean => status === 401 || status === 403
 
@@ -146,9 +154,8 @@ export class Attempts implements AttemptEvents {
       if (this.#rival === null) this.#answer.onHead(attempt)
       return
     }
-    const retryAfterS = Number(attempt.headers['retry-after'])
     if (refusesKey(status)) this.#report(attempt, 'auth')
-    else if (saysBusy(status)) this.#report(attempt, 'busy', Number.isFinite(retryAfterS) ? retryAfterS : undefined)
+    else if (saysBusy(status)) this.#report(attempt, 'busy', retryAfterS(attempt, this.#x.services.clock.now()))
     else this.#report(attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
     if (!retryable(status)) this.#choose(attempt)
     else if (this.#rival !== null) this.#drop(attempt)

@@ -56,6 +56,16 @@ export class ClientSide {
     x.reply.begin(status, headers, x.services.clock.now())
   }
 
+  /** True: nothing of the answer has reached the connection, and it is as if none had begun. */
+  takeBack(): boolean {
+    const x = this.#x
+    if (this.early || !x.reply.unseen) return false
+    this.#last = null
+    this.announced = false
+    x.status = 0
+    return true
+  }
+
   /** False: the client is slower than the upstream; `onDrained` will be called. */
   write(chunk: Buffer, nowMs: number): boolean {
     this.lastWriteMs = nowMs

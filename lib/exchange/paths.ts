@@ -106,7 +106,8 @@ function postTarget(q: PathQuestion): Target | null {
 
 function getTarget(q: PathQuestion): Target | null {
   let { path } = q
-  if (path === '/v1/responses') return q.upgrade ? plain(UPGRADE) : null
+  if (path === '/v1/responses' || (path === '/responses' && q.hasKey(BEARER))) return q.upgrade ? plain(UPGRADE) : null
+  if (GENERATE_PATH.test(path)) return null // a path that is posted to, and no model of that name
   if (path.startsWith('/v1/v1/models') && q.hasVersion()) path = path.slice(3)
   if (path === '/models' || path.startsWith('/models/')) {
     if (!q.hasKey(ANY)) return null

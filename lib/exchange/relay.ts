@@ -211,7 +211,13 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#end()
   }
 
-  #complete({ meter, withholder }: Reading): void {
+  /** What was held back of an event that has no end. */
+  #sendRest(): void {
+    const rest = this.#reading?.withholder?.flush() ?? null
+    if (rest !== null) this.#send(rest)
+  }
+
+  #complete({ meter }: Reading): void {
     meter.end()
     if (this.firstByteMs < 0) {
       this.attempts.judge('failed') // 2xx and then nothing
@@ -222,10 +228,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     }
     const whole = meter.terminal || meter.failed
     if (whole) this.#settle(meter.failed ? 'broken' : 'completed')
-    this.#whenKept(() => {
-      const rest = withholder?.flush() ?? null
-      if (rest !== null) this.#send(rest)
-    })
+    this.#whenKept(() => this.#sendRest())
     if (whole) this.#end()
     else this.onBroken()
   }
@@ -245,19 +248,23 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#whenKept(() => {
       // all had been said and charged; only the connection's end was wanting
       if (x.row !== null && !this.client.announced) this.#endNow()
-      else this.#breakOff()
+      else {
+        this.#sendRest()
+        this.#breakOff()
+      }
     })
   }
 
   #breakOff(): void {
     const x = this.#x
     if (this.#judged) this.attempts.broke()
+    if (this.goneMs === 0 && (x.status === 0 || this.client.takeBack())) {
+      this.#settle('broken', 'upstream', 0)
+      this.#giveUp('upstream')
+      return
+    }
     this.#settle('broken')
     if (this.goneMs === 0) {
-      if (x.status === 0) {
-        this.#giveUp('upstream')
-        return
-      }
       if (this.#maySpeak) this.client.breakOff(this.#lastWords('upstream'))
       else this.client.destroy()
     }
@@ -366,7 +373,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   // --- books
 
-  #settle(how: How, refusal?: ErrorName): void {
+  /** `delivered`: output tokens that the client has, where the meter's count is not it. */
+  #settle(how: How, refusal?: ErrorName, delivered = this.#reading?.growth?.delivered ?? -1): void {
     const x = this.#x
     if (x.row !== null || x.free || x.hold === null) return
     const left = this.goneMs > 0 || (x.left && !x.ended)
@@ -379,7 +387,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       refusal,
       channel: this.attempts.channel,
       meter: this.#reading?.meter ?? null,
-      delivered: this.#reading?.growth?.delivered ?? -1,
+      delivered,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
     if (how !== 'completed') x.services.ledger.write() // the client is told at once

@@ -68,6 +68,11 @@ export class Reply {
     this.#head = `${head}${dateLine(nowMs)}${this.#closes ? CLOSE : KEEP_ALIVE}${this.#chunked ? CHUNKED : '\r\n'}`
   }
 
+  /** It has begun, and all of it is still here: it may begin anew. */
+  get unseen(): boolean {
+    return this.#head !== ''
+  }
+
   /** False: the client is slower; see `whenDrained`. */
   write(chunk: Buffer): boolean {
     return this.#queued ? this.#res.write(chunk) : this.#put(chunk, false)

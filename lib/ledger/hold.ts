@@ -32,8 +32,9 @@ export function accountRefusal(denial: Denial, need: Micro): Refusal {
   return { refused: denial.available <= 0 ? 'quota' : 'estimate', available: denial.available, need }
 }
 
-export function keyRefusal(denial: Denial, cap: Micro, need: Micro): Refusal {
+/** `unsettled`: charged, and perhaps not in what the store says was spent. */
+export function keyRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): Refusal {
   if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  const rest = micro(cap - denial.purse.spent)
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available: rest, need }
+  const rest = cap - denial.purse.spent
+  return { refused: rest <= 0 ? 'cap_used' : 'cap', available: micro(Math.max(0, rest - unsettled)), need }
 }

@@ -165,7 +165,7 @@ export class Ledger {
     const keyDenial = key === null ? null : await key.hold(amount)
     if (keyDenial === null) return this.#opened(account, key, amount)
     account.release(amount)
-    return keyRefusal(keyDenial, keyCap as Micro, amount)
+    return keyRefusal(keyDenial, keyCap as Micro, amount, this.#settler.unsettledOf((key as Lease).purse))
   }
 
   /** More for an open hold, from what is in memory. False: not here; `growLater` asks the store. */

@@ -4,7 +4,7 @@
  * refuses for a reason nobody has thought of does not keep the others waiting.
  */
 import type { Clock } from '../base/clock.ts'
-import { type Settlement, StoreUnavailable } from '../store/store.ts'
+import { keyPurse, type PurseId, type Settlement, StoreUnavailable } from '../store/store.ts'
 import type { Journal, Segment } from './journal.ts'
 import { type ReplayOptions, replay } from './replay.ts'
 
@@ -89,6 +89,14 @@ export class Settler {
     this.#stopped = true
     this.#cancel?.()
     this.#wake()
+  }
+
+  /** Charged to a key's purse, and not surely in the store yet. */
+  unsettledOf(purse: PurseId): number {
+    let sum = 0
+    for (const { row } of this.#queue.map(entry => entry.settlement))
+      if (keyPurse(row.keyId) === purse) sum += row.charge
+    return sum
   }
 
   get lagMs(): number {

@@ -14,8 +14,8 @@ import type { Fleet } from './fleet.ts'
 
 export interface OpsDeps {
   store: Store
-  /** Bearer token of the admin API. */
-  token: string
+  /** Bearer token of the admin API, as it is at the moment. */
+  token: () => string
   clock: Clock
   log: Logger
   /** Makes request ids. */
@@ -34,12 +34,11 @@ export function createOpsServer(deps: OpsDeps): Server {
   let made: Promise<Admin> | null = null
   // loaded when somebody asks, because the start counts
   const admin = () => (made ??= import('./admin/admin.ts').then(({ Admin }) => new Admin(deps)))
-  const token = digest(deps.token)
   const server = http.createServer({ requestTimeout: REQUEST_MS })
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     const visit = new Visit(deps, req, res)
     res.on('error', () => {}) // a caller that left needs no answer
-    visit.serve(admin, token).catch(error => visit.fail(error))
+    visit.serve(admin).catch(error => visit.fail(error))
   })
   return server
 }
@@ -67,8 +66,8 @@ class Visit {
     this.#query = query.join('?')
   }
 
-  async serve(admin: () => Promise<Admin>, token: Buffer): Promise<void> {
-    if (this.#path.startsWith('/admin/')) return this.#serveAdmin(admin, token)
+  async serve(admin: () => Promise<Admin>): Promise<void> {
+    if (this.#path.startsWith('/admin/')) return this.#serveAdmin(admin)
     const page = this.#method === 'GET' || this.#method === 'HEAD' ? this.#path : ''
     if (page === '/metrics') this.#send(200, await this.#deps.fleet.metrics(), METRICS_TYPE)
     else if (page === '/healthz') this.#send(200, '{"alive":true}')
@@ -92,9 +91,9 @@ class Visit {
     })
   }
 
-  async #serveAdmin(admin: () => Promise<Admin>, token: Buffer): Promise<void> {
+  async #serveAdmin(admin: () => Promise<Admin>): Promise<void> {
     const given = /^bearer +(\S+)$/i.exec(this.#req.headers.authorization ?? '')?.[1] ?? ''
-    if (!timingSafeEqual(digest(given), token)) throw new Refusal('key')
+    if (!timingSafeEqual(digest(given), digest(this.#deps.token()))) throw new Refusal('key')
     const call = (await admin()).find(this.#method, this.#path)
     if (call === null) throw this.#noSuchPage()
     const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req))

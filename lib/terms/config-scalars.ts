@@ -139,5 +139,8 @@ export const secret = (expected: string, pattern: RegExp) =>
 export const time = scalar('a time like "2030-01-31T00:00:00Z"', { type: 'string', pattern: TIME.source }, value => {
   const m = matched(TIME, value)
   const ms = m === null ? Number.NaN : Date.parse(m[0])
-  return Number.isNaN(ms) ? undefined : ms
+  return Number.isNaN(ms) || !isDate((m as RegExpExecArray)[0].slice(0, 10)) ? undefined : ms
 })
+
+/** `Date.parse` takes the 30th of February for the 2nd of March. */
+const isDate = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)

@@ -20,9 +20,10 @@ export function logLine(log: Logger, nowMs: number, members: string): void {
   outputOf(log).write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
 }
 
-/** What was logged goes out now, and not with what comes behind it. */
-export function handOn(log: Logger): void {
+/** A line for whoever started the process and waits for it: whatever the level, and not with what comes behind it. */
+export function announce(log: Logger, members: object, msg: string): void {
   const output = outputOf(log)
+  output.write(`${JSON.stringify({ level: 'info', time: new Date().toISOString(), ...members, msg })}\n`)
   if (output instanceof LogOutput) output.handOn()
 }
 

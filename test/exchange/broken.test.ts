@@ -100,6 +100,35 @@ t.test('a document shorter than its length is cut for the client too', async t =
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'upstream_cut', basis: 'counted' }] })
 })
 
+t.test('a document that is none, and of which nothing was sent, is no answer: 502, and nothing is charged', async t => {
+  const s = await open(t)
+  for (const body of ['<html>hi</html>', '{"choices":[{"message":{"content":"good morning', '5', 'null']) {
+    s.at('a').script = call => call.whole(200, body)
+    const client = s.ask(document())
+    t.equal(await client.end(), 'whole')
+    t.equal(client.status, 502, body)
+    t.match(client.text, '上游请求失败')
+  }
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: Array(4).fill({ status: 502, basis: 'none' }) })
+})
+
+t.test('an event without its blank line is passed on when the upstream breaks off, asked for usage or not', async t => {
+  const { ask, first } = SPEECH.chat
+  for (const stream_options of [{ include_usage: true }, undefined]) {
+    const s = await open(t)
+    const client = s.ask({ ...ask, body: { ...(ask.body as object), stream_options } })
+    const call = await s.at('a').call()
+    call.stream()
+    call.chunk(first.slice(0, -1))
+    await s.settled()
+    call.reset()
+    t.equal(await client.end(), 'cut')
+    t.ok(client.text.startsWith(first.slice(0, -1)), client.text)
+    t.match(client.text, ownWords(client.answer.headers.get('x-request-id')))
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'upstream_cut', basis: 'counted' }] })
+  }
+})
+
 t.test(
   'silence for timeouts.idle ends a stream as a break, and the client has its own time for the last words',
   async t => {

@@ -87,6 +87,17 @@ t.test('retry-after is honoured, and one request alone probes afterwards', async
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
+t.test('retry-after may be a date', async t => {
+  const s = await open(t)
+  s.at('a').script = says(429, { 'retry-after': new Date(s.clock.now() + 40_000).toUTCString() })
+  t.equal(await status(s), 429)
+  t.equal(s.state('a'), 'open')
+  s.clock.advance(38_000)
+  t.equal(s.state('a'), 'open')
+  s.clock.advance(2_000)
+  t.equal(s.state('a'), 'half_open')
+})
+
 t.test('a key refused three times rests its channel for long, which is said once', async t => {
   const s = await open(t, { channels: { a: {}, b: {} } })
   s.at('a').script = says(401)

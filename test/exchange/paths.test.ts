@@ -44,7 +44,9 @@ t.test('every path that leads somewhere', async t => {
     ['GET /v1beta/models/x', {}, 'model native x'],
     ['GET /v1/v1/models', { version: true }, 'models'],
     ['GET /models', { key: 'query' }, 'models'],
+    ['GET /v1/models/a:b', {}, 'model a:b'],
     ['GET /v1/responses', { upgrade: true }, 'upgrade responses'],
+    ['GET /responses', { key: 'bearer', upgrade: true }, 'upgrade responses'],
   ]
   for (const [line, sent, want] of rows) {
     const target = ask(line, sent)
@@ -75,6 +77,10 @@ t.test('and everything else', async t => {
     ['GET /v1/responses', {}],
     ['GET /v1/responses/resp_1', {}],
     ['GET /models', {}],
+    ['GET /responses', { upgrade: true }],
+    ['GET /v1/models/m:generateContent', { key: 'bearer' }],
+    ['GET /v1beta/models/m:streamGenerateContent', { key: 'gamma' }],
+    ['GET /models/m:countTokens', { key: 'gamma' }],
     ['PUT /v1/messages', {}],
     ['HEAD /v1/models', {}],
     ['GET /', {}],

@@ -66,6 +66,21 @@ t.test('what is refused, and why', async t => {
   await store.close()
 })
 
+t.test('what is left of a cap is told without charges that the store does not have yet', async t => {
+  const store = await memoryStore()
+  const { account, key } = await fund(store, 'a', 1_000, 500)
+  const ledger = await open(store, t.testdir())
+  const cap = micro(500)
+  settle(ledger, key, (await ledger.reserve(account.id, key.id, cap, micro(300))) as Hold, 300)
+  ledger.write()
+  const left = { refused: 'cap', available: micro(200), need: micro(300) }
+  t.match(await ledger.reserve(account.id, key.id, cap, micro(300)), left)
+  await ledger.flush()
+  t.match(await ledger.reserve(account.id, key.id, cap, micro(300)), left, 'and when it has')
+  await ledger.stop()
+  await store.close()
+})
+
 t.test('a charge above its hold is taken in full; a void takes nothing', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000)

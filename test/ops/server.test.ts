@@ -101,6 +101,18 @@ t.test('bodies: JSON objects up to a mebibyte', async t => {
   t.same(await ops.store.accounts(), [])
 })
 
+t.test('a row that was read may be written back: its name and state are not taken from it', async t => {
+  const ops = await openOps(t)
+  for (const [path, row] of [
+    ['/admin/groups/g', { multiplier: 2 }],
+    ['/admin/models/m', { price: { input: 1 } }],
+  ] as const) {
+    const put = await ops.admin('PUT', path, { ...row, name: 'other', state: 'closed' })
+    t.match(put, { status: 200, json: { name: path.slice(-1) } }, put.text)
+    t.equal((await ops.admin('PUT', path, put.json)).text, put.text)
+  }
+})
+
 t.test('wrong paths and methods', async t => {
   const ops = await openOps(t)
   for (const [method, path] of [

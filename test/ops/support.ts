@@ -75,7 +75,7 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
   )
   const server = createOpsServer({
     store: wrap(store),
-    token: TOKEN,
+    token: () => TOKEN,
     clock,
     log,
     ids: idMaker(clock.now.bind(clock)),

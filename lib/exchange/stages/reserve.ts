@@ -1,6 +1,6 @@
 /** Sets the worst case aside. From here on the exchange owes the ledger a settle or a void. */
 import type { KeyEntry } from '../../access/keys.ts'
-import { formatMicro } from '../../base/money.ts'
+import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
@@ -16,7 +16,9 @@ export const reserve = stage<'tariff', 'hold'>(x => {
     x.refuse('unavailable')
     return DONE
   }
-  const held = x.services.ledger.reserve(account.id, key.id, key.cap, estimate(x))
+  // also what costs nothing needs an account that is not empty
+  const need = micro(Math.max(1, estimate(x)))
+  const held = x.services.ledger.reserve(account.id, key.id, key.cap, need)
   if (!(held instanceof Promise)) return judge(x, held)
   return held.then(
     answer => judge(x, answer),

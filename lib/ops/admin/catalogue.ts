@@ -28,18 +28,18 @@ export class Catalogue {
     return ok(row)
   }
 
-  /** `name` is the path's; whatever the body says of it is ignored. */
+  /** `name` is the path's and `state` the gateway's to say; whatever the body says of them is ignored. */
   async put(kind: CatalogueKind, name: string, body: Body): Promise<Answer> {
     const { store } = this.#deps
-    const sent = { ...withoutNulls(body), name }
+    const sent = { ...withoutState(withoutNulls(body)), name }
     if (kind === 'groups') await store.putGroup(readGroup(sent))
     else if (kind === 'models') await store.putModel(readModel(sent))
     else await this.#putChannel(name, sent, body?.['proxy'] === null)
     return this.one(kind, name)
   }
 
-  /** What is sent without keys or proxy keeps those it has; `state` is the gateway's to say. */
-  async #putChannel(name: string, { state: _, ...sent }: Record<string, unknown>, direct: boolean): Promise<void> {
+  /** What is sent without keys or proxy keeps those it has. */
+  async #putChannel(name: string, sent: Record<string, unknown>, direct: boolean): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
     const channel = readChannel(withProxy(withKeys(sent, before), direct ? undefined : before))

@@ -1,0 +1,67 @@
+/** `gateway serve` as whoever started it sees it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+
+const GATEWAY = fileURLToPath(new URL('../bin/gateway', import.meta.url))
+const ANY_PORT = '127.0.0.1:0'
+
+/** Started in a folder of its own; `config` may be written again for a reload. */
+function serve(t: Test, config: object) {
+  const folder = t.testdir({})
+  const write = (change: object = {}) =>
+    writeFileSync(
+      `${folder}/gateway.yaml`,
+      JSON.stringify({
+        listen: { main: ANY_PORT, direct: ANY_PORT, ops: ANY_PORT },
+        store: 'sqlite:books.db',
+        journal: 'journal',
+        admin_token: 'the-first-token',
+        ...config,
+        ...change,
+      }),
+    )
+  write()
+  const child: ChildProcess = spawn(GATEWAY, ['serve', '--config', 'gateway.yaml'], { cwd: folder })
+  t.teardown(async () => {
+    child.kill()
+    if (child.exitCode === null) await once(child, 'exit')
+  })
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value as string) as Record<string, string>
+  return { child, write, next }
+}
+
+for (const workers of [1, 2])
+  t.test(`workers: ${workers}, ready is said at every level, with the addresses there are`, async t => {
+    const { next } = serve(t, { workers, log: { level: 'silent' } })
+    const line = await next()
+    t.match(line, { msg: 'ready', workers })
+    for (const [address, path, status] of [
+      [line['main'], '/v1/models', 401],
+      [line['direct'], '/v1/models', 401],
+      [line['ops'], '/readyz', 200],
+    ] as const)
+      t.equal((await fetch(`${address}${path}`)).status, status, `${address}${path}`)
+  })
+
+t.test('a reload follows the admin token and the level of the log', async t => {
+  const { child, write, next } = serve(t, {})
+  const { ops } = await next()
+  const asks = async (token: string) =>
+    (await fetch(`${ops}/admin/groups`, { headers: { authorization: `Bearer ${token}` } })).status
+  t.equal(await asks('the-first-token'), 200)
+  write({ admin_token: 'the-second-token' })
+  child.kill('SIGHUP')
+  t.match(await next(), { msg: 'reloaded' })
+  t.same([await asks('the-first-token'), await asks('the-second-token')], [401, 200])
+  write({ log: { level: 'error' } })
+  child.kill('SIGHUP')
+  while ((await asks('the-first-token')) !== 200) await new Promise(resolve => setTimeout(resolve, 10))
+  write({ catalog: 'nowhere.yaml' })
+  child.kill('SIGHUP')
+  t.match(await next(), { level: 'error', msg: /^reload refused/ }, 'nothing of less importance stands before it')
+})
