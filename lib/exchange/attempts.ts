@@ -64,6 +64,8 @@ export class Attempts implements AttemptEvents {
   #current: Attempt | null = null
   /** The second one, while neither has sent a byte. */
   #rival: Attempt | null = null
+  /** What said something that the client may hear, should nobody who is asked after it say anything. */
+  #answered: Attempt | null = null
 
   constructor(x: Exchange, row: ProtocolRow, answer: AnswerEvents) {
     this.#x = x
@@ -115,8 +117,23 @@ export class Attempts implements AttemptEvents {
     const claim = this.#nextClaim()
     if (claim === null) return false
     current.discard(this.#x.services.clock)
+    if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
     this.#current = this.#ask(claim)
     return true
+  }
+
+  /** None is left to ask, and the last one gave no answer. */
+  #giveLast(name: ErrorName): void {
+    const answered = this.#answered
+    if (answered === null || answered.discarded === null) {
+      this.#answer.onNoAnswer(name)
+      return
+    }
+    this.#current = answered
+    this.#answer.onAsked()
+    this.#answer.onHead(answered)
+    this.#answer.onData(answered.discarded)
+    this.#answer.onEnd()
   }
 
   #nextClaim(): Claim | null {
@@ -183,7 +200,7 @@ export class Attempts implements AttemptEvents {
     }
     if (attempt.status < 300) this.#report(attempt, 'failed')
     if (this.#rival !== null) this.#drop(attempt)
-    else if (!this.tryNext()) this.#answer.onNoAnswer(error instanceof GaveUp ? error.row : 'upstream')
+    else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }
 
   // --- two at once

@@ -27,9 +27,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** 0 = no answer yet. */
   status = 0
   headers: IncomingHttpHeaders = NO_HEADERS
+  /** The body that nobody wanted; null = not all of it came. */
+  discarded: Buffer | null = null
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
-  #discarded = 0
+  #discarded: Buffer[] = []
+  #discardedBytes = 0
   #cancelDiscard: (() => void) | null = null
   #over = false
   #abortReason: Error | null = null
@@ -58,8 +61,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#events.onData(this, chunk)
       return
     }
-    this.#discarded += chunk.length
-    if (this.#discarded > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+    this.#discarded.push(chunk)
+    this.#discardedBytes += chunk.length
+    if (this.#discardedBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
   }
 
   onResponseEnd(): void {
@@ -74,6 +78,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const events = this.#events
     this.#events = null
     this.#over = true
+    if (error !== null) this.#discarded = []
+    else if (events === null) this.discarded = Buffer.concat(this.#discarded)
     this.#cancelDiscard?.()
     try {
       if (error === null) events?.onEnd(this)
