@@ -258,7 +258,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #breakOff(): void {
     const x = this.#x
     if (this.#judged) this.attempts.broke()
-    if (this.goneMs === 0 && (x.status === 0 || this.client.takeBack())) {
+    const isDocument = !this.#reading?.events
+    if (this.goneMs === 0 && (x.status === 0 || (isDocument && this.client.takeBack()))) {
       this.#settle('broken', 'upstream', 0)
       this.#giveUp('upstream')
       return

@@ -35,12 +35,25 @@ export interface TestGateway {
   stop(): Promise<void>
 }
 
+/** Below those that systems give to outgoing connections: one of these could take a port before its gateway does. */
+const LOWEST_PORT = 16_000
+const PORTS = 16_000
+
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map(server => once(server, 'listening')))
-  const ports = servers.map(server => (server.address() as net.AddressInfo).port)
-  await Promise.all(servers.map(server => once(server.close(), 'close')))
-  return ports
+  const ports = new Set<number>()
+  while (ports.size < count) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS)
+    if (await isFree(port)) ports.add(port)
+  }
+  return [...ports]
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = net.createServer()
+  return new Promise(resolve => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 const ALL = ['messages', 'chat', 'responses', 'images', 'generate']
