@@ -4,9 +4,10 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { freePort } from '../../test/support/ports.ts'
 import { NGINX } from '../report/targets.ts'
 import { end, keep, readProc, rssOf } from './process.ts'
-import { freePort, type Subject } from './subjects.ts'
+import type { Subject } from './subjects.ts'
 
 /** null where nginx is not installed (Debian: nginx-light). */
 export async function startNginx(upstreamPort: number): Promise<Subject | null> {

@@ -1,10 +1,10 @@
 /** What is measured, and the upstream of all: the gateway with everything on (of any checkout) and the bare relay. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePorts } from '../../test/support/ports.ts'
 import { BARE, GATEWAY } from '../report/targets.ts'
 import type { Reading } from './probe.ts'
 import { end, keep, type Part, readProc, rssOf, startPart } from './process.ts'
@@ -24,14 +24,6 @@ export interface Subject {
   /** Ops address, where there is one. */
   ops: string | null
   stop(): Promise<void>
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as net.AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 export const startUpstream = (env: NodeJS.ProcessEnv = {}): Promise<Part> =>
@@ -65,7 +57,7 @@ export async function startGateway(
   env: NodeJS.ProcessEnv = {},
 ): Promise<Subject & { readyMs: number }> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
-  const [main, direct, ops] = [await freePort(), await freePort(), await freePort()]
+  const [main, direct, ops] = (await freePorts(3)) as [number, number, number]
   const at = (port: number) => `127.0.0.1:${port}`
   const config = {
     listen: { main: at(main), direct: at(direct), ops: at(ops) },

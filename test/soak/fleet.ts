@@ -3,7 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ADMIN_TOKEN, freePorts } from '../support/gateway.ts'
+import { ADMIN_TOKEN } from '../support/gateway.ts'
+import { freePorts } from '../support/ports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const READY_MS = 120_000

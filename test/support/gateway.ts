@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Simulator, simulate } from '../../lib/simulator/main.ts'
+import { freePorts } from './ports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 export const ADMIN_TOKEN = 'admin-token-for-tests'
@@ -33,27 +33,6 @@ export interface TestGateway {
   usageRow(fields: Json): Promise<Json>
   /** Rejects when the gateway does not end by itself; nothing is left behind either way. */
   stop(): Promise<void>
-}
-
-/** Below those that systems give to outgoing connections: one of these could take a port before its gateway does. */
-const LOWEST_PORT = 16_000
-const PORTS = 16_000
-
-export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>()
-  while (ports.size < count) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS)
-    if (await isFree(port)) ports.add(port)
-  }
-  return [...ports]
-}
-
-function isFree(port: number): Promise<boolean> {
-  const server = net.createServer()
-  return new Promise(resolve => {
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 }
 
 const ALL = ['messages', 'chat', 'responses', 'images', 'generate']

@@ -5,11 +5,12 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
+import { freePort } from './ports.ts'
 
 const FOLDERS = [
   '/usr/sbin',
@@ -61,15 +62,6 @@ function install(server: string, data: string, user: string): void {
         ]
   const { status, stderr, stdout } = spawnSync(command, args, { encoding: 'utf8' })
   if (status !== 0) throw new Error(`${command} failed:\n${stdout}\n${stderr}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const answers = (port: number) =>

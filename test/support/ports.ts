@@ -1,0 +1,25 @@
+/** Ports for servers that are told theirs before they listen. */
+import net from 'node:net'
+
+/** Below those that systems give to outgoing connections: one of these could take a port before its gateway does. */
+const LOWEST_PORT = 16_000
+const PORTS = 16_000
+
+export async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>()
+  while (ports.size < count) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * PORTS)
+    if (await isFree(port)) ports.add(port)
+  }
+  return [...ports]
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = net.createServer()
+  return new Promise(resolve => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
+
+export const freePort = async (): Promise<number> => (await freePorts(1))[0] as number
