@@ -40,7 +40,10 @@ const values = scriptOptions(import.meta.filename, {
   alone: { type: 'boolean', default: false },
 })
 const { quick, only, against } = values
-const previous = against === undefined && !values.alone ? previousCommit() : null
+const wanted = WORKLOADS.filter(w => only === undefined || w.name.includes(only))
+if (wanted.length === 0) throw new Error(`no workload is called ${only}: ${WORKLOADS.map(w => w.name).join(', ')}`)
+const takesPrevious = wanted.some(w => w.kind === 'closed' && w.previous)
+const previous = takesPrevious && against === undefined && !values.alone ? previousCommit() : null
 const other = against === undefined ? (previous?.name ?? null) : (values.name ?? path.basename(against))
 const context: Context = {
   results: new Results(),
@@ -82,8 +85,6 @@ function measure(w: Workload): Promise<void> {
   }
 }
 
-const wanted = WORKLOADS.filter(w => only === undefined || w.name.includes(only))
-if (wanted.length === 0) throw new Error(`no workload is called ${only}: ${WORKLOADS.map(w => w.name).join(', ')}`)
 const beganMs = performance.now()
 for (const w of wanted) {
   const before = performance.now()

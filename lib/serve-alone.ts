@@ -29,6 +29,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
       await gateway.reconfigure(next)
       await gateway.follow()
       ops.follow(next)
+      return next
     },
     async stop() {
       await housekeeping.stop()

@@ -26,7 +26,7 @@ export interface ServeParts {
 export interface Ops {
   /** The one it has, also where the config leaves the port open. */
   address: string
-  /** A new config is in force: its token, and its level of the log. */
+  /** A new config is in force. */
   follow(config: Config): void
   close(): Promise<void>
 }
@@ -47,7 +47,6 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
     address,
     follow(next) {
       token = next.adminToken ?? token
-      log.level = next.log.level
     },
     close: () =>
       new Promise(resolve => {
@@ -58,13 +57,14 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
 }
 
 /** SIGHUP reloads: whatever is wrong with the new files changes nothing. SIGTERM and SIGINT drain; a second one does not wait. */
-export function onSignals(log: Logger, acts: { reload(): Promise<void>; stop(): Promise<void> }): void {
+export function onSignals(log: Logger, acts: { reload(): Promise<Config>; stop(): Promise<void> }): void {
   let reloading = Promise.resolve()
   let stopping = false
   process.on('SIGHUP', () => {
     reloading = reloading.then(async () => {
       try {
-        await acts.reload()
+        const next = await acts.reload()
+        log.level = next.log.level
         log.info('reloaded')
       } catch (error) {
         log.error(

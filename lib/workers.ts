@@ -66,6 +66,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
       await crew.replace(next)
       current = next
       ops.follow(next)
+      return next
     },
     async stop() {
       await housekeeping.stop()

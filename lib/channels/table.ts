@@ -107,7 +107,7 @@ class ModelRoutes {
 
 export class Routes {
   readonly channels: readonly CompiledChannel[]
-  /** Ids of all ways to upstreams. */
+  /** All ways to upstreams, by id. */
   readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()

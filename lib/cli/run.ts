@@ -46,7 +46,11 @@ const versionOf = (root: string): string =>
 function createProgram(root: string): Command {
   const program = new Command('gateway')
     .description('One address and one key in front of many model providers.')
-    .version(versionOf(root), '--version', 'print the version')
+    .option('--version', 'print the version')
+    .on('option:version', () => {
+      console.log(versionOf(root))
+      process.exit(0)
+    })
     .exitOverride()
     .helpCommand(false)
   const command = (name: string, description: string) =>

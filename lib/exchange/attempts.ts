@@ -125,14 +125,15 @@ export class Attempts implements AttemptEvents {
   /** None is left to ask, and the last one gave no answer. */
   #giveLast(name: ErrorName): void {
     const answered = this.#answered
-    if (answered === null || answered.discarded === null) {
+    const body = answered?.discarded ?? null
+    if (answered === null || body === null) {
       this.#answer.onNoAnswer(name)
       return
     }
     this.#current = answered
     this.#answer.onAsked()
     this.#answer.onHead(answered)
-    this.#answer.onData(answered.discarded)
+    this.#answer.onData(body)
     this.#answer.onEnd()
   }
 

@@ -226,11 +226,13 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       else this.#giveUp('upstream')
       return
     }
-    const whole = meter.terminal || meter.failed
-    if (whole) this.#settle(meter.failed ? 'broken' : 'completed')
+    if (!meter.terminal && !meter.failed) {
+      this.onBroken()
+      return
+    }
+    this.#settle(meter.failed ? 'broken' : 'completed')
     this.#whenKept(() => this.#sendRest())
-    if (whole) this.#end()
-    else this.onBroken()
+    this.#end()
   }
 
   onNoAnswer(name: ErrorName): void {

@@ -94,8 +94,7 @@ export class Settler {
   /** Charged to a key's purse, and not surely in the store yet. */
   unsettledOf(purse: PurseId): number {
     let sum = 0
-    for (const { row } of this.#queue.map(entry => entry.settlement))
-      if (keyPurse(row.keyId) === purse) sum += row.charge
+    for (const { settlement } of this.#queue) if (keyPurse(settlement.row.keyId) === purse) sum += settlement.row.charge
     return sum
   }
 

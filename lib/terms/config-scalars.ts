@@ -138,9 +138,13 @@ export const secret = (expected: string, pattern: RegExp) =>
 /** An ISO 8601 time with its zone, or a date (its midnight in UTC), in ms since 1970. */
 export const time = scalar('a time like "2030-01-31T00:00:00Z"', { type: 'string', pattern: TIME.source }, value => {
   const m = matched(TIME, value)
-  const ms = m === null ? Number.NaN : Date.parse(m[0])
-  return Number.isNaN(ms) || !isDate((m as RegExpExecArray)[0].slice(0, 10)) ? undefined : ms
+  if (m === null || !isDay(m[0].slice(0, 10))) return undefined
+  const ms = Date.parse(m[0])
+  return Number.isNaN(ms) ? undefined : ms
 })
 
 /** `Date.parse` takes the 30th of February for the 2nd of March. */
-const isDate = (day: string): boolean => new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+function isDay(day: string): boolean {
+  const ms = Date.parse(day)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day)
+}

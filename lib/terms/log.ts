@@ -22,8 +22,8 @@ export function logLine(log: Logger, nowMs: number, members: string): void {
 
 /** A line for whoever started the process and waits for it: whatever the level, and not with what comes behind it. */
 export function announce(log: Logger, members: object, msg: string): void {
+  log.child({}, { level: 'info' }).info(members, msg)
   const output = outputOf(log)
-  output.write(`${JSON.stringify({ level: 'info', time: new Date().toISOString(), ...members, msg })}\n`)
   if (output instanceof LogOutput) output.handOn()
 }
 

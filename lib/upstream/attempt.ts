@@ -27,14 +27,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** 0 = no answer yet. */
   status = 0
   headers: IncomingHttpHeaders = NO_HEADERS
-  /** The body that nobody wanted; null = not all of it came. */
-  discarded: Buffer | null = null
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
-  #discarded: Buffer[] = []
-  #discardedBytes = 0
+  #rest: Buffer[] = []
+  #restBytes = 0
   #cancelDiscard: (() => void) | null = null
   #over = false
+  #isWhole = false
   #abortReason: Error | null = null
 
   constructor(claim: Claim, startedMs: number, events: AttemptEvents) {
@@ -61,9 +60,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#events.onData(this, chunk)
       return
     }
-    this.#discarded.push(chunk)
-    this.#discardedBytes += chunk.length
-    if (this.#discardedBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
+    this.#rest.push(chunk)
+    this.#restBytes += chunk.length
+    if (this.#restBytes > DISCARD_BYTES) controller.abort(new Error('answer discarded'))
   }
 
   onResponseEnd(): void {
@@ -78,8 +77,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const events = this.#events
     this.#events = null
     this.#over = true
-    if (error !== null) this.#discarded = []
-    else if (events === null) this.discarded = Buffer.concat(this.#discarded)
+    this.#isWhole = error === null
     this.#cancelDiscard?.()
     try {
       if (error === null) events?.onEnd(this)
@@ -110,6 +108,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#over) return
     this.#cancelDiscard ??= clock.after(DISCARD_MS, () => this.abort(new Error('answer discarded')))
     this.#controller?.resume()
+  }
+
+  /** What came since nobody wanted it; null = not all did. */
+  get discarded(): Buffer | null {
+    return this.#isWhole ? Buffer.concat(this.#rest) : null
   }
 
   /** No more events, and the connection is closed. */
