@@ -1,6 +1,7 @@
 /** One serving process: store, world, ledger and public listeners; swaps worlds on change; drains on the way out. */
 import type http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
+import { Answers } from './access/answers.ts'
 import { Concurrency } from './access/concurrency.ts'
 import { KeyCache } from './access/keys.ts'
 import { RateLimiter } from './access/rate.ts'
@@ -67,6 +68,7 @@ export class Gateway {
       log,
       metrics,
       keys: new KeyCache({ store, clock }),
+      answers: new Answers({ store, clock }),
       rates: new RateLimiter({ store, clock, log }),
       concurrency: new Concurrency(),
       ledger,

@@ -36,6 +36,8 @@ const valuesOf = (row: UsageRow) => [
   row.cache_write_1h,
   row.output,
   row.images,
+  row.answerId,
+  row.upstreamKey,
 ]
 
 export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * 86_400_000) / count))
@@ -81,7 +83,7 @@ async function fillMysql(url: string, all: Values, charged: Map<string, number>)
   }
   let lines: string[] = []
   for (const values of all) {
-    lines.push(`${values.join('\t')}\n`)
+    lines.push(`${values.map(value => value ?? '\\N').join('\t')}\n`)
     if (lines.length < FILE_ROWS) continue
     await load(lines)
     lines = []

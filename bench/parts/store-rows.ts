@@ -75,6 +75,8 @@ export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number
       cache_write_1h: 0,
       output,
       images: 0,
+      answerId: null,
+      upstreamKey: null,
     }
   }
 }

@@ -12,6 +12,7 @@
  * upstream that answers slowly collects open requests, so this is what follows latency. Among keys, the one with the
  * least open is taken.
  */
+import type { AnswerMaker } from '../store/store.ts'
 import { Claim } from './claim.ts'
 import type { ChannelHealth, Health, KeyHealth } from './health.ts'
 import type { Candidate, CompiledKey, Route } from './table.ts'
@@ -24,18 +25,26 @@ export class Candidates {
   readonly #health: Health
   readonly #affinity: number | null
   readonly #random: () => number
+  readonly #only: AnswerMaker | null
   /** The first one tried, and then the others: most requests try only one. */
   #tried: Claim | null = null
   #triedMore: Claim[] | null = null
   /** Channels of which other keys may still be tried. */
   #keyRefused: Candidate[] | null = null
 
-  /** `affinity`: 32 bits, the same for the same conversation. */
-  constructor(route: Route, health: Health, affinity: number | null, random: () => number) {
+  /** `affinity`: 32 bits, the same for the same conversation. `only`: nobody else may be asked. */
+  constructor(
+    route: Route,
+    health: Health,
+    affinity: number | null,
+    random: () => number,
+    only: AnswerMaker | null = null,
+  ) {
     this.#route = route
     this.#health = health
     this.#affinity = affinity
     this.#random = random
+    this.#only = only
   }
 
   /**
@@ -105,7 +114,7 @@ export class Candidates {
 
   #mayTry(candidate: Candidate, nowMs: number): boolean {
     const { channel } = candidate
-    if (!channel.enabled || this.#wasTried(candidate)) return false
+    if (!this.#isOffered(channel) || this.#wasTried(candidate)) return false
     const health = this.#health.of(channel)
     if (!health.breaker.mayAsk(nowMs) || isFull(channel, health)) return false
     return channel.keys.length === 1 ? !isFull(channel.keys[0]!, health.keys[0]!) : this.#key(candidate, nowMs) !== null
@@ -120,6 +129,7 @@ export class Candidates {
     for (const key of channel.keys) {
       const state = health.keys[key.index] as KeyHealth
       if (!state.breaker?.mayAsk(nowMs) || isFull(key, state) || this.#triedKey(key)) continue
+      if (this.#only !== null && this.#only.key !== key.fingerprint) continue
       const score = this.#draw(key.hash) + (this.#affinity === null ? state.open : 0)
       if (best !== null && score >= bestScore) continue
       best = key
@@ -166,7 +176,11 @@ export class Candidates {
   }
 
   get #enabled(): Candidate[] {
-    return this.#route.tiers.flat().filter(c => c.channel.enabled)
+    return this.#route.tiers.flat().filter(({ channel }) => this.#isOffered(channel))
+  }
+
+  #isOffered({ enabled, name }: Candidate['channel']): boolean {
+    return enabled && (this.#only === null || this.#only.channel === name)
   }
 }
 

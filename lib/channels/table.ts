@@ -1,4 +1,5 @@
 /** The catalogue compiled for look-ups: group, model, protocol → tiers of candidates. Immutable, built with its world. */
+import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey, Protocol } from '../terms/records.ts'
 
@@ -19,6 +20,9 @@ function connectionOf({ proxy, ca, http2, private: reserved }: Channel, origin: 
   return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
 }
 
+/** Hexadecimal digits: enough for all keys of a store to differ. */
+const FINGERPRINT_LENGTH = 16
+
 /** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
@@ -28,12 +32,15 @@ export class CompiledKey {
   readonly index: number
   /** For affinity: the same in every process and world. */
   readonly hash: number
+  /** Tells it from others in the store without telling it: the beginning of its SHA-256. */
+  readonly fingerprint: string
 
   constructor(row: ChannelKey, index: number) {
     this.secret = row.key
     this.maxConcurrency = row.maxConcurrency
     this.index = index
     this.hash = hashText(row.key)
+    this.fingerprint = digest('sha256', row.key, 'hex').slice(0, FINGERPRINT_LENGTH)
   }
 }
 

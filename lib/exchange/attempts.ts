@@ -78,6 +78,11 @@ export class Attempts implements AttemptEvents {
     return (this.#current as Attempt).claim.candidate.channel.name
   }
 
+  /** The upstream key that the answer which counts was made with. */
+  get upstreamKey(): string {
+    return (this.#current as Attempt).claim.key.fingerprint
+  }
+
   start(claim: Claim): void {
     this.#x.services.retries.request()
     this.#current = this.#ask(claim)

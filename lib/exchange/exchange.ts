@@ -9,6 +9,7 @@ import type { Candidates } from '../channels/pick.ts'
 import type { Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
+import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
 import { finish } from './finish.ts'
@@ -45,6 +46,8 @@ export class Exchange {
   bodyBytes = 0
   facts: Facts | null = null
   model = ''
+  /** Of the earlier answer that the request continues: nobody else may be asked. */
+  maker: AnswerMaker | null = null
   candidates: Candidates | null = null
   /** The place at the first channel to ask; given back here when it never was. */
   claim: Claim | null = null

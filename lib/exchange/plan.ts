@@ -17,6 +17,7 @@ export type Fact =
   | 'throttled'
   | 'body'
   | 'model'
+  | 'maker'
   | 'route'
   | 'tariff'
   | 'hold'

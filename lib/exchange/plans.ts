@@ -8,6 +8,7 @@ import { chooseModel } from './stages/choose-model.ts'
 import { countLocally } from './stages/count.ts'
 import { credential } from './stages/credential.ts'
 import { dispatch } from './stages/dispatch.ts'
+import { findMaker } from './stages/find-maker.ts'
 import { listModels } from './stages/models.ts'
 import { price } from './stages/price.ts'
 import { readBody } from './stages/read-body.ts'
@@ -21,13 +22,14 @@ const relay = known
   .step(throttle)
   .step(readBody)
   .step(chooseModel)
+  .step(findMaker)
   .step(findCandidates)
   .step(price)
   .step(reserve)
   .step(dispatch)
 
 /** Free: no rate, no price, no hold. */
-const count = known.step(readBody).step(chooseModel).step(countLocally).step(dispatch)
+const count = known.step(readBody).step(chooseModel).step(findMaker).step(countLocally).step(dispatch)
 
 const models = known.step(listModels)
 

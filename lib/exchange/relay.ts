@@ -389,6 +389,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       status,
       refusal,
       channel: this.attempts.channel,
+      upstreamKey: this.attempts.upstreamKey,
       meter: this.#reading?.meter ?? null,
       delivered,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,

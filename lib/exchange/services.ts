@@ -1,4 +1,5 @@
 /** What every exchange of a process shares. Built once; the world inside is swapped on reload. */
+import type { Answers } from '../access/answers.ts'
 import type { Concurrency } from '../access/concurrency.ts'
 import type { KeyCache } from '../access/keys.ts'
 import type { RateLimiter } from '../access/rate.ts'
@@ -18,6 +19,7 @@ export interface Services {
   log: Logger
   metrics: Metrics
   keys: KeyCache
+  answers: Answers
   rates: RateLimiter
   concurrency: Concurrency
   ledger: Ledger

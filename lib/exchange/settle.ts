@@ -21,6 +21,8 @@ export interface Outcome {
   status: number
   refusal: ErrorName | undefined
   channel: string
+  /** Fingerprint of the upstream key. */
+  upstreamKey: string
   meter: Meter | null
   /** Output tokens that went to the client; -1 = all that the meter counted. */
   delivered: number
@@ -37,6 +39,9 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
   const { services } = x
   const entry = x.entry as KeyEntry
   const { basis, usage } = bill(x, o)
+  const answerId = o.how === 'nothing' ? null : (o.meter?.answerId ?? null)
+  if (answerId !== null)
+    services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
   const whole = (ms: number) => Math.max(0, Math.round(ms))
   x.row = {
     requestId: x.id,
@@ -58,6 +63,8 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
     charge: basis === 'none' ? ZERO : (x.tariff as Tariff).charge(usage),
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),
+    answerId,
+    upstreamKey: answerId === null ? null : o.upstreamKey,
   }
   return services.ledger.settle(x.hold as Hold, x.row)
 }

@@ -31,6 +31,8 @@ const COLUMNS = Object.keys({
   charge: true,
   firstByteMs: true,
   durationMs: true,
+  answerId: true,
+  upstreamKey: true,
 } satisfies Record<keyof UsageRow, true>) as (keyof UsageRow)[]
 
 function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] {
@@ -40,7 +42,7 @@ function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): 
 }
 
 function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknown[]): Settlement {
-  const row = Object.fromEntries(COLUMNS.map((name, i) => [name, ofRow[i]]))
+  const row = Object.fromEntries(COLUMNS.map((name, i) => [name, ofRow[i] ?? null]))
   return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
 }
 

@@ -37,6 +37,8 @@ export interface Facts {
   /** `prompt_cache_key`, `metadata.user_id`: which conversation this is. */
   promptCacheKey: string | null
   userId: string | null
+  /** `previous_response_id`: the earlier answer that this request continues; null = none. */
+  previousAnswer: string | null
   /** Just after the opening brace. */
   openedAt: number
 }
@@ -50,6 +52,7 @@ const MOST_N = 1e6
 const WANTED = new Map([
   ['model', LONGEST_NAME],
   ['prompt_cache_key', LONGEST_NAME],
+  ['previous_response_id', LONGEST_NAME],
   ['stream_options', LONGEST_OBJECT],
   ['generationConfig', LONGEST_OBJECT],
   ['generation_config', LONGEST_OBJECT],
@@ -74,6 +77,7 @@ export class FactsScan implements ScanEvents {
   #background = false
   #promptCacheKey: string | null = null
   #userId: string | null = null
+  #previousAnswer: string | null = null
 
   feed(chunk: Buffer): void {
     this.#scanner.feed(chunk)
@@ -112,6 +116,7 @@ export class FactsScan implements ScanEvents {
       cacheTtl: this.#cacheTtl,
       promptCacheKey: this.#promptCacheKey,
       userId: this.#userId,
+      previousAnswer: this.#previousAnswer,
       openedAt: this.#scanner.openedAt,
     }
   }
@@ -139,6 +144,11 @@ export class FactsScan implements ScanEvents {
     },
     prompt_cache_key(kind, _span, bytes) {
       this.#promptCacheKey = kind === 'string' && bytes !== null ? decode(bytes) : null
+    },
+    previous_response_id(kind, _span, bytes) {
+      const named = kind === 'string' && bytes !== null ? decode(bytes) : null
+      // what cannot be read names an answer that nobody has
+      this.#previousAnswer = named ?? (isNull(kind, bytes) ? null : '')
     },
     metadata(_kind, _span, bytes) {
       const id = bytes === null ? undefined : field(parse(bytes), 'user_id')
@@ -187,6 +197,9 @@ function streamOptions(kind: Kind, span: Span, bytes: Buffer | null, value: unkn
 
 const isTrue = (kind: Kind, bytes: Buffer | null): boolean =>
   kind === 'scalar' && bytes !== null && scalarOf(bytes) === true
+
+const isNull = (kind: Kind, bytes: Buffer | null): boolean =>
+  kind === 'scalar' && bytes !== null && scalarOf(bytes) === null
 
 const tokens = (kind: Kind, bytes: Buffer | null): number | null =>
   kind === 'scalar' && bytes !== null ? bounded(scalarOf(bytes)) : null

@@ -12,6 +12,8 @@ export interface Tally {
   usage: Usage | null
   terminal: boolean
   failed: boolean
+  /** See `Meter.answerId`. */
+  answerId: string | null
   /** Known once the first event was seen. */
   stop: Partial<LengthStopState>
 }
@@ -38,6 +40,7 @@ export class StreamMeter implements Meter, EventSink, Tally {
   usage: Usage | null = null
   terminal = false
   failed = false
+  answerId: string | null = null
   stop: Partial<LengthStopState> = {}
 
   constructor(rules: EventRules, keys: Patterns, options: MeterOptions) {
@@ -118,6 +121,10 @@ export class DocumentMeter implements Meter {
     return isFields(this.#document.value('error'))
   }
 
+  get answerId(): string | null {
+    return idOf(this.#document.value('id'))
+  }
+
   get atBoundary(): boolean {
     return false
   }
@@ -149,6 +156,9 @@ export function typeOf(name: string, data: Buffer, cut: Buffer | null): string {
   if (name !== '') return name
   return TYPE.exec((cut ?? data).toString('latin1', 0, 100))?.[1] ?? ''
 }
+
+/** An answer's id as it is in its body; null = none. */
+export const idOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
 /** JSON string contents of what an event said, bounded, for saying it again. */
 export const shortText = (value: unknown, fallback: string): string =>

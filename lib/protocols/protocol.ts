@@ -18,6 +18,8 @@ export interface Meter {
   readonly terminal: boolean
   /** The upstream sent its own error: event, or error body. */
   readonly failed: boolean
+  /** The answer's own id, where a later request may name it (responses); null = none seen. */
+  readonly answerId: string | null
   /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
   readonly atBoundary: boolean
   /** Where in the last chunk the first event may be that carries usage, an error or the end; its length = nowhere. */

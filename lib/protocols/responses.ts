@@ -7,10 +7,10 @@ import {
   type EventRules,
   parseEvent,
   StreamMeter,
+  idOf,
   shortText,
   type Tally,
   typeOf,
-  USAGE_AND_ERROR,
 } from './meters.ts'
 import { Patterns } from './patterns.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
@@ -19,6 +19,8 @@ import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
 /** In a stream only deltas are new text; other events say it again. */
 const DELTAS = keySet(['delta'])
 const TEXT = keySet(['text', 'arguments', 'refusal'])
+/** Of an answer that is one document. */
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** Beyond any number an upstream will have reached: what we add comes last. */
 const SEQUENCE = 1_000_000
@@ -70,6 +72,7 @@ class Rules implements EventRules {
 
   #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
     const response = fieldsOf(parseEvent(data, cut)?.['response'])
+    tally.answerId = idOf(response['id'])
     tally.stop = {
       answerId: shortText(response['id'], ''),
       model: shortText(response['model'], ''),
@@ -103,7 +106,7 @@ export const responses: ProtocolRow = {
   meter: (options: MeterOptions) =>
     options.events
       ? new StreamMeter(new Rules(), DELTAS, options)
-      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document => usageOf(document.value('usage'))),
+      : new DocumentMeter(MEMBERS, TEXT, document => usageOf(document.value('usage'))),
   words: {
     keepAlive: '\n',
     error(_status, message) {

@@ -3,7 +3,7 @@
  * migrate at once and engines exist whose schema changes cannot be rolled back.
  */
 import type { Driver } from './driver.ts'
-import { createIndex, createTable, type Table } from './tables.ts'
+import { addColumn, createIndex, createTable, type Table } from './tables.ts'
 
 const FIRST: Table[] = [
   {
@@ -96,6 +96,12 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
   // A page of an account or a key and a model that it seldom uses is a range too, not a search.
   ({ dialect }) =>
     ['account_id', 'key_id'].map(owner => createIndex({ name: 'usage_rows' }, [owner, 'model', 'request_id'], dialect)),
+  // Which account an answer was made for, and which upstream holds it.
+  ({ dialect }) => [
+    addColumn({ name: 'usage_rows' }, ['answer_id', 'name?'], dialect),
+    addColumn({ name: 'usage_rows' }, ['upstream_key', 'code?'], dialect),
+    createIndex({ name: 'usage_rows' }, ['answer_id'], dialect),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

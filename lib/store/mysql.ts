@@ -37,6 +37,7 @@ const RECONNECTS = 2
 const SNAPSHOT_QUERY_MS = 600_000
 /** Texts longer than this are forgotten by the server after use, as they seldom come again and take much memory. */
 const KEPT_STATEMENT_CHARACTERS = 16_384
+const COLUMN_EXISTS = 1060
 const INDEX_EXISTS = 1061
 
 class MysqlDriver implements Driver {
@@ -153,9 +154,9 @@ class MysqlDriver implements Driver {
   }
 }
 
-/** MySQL has no CREATE INDEX IF NOT EXISTS. */
+/** MySQL has no CREATE INDEX IF NOT EXISTS, nor that for columns. */
 function overlookRepeated(error: Error & { errno?: number }): void {
-  if (error.errno !== INDEX_EXISTS) throw error
+  if (error.errno !== INDEX_EXISTS && error.errno !== COLUMN_EXISTS) throw error
 }
 
 const runResult = (result: unknown): RunResult => {

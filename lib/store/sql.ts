@@ -5,6 +5,7 @@ import type { Driver } from './driver.ts'
 import { migrate } from './migrations.ts'
 import { Sealer } from './secrets.ts'
 import { Accounts } from './sql/accounts.ts'
+import { answerMaker } from './sql/answers.ts'
 import { audit } from './sql/audit.ts'
 import { Books } from './sql/books.ts'
 import { Catalogue } from './sql/catalogue.ts'
@@ -90,6 +91,7 @@ export class SqlStore implements Store {
   swapRateWindow = (accountId: number, version: number, state: string) =>
     this.#holders.swapRateWindow(accountId, version, state)
 
+  answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
   prunedBefore = () => prunedBefore(this.#driver)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)

@@ -118,7 +118,7 @@ export class Connection {
 
   script(statements: readonly string[]): Promise<void> {
     return this.#between('BEGIN IMMEDIATE', async () => {
-      await this.ask('exec', statements.join(';\n'), [])
+      for (const sql of statements) await this.ask('exec', sql, []).catch(overlookRepeated)
     })
   }
 
@@ -150,3 +150,8 @@ export class Connection {
 }
 
 export const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!, insertId: answer.insertId! })
+
+/** SQLite has no ADD COLUMN IF NOT EXISTS; a statement that fails leaves its transaction open. */
+function overlookRepeated(error: Error): void {
+  if (!error.message.includes('duplicate column name')) throw error
+}

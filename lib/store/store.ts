@@ -97,6 +97,13 @@ export interface UsageFilter {
   after?: string
 }
 
+/** The upstream that holds an earlier answer: other channels and keys do not know it. */
+export interface AnswerMaker {
+  channel: string
+  /** `CompiledKey.fingerprint`. */
+  key: string
+}
+
 export interface Audit {
   ok: boolean
   accounts: number
@@ -191,6 +198,8 @@ export interface Store {
   swapRateWindow(accountId: number, version: number, state: string): Promise<boolean>
 
   // --- usage
+  /** null: the account has no row with this `answerId`. */
+  answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
   /** Newest first. */
   usage(filter: UsageFilter): Promise<UsageRow[]>
   /** Deletes at most `limit` rows older than `beforeMs`; what they charged stays in the books. Returns how many went. */

@@ -65,6 +65,13 @@ export const createIndex = (table: Pick<Table, 'name'>, columns: string[], diale
   `CREATE INDEX ${dialect.name === 'mysql' ? '' : 'IF NOT EXISTS '}${indexName(table, columns)} ` +
   `ON ${table.name} (${columns.join(', ')})`
 
+/** A column that a later version adds; both drivers overlook that it is there already. */
+export const addColumn = (
+  table: Pick<Table, 'name'>,
+  column: [name: string, type: Table['columns'][string]],
+  dialect: Dialect,
+): string => `ALTER TABLE ${table.name} ADD COLUMN ${columnText(dialect.name === 'mysql' ? MYSQL : SQLITE, column)}`
+
 /** Statements that may be repeated. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>
   dialect.name === 'mysql' ? mysqlTable(table) : sqliteTable(table)

@@ -9,8 +9,8 @@ export interface ErrorRow {
   /** English text, where there is one, for clients whose first language is English. */
   english?: string
   type: 'gateway_api_error' | 'invalid_request_error'
-  /** The envelope carries an empty `param`. */
-  param?: true
+  /** The envelope carries this `param`. */
+  param?: string
   /** `never`: a retry cannot cure it (`x-should-retry: false`). `later`: `retry-after` says when. */
   retry: 'never' | 'later' | 'maybe'
 }
@@ -33,7 +33,7 @@ export const ERRORS = {
     status: 404,
     text: (method, path) => `Invalid URL (${method} ${path})`,
     type: 'invalid_request_error',
-    param: true,
+    param: '',
     retry: 'never',
   },
   key: row(401, 'never', '无效的令牌', 'Invalid token'),
@@ -46,6 +46,11 @@ export const ERRORS = {
   not_json: row(400, 'never', '请求体不是有效的JSON对象'),
   background: row(400, 'never', '不支持background模式'),
   no_model: row(400, 'never', '未指定模型名称,模型名称不能为空'),
+  answer_unknown: {
+    ...row(404, 'never', '未找到之前的响应'),
+    type: 'invalid_request_error',
+    param: 'previous_response_id',
+  },
   model_restricted: row(403, 'never', model => `该令牌无权访问模型 ${model}`),
   model_unknown: row(404, 'never', model => `模型 ${model} 不存在`),
   no_channel: row(400, 'never', (group, model) => `分组 ${group} 下模型 ${model} 无可用渠道(distributor)`),
@@ -82,6 +87,6 @@ export function renderError(
 ): string {
   const error: ErrorRow = ERRORS[name]
   const message = JSON.stringify(`${errorText(name, args, english)} (request id: ${requestId})`)
-  const param = error.param === true ? ',"param":""' : ''
+  const param = error.param === undefined ? '' : `,"param":"${error.param}"`
   return `{${messages ? '"type":"error",' : ''}"error":{"code":"","message":${message},"type":"${error.type}"${param}}}`
 }

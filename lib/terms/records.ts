@@ -160,4 +160,8 @@ export interface UsageRow extends Usage {
   /** null when no byte came. */
   firstByteMs: number | null
   durationMs: number
+  /** The `id` in the body of an answer that a later request may continue; null where there is none. */
+  answerId: string | null
+  /** Fingerprint of the upstream key that the answer was made with (`CompiledKey.fingerprint`); null with `answerId`. */
+  upstreamKey: string | null
 }

@@ -51,6 +51,8 @@ export const usageRow = (requestId: string, key: Key, charge: number, change: Pa
   charge: micro(charge),
   firstByteMs: 12,
   durationMs: 34,
+  answerId: null,
+  upstreamKey: null,
   input: 1,
   cache_read: 2,
   cache_write_5m: 3,

@@ -23,6 +23,8 @@ const settled = (change: Partial<UsageRow>): UsageRow => ({
   charge: micro(0),
   firstByteMs: 1,
   durationMs: 2,
+  answerId: null,
+  upstreamKey: null,
   ...change,
 })
 

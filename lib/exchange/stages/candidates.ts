@@ -7,7 +7,7 @@ import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
 import { DONE, NEXT } from '../verdict.ts'
 
-export const findCandidates = stage<'model', 'route'>(x => {
+export const findCandidates = stage<'model' | 'maker', 'route'>(x => {
   const { group } = (x.entry as KeyEntry).key
   if (!chooseCandidate(x)) {
     x.refuse('no_channel', [group, x.model])
@@ -25,7 +25,7 @@ export function chooseCandidate(x: Exchange): boolean {
   const { group } = (x.entry as KeyEntry).key
   const route = x.world.routes.find(group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random)
+  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random, x.maker)
   x.claim = x.candidates.next()
   return true
 }

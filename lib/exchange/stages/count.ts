@@ -8,7 +8,7 @@ import { answer, ownHeaders } from '../refuse.ts'
 import { DONE, NEXT } from '../verdict.ts'
 import { chooseCandidate } from './candidates.ts'
 
-export const countLocally = stage<'model', 'route'>(x => {
+export const countLocally = stage<'model' | 'maker', 'route'>(x => {
   if (chooseCandidate(x) && x.claim !== null) return NEXT
   answerEstimate(x)
   return DONE

@@ -9,11 +9,12 @@ import type { UsageRow } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import { accountPurse, keyPurse, type PurseId, type Settlement, StoreUnavailable } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
+import { answerKey } from './answers.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
 
 export const USAGE_COLUMNS =
   'request_id, account_id, key_id, group_name, protocol, model, channel, status, ended, basis, charge, ' +
-  'first_byte_ms, duration_ms, input, cache_read, cache_write_5m, cache_write_1h, output, images'
+  'first_byte_ms, duration_ms, input, cache_read, cache_write_5m, cache_write_1h, output, images, answer_id, upstream_key'
 const COLUMN_COUNT = USAGE_COLUMNS.split(',').length
 const CLOSE_TRIES = 5
 /** Rows in one INSERT: more would keep the event loop longer at writing them out than the round trip saves. */
@@ -35,6 +36,7 @@ function pushValues(params: Param[], row: UsageRow): void {
   )
   params.push(row.status, row.end, row.basis, row.charge, first, Math.round(row.durationMs))
   params.push(row.input, row.cache_read, row.cache_write_5m, row.cache_write_1h, row.output, row.images)
+  params.push(row.answerId === null ? null : answerKey(row.answerId), row.upstreamKey)
 }
 
 /** What a batch does to purses and leases, summed. */

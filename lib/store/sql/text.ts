@@ -39,6 +39,7 @@ export const moneyOrNull = (row: Row, column: string): Micro | null =>
   row[column] === null ? null : money(row, column)
 export const big = (row: Row, column: string): bigint => BigInt(row[column] as string)
 export const text = (row: Row, column: string): string => String(row[column])
+export const textOrNull = (row: Row, column: string): string | null => (row[column] === null ? null : text(row, column))
 export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column)) as T
 export const jsonOrNull = <T>(row: Row, column: string): T | null =>
   row[column] === null ? null : json<T>(row, column)

@@ -9,7 +9,7 @@ import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import { StoreUnavailable, type UsageFilter } from '../store.ts'
 import { indexName } from '../tables.ts'
 import { USAGE_COLUMNS } from './settle.ts'
-import { integer, integerOrNull, money, text } from './text.ts'
+import { integer, integerOrNull, money, text, textOrNull } from './text.ts'
 
 const toUsageRow = (row: Row): UsageRow => ({
   requestId: text(row, 'request_id'),
@@ -25,6 +25,8 @@ const toUsageRow = (row: Row): UsageRow => ({
   charge: money(row, 'charge'),
   firstByteMs: integerOrNull(row, 'first_byte_ms'),
   durationMs: integer(row, 'duration_ms'),
+  answerId: textOrNull(row, 'answer_id'),
+  upstreamKey: textOrNull(row, 'upstream_key'),
   input: integer(row, 'input'),
   cache_read: integer(row, 'cache_read'),
   cache_write_5m: integer(row, 'cache_write_5m'),

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type http from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { Answers } from '../../../lib/access/answers.ts'
 import { Concurrency } from '../../../lib/access/concurrency.ts'
 import { KeyCache } from '../../../lib/access/keys.ts'
 import { RateLimiter } from '../../../lib/access/rate.ts'
@@ -20,6 +21,7 @@ import { accountPurse } from '../../../lib/store/store.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
 import { parseConfig } from '../../../lib/terms/config.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
+import type { Channel } from '../../../lib/terms/records.ts'
 import { Metrics } from '../../../lib/terms/metrics.ts'
 import { Pools } from '../../../lib/upstream/pools.ts'
 import { TestClock } from '../../support/clock.ts'
@@ -38,6 +40,8 @@ export const CONNECTIONS = 64
 /** Of the account, in micro-CNY. */
 const CREDIT = 100_000_000
 export const KEY = 'sk-scenario-0123456789'
+/** Of another account, `two`. */
+export const OTHER_KEY = 'sk-scenario-of-another'
 export const MODEL = 'm'
 const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate']
 
@@ -86,8 +90,11 @@ export async function open(t: Test, options: Options = {}) {
     ],
     models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
     channels,
-    accounts: [{ name: 'one', groups: ['default'], balance: CREDIT / 1_000_000 }],
-    keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key }],
+    accounts: ['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
+    keys: [
+      { account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key },
+      { account: 'two', name: 'k', secret: OTHER_KEY, group: 'default' },
+    ],
   }
   await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
   const logged: Json[] = []
@@ -104,6 +111,7 @@ export async function open(t: Test, options: Options = {}) {
     log,
     metrics,
     keys: new KeyCache({ store, clock }),
+    answers: new Answers({ store, clock }),
     rates: new RateLimiter({ store, clock, log }),
     concurrency: new Concurrency(),
     ledger,
@@ -169,9 +177,19 @@ export async function open(t: Test, options: Options = {}) {
     return { rows, left, failures, ok: audit.ok && purse?.credit === CREDIT && purse.spent === charges }
   }
 
+  /** As an administrator would, and in force at once. */
+  const changeChannel = async (name: string, change: Partial<Channel>) => {
+    const { channels: rows } = await store.catalog()
+    await store.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change })
+    services.world = new World(config, await store.catalog())
+    health.keep(services.world.routes.channels)
+  }
+
   return {
     clock,
+    store,
     services,
+    changeChannel,
     health,
     logged,
     refusedKeys,

@@ -1,0 +1,48 @@
+/**
+ * Does the request continue an earlier answer? Only the account that got the answer here may, and only the channel and
+ * the key that made it can. An answer whose maker is switched off, gone or of another group reads like one that never was.
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { AnswerMaker } from '../../store/store.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import { stage } from '../plan.ts'
+import { storeFailed } from '../store-failed.ts'
+import { DONE, NEXT, type Verdict } from '../verdict.ts'
+
+export const findMaker = stage<'model', 'maker'>(x => {
+  const { previousAnswer } = x.facts as Facts
+  if (previousAnswer === null || x.protocol !== 'responses') return NEXT
+  const { key, account } = x.entry as KeyEntry
+  // no channel for the model at all is said first, by the next stage
+  if (x.world.routes.find(key.group, x.model, x.protocol) === undefined) return NEXT
+  const found = x.services.answers.find(account.id, previousAnswer)
+  if (!(found instanceof Promise)) return judge(x, found)
+  return found.then(
+    maker => judge(x, maker),
+    error => storeFailed(x, error),
+  )
+})
+
+function judge(x: Exchange, maker: AnswerMaker | null): Verdict {
+  if (maker !== null && mayServe(x, maker)) {
+    x.maker = maker
+    return NEXT
+  }
+  x.refuse('answer_unknown')
+  return DONE
+}
+
+function mayServe(x: Exchange, maker: AnswerMaker): boolean {
+  const { group } = (x.entry as KeyEntry).key
+  const route = x.world.routes.find(group, x.model, x.protocol as Protocol)
+  return (
+    route?.tiers.some(tier =>
+      tier.some(
+        ({ channel }) =>
+          channel.name === maker.channel && channel.enabled && channel.keys.some(key => key.fingerprint === maker.key),
+      ),
+    ) ?? false
+  )
+}

@@ -1,0 +1,17 @@
+/** Who made an earlier answer: the usage row that keeps its id tells. */
+import { createHash } from 'node:crypto'
+import type { Driver } from '../driver.ts'
+import type { AnswerMaker } from '../store.ts'
+import { NAME_LENGTH } from '../tables.ts'
+import { text } from './text.ts'
+
+/** An id as its column holds it: one that is longer than the column is replaced by its digest. */
+export const answerKey = (id: string): string =>
+  id.length <= NAME_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`
+
+export async function answerMaker(driver: Driver, accountId: number, answerId: string): Promise<AnswerMaker | null> {
+  const sql =
+    'SELECT channel, upstream_key FROM usage_rows WHERE answer_id = ? AND account_id = ? ORDER BY request_id DESC LIMIT 1'
+  const [row] = await driver.query('answerMaker', sql, [answerKey(answerId), accountId])
+  return row === undefined ? null : { channel: text(row, 'channel'), key: text(row, 'upstream_key') }
+}
