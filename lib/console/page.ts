@@ -48,6 +48,7 @@ export function consolePages(urls: () => PublicUrls): (req: IncomingMessage, res
     if (url !== '/' && !url.startsWith(HOME) && !url.startsWith('/?')) return false
     if (req.method !== 'GET' && req.method !== 'HEAD') return false
     const [path] = url.split('?', 1)
+    if (path === '/' && req.method === 'HEAD') return false // a coding tool that asks whether the API is here
     if (path === '/') res.writeHead(302, { location: HOME, 'content-length': 0 }).end()
     else if (path === HOME || path === `${HOME}/`) {
       const { html, headers } = consolePage(urls())

@@ -7,7 +7,7 @@ import type { Protocol } from '../terms/records.ts'
 /** Where a client may put its key. */
 export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
 
-export type Action = 'relay' | 'count' | 'models' | 'model' | 'upgrade'
+export type Action = 'relay' | 'count' | 'models' | 'model' | 'upgrade' | 'hello'
 
 /** One endpoint. Immutable; a request refers to it. */
 export interface Endpoint {
@@ -37,7 +37,8 @@ export interface Target {
 const BEARER = ['bearer'] as const
 const MESSAGES = ['x-api-key', 'bearer'] as const
 const GAMMA = ['gamma', 'query'] as const
-const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
+/** Every place there is. */
+export const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
 
 const endpoint = (
   action: Action,
@@ -60,6 +61,7 @@ const NATIVE_MODEL: Endpoint = { ...MODEL, native: true }
 const GENERATE = endpoint('relay', 'generate', GAMMA)
 const GENERATE_COUNT = endpoint('count', 'generate', GAMMA)
 const UPGRADE = endpoint('upgrade', 'responses', BEARER)
+const HELLO = endpoint('hello', null, [])
 
 /** Without the `/v1` layer, which a client with a key may leave out. */
 const POST: Record<string, Endpoint> = {
@@ -78,8 +80,8 @@ export interface PathQuestion {
   path: string
   /** The request asks to become a WebSocket. */
   upgrade: boolean
-  /** A key was sent in one of these places. */
-  hasKey(placements: readonly Placement[]): boolean
+  /** A key was sent, be it where the protocol does not read it. */
+  hasKey(): boolean
   /** A version header of the messages protocol was sent. */
   hasVersion(): boolean
 }
@@ -90,27 +92,29 @@ const PLAIN = new Map<string, Target>(Object.entries(POST).map(([path, e]) => [`
 /** null = no such path, or not with this method. */
 export function findTarget(q: PathQuestion): Target | null {
   if (q.method === 'POST') return PLAIN.get(q.path) ?? postTarget(q)
-  return q.method === 'GET' ? getTarget(q) : null
+  if (q.method === 'GET') return getTarget(q)
+  return q.method === 'HEAD' && q.path === '/' ? plain(HELLO) : null
 }
 
 function postTarget(q: PathQuestion): Target | null {
   const { path } = q
   if (path.startsWith('/v1/v1/messages')) return PLAIN.get(path.slice(3)) ?? null
   const bare = POST[path]
-  if (bare !== undefined && Object.hasOwn(POST, path)) return q.hasKey(bare.placements) ? plain(bare) : null
+  if (bare !== undefined && Object.hasOwn(POST, path)) return q.hasKey() ? plain(bare) : null
   const m = GENERATE_PATH.exec(path)
-  if (m === null || (m[1] === '' && !q.hasKey(GAMMA))) return null
+  if (m === null || (m[1] === '' && !q.hasKey())) return null
   const verb = m[3] as string
   return modelTarget(verb === 'countTokens' ? GENERATE_COUNT : GENERATE, m[2] as string, verb)
 }
 
 function getTarget(q: PathQuestion): Target | null {
   let { path } = q
-  if (path === '/v1/responses' || (path === '/responses' && q.hasKey(BEARER))) return q.upgrade ? plain(UPGRADE) : null
+  if (path === '/api/hello') return plain(HELLO)
+  if (path === '/v1/responses' || (path === '/responses' && q.hasKey())) return q.upgrade ? plain(UPGRADE) : null
   if (GENERATE_PATH.test(path)) return null // a path that is posted to, and no model of that name
   if (path.startsWith('/v1/v1/models') && q.hasVersion()) path = path.slice(3)
   if (path === '/models' || path.startsWith('/models/')) {
-    if (!q.hasKey(ANY)) return null
+    if (!q.hasKey()) return null
     path = `/v1${path}`
   }
   if (path === '/v1/models') return plain(MODELS)

@@ -9,6 +9,7 @@ import { countLocally } from './stages/count.ts'
 import { credential } from './stages/credential.ts'
 import { dispatch } from './stages/dispatch.ts'
 import { findMaker } from './stages/find-maker.ts'
+import { sayHello } from './stages/hello.ts'
 import { listModels } from './stages/models.ts'
 import { price } from './stages/price.ts'
 import { readBody } from './stages/read-body.ts'
@@ -33,6 +34,8 @@ const count = known.step(readBody).step(chooseModel).step(findMaker).step(countL
 
 const models = known.step(listModels)
 
+const hello = new Plan<'target'>().step(sayHello)
+
 const upgrade = new Plan<'target'>().step(refuseUpgrade)
 
-export const PLANS: Record<Action, Plan<Fact>> = { relay, count, models, model: models, upgrade }
+export const PLANS: Record<Action, Plan<Fact>> = { relay, count, models, model: models, upgrade, hello }

@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../base/http.ts'
 import { Exchange, type Listener } from '../exchange/exchange.ts'
-import { findTarget, type PathQuestion, type Placement } from '../exchange/paths.ts'
+import { ANY, findTarget, type PathQuestion } from '../exchange/paths.ts'
 import { run } from '../exchange/plan.ts'
 import { PLANS } from '../exchange/plans.ts'
 import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
@@ -51,13 +51,16 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
   res.on('error', ignore)
   if (services.draining) res.shouldKeepAlive = false
-  x.target = findTarget(new Question(x))
+  x.target = navigates(req) ? null : findTarget(new Question(x))
   services.metrics.inflight(x.protocol ?? 'none', 1)
   if (x.target === null) x.refuse('url', [x.method, x.path])
   else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
   else run(PLANS[x.target.endpoint.action], x)
   return x
 }
+
+/** A browser that would show the answer as a page: nothing of the API is one. */
+const navigates = (req: IncomingMessage): boolean => req.headers['sec-fetch-mode'] === 'navigate'
 
 const SHED_RETRY_AFTER_S = 2
 
@@ -85,9 +88,8 @@ class Question implements PathQuestion {
     return this.#x.req.headers.upgrade !== undefined
   }
 
-  hasKey(placements: readonly Placement[]): boolean {
-    const secret = this.#x.credential(placements)
-    return secret !== null && secret !== ''
+  hasKey(): boolean {
+    return ANY.some(place => (this.#x.credential([place]) ?? '') !== '')
   }
 
   hasVersion(): boolean {

@@ -51,7 +51,7 @@ t.test('what belongs to the console', async t => {
   const { at, asked } = await open(t)
   const rows: [method: string, path: string, status: number, location: string | null][] = [
     ['GET', '/', 302, '/console'],
-    ['HEAD', '/', 302, '/console'],
+    ['HEAD', '/', 404, null],
     ['GET', '/?from=mail', 302, '/console'],
     ['GET', '/console', 200, null],
     ['GET', '/console/', 200, null],

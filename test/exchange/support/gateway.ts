@@ -15,7 +15,7 @@ import { Sweeper } from '../../../lib/exchange/sweeper.ts'
 import { World } from '../../../lib/exchange/world.ts'
 import { listenOn } from '../../../lib/gateway.ts'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
-import { createPublicServer } from '../../../lib/public/server.ts'
+import { createPublicServer, type Pages } from '../../../lib/public/server.ts'
 import { applyCatalog } from '../../../lib/store/apply.ts'
 import { accountPurse } from '../../../lib/store/store.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
@@ -57,6 +57,8 @@ export interface Options {
   key?: Json
   /** Retries allowed over 10 s, whatever the share; default plenty. */
   retriesFloor?: number
+  /** Beside the API, on the main address. */
+  pages?: Pages
 }
 
 export type Scene = Awaited<ReturnType<typeof open>>
@@ -139,7 +141,7 @@ export async function open(t: Test, options: Options = {}) {
   })
   const servers: http.Server[] = []
   const listen = (listener: 'main' | 'direct') => {
-    const server = createPublicServer(services, listener, null)
+    const server = createPublicServer(services, listener, listener === 'main' ? (options.pages ?? null) : null)
     servers.push(server)
     return listenOn(server, { host: '127.0.0.1', port: 0 })
   }
@@ -188,6 +190,7 @@ export async function open(t: Test, options: Options = {}) {
   return {
     clock,
     store,
+    urls,
     services,
     changeChannel,
     health,

@@ -1,0 +1,13 @@
+/** Coding tools ask whether anybody is here before they ask with a key. */
+import { stage } from '../plan.ts'
+import { answer, ownHeaders } from '../refuse.ts'
+import { DONE } from '../verdict.ts'
+
+const HELLO = Buffer.from('{"message":"hello"}')
+
+export const sayHello = stage<'target', never>(x => {
+  const headers = ownHeaders(x)
+  headers.push('content-type', 'application/json; charset=utf-8')
+  answer(x, 200, headers, HELLO)
+  return DONE
+})
