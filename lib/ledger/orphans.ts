@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { Lock } from './lock.ts'
 import { firstName } from './names.ts'
-import { readJournal } from './records.ts'
+import { NewerRecord, readJournal } from './records.ts'
 import { type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
@@ -29,6 +29,8 @@ export class Orphans {
   /** One visit at a time: our own lock must not look like a living process's. */
   #turn: Promise<unknown> = Promise.resolve()
   #stopped = false
+  /** Journals that are left as they are, by name: each is named in the log once. */
+  readonly #left = new Set<string>()
 
   constructor(options: OrphansOptions) {
     this.#o = options
@@ -84,11 +86,19 @@ export class Orphans {
       await this.#adopt(folder, name)
       return true
     } catch (error) {
-      this.#failed(error, folder)
+      if (error instanceof NewerRecord) this.#leave(name, folder, error.message)
+      else this.#failed(error, folder)
       return true
     } finally {
       lock.release()
     }
+  }
+
+  /** Its leases stay as well: what it has charged must not look free. */
+  #leave(name: string, folder: string, reason: string): void {
+    if (this.#left.has(name)) return
+    this.#left.add(name)
+    this.#o.log.error({ folder, reason }, 'a journal is left as it is')
   }
 
   #failed(error: unknown, folder: string): void {

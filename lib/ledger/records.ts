@@ -1,6 +1,7 @@
 /**
- * Records of a journal: a line each, of a checksum and the settlements that were written together, as JSON. Of a settlement
- * only the values are written, in one order, because names would be most of the bytes.
+ * Records of a journal: a line each, of a checksum and, as JSON, a list of the record's version and the settlements that
+ * were written together. Of a settlement only the values are written, in one order, because names would be most of the
+ * bytes. A version only adds values at the end, so that a reload to newer code reads what the older code wrote.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -10,8 +11,8 @@ import type { UsageRow } from '../terms/records.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 
-/** All of a row's, in the order in which their values are written. */
-const COLUMNS = Object.keys({
+/** All of a row's at first, in the order in which their values are written. */
+const FIRST = {
   requestId: true,
   accountId: true,
   keyId: true,
@@ -31,9 +32,15 @@ const COLUMNS = Object.keys({
   charge: true,
   firstByteMs: true,
   durationMs: true,
-  answerId: true,
-  upstreamKey: true,
-} satisfies Record<keyof UsageRow, true>) as (keyof UsageRow)[]
+} satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
+
+/** What later versions added to it, each in the order of its version, and what a record from before says of it. */
+const ADDED = { answerId: null, upstreamKey: null } satisfies Partial<UsageRow>
+
+/** One more with each addition. Records of version 0 have no version in front. */
+export const RECORD_VERSION = 1
+
+const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
 
 function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] {
   const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
@@ -42,18 +49,23 @@ function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): 
 }
 
 function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknown[]): Settlement {
-  const row = Object.fromEntries(COLUMNS.map((name, i) => [name, ofRow[i] ?? null]))
+  const row = { ...ADDED, ...Object.fromEntries(ofRow.map((value, i) => [COLUMNS[i], value])) }
   return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
 }
 
 export function encode(settlements: readonly Settlement[]): Buffer {
-  const text = JSON.stringify(settlements.map(valuesOf))
+  const text = JSON.stringify([RECORD_VERSION, ...settlements.map(valuesOf)])
   return Buffer.from(`${checksum(text)} ${text}\n`)
 }
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
-/** All of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: other records that cannot be read. */
+/** A newer version of this program wrote it: it alone knows what its records say. */
+export class NewerRecord extends Error {
+  override name = 'NewerRecord'
+}
+
+/** All of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: other records that cannot be read. Throws NewerRecord. */
 export function readJournal(folder: string): { settlements: Settlement[]; torn: boolean; corrupt: number } {
   const settlements: Settlement[] = []
   let torn = false
@@ -76,5 +88,8 @@ function decode(line: string): Settlement[] | null {
   const text = line.slice(9)
   if (line.slice(0, 8) !== checksum(text)) return null
   const record: unknown = JSON.parse(text)
-  return Array.isArray(record) ? record.map(settlementOf) : null
+  if (!Array.isArray(record)) return null
+  const version = typeof record[0] === 'number' ? (record.shift() as number) : 0
+  if (version > RECORD_VERSION) throw new NewerRecord(`a record of version ${version}, known up to ${RECORD_VERSION}`)
+  return record.map(settlementOf)
 }
