@@ -18,7 +18,12 @@ export const bench: Bench = async lib => {
           const { error } = JSON.parse(renderError(name, ARGS, ID, false, true)) as { error: object }
           const row: ErrorsModule.ErrorRow = ERRORS[name]
           const message = `${errorText(name, ARGS, false)} (request id: ${ID})`
-          deepEqual(error, { code: '', message, type: row.type, ...(row.param !== undefined ? { param: '' } : {}) })
+          deepEqual(error, {
+            code: '',
+            message,
+            type: row.type,
+            ...(row.param === undefined ? {} : { param: row.param }),
+          })
         }
       },
       run() {
