@@ -1,7 +1,8 @@
 /** The catalogue compiled for look-ups: group, model, protocol → tiers of candidates. Immutable, built with its world. */
 import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
-import type { Channel, ChannelKey, Protocol } from '../terms/records.ts'
+import { type Channel, type ChannelKey, PROTOCOLS, type Protocol } from '../terms/records.ts'
+import { type KindName, pathAt, queryAt } from '../terms/upstream-kinds.ts'
 
 /** How an upstream is reached. */
 export interface Connection {
@@ -48,8 +49,14 @@ export class CompiledKey {
 export class CompiledChannel {
   readonly name: string
   readonly connection: Connection
-  /** Before the protocol's own path; without a slash at its end. */
+  /** Of its address; without a slash at its end. */
   readonly basePath: string
+  readonly kind: KindName | null
+  /** Whole paths, with `{model}` and `{verb}` where they belong. */
+  readonly paths: Readonly<Record<Protocol, string>>
+  /** Added to every request's query, as it stands in an address; empty = nothing. */
+  readonly query: string
+  readonly queryNames: ReadonlySet<string>
   readonly keys: readonly CompiledKey[]
   /** 0 = unlimited. */
   readonly maxConcurrency: number
@@ -69,6 +76,11 @@ export class CompiledChannel {
     this.name = channel.name
     this.connection = connectionOf(channel, url.origin)
     this.basePath = url.pathname.replace(/\/+$/, '')
+    this.kind = channel.kind
+    this.paths = Object.fromEntries(PROTOCOLS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
+    const query = queryAt(channel)
+    this.query = new URLSearchParams(query).toString()
+    this.queryNames = new Set(Object.keys(query))
     this.keys = channel.keys.map((row, i) => new CompiledKey(row, i))
     this.maxConcurrency = channel.maxConcurrency
     this.authHeader = channel.authHeader?.toLowerCase() ?? null

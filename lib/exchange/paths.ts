@@ -15,8 +15,8 @@ export interface Endpoint {
   protocol: Protocol | null
   /** Read in this order; the first that is sent wins. */
   placements: readonly Placement[]
-  /** Path sent upstream; generate-content builds it from the model. */
-  upstreamPath: string
+  /** Behind the protocol's path, here and upstream. */
+  suffix: string
   /** Errors carry the messages protocol's top-level type. */
   messagesErrors: boolean
   /** The model list in generate-content's own form. */
@@ -44,12 +44,12 @@ const endpoint = (
   action: Action,
   protocol: Protocol | null,
   placements: readonly Placement[],
-  upstreamPath = '',
+  suffix = '',
 ): Endpoint => ({
   action,
   protocol,
   placements,
-  upstreamPath,
+  suffix,
   messagesErrors: protocol === 'messages',
   native: false,
 })
@@ -65,12 +65,12 @@ const HELLO = endpoint('hello', null, [])
 
 /** Without the `/v1` layer, which a client with a key may leave out. */
 const POST: Record<string, Endpoint> = {
-  '/messages': endpoint('relay', 'messages', MESSAGES, '/v1/messages'),
-  '/messages/count_tokens': endpoint('count', 'messages', MESSAGES, '/v1/messages/count_tokens'),
-  '/chat/completions': endpoint('relay', 'chat', BEARER, '/v1/chat/completions'),
-  '/responses': endpoint('relay', 'responses', BEARER, '/v1/responses'),
-  '/responses/input_tokens': endpoint('count', 'responses', BEARER, '/v1/responses/input_tokens'),
-  '/images/generations': endpoint('relay', 'images', BEARER, '/v1/images/generations'),
+  '/messages': endpoint('relay', 'messages', MESSAGES),
+  '/messages/count_tokens': endpoint('count', 'messages', MESSAGES, '/count_tokens'),
+  '/chat/completions': endpoint('relay', 'chat', BEARER),
+  '/responses': endpoint('relay', 'responses', BEARER),
+  '/responses/input_tokens': endpoint('count', 'responses', BEARER, '/input_tokens'),
+  '/images/generations': endpoint('relay', 'images', BEARER),
 }
 
 const GENERATE_PATH = /^(\/v1beta|\/v1alpha|\/v1|)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/
@@ -133,11 +133,13 @@ function modelTarget(e: Endpoint, rawModel: string, verb: string): Target | null
   }
 }
 
-/** The query without the gateway's own `key`; everything else stays byte for byte. With its `?`, or empty. */
-export function queryWithoutKey(query: string): string {
+const NONE: ReadonlySet<string> = new Set()
+
+/** The query without the gateway's own `key` and without `others`; the rest stays byte for byte. With its `?`, or empty. */
+export function queryWithoutKey(query: string, others = NONE): string {
   if (query === '') return ''
-  if (!/key|%/i.test(query)) return `?${query}`
-  const kept = query.split('&').filter(part => queryName(part) !== 'key')
+  if (others.size === 0 && !/key|%/i.test(query)) return `?${query}`
+  const kept = query.split('&').filter(part => queryName(part) !== 'key' && !others.has(queryName(part)))
   return kept.length === 0 ? '' : `?${kept.join('&')}`
 }
 

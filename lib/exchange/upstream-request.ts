@@ -1,8 +1,9 @@
 /** What goes to one candidate: the path, and the few edits in place that the body needs for it. */
-import type { Candidate } from '../channels/table.ts'
+import type { Candidate, CompiledChannel } from '../channels/table.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapModel } from '../protocols/edit.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
+import type { Protocol } from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
 import { queryWithoutKey, type Target } from './paths.ts'
 
@@ -23,9 +24,17 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
 
 export function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
-  const query = queryWithoutKey(x.query)
-  if (model === null) return channel.basePath + endpoint.upstreamPath + query
+  const template = channel.paths[endpoint.protocol as Protocol]
+  const query = upstreamQuery(x.query, channel)
+  if (!template.includes('{')) return template + endpoint.suffix + query
   // the same name goes on as the client wrote it
   const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
-  return `${channel.basePath}/v1beta/models/${name}:${verb}${query}`
+  return template.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name)) + endpoint.suffix + query
+}
+
+/** What the channel adds goes before what the client says under the same name. */
+function upstreamQuery(asked: string, { query, queryNames }: CompiledChannel): string {
+  if (query === '') return queryWithoutKey(asked)
+  const kept = queryWithoutKey(asked, queryNames)
+  return kept === '' ? `?${query}` : `${kept}&${query}`
 }

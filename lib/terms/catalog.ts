@@ -2,8 +2,9 @@
 import type { Micro } from '../base/money.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import type { Channel, ChannelKey, Group, Model, Price } from './records.ts'
+import type { Channel, ChannelKey, Group, Model } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
+import { KINDS, unspoken } from './upstream-kinds.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
 export interface CatalogAccount {
@@ -65,6 +66,8 @@ function fromSource(source: Source): CatalogFile {
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
       const reserved = reservedField(channel)
       if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED)
+      const protocol = protocolProblem(channel)
+      if (protocol !== null) source.problem(['channels', i, 'kind'], protocol)
     })
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)
@@ -144,9 +147,9 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   inputFactor: model.input_factor,
 })
 
-/** Only the prices that are set, so that a price read back from the store is equal. */
-const withoutGaps = (price: { [K in keyof Price]: number | undefined }): Price =>
-  Object.fromEntries(Object.entries(price).filter(([, value]) => value !== undefined))
+/** Only what is set, so that a row read back from the store is equal. */
+const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never
 
 type ChannelForm = CatalogForm['channels'][number]
 
@@ -167,6 +170,15 @@ export function reservedField(channel: ChannelForm): 'base_url' | 'proxy' | null
   return channel.proxy !== undefined && namesReserved(channel.proxy) ? 'proxy' : null
 }
 
+/** A protocol of which nobody says where the upstream has it, as a thing that was expected; null = none. */
+export function protocolProblem(form: ChannelForm): string | null {
+  const { kind } = form
+  const [missing] = unspoken({ ...toChannel(form) })
+  if (kind === undefined || missing === undefined) return null
+  const spoken = Object.keys(KINDS[kind].paths).join(', ')
+  return `a kind that speaks ${missing}, or its path under paths (${kind} speaks ${spoken})`
+}
+
 const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
   key !== undefined
     ? [{ key, maxConcurrency: 0 }]
@@ -175,6 +187,9 @@ const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
 export const toChannel = (channel: ChannelForm): Channel => ({
   name: channel.name,
   baseUrl: channel.base_url,
+  kind: channel.kind ?? null,
+  paths: withoutGaps(channel.paths),
+  query: channel.query,
   protocols: channel.protocols,
   keys: toKeys(channel),
   authHeader: channel.auth?.header ?? null,

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
-import { PROTOCOLS } from './records.ts'
+import { PROTOCOLS, type Protocol } from './records.ts'
+import { KIND_NAMES } from './upstream-kinds.ts'
 
 export const DEFAULT_OUTPUT = 4096
 /** Ours to set, or the transport's: no channel may map, pass or set them. */
@@ -147,6 +148,49 @@ function readCertificates(value: string): string | undefined {
   }
 }
 
+const PATH = /^\/(?:[!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2}|\{model\}|\{verb\})*$/
+
+const upstreamPath = (protocol: Protocol) => {
+  const generate = protocol === 'generate'
+  return kind
+    .scalar(
+      `a path that begins with / and has no query${generate ? ', with {model} and {verb} in it' : ', perhaps with {model} in it'}`,
+      { type: 'string', pattern: '^/[^?#]*$' },
+      value => {
+        const path = kind.matched(PATH, value)?.[0]
+        if (path === undefined || path.includes('{verb}') !== generate) return undefined
+        return generate && !path.includes('{model}') ? undefined : path
+      },
+    )
+    .optional()
+    .meta({ description: `Path of ${protocol} at this upstream, in the place of its own.` })
+}
+
+const paths = z.strictObject(
+  Object.fromEntries(PROTOCOLS.map(protocol => [protocol, upstreamPath(protocol)])) as {
+    [P in Protocol]: ReturnType<typeof upstreamPath>
+  },
+)
+
+/** Addresses end up in other people's logs, so no credential may stand in them. */
+const CREDENTIAL_NAME = /(^|[^a-z])(api-?key|key|token|secret|password|sig|signature|auth|authorization|credential)$/i
+const QUERY_NAME = /^[\w.~-]{1,100}$/
+const QUERY_VALUE = /^[^\p{C}]{1,500}$/u
+
+const query = kind.scalar(
+  'a map of query names to texts, none of them a credential (that is what `key` and `auth` are for)',
+  { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
+  value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value).map(([name, text]) => [name, String(text)] as const)
+    const fit = entries.every(
+      ([name, text]) => QUERY_NAME.test(name) && !CREDENTIAL_NAME.test(name) && QUERY_VALUE.test(text),
+    )
+    return fit ? (Object.fromEntries(entries) as Record<string, string>) : undefined
+  },
+  true,
+)
+
 const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]+$/)
 
 const maxConcurrency = (whose: string) =>
@@ -162,7 +206,18 @@ export const channelKey = z.strictObject({
 
 const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
-  base_url: address.webAddress.meta({ description: 'Address of the upstream; the protocol’s own path is appended.' }),
+  base_url: address.webAddress.meta({
+    description:
+      'Address of the upstream; the path of the protocol is appended, a version that ends it is not doubled.',
+  }),
+  kind: kind
+    .oneOf(...KIND_NAMES)
+    .optional()
+    .meta({ description: 'Provider whose paths and headers are known: the table of docs/upstreams.md.' }),
+  paths: paths
+    .prefault({})
+    .meta({ description: 'Paths of this upstream that are neither usual nor those of its kind.' }),
+  query: query.prefault({}).meta({ description: 'Added to the query of every request to this upstream.' }),
   protocols: z
     .array(kind.oneOf(...PROTOCOLS))
     .min(1)
@@ -184,7 +239,8 @@ const channel = z.strictObject({
     })
     .optional()
     .meta({
-      description: 'Default: `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
+      description:
+        'Default: as its kind says; without one `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
     }),
   headers: headers
     .prefault({})

@@ -1,6 +1,7 @@
 /** The kinds of values that our YAML files hold: how each is written, what it becomes, and how an editor knows it. */
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
+import { oneOfThese } from './typos.ts'
 
 // compiled validators pay off after thousands of runs; ours run once
 z.config({ jitless: true })
@@ -8,16 +9,22 @@ z.config({ jitless: true })
 type Json = Record<string, unknown>
 
 /**
- * A value of one kind. `expected` names it in problems; `read` gives undefined for what it is not.
+ * A value of one kind. `expected` names it in problems, perhaps by what was found; `read` gives undefined for what it is not.
  * `hidden`: a secret, which problems do not show.
  */
-export function scalar<T>(expected: string, json: Json, read: (value: unknown) => T | undefined, hidden = false) {
+export function scalar<T>(
+  expected: string | ((value: unknown) => string),
+  json: Json,
+  read: (value: unknown) => T | undefined,
+  hidden = false,
+) {
   return z
     .unknown()
     .transform((value, context): T => {
       const result = read(value)
       if (result !== undefined) return result
-      context.addIssue({ code: 'custom', message: expected, params: { hidden } })
+      const message = typeof expected === 'string' ? expected : expected(value)
+      context.addIssue({ code: 'custom', message, params: { hidden } })
       return z.NEVER
     })
     .meta(json)
@@ -129,7 +136,11 @@ export const flag = scalar(
 )
 
 export const oneOf = <const T extends string>(...values: T[]) =>
-  scalar(`one of ${values.join(', ')}`, { type: 'string', enum: values }, value => values.find(v => v === value))
+  scalar(
+    value => oneOfThese(value, values),
+    { type: 'string', enum: values },
+    value => values.find(v => v === value),
+  )
 
 /** A secret of printable ASCII, as it can stand in a header. */
 export const secret = (expected: string, pattern: RegExp) =>

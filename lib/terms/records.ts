@@ -1,5 +1,6 @@
 /** The records that cross layers: rows of the store, free of SQL and of HTTP. */
 import type { Micro } from '../base/money.ts'
+import type { KindName } from './upstream-kinds.ts'
 
 export const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
@@ -102,6 +103,12 @@ export interface ChannelKey {
 export interface Channel {
   name: string
   baseUrl: string
+  /** A row of the table of kinds: how its provider wants to be asked; null = as the protocols say. */
+  kind: KindName | null
+  /** In the place of a protocol's path; `{model}` and `{verb}` stand for those of the request. */
+  paths: Partial<Record<Protocol, string>>
+  /** Added to the query of every request. */
+  query: Record<string, string>
   protocols: Protocol[]
   /** One or more. */
   keys: ChannelKey[]

@@ -4,6 +4,7 @@ import type { Claim } from '../channels/claim.ts'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
+import { providerHeaders } from '../terms/upstream-kinds.ts'
 
 /** Client headers that go upstream beside the `wire` ones. */
 const PASSED = ['content-type', 'accept', 'openai-beta', 'idempotency-key']
@@ -16,6 +17,8 @@ class HeaderPlan {
   readonly copied: string[] = []
   /** `[name, value, …]` */
   readonly set: string[] = ['accept-encoding', 'identity']
+  /** Set when the client sends none. */
+  readonly fallback: readonly [name: string, value: string] | null
 
   constructor(
     channel: CompiledChannel,
@@ -25,13 +28,14 @@ class HeaderPlan {
   ) {
     const renamed = new Map<string, string>()
     const taken = new Set(['accept-encoding'])
-    for (const [name, value] of Object.entries(channel.headers)) {
+    const provider = providerHeaders(channel.kind, protocol)
+    for (const [name, value] of Object.entries({ ...provider.renamed, ...channel.headers })) {
       if (value.startsWith('=')) {
         this.set.push(name.toLowerCase(), constant(value))
         taken.add(name.toLowerCase())
       } else renamed.set(name.toLowerCase(), value.toLowerCase())
     }
-    const auth = channel.authHeader ?? protocolRow(protocol).authHeader
+    const auth = channel.authHeader ?? provider.auth ?? protocolRow(protocol).authHeader
     this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
     taken.add(auth)
     const ofWire = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
@@ -41,6 +45,7 @@ class HeaderPlan {
       if (name === CREDENTIAL) continue
       for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
     }
+    this.fallback = provider.fallback === null || taken.has(provider.fallback[0]) ? null : provider.fallback
   }
 
   #copy(from: string, to: string, taken: ReadonlySet<string>): void {
@@ -73,6 +78,7 @@ export function requestHeaders(
     headers.push(name, value as string)
     copied = name
   }
+  if (plan.fallback !== null && !headers.includes(plan.fallback[0])) headers.push(...plan.fallback)
   return headers
 }
 

@@ -5,6 +5,9 @@ import { TestClock } from '../support/clock.ts'
 export const channel = (name: string, change: Partial<Channel> = {}): Channel => ({
   name,
   baseUrl: `https://${name}.example`,
+  kind: null,
+  paths: {},
+  query: {},
   protocols: ['chat'],
   keys: [{ key: `up-${name}`, maxConcurrency: 0 }],
   authHeader: null,

@@ -21,17 +21,17 @@ const ask = (line: string, sent: Sent = {}) => {
 
 t.test('every path that leads somewhere', async t => {
   const rows: [string, Sent, string][] = [
-    ['POST /v1/messages', {}, 'relay messages /v1/messages'],
-    ['POST /v1/messages/count_tokens', {}, 'count messages /v1/messages/count_tokens'],
-    ['POST /v1/chat/completions', {}, 'relay chat /v1/chat/completions'],
-    ['POST /v1/responses', {}, 'relay responses /v1/responses'],
-    ['POST /v1/responses/input_tokens', {}, 'count responses /v1/responses/input_tokens'],
-    ['POST /v1/images/generations', {}, 'relay images /v1/images/generations'],
-    ['POST /v1/v1/messages', {}, 'relay messages /v1/messages'],
-    ['POST /v1/v1/messages/count_tokens', {}, 'count messages /v1/messages/count_tokens'],
-    ['POST /messages', { key: 'x-api-key' }, 'relay messages /v1/messages'],
-    ['POST /messages', { key: 'bearer' }, 'relay messages /v1/messages'],
-    ['POST /chat/completions', { key: 'bearer' }, 'relay chat /v1/chat/completions'],
+    ['POST /v1/messages', {}, 'relay messages'],
+    ['POST /v1/messages/count_tokens', {}, 'count messages /count_tokens'],
+    ['POST /v1/chat/completions', {}, 'relay chat'],
+    ['POST /v1/responses', {}, 'relay responses'],
+    ['POST /v1/responses/input_tokens', {}, 'count responses /input_tokens'],
+    ['POST /v1/images/generations', {}, 'relay images'],
+    ['POST /v1/v1/messages', {}, 'relay messages'],
+    ['POST /v1/v1/messages/count_tokens', {}, 'count messages /count_tokens'],
+    ['POST /messages', { key: 'x-api-key' }, 'relay messages'],
+    ['POST /messages', { key: 'bearer' }, 'relay messages'],
+    ['POST /chat/completions', { key: 'bearer' }, 'relay chat'],
     ['POST /v1beta/models/m:generateContent', {}, 'relay generate m generateContent'],
     ['POST /v1alpha/models/m:streamGenerateContent', {}, 'relay generate m streamGenerateContent'],
     ['POST /v1/models/m:countTokens', {}, 'count generate m countTokens'],
@@ -56,7 +56,7 @@ t.test('every path that leads somewhere', async t => {
   for (const [line, sent, want] of rows) {
     const target = ask(line, sent)
     const e = target?.endpoint
-    const words = [e?.action, e?.protocol, e?.native ? 'native' : null, e?.upstreamPath, target?.model, target?.verb]
+    const words = [e?.action, e?.protocol, e?.native ? 'native' : null, e?.suffix, target?.model, target?.verb]
     t.equal(words.filter(Boolean).join(' '), want, line)
   }
 })

@@ -20,6 +20,9 @@ interface Pair {
 const channel = (change: Partial<Channel> = {}): Channel => ({
   name: 'one',
   baseUrl: 'https://upstream.example',
+  kind: null,
+  paths: {},
+  query: {},
   protocols: ['chat'],
   keys: [{ key: 'upstream-credential', maxConcurrency: 0 }],
   authHeader: null,

@@ -55,6 +55,9 @@ t.test('records, with every default', async t => {
     {
       name: 'c',
       baseUrl: 'http://127.0.0.1:9',
+      kind: null,
+      paths: {},
+      query: {},
       protocols: ['chat'],
       keys: [{ key: 'k', maxConcurrency: 0 }],
       authHeader: null,

@@ -1,5 +1,13 @@
 /** Rows of the catalogue as people write them, and as the store keeps them. */
-import { keyProblem, NOT_RESERVED, reservedField, toChannel, toGroup, toModel } from '../../terms/catalog.ts'
+import {
+  keyProblem,
+  NOT_RESERVED,
+  protocolProblem,
+  reservedField,
+  toChannel,
+  toGroup,
+  toModel,
+} from '../../terms/catalog.ts'
 import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
@@ -38,6 +46,8 @@ export function readChannel(sent: object): Channel {
   if (problem !== null) throw new AdminError(400, `key: expected ${problem}`)
   const reserved = reservedField(row)
   if (reserved !== null) throw new AdminError(400, `${reserved}: expected ${NOT_RESERVED}`)
+  const protocol = protocolProblem(row)
+  if (protocol !== null) throw new AdminError(400, `kind: expected ${protocol}`)
   return toChannel(row)
 }
 
@@ -55,6 +65,9 @@ const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ ma
 export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
   name: channel.name,
   base_url: channel.baseUrl,
+  kind: channel.kind,
+  paths: channel.paths,
+  query: channel.query,
   protocols: channel.protocols,
   ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
   auth: channel.authHeader === null ? null : { header: channel.authHeader },

@@ -12,7 +12,16 @@ type Kind = 'group' | 'model' | 'channel'
 /** Documents of earlier versions lack what came later. */
 const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
 
-const LATER = { maxConcurrency: 0, proxy: null, ca: null, http2: false, private: false }
+const LATER = {
+  kind: null,
+  paths: {},
+  query: {},
+  maxConcurrency: 0,
+  proxy: null,
+  ca: null,
+  http2: false,
+  private: false,
+}
 
 function channelOf(row: Row): Channel {
   const { key, ...doc } = json<Partial<Channel> & { key?: string }>(row, 'doc')

@@ -50,6 +50,8 @@ export interface Options {
   config?: Json
   /** Names and what differs in them. */
   channels?: Record<string, Json>
+  /** Names that are priced beside `MODEL`. */
+  models?: string[]
   hedge?: string
   /** Requests a minute; default: as many as come. */
   rate?: number
@@ -90,7 +92,7 @@ export async function open(t: Test, options: Options = {}) {
         ...(options.hedge ? { hedge: { after: options.hedge } } : {}),
       },
     ],
-    models: [{ name: MODEL, price: { input: 2, output: 8, image: 0.5 } }],
+    models: [MODEL, ...(options.models ?? [])].map(name => ({ name, price: { input: 2, output: 8, image: 0.5 } })),
     channels,
     accounts: ['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
     keys: [

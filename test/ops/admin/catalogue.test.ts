@@ -45,6 +45,9 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
       {
         name: 'one',
         base_url: 'https://up.example',
+        kind: null,
+        paths: {},
+        query: {},
         protocols: ['chat'],
         auth: null,
         headers: {},
@@ -78,6 +81,9 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
       {
         name: 'one',
         base_url: 'https://up.example',
+        kind: null,
+        paths: {},
+        query: {},
         protocols: ['chat'],
         auth: { header: 'x-api-key' },
         headers: { 'alpha-version': 'anthropic-version', 'x-team': '=core' },

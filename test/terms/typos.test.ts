@@ -1,5 +1,5 @@
 import t from 'tap'
-import { editDistance } from '../../lib/terms/config-issues.ts'
+import { editDistance } from '../../lib/terms/typos.ts'
 
 t.test('edit distance', async t => {
   for (const [a, b, distance] of [

@@ -1,0 +1,36 @@
+/** What somebody probably meant. */
+
+const FARTHEST_TYPO = 2
+
+/** ` (did you mean X?)`, or nothing when no known name is near. */
+export function didYouMean(written: unknown, known: Iterable<string>): string {
+  let best = ''
+  let least = FARTHEST_TYPO + 1
+  for (const name of known) {
+    if (Math.abs(name.length - String(written).length) >= least) continue
+    const distance = editDistance(String(written), name)
+    if (distance < least) [best, least] = [name, distance]
+  }
+  return best === '' ? '' : ` (did you mean ${best}?)`
+}
+
+export const oneOfThese = (written: unknown, known: readonly string[]): string =>
+  `one of ${known.join(', ')}${didYouMean(written, known)}`
+
+/** Insertions, deletions and replacements, and swaps of neighbours, that make `b` of `a`. */
+export function editDistance(a: string, b: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      let least = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + same)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, before[j - 2]! + 1)
+      row.push(least)
+    }
+    before = last
+    last = row
+  }
+  return last[b.length]!
+}
