@@ -36,7 +36,7 @@ t.test('every path that leads somewhere', async t => {
     ['POST /v1alpha/models/m:streamGenerateContent', {}, 'relay generate m streamGenerateContent'],
     ['POST /v1/models/m:countTokens', {}, 'count generate m countTokens'],
     ['POST /models/m:generateContent', { key: 'gamma' }, 'relay generate m generateContent'],
-    ['POST /chat/completions', { key: 'x-api-key' }, 'relay chat /v1/chat/completions'],
+    ['POST /chat/completions', { key: 'x-api-key' }, 'relay chat'],
     ['POST /models/m:generateContent', { key: 'bearer' }, 'relay generate m generateContent'],
     ['GET /responses', { key: 'query', upgrade: true }, 'upgrade responses'],
     ['HEAD /', {}, 'hello'],
