@@ -2,6 +2,7 @@
 import type http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { Answers } from './access/answers.ts'
+import { Buffered } from './access/buffered.ts'
 import { Concurrency } from './access/concurrency.ts'
 import { KeyCache } from './access/keys.ts'
 import { RateLimiter } from './access/rate.ts'
@@ -71,6 +72,7 @@ export class Gateway {
       answers: new Answers({ store, clock }),
       rates: new RateLimiter({ store, clock, log }),
       concurrency: new Concurrency(),
+      buffered: new Buffered(),
       ledger,
       health: this.health,
       retries: createBudget(config),

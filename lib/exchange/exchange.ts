@@ -44,6 +44,8 @@ export class Exchange {
   entered = false
   body: Buffer[] = []
   bodyBytes = 0
+  /** What the body takes of the memory for bodies. */
+  #buffered = 0
   facts: Facts | null = null
   model = ''
   /** Of the earlier answer that the request continues: nobody else may be asked. */
@@ -124,6 +126,21 @@ export class Exchange {
       if (found !== null) return found
     }
     return null
+  }
+
+  /** Before `bytes` of the body are kept. False: there is no room. */
+  buffer(bytes: number, limit: number): boolean {
+    const { id } = (this.entry as KeyEntry).account
+    if (!this.services.buffered.take(id, this.#buffered, bytes, limit)) return false
+    this.#buffered += bytes
+    return true
+  }
+
+  /** Nobody will want it again. */
+  dropBody(): void {
+    this.body = []
+    if (this.#buffered > 0) this.services.buffered.give((this.entry as KeyEntry).account.id, this.#buffered)
+    this.#buffered = 0
   }
 
   refuse(name: ErrorName, args: string[] = [], retryAfterS = 0): void {

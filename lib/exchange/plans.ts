@@ -14,7 +14,7 @@ import { listModels } from './stages/models.ts'
 import { price } from './stages/price.ts'
 import { readBody } from './stages/read-body.ts'
 import { reserve } from './stages/reserve.ts'
-import { throttle } from './stages/throttle.ts'
+import { throttle, throttleFree } from './stages/throttle.ts'
 import { refuseUpgrade } from './stages/upgrade.ts'
 
 const known = new Plan<'target'>().step(credential).step(authenticate).step(admit)
@@ -29,10 +29,16 @@ const relay = known
   .step(reserve)
   .step(dispatch)
 
-/** Free: no rate, no price, no hold. */
-const count = known.step(readBody).step(chooseModel).step(findMaker).step(countLocally).step(dispatch)
+/** Free: no price, no hold, and a limit of its own. */
+const count = known
+  .step(throttleFree)
+  .step(readBody)
+  .step(chooseModel)
+  .step(findMaker)
+  .step(countLocally)
+  .step(dispatch)
 
-const models = known.step(listModels)
+const models = known.step(throttleFree).step(listModels)
 
 const hello = new Plan<'target'>().step(sayHello)
 

@@ -48,6 +48,7 @@ export function refuse(x: Exchange, name: ErrorName, args: string[], retryAfterS
 /** A whole answer of our own. */
 export function answer(x: Exchange, status: number, headers: string[], body: Buffer): void {
   x.ended = true
+  x.dropBody()
   if (x.left) {
     x.status ||= CLIENT_CLOSED
     x.finish()
@@ -55,7 +56,6 @@ export function answer(x: Exchange, status: number, headers: string[], body: Buf
   }
   x.status = status
   headers.push('content-length', String(body.length))
-  if (!x.req.complete && x.bodyBytes > x.world.config.limits.bodyBytes) x.reply.closeAfter()
   x.reply.begin(status, headers, x.services.clock.now())
   x.reply.end(body)
 }

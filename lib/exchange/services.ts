@@ -1,5 +1,6 @@
 /** What every exchange of a process shares. Built once; the world inside is swapped on reload. */
 import type { Answers } from '../access/answers.ts'
+import type { Buffered } from '../access/buffered.ts'
 import type { Concurrency } from '../access/concurrency.ts'
 import type { KeyCache } from '../access/keys.ts'
 import type { RateLimiter } from '../access/rate.ts'
@@ -22,6 +23,7 @@ export interface Services {
   answers: Answers
   rates: RateLimiter
   concurrency: Concurrency
+  buffered: Buffered
   ledger: Ledger
   health: Health
   retries: RetryBudget

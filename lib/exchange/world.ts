@@ -6,6 +6,8 @@ import type { Catalog } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
+/** Clients count before they ask, and ask for model lists at every start. */
+const COUNTS_PER_REQUEST = 10
 const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
 
 export class World {
@@ -50,6 +52,12 @@ export class World {
 
   rateOf(account: { rate: Rate | null }, group: string): Rate {
     return account.rate ?? this.group(group).rate ?? this.config.limits.rate
+  }
+
+  /** Of count routes and model lists. */
+  countRateOf(account: { rate: Rate | null }, group: string): Rate {
+    const { requests, minutes } = this.rateOf(account, group)
+    return this.config.limits.count ?? { requests: requests * COUNTS_PER_REQUEST, minutes }
   }
 
   /** What the model costs in the group; null = not priced. Compiled on first use. */

@@ -105,6 +105,17 @@ export const configSchema = z.strictObject({
       .size(1, GiB, 'from 1 to 1GiB')
       .prefault('64MiB')
       .meta({ description: 'Largest request body; larger: 413.' }),
+    buffered: kind
+      .size(1, 1024 * GiB, 'from 1 to 1TiB')
+      .prefault('512MiB')
+      .meta({
+        description:
+          'Request bodies in memory, all together, per process; beyond it 503. Half of it for one account, as soon as it has several there.',
+      }),
+    count: rate.optional().meta({
+      description:
+        'Requests per account to count routes and model lists. Default: ten times its rate, unlimited where that is.',
+    }),
     rate: rate
       .prefault({ requests: 600, minutes: 1 })
       .meta({ description: 'Requests per account; a group or an account may override it.' }),

@@ -31,7 +31,11 @@ export interface Config {
   wire: Record<string, string[]>
   limits: {
     bodyBytes: number
+    /** Of all request bodies in memory, per process. */
+    bufferedBytes: number
     rate: Rate
+    /** Of count routes and model lists; null = by the rate of the account. */
+    count: Rate | null
     /** Open requests per account; 0 = unlimited. */
     concurrency: number
   }
@@ -115,7 +119,13 @@ function toConfig(form: ConfigForm): Config {
     workers: form.workers,
     trustedProxies: form.trusted_proxies,
     wire: form.wire,
-    limits: { bodyBytes: form.limits.body, rate: form.limits.rate, concurrency: form.limits.concurrency },
+    limits: {
+      bodyBytes: form.limits.body,
+      bufferedBytes: form.limits.buffered,
+      rate: form.limits.rate,
+      count: form.limits.count ?? null,
+      concurrency: form.limits.concurrency,
+    },
     timeouts: {
       connectMs: timeouts.connect,
       firstByteMs: timeouts.first_byte,

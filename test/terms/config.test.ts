@@ -29,7 +29,13 @@ const DEFAULTS: Config = {
     'x-gamma-api-key': ['x-goog-api-key'],
     'x-gamma-api-client': ['x-goog-api-client'],
   },
-  limits: { bodyBytes: 64 * 2 ** 20, rate: { requests: 600, minutes: 1 }, concurrency: 0 },
+  limits: {
+    bodyBytes: 64 * 2 ** 20,
+    bufferedBytes: 512 * 2 ** 20,
+    rate: { requests: 600, minutes: 1 },
+    count: null,
+    concurrency: 0,
+  },
   timeouts: {
     connectMs: 5_000,
     firstByteMs: 600_000,

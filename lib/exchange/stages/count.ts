@@ -9,7 +9,8 @@ import { DONE, NEXT } from '../verdict.ts'
 import { chooseCandidate } from './candidates.ts'
 
 export const countLocally = stage<'model' | 'maker', 'route'>(x => {
-  if (chooseCandidate(x) && x.claim !== null) return NEXT
+  const isKept = x.body.length > 0
+  if (isKept && chooseCandidate(x) && x.claim !== null) return NEXT
   answerEstimate(x)
   return DONE
 })

@@ -1,47 +1,123 @@
-/** Reads the body into its chunks, bounded, never joined; one shallow scan on the way gives the facts. */
+/** Reads the body into a few parts, bounded, never joined; one shallow scan on the way gives the facts. */
+import type { KeyEntry } from '../../access/keys.ts'
+import { formatMicro, micro } from '../../base/money.ts'
+import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import { FactsScan } from '../../protocols/facts.ts'
+import type { ErrorName } from '../../terms/errors.ts'
 import type { Exchange } from '../exchange.ts'
+import { Pages } from '../pages.ts'
 import { stage } from '../plan.ts'
+import { storeFailed } from '../store-failed.ts'
 import { DONE, NEXT, type Verdict } from '../verdict.ts'
 
-export const readBody = stage<'admitted', 'body'>(x => {
-  const { req } = x
-  const limit = x.world.config.limits.bodyBytes
-  const announced = Number(req.headers['content-length'] ?? 0)
-  if (announced > limit) {
-    x.bodyBytes = announced
-    return tooLarge(x, limit)
-  }
-  return new Promise(resolve => {
-    const scan = new FactsScan()
-    req.on('data', (chunk: Buffer) => {
-      if (x.refusal !== null) return // the rest is read and dropped, so that the client can read our answer
-      x.bodyBytes += chunk.length
-      if (x.bodyBytes > limit) {
-        x.body = []
-        resolve(tooLarge(x, limit))
-        return
-      }
-      x.body.push(chunk)
-      scan.feed(chunk)
-    })
-    req.on('end', () => {
-      if (x.refusal === null) resolve(understand(x, scan))
-    })
-    req.on('error', () => resolve(DONE)) // the connection broke: its close ends the exchange
-  })
-})
-
+/** Of an account without money no more than this is kept. */
+const KEPT_FREE_BYTES = 1024 * 1024
 /** How much of a refused upload is read before its connection is cut. */
 const DROPPED_BYTES = 256 * 1024 * 1024
 
-function tooLarge(x: Exchange, limit: number): Verdict {
+export const readBody = stage<'admitted', 'body'>(x => {
+  const limit = x.world.config.limits.bodyBytes
+  const announced = Number(x.req.headers['content-length'] ?? 0)
+  if (announced > limit) return refuseUnread(x, 'too_large', [sizeText(limit)])
+  return new Promise(resolve => {
+    const upload = new Upload(x, resolve)
+    if (announced > KEPT_FREE_BYTES) upload.askForMoney()
+    upload.read()
+  })
+})
+
+class Upload {
+  readonly #x: Exchange
+  readonly #resolve: (verdict: Verdict) => void
+  readonly #scan = new FactsScan()
+  readonly #pages: Pages
+  #asked = false
+  /** It is scanned and counted only. */
+  #isDropped = false
+
+  constructor(x: Exchange, resolve: (verdict: Verdict) => void) {
+    this.#x = x
+    this.#resolve = resolve
+    this.#pages = new Pages(part => {
+      this.#scan.feed(part)
+      if (!this.#isDropped) x.body.push(part)
+    })
+  }
+
+  read(): void {
+    const { req } = this.#x
+    req.on('data', (chunk: Buffer) => this.#onData(chunk))
+    req.on('end', () => this.#onEnd())
+    req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
+  }
+
+  #onData(chunk: Buffer): void {
+    const x = this.#x
+    if (x.ended || x.finished) return // what still comes is dropped
+    const { bodyBytes, bufferedBytes } = x.world.config.limits
+    x.bodyBytes += chunk.length
+    if (x.bodyBytes > bodyBytes) this.#refuse('too_large', [sizeText(bodyBytes)])
+    else if (!this.#isDropped && !x.buffer(chunk.length, bufferedBytes)) this.#refuse('unavailable')
+    else {
+      this.#pages.add(chunk)
+      if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.askForMoney()
+    }
+  }
+
+  #onEnd(): void {
+    if (this.#x.ended || this.#x.finished) return
+    this.#pages.flush()
+    this.#resolve(understand(this.#x, this.#scan))
+  }
+
+  /** Before more of it is read: is there any? */
+  askForMoney(): void {
+    this.#asked = true
+    const { key, account } = this.#x.entry as KeyEntry
+    const held = this.#x.services.ledger.reserve(account.id, key.id, null, micro(1))
+    if (!(held instanceof Promise)) {
+      this.#judge(held)
+      return
+    }
+    const { req } = this.#x
+    req.pause()
+    held.then(
+      answer => {
+        this.#judge(answer)
+        req.resume()
+      },
+      error => {
+        req.resume()
+        this.#resolve(storeFailed(this.#x, error))
+      },
+    )
+  }
+
+  #judge(answer: Hold | Refusal): void {
+    const x = this.#x
+    if (answer instanceof Hold) x.services.ledger.void(answer)
+    else if (answer.refused === 'unavailable') this.#refuse('unavailable')
+    else if (!x.free) this.#refuse('quota', [formatMicro(answer.available)])
+    else {
+      this.#isDropped = true // counting is never refused for money; what is not kept is estimated here
+      x.dropBody()
+    }
+  }
+
+  #refuse(name: ErrorName, args: string[] = []): void {
+    this.#resolve(refuseUnread(this.#x, name, args))
+  }
+}
+
+/** The rest is read for a while and dropped, so that the client can read our answer. */
+function refuseUnread(x: Exchange, name: ErrorName, args: string[]): Verdict {
   let dropped = 0
   x.req.on('data', (chunk: Buffer) => {
     dropped += chunk.length
     if (dropped > DROPPED_BYTES) x.req.destroy()
   })
-  x.refuse('too_large', [sizeText(limit)])
+  if (!x.req.complete) x.reply.closeAfter()
+  x.refuse(name, args)
   return DONE
 }
 

@@ -4,6 +4,7 @@ import type http from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Answers } from '../../../lib/access/answers.ts'
+import { Buffered } from '../../../lib/access/buffered.ts'
 import { Concurrency } from '../../../lib/access/concurrency.ts'
 import { KeyCache } from '../../../lib/access/keys.ts'
 import { RateLimiter } from '../../../lib/access/rate.ts'
@@ -42,6 +43,8 @@ const CREDIT = 100_000_000
 export const KEY = 'sk-scenario-0123456789'
 /** Of another account, `two`. */
 export const OTHER_KEY = 'sk-scenario-of-another'
+/** Of an account without money. */
+export const POOR_KEY = 'sk-scenario-of-the-poor'
 export const MODEL = 'm'
 const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate']
 
@@ -94,10 +97,14 @@ export async function open(t: Test, options: Options = {}) {
     ],
     models: [MODEL, ...(options.models ?? [])].map(name => ({ name, price: { input: 2, output: 8, image: 0.5 } })),
     channels,
-    accounts: ['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
+    accounts: [
+      ...['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
+      { name: 'poor', groups: ['default'] },
+    ],
     keys: [
       { account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key },
       { account: 'two', name: 'k', secret: OTHER_KEY, group: 'default' },
+      { account: 'poor', name: 'k', secret: POOR_KEY },
     ],
   }
   await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
@@ -118,6 +125,7 @@ export async function open(t: Test, options: Options = {}) {
     answers: new Answers({ store, clock }),
     rates: new RateLimiter({ store, clock, log }),
     concurrency: new Concurrency(),
+    buffered: new Buffered(),
     ledger,
     health,
     retries: new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock }),

@@ -1,0 +1,53 @@
+/**
+ * A body as it arrives, in few pieces. A client may send a million chunks of one byte, and each comes as a buffer of its own that
+ * takes a hundred times its content: small ones are copied into pages, which grow with the body, so that a body of any chunks takes
+ * at most some three times its length. A large chunk stays as it came, and so does the first, which mostly is the whole body.
+ */
+const LARGE_BYTES = 16 * 1024
+const LEAST_BYTES = 4 * 1024
+const MOST_BYTES = 64 * 1024
+const NOTHING = Buffer.alloc(0)
+
+export class Pages {
+  readonly #take: (part: Buffer) => void
+  #total = 0
+  #page: Buffer = NOTHING
+  /** What stands between in the page was not taken yet. */
+  #from = 0
+  #to = 0
+
+  /** `take` gets the parts in order; they do not change any more. */
+  constructor(take: (part: Buffer) => void) {
+    this.#take = take
+  }
+
+  add(chunk: Buffer): void {
+    const isFirst = this.#total === 0
+    this.#total += chunk.length
+    if (isFirst || chunk.length >= LARGE_BYTES) {
+      this.flush()
+      this.#take(chunk)
+    } else this.#copy(chunk)
+  }
+
+  #copy(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#to === this.#page.length) this.#turn()
+      const copied = chunk.copy(this.#page, this.#to, at)
+      this.#to += copied
+      at += copied
+    }
+  }
+
+  #turn(): void {
+    this.flush()
+    this.#page = Buffer.allocUnsafeSlow(Math.min(MOST_BYTES, Math.max(LEAST_BYTES, this.#total)))
+    this.#from = this.#to = 0
+  }
+
+  /** What came so far is taken. */
+  flush(): void {
+    if (this.#to > this.#from) this.#take(this.#page.subarray(this.#from, this.#to))
+    this.#from = this.#to
+  }
+}
