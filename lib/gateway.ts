@@ -11,6 +11,7 @@ import { idMaker } from './base/ids.ts'
 import { RetryBudget } from './channels/budget.ts'
 import { Health } from './channels/health.ts'
 import { consolePages } from './console/page.ts'
+import { Drains } from './exchange/drains.ts'
 import type { Services } from './exchange/services.ts'
 import { Sweeper } from './exchange/sweeper.ts'
 import { World } from './exchange/world.ts'
@@ -79,7 +80,7 @@ export class Gateway {
       pools: new Pools(poolOptions(config), { onReserved: (upstream, reason) => log.error({ upstream }, reason) }),
       sweeper: new Sweeper(clock),
       world,
-      drainingCount: 0,
+      drains: new Drains(),
       draining: false,
       lag: this.#lag,
       openCount: 0,

@@ -8,11 +8,11 @@ import type { Claim } from '../channels/claim.ts'
 import type { Outcome } from '../channels/health.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { ErrorName } from '../terms/errors.ts'
-import type { Protocol } from '../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
-import { requestHeaders } from '../upstream/headers.ts'
+import { BadRequest } from '../upstream/http1-request.ts'
 import type { Exchange } from './exchange.ts'
-import { upstreamBody, upstreamPath } from './upstream-request.ts'
+import { upstreamRequest } from './upstream-request.ts'
+import { refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
 
 /** Receives the one answer that counts. */
 export interface AnswerEvents {
@@ -42,21 +42,6 @@ class GaveUp extends Error {
   }
 }
 
-/** Retried on the next candidate while nothing was relayed: the client did nothing wrong. */
-export const retryable = (status: number): boolean =>
-  status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
-
-/** As the upstream names it, in seconds or as a date; undefined: it does not. */
-function retryAfterS({ headers }: Attempt, nowMs: number): number | undefined {
-  const named = headers['retry-after']
-  if (typeof named !== 'string') return undefined
-  const seconds = /^\s*\d/.test(named) ? Number(named) : (Date.parse(named) - nowMs) / 1000
-  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined
-}
-
-const saysBusy = (status: number): boolean => status === 429 || status === 529
-export const refusesKey = (status: number): boolean => status === 401 || status === 403
-
 export class Attempts implements AttemptEvents {
   readonly #x: Exchange
   readonly #row: ProtocolRow
@@ -83,36 +68,37 @@ export class Attempts implements AttemptEvents {
     return (this.#current as Attempt).claim.key.fingerprint
   }
 
-  start(claim: Claim): void {
-    this.#x.services.retries.request()
-    this.#current = this.#ask(claim)
+  /** When the attempt that counts began. */
+  get startedMs(): number {
+    return (this.#current as Attempt).startedMs
   }
 
-  #ask(claim: Claim): Attempt {
-    const x = this.#x
-    const { services } = x
-    x.attempts++
+  /** Its upstream has the whole request. */
+  get sent(): boolean {
+    return (this.#current as Attempt).sent
+  }
+
+  start(claim: Claim): void {
+    this.#x.services.retries.request()
+    this.#current = this.#begin(claim)
+    this.#send(this.#current)
+  }
+
+  #begin(claim: Claim): Attempt {
+    this.#x.attempts++
     this.#answer.onAsked()
-    const { candidate } = claim
-    const { chunks, length } = upstreamBody(x, this.#row, candidate)
-    const headers = requestHeaders(claim, x.protocol as Protocol, x.world.config.wire, x.req.headers)
-    const single = chunks.length === 1
-    if (!single) headers.push('content-length', String(length))
-    const attempt = new Attempt(claim, services.clock.monotonic(), this)
-    services.pools.of(candidate.channel.connection).dispatch(
-      {
-        origin: candidate.channel.connection.origin,
-        method: 'POST',
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        path: upstreamPath(x, candidate),
-        headers,
-        // undici takes any iterable of buffers, which its types do not say
-        body: (single ? chunks[0] : chunks) as Buffer,
-      },
-      attempt,
-    )
-    return attempt
+    return new Attempt(claim, this.#x.services.clock.monotonic(), this)
+  }
+
+  /** What cannot be sent is an attempt that failed: it may be heard of before this returns. */
+  #send(attempt: Attempt): void {
+    const { claim } = attempt
+    try {
+      const { pools } = this.#x.services
+      pools.of(claim.candidate.channel.connection).dispatch(upstreamRequest(this.#x, this.#row, claim), attempt)
+    } catch (error) {
+      attempt.onResponseError(null, error as Error)
+    }
   }
 
   /** Goes on with the next candidate if there is one and it is allowed. */
@@ -123,7 +109,8 @@ export class Attempts implements AttemptEvents {
     if (claim === null) return false
     current.discard(this.#x.services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
-    this.#current = this.#ask(claim)
+    this.#current = this.#begin(claim)
+    this.#send(this.#current)
     return true
   }
 
@@ -204,9 +191,14 @@ export class Attempts implements AttemptEvents {
       this.#answer.onBroken()
       return
     }
-    if (attempt.status < 300) this.#report(attempt, 'failed')
+    // what cannot be sent says nothing of its upstream
+    if (attempt.status < 300) this.#report(attempt, error instanceof BadRequest ? 'ignored' : 'failed')
     if (this.#rival !== null) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
+  }
+
+  onFault(error: unknown): void {
+    this.#x.fail(error)
   }
 
   // --- two at once
@@ -247,7 +239,10 @@ export class Attempts implements AttemptEvents {
     const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
     if (hedgeMs > 0 && x.attempts === 1 && nowMs - current.startedMs >= hedgeMs) {
       const claim = this.#nextClaim()
-      if (claim !== null) this.#rival = this.#ask(claim)
+      if (claim !== null) {
+        this.#rival = this.#begin(claim)
+        this.#send(this.#rival)
+      }
     }
     for (const attempt of [current, this.#rival])
       if (attempt !== null && nowMs - attempt.startedMs > firstByteMs) attempt.abort(new GaveUp('timeout'))

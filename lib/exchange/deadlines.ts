@@ -9,6 +9,8 @@ export interface Waiting {
   readonly client: ClientSide
   /** 0 = the client is there. */
   readonly goneMs: number
+  /** The upstream is read on until then after its client has left. */
+  readonly readOnUntilMs: number
   /** -1 = none yet. */
   readonly firstByteMs: number
   /** Of the upstream, or when we last held it up. */
@@ -19,22 +21,21 @@ export interface Waiting {
   readonly held: boolean
   /** The client was away for as long as its upstream may be read on. */
   stopDraining(): void
-  /** The upstream is treated as after a client that left. */
-  leave(): void
+  /** The client is told what a CDN would tell it, and the upstream is read on as after a client that left. */
+  giveUpOnMain(): void
   slowClient(): void
   keepAlive(nowMs: number): void
 }
 
 export function checkDeadlines(x: Exchange, relay: Waiting, nowMs: number): void {
-  const { timeouts, clientGone } = x.world.config
+  const { timeouts } = x.world.config
   if (relay.goneMs > 0) {
-    if (nowMs - relay.goneMs > clientGone.drainMs) relay.stopDraining()
+    if (nowMs > relay.readOnUntilMs) relay.stopDraining()
   } else if (x.ended) {
     // it takes no more of what is left for it
     if (nowMs - relay.lastByteMs > timeouts.slowClientMs) relay.slowClient()
   } else if (x.status === 0 && x.listener === 'main' && timeouts.mainMs > 0 && nowMs - x.startedMs >= timeouts.mainMs) {
-    relay.leave()
-    relay.client.cdnTimeout()
+    relay.giveUpOnMain()
   } else if (relay.firstByteMs < 0) {
     if (startsEarly(x, relay, nowMs)) relay.client.startEarly()
     relay.attempts.check(nowMs)

@@ -150,8 +150,23 @@ export class Exchange {
   /** Something of ours broke. */
   fail(error: unknown): void {
     this.services.log.error({ id: this.id, err: error }, 'exchange failed')
-    if (this.relay !== null) this.relay.fail()
-    else if (!this.ended && !this.left) this.refuse('internal')
+    try {
+      if (this.relay !== null) this.relay.fail()
+      else if (!this.ended && !this.left) this.refuse('internal')
+    } catch (another) {
+      this.services.log.error({ id: this.id, err: another }, 'exchange failed to fail')
+      this.reply.destroy()
+      this.finish()
+    }
+  }
+
+  /** Does what an event asks for: what is thrown on the way ends this exchange and reaches nobody else. */
+  guard(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   /** The response's connection is done: the answer was delivered, or the client left. */
@@ -159,7 +174,7 @@ export class Exchange {
     this.closed = true
     this.left = !this.ended
     if (this.relay === null || this.relay.closed) this.finish()
-    else if (this.left) this.relay.leave()
+    else if (this.left) this.guard(() => this.relay?.leave())
   }
 
   finish(): void {

@@ -7,6 +7,7 @@
  * see the end of the answer. `goneMs` > 0: the client has left and the upstream is read on for its usage.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { CommitGroup } from '../ledger/ledger.ts'
 import { bytesAsText } from '../protocols/patterns.ts'
@@ -15,7 +16,7 @@ import { protocolRow } from '../protocols/table.ts'
 import { ERRORS, type ErrorName, errorText } from '../terms/errors.ts'
 import type { End, Protocol } from '../terms/records.ts'
 import type { Attempt } from '../upstream/attempt.ts'
-import { type AnswerEvents, Attempts, refusesKey, retryable } from './attempts.ts'
+import { type AnswerEvents, Attempts } from './attempts.ts'
 import { type ClientEvents, ClientSide } from './client.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
 import type { Exchange } from './exchange.ts'
@@ -25,6 +26,7 @@ import { Reading } from './reading.ts'
 import { type How, settle } from './settle.ts'
 import { answerEstimate } from './stages/count.ts'
 import type { Swept } from './sweeper.ts'
+import { refusesKey, retryable } from './upstream-status.ts'
 import { CLIENT_CLOSED } from './verdict.ts'
 
 /** Reasons (bits) why the upstream is not read at the moment. */
@@ -39,6 +41,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   readonly attempts: Attempts
   readonly client: ClientSide
   goneMs = 0
+  readOnUntilMs = 0
   firstByteMs = -1
   lastByteMs = 0
   slowSinceMs = 0
@@ -60,6 +63,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #draining = false
   /** Its client took nothing for too long. */
   #slow = false
+  /** The main address has answered in its place. */
+  #missed = false
   /** Until the charge is kept the client may not see the end. */
   #charge: CommitGroup | null = null
   #upstreamDone = false
@@ -132,11 +137,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const more = this.#pendingMore
     this.#pending = this.#pendingMore = null
     if (first === null || this.closed) return
-    try {
-      this.#take(more === null ? first : Buffer.concat([first, ...more]))
-    } catch (error) {
-      this.#x.fail(error)
-    }
+    this.#x.guard(() => this.#take(more === null ? first : Buffer.concat([first, ...more])))
   }
 
   /** False when that was the end of it, or when what came proved to be no answer and another upstream is being asked. */
@@ -161,7 +162,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     if (held && (growth.holdsBack || !growth.covers(meter.counted))) {
       growth.keep(chunk, boundary)
       this.#pause(GROWING)
-      if (!growth.waiting) this.onGrown()
+      if (!growth.waiting) this.#goOn()
       return
     }
     this.#relayMetered(chunk, reading, decoder === null ? meter.matters : 0)
@@ -301,13 +302,11 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #whenKept(act: () => void): void {
     if (this.#charge === null) act()
     else
-      this.#charge.whenKept(() => {
-        try {
+      this.#charge.whenKept(() =>
+        this.#x.guard(() => {
           if (!this.closed) act()
-        } catch (error) {
-          this.#x.fail(error)
-        }
-      })
+        }),
+      )
   }
 
   #endNow(): void {
@@ -423,11 +422,15 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   onDrained(): void {
-    this.#resume(SLOW_CLIENT)
+    this.#x.guard(() => this.#resume(SLOW_CLIENT))
   }
 
   /** The hold has grown, or will grow no more. */
   onGrown(): void {
+    this.#x.guard(() => this.#goOn())
+  }
+
+  #goOn(): void {
     const reading = this.#reading as Reading
     const growth = reading.growth as Growth
     if (!growth.covers(reading.meter.counted)) {
@@ -440,31 +443,47 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   check(nowMs: number): void {
-    checkDeadlines(this.#x, this, nowMs)
+    this.#x.guard(() => checkDeadlines(this.#x, this, nowMs))
   }
 
   /** The client's connection closed before its answer was whole. */
   leave(): void {
     const x = this.#x
     if (this.goneMs > 0 || x.finished) return
+    const { drainMs, concurrent } = x.world.config.clientGone
     this.goneMs = x.services.clock.monotonic()
+    this.readOnUntilMs = this.goneMs + drainMs
     if (this.closed) return
     this.attempts.keepOne()
-    if (x.services.drainingCount >= x.world.config.clientGone.concurrent) {
-      this.stopDraining()
-      return
-    }
-    x.services.drainingCount++
-    this.#draining = true
-    this.#resume(SLOW_CLIENT)
+    if (this.closed) return
+    this.#draining = this.#costs && x.services.drains.enter((x.entry as KeyEntry).account.id, concurrent)
+    if (this.#draining) this.#resume(SLOW_CLIENT)
+    else this.stopDraining()
+  }
+
+  giveUpOnMain(): void {
+    const x = this.#x
+    this.goneMs = x.services.clock.monotonic()
+    this.#missed = true
+    this.attempts.keepOne()
+    this.readOnUntilMs = this.attempts.startedMs + x.world.config.timeouts.firstByteMs
+    this.client.cdnTimeout()
+    if (!this.closed && !this.#costs) this.stopDraining()
+  }
+
+  /** The upstream was asked and may take money for it: whatever it has not refused. */
+  get #costs(): boolean {
+    return !this.#x.free && (this.#status === 0 ? this.attempts.sent : this.#status < 300)
   }
 
   stopDraining(): void {
     this.flush()
     if (this.closed) return
+    const costs = this.#costs
+    if (this.#missed && this.#status === 0) this.attempts.judge('failed') // silent for as long as `first_byte` allows
     this.attempts.cut()
     this.#reading?.meter.end()
-    this.#settle('broken')
+    this.#settle(costs ? 'left' : 'nothing')
     this.#close()
   }
 
@@ -486,6 +505,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   #abandon(name: ErrorName): void {
     const x = this.#x
+    if (this.goneMs > 0) this.stopDraining()
     this.flush()
     if (this.closed) return
     this.attempts.cut()
@@ -503,7 +523,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.closed = true
     this.lastByteMs = services.clock.monotonic() // what is left is the client's time
     x.upstreamMs = this.lastByteMs - x.dispatchedMs
-    if (this.#draining) services.drainingCount--
+    if (this.#draining) services.drains.leave((x.entry as KeyEntry).account.id)
     if (this.goneMs > 0) services.metrics.clientGone(this.#slow ? 'slow' : this.#upstreamDone ? 'drained' : 'cut')
     if (this.goneMs > 0 || x.closed) x.finish()
   }

@@ -11,6 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
+import type { Drains } from './drains.ts'
 import type { Sweeper } from './sweeper.ts'
 import type { World } from './world.ts'
 
@@ -31,8 +32,7 @@ export interface Services {
   sweeper: Sweeper
   /** The newest world; an exchange keeps the one it began with. */
   world: World
-  /** Upstreams that are read on although their client has left. */
-  drainingCount: number
+  drains: Drains
   /** No new work: the process is shutting down. */
   draining: boolean
   /** How late the event loop is at the moment. */

@@ -10,9 +10,10 @@ import type { Exchange } from './exchange.ts'
 
 /**
  * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.
+ * `left`: its client left, the upstream was asked, and we closed it before its end.
  * `stopped`: we ended it because the money had ended. `nothing`: no answer, or none that is charged.
  */
-export type How = 'completed' | 'broken' | 'stopped' | 'nothing'
+export type How = 'completed' | 'broken' | 'left' | 'stopped' | 'nothing'
 
 export interface Outcome {
   how: How
@@ -70,6 +71,14 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
 }
 
 function bill(x: Exchange, o: Outcome): Bill {
+  const seen = billSeen(x, o)
+  // the upstream takes money for what it was asked, however little of its answer we waited for
+  const owes = o.how === 'left' && seen.basis === 'none'
+  return owes ? { basis: 'counted', usage: countedUsage(x, null, 0) } : seen
+}
+
+/** By what was seen of the answer. */
+function billSeen(x: Exchange, o: Outcome): Bill {
   const { meter } = o
   if (o.how === 'nothing' || meter === null) return { basis: 'none', usage: noUsage() }
   const counted = o.delivered < 0 ? meter.counted : o.delivered

@@ -1,13 +1,40 @@
-/** What goes to one candidate: the path, and the few edits in place that the body needs for it. */
+/** What goes to one candidate: path and headers, and the few edits in place that the body needs for it. */
+import type { Dispatcher } from 'undici'
+import type { Claim } from '../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../channels/table.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapModel } from '../protocols/edit.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Protocol } from '../terms/records.ts'
+import { requestHeaders } from '../upstream/headers.ts'
+import { BadRequest } from '../upstream/http1-request.ts'
 import type { Exchange } from './exchange.ts'
 import { queryWithoutKey, type Target } from './paths.ts'
 
-export function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edited {
+/** Throws BadRequest where none can be made. */
+export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Dispatcher.DispatchOptions {
+  const { candidate } = claim
+  try {
+    const { chunks, length } = upstreamBody(x, row, candidate)
+    const headers = requestHeaders(claim, x.protocol as Protocol, x.world.config.wire, x.req.headers)
+    const single = chunks.length === 1
+    if (!single) headers.push('content-length', String(length))
+    return {
+      origin: candidate.channel.connection.origin,
+      method: 'POST',
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      path: upstreamPath(x, candidate),
+      headers,
+      // undici takes any iterable of buffers, which its types do not say
+      body: (single ? chunks[0] : chunks) as Buffer,
+    }
+  } catch (cause) {
+    throw new BadRequest('the request cannot be made', { cause })
+  }
+}
+
+function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edited {
   const edits = bodyEdits(x, row, candidate)
   return edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
 }
@@ -22,7 +49,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
   return edits
 }
 
-export function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
+function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
   const template = channel.paths[endpoint.protocol as Protocol]
   const query = upstreamQuery(x.query, channel)

@@ -71,14 +71,27 @@ const routedModels = kind.scalar(
 )
 
 const proxyAddress = kind.scalar(
-  'a proxy as http://, https:// or socks5:// URL',
+  'a proxy as http://, https:// or socks5:// URL; a % in user or password as %25',
   { type: 'string', pattern: '^(https?|socks5)://' },
   value => {
     const url = typeof value === 'string' ? URL.parse(value) : null
-    return url !== null && /^(https?|socks5):$/.test(url.protocol) && url.hostname !== '' ? url.href : undefined
+    if (url === null || !/^(https?|socks5):$/.test(url.protocol) || url.hostname === '') return undefined
+    return canBeSaid(url.username, url) && canBeSaid(url.password, url) ? url.href : undefined
   },
   true,
 )
+
+/** SOCKS gives a name and a password one byte for their length. */
+const MOST_SOCKS_BYTES = 255
+
+function canBeSaid(credential: string, { protocol }: URL): boolean {
+  try {
+    const bytes = Buffer.byteLength(decodeURIComponent(credential))
+    return protocol !== 'socks5:' || bytes <= MOST_SOCKS_BYTES
+  } catch {
+    return false // a % that begins no byte
+  }
+}
 
 const certificates = kind.scalar('PEM certificates, or a file of them', { type: 'string' }, value =>
   typeof value === 'string' ? readCertificates(value) : undefined,

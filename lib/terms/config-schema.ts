@@ -133,7 +133,7 @@ export const configSchema = z.strictObject({
     main: timeout('15s', 0, 'Silence on the main address after which they go out; `0s` = never.'),
     direct: timeout('0s', 0, 'The same on the direct address.'),
     early: timeout(
-      '0s',
+      '80s',
       0,
       'On the main address, start the stream when no upstream has answered by then; `0s` = never.',
     ),
@@ -146,7 +146,10 @@ export const configSchema = z.strictObject({
   }),
   client_gone: section('Reading an answer to its end after its client has left, for exact usage.', {
     drain: timeout('30s', 0, 'How long.'),
-    concurrent: kind.whole(0).prefault(256).meta({ description: 'How many such answers at once, per process.' }),
+    concurrent: kind
+      .whole(0)
+      .prefault(256)
+      .meta({ description: 'How many such answers at once, per process; one account has at most a quarter, and one.' }),
   }),
   retry: section('Going on to the next channel when nothing was relayed yet.', {
     attempts: kind.whole(1, 100).prefault(3).meta({ description: 'Attempts per request, the first included.' }),

@@ -12,6 +12,8 @@ export interface AttemptEvents {
   onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
   onError(attempt: Attempt, error: Error): void
+  /** One of these has thrown: a fault of ours, which is nobody's but this exchange's. */
+  onFault(error: unknown): void
 }
 
 /** An answer nobody wants is read to its end up to here, because that keeps the connection; then it is cut. */
@@ -26,6 +28,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly startedMs: number
   /** 0 = no answer yet. */
   status = 0
+  /** The last byte of the request has been written. */
+  sent = false
   headers: IncomingHttpHeaders = NO_HEADERS
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
@@ -47,17 +51,29 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#abortReason !== null) controller.abort(this.#abortReason)
   }
 
+  onRequestSent(): void {
+    this.sent = true
+  }
+
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#controller = controller
     if (status < 200) return // the answer is still to come
     this.status = status
     this.headers = headers
-    this.#events?.onHead(this)
+    try {
+      this.#events?.onHead(this)
+    } catch (error) {
+      this.#events?.onFault(error)
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#events !== null) {
-      this.#events.onData(this, chunk)
+      try {
+        this.#events.onData(this, chunk)
+      } catch (error) {
+        this.#events?.onFault(error)
+      }
       return
     }
     this.#rest.push(chunk)
@@ -69,11 +85,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#finish(null)
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#finish(error)
   }
 
   #finish(error: Error | null): void {
+    if (this.#over) return
     const events = this.#events
     this.#events = null
     this.#over = true
@@ -82,6 +99,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
     try {
       if (error === null) events?.onEnd(this)
       else events?.onError(this, error)
+    } catch (fault) {
+      events?.onFault(fault)
     } finally {
       this.claim.release()
     }

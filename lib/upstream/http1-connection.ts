@@ -52,6 +52,11 @@ export class Flight implements Dispatcher.DispatchController {
     this.connection?.resume()
   }
 
+  /** The connection has taken the last of it, or never will. */
+  readonly written = (error?: Error | null): void => {
+    if (!error) this.handler.onRequestSent?.()
+  }
+
   fail(error: Error): void {
     this.connection = null
     this.handler.onResponseError?.(this, error)
@@ -154,10 +159,10 @@ export class Http1Connection implements ReaderEvents {
     this.#reader.expect()
     const { bytes } = flight
     flight.bytes = []
-    if (bytes.length === 1) socket.write(bytes[0] as Buffer)
+    if (bytes.length === 1) socket.write(bytes[0] as Buffer, flight.written)
     else {
       socket.cork()
-      for (const part of bytes) socket.write(part)
+      for (const part of bytes) socket.write(part, part === bytes.at(-1) ? flight.written : undefined)
       socket.uncork()
     }
   }

@@ -11,6 +11,7 @@ import { RateLimiter } from '../../../lib/access/rate.ts'
 import { idMaker } from '../../../lib/base/ids.ts'
 import { RetryBudget } from '../../../lib/channels/budget.ts'
 import { Health } from '../../../lib/channels/health.ts'
+import { Drains } from '../../../lib/exchange/drains.ts'
 import type { Services } from '../../../lib/exchange/services.ts'
 import { Sweeper } from '../../../lib/exchange/sweeper.ts'
 import { World } from '../../../lib/exchange/world.ts'
@@ -132,7 +133,7 @@ export async function open(t: Test, options: Options = {}) {
     pools: new Pools({ connectMs: 5000, connections: CONNECTIONS }),
     sweeper: new Sweeper(clock),
     world,
-    drainingCount: 0,
+    drains: new Drains(),
     draining: false,
     lag: { ms: 0 },
     openCount: 0,
@@ -178,7 +179,7 @@ export async function open(t: Test, options: Options = {}) {
       holds: ledger.holdsOpen,
       held: ledger.heldTotal,
       swept: services.sweeper.size,
-      draining: services.drainingCount,
+      draining: services.drains.size,
     }
     await ledger.flush()
     const rows = (await store.usage({ limit: 1000 })).reverse()
