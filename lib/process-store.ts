@@ -17,5 +17,6 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
 
 export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
+  else await store.prove()
   if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
 }

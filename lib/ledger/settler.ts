@@ -10,8 +10,8 @@ import { type ReplayOptions, replay } from './replay.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
 const FLUSH_MS = 920
-/** More at once would hold up the event loop while they are handed over. */
-const BATCH = 250
+/** More at once would hold up the event loop while they are handed over; a power of two is a statement that is kept. */
+const BATCH = 256
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 

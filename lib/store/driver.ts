@@ -18,7 +18,8 @@ export interface RunResult {
 /** Statements of one transaction, in order. */
 export interface Statements {
   query(sql: string, params: readonly Param[]): Promise<Row[]>
-  run(sql: string, params: readonly Param[]): Promise<RunResult>
+  /** `rare`: the text seldom comes again, so that no server need keep it prepared. */
+  run(sql: string, params: readonly Param[], rare?: boolean): Promise<RunResult>
 }
 
 export interface Dialect {
@@ -39,6 +40,8 @@ export interface Driver {
   transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
   /** Reads of one moment, allowed to be long, in nobody's way. */
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
+  /** Throws, in words for people, when the engine does not keep a promise on which the books rest. */
+  prove(): Promise<void>
   /** Statements of a migration, each repeatable. */
   script(statements: readonly string[]): Promise<void>
   close(): Promise<void>

@@ -109,9 +109,10 @@ async function version(driver: Driver): Promise<number> {
   return Number(rows[0]?.['value'] ?? 0)
 }
 
-/** Throws when the store was written by a newer version of this program. */
+/** Throws when the store was written by a newer version of this program, or cannot keep the books. */
 export async function migrate(driver: Driver): Promise<void> {
   await driver.script(createTable(META, driver.dialect))
+  await driver.prove()
   const from = await version(driver)
   if (from > MIGRATIONS.length) {
     throw new Error(`store: its schema has version ${from}, this program knows up to ${MIGRATIONS.length}`)

@@ -1,4 +1,7 @@
-/** What a failure of MySQL, MariaDB, TiDB or Vitess means to the store. */
+/**
+ * What a failure of an engine that speaks MySQL's protocol means to the store. One row for each error number, with what
+ * is done about it, whether a COMMIT answered so is known to be undone, and where that is written.
+ */
 import { DuplicateKey } from './driver.ts'
 import { StoreUnavailable } from './store.ts'
 
@@ -6,20 +9,119 @@ interface MysqlError extends Error {
   code?: string
   errno?: number
   fatal?: boolean
+  sqlState?: string
 }
 
-const DUPLICATE = new Set([1062, 1586])
-/** Lock wait, deadlock, and TiDB's write conflict, retryable transaction, and changed schema. */
-const AGAIN = new Set([1205, 1213, 8002, 8022, 8028, 9007])
 /**
- * Server going, full, or read-only: too many connections (server, user), shutdown, cannot connect, server gone, lost;
- * read-only (option, transaction, mode), killed statement, time-outs, disk full, TiDB's busy regions.
+ * `again`: the transaction is rolled back, or must be, and runs again after a pause.
+ * `reconnect`: the connection is of no use any more; it is closed, and the transaction runs again on a new one.
+ * `moved`: as `reconnect`, and no older connection is used either, because the address may lead to another server by now.
+ * `later`: nothing helps at the moment.
+ * `taken`: a row with this key is there.
  */
-const UNAVAILABLE = new Set([
-  1021, 1040, 1041, 1053, 1077, 1078, 1079, 1080, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1226, 1290, 1317, 1792,
-  1836, 1927, 1969, 2002, 2003, 2006, 2013, 2055, 3024, 3032, 4031, 9001, 9002, 9003, 9004, 9005,
-])
-/** The connection ended, or was never made; nothing that began on it will be committed unless COMMIT was sent. */
+type Cure = 'again' | 'reconnect' | 'moved' | 'later' | 'taken'
+
+/** A COMMIT that was answered so: certainly undone, or nobody knows (what no row says is `open` too). */
+type Commit = 'undone' | 'open'
+
+type ErrorRow = [errno: number, cure: Cure, commit: Commit, meaning: string, source: string]
+
+const MYSQL = 'MySQL server error reference'
+const CLIENT = 'MySQL client error reference'
+const MARIADB = 'MariaDB error codes'
+const TIDB = 'TiDB manual, error codes'
+const OCEANBASE = 'OceanBase source, ob_errno.def'
+const GALERA = 'Galera manual'
+
+export const MYSQL_ERRORS: readonly ErrorRow[] = [
+  [1020, 'again', 'undone', 'the record changed since it was read', MARIADB],
+  [1021, 'later', 'open', 'the disk is full', MYSQL],
+  [1040, 'later', 'open', 'too many connections', MYSQL],
+  [1041, 'later', 'open', 'out of resources; Vitess: transactions are throttled', MYSQL],
+  [1047, 'moved', 'open', 'Galera: the node has no quorum or is not in step', GALERA],
+  [1053, 'reconnect', 'open', 'the server is shutting down', MYSQL],
+  [1062, 'taken', 'undone', 'duplicate key', MYSQL],
+  [1077, 'later', 'open', 'normal shutdown', MYSQL],
+  [1078, 'later', 'open', 'the server got a signal', MYSQL],
+  [1079, 'later', 'open', 'shutdown complete', MYSQL],
+  [1080, 'reconnect', 'open', 'the server forces this connection to close', MYSQL],
+  [1114, 'later', 'open', 'the table is full', MYSQL],
+  [1152, 'reconnect', 'open', 'aborted connection', MYSQL],
+  [1158, 'reconnect', 'open', 'reading from the connection failed', MYSQL],
+  [1159, 'reconnect', 'open', 'reading from the connection took too long', MYSQL],
+  [1160, 'reconnect', 'open', 'writing to the connection failed', MYSQL],
+  [1161, 'reconnect', 'open', 'writing to the connection took too long', MYSQL],
+  [1203, 'later', 'open', 'too many connections of this user; Vitess: a pool is used up', MYSQL],
+  [1205, 'again', 'undone', 'a lock was waited for too long', MYSQL],
+  [1206, 'later', 'undone', 'too many locks', MYSQL],
+  [1213, 'again', 'undone', 'deadlock; Galera: another node changed the same row', MYSQL],
+  [1226, 'later', 'open', 'the user has used up a resource', MYSQL],
+  [1290, 'moved', 'undone', 'the server is read-only', MYSQL],
+  [1317, 'later', 'open', 'the statement was killed; Vitess: the transaction was ended', MYSQL],
+  [1412, 'again', 'undone', 'the table was redefined', MYSQL],
+  [1461, 'reconnect', 'undone', 'too many prepared statements; those of a closed connection are freed', MYSQL],
+  [1586, 'taken', 'undone', 'duplicate key', MYSQL],
+  [1615, 'again', 'undone', 'a statement must be prepared again', MYSQL],
+  [1792, 'moved', 'undone', 'the transaction is read-only', MYSQL],
+  [1836, 'moved', 'undone', 'the server is in read-only mode', MYSQL],
+  [1927, 'reconnect', 'open', 'the connection was killed', MARIADB],
+  [1969, 'later', 'open', 'the statement took too long', MARIADB],
+  [2002, 'later', 'open', 'no connection', CLIENT],
+  [2003, 'later', 'open', 'no connection', CLIENT],
+  [2006, 'reconnect', 'open', 'the server has gone away', CLIENT],
+  [2013, 'reconnect', 'open', 'the connection was lost', CLIENT],
+  [2055, 'reconnect', 'open', 'the connection was lost', CLIENT],
+  [3024, 'later', 'open', 'the statement took too long', MYSQL],
+  [3032, 'moved', 'open', 'the server is offline', MYSQL],
+  [3101, 'again', 'undone', 'group replication rolled it back', MYSQL],
+  [3169, 'reconnect', 'open', 'the session was killed', MYSQL],
+  // statement, transaction and call between nodes; also "transaction result is unknown"
+  [4012, 'again', 'open', 'OceanBase: a time-out', OCEANBASE],
+  [4031, 'reconnect', 'open', 'the server closed an idle connection', MYSQL],
+  [4038, 'moved', 'open', 'OceanBase: this node is not the leader', OCEANBASE],
+  [6001, 'again', 'undone', 'OceanBase: what was read has changed', OCEANBASE],
+  [6002, 'again', 'undone', 'OceanBase: the transaction was rolled back', OCEANBASE],
+  [6005, 'again', 'undone', 'OceanBase: a row could not be locked', OCEANBASE],
+  [8002, 'again', 'undone', 'TiDB: conflict at the commit of a locking read', TIDB],
+  [8005, 'again', 'undone', 'TiDB: write conflict, the transaction is stale', TIDB],
+  [8022, 'again', 'undone', 'TiDB: the commit failed and was rolled back', TIDB],
+  [8028, 'again', 'undone', 'TiDB: the schema changed meanwhile', TIDB],
+  // TiDB closes the connection of a commit that nobody knows about; these are taken for open all the same
+  [9001, 'again', 'open', 'TiDB: the placement driver took too long', TIDB],
+  [9002, 'again', 'open', 'TiDB: the storage took too long', TIDB],
+  [9003, 'again', 'open', 'TiDB: the storage is busy', TIDB],
+  [9004, 'again', 'open', 'TiDB: a lock could not be resolved', TIDB],
+  [9005, 'again', 'open', 'TiDB: a region is unavailable', TIDB],
+  [9007, 'again', 'undone', 'TiDB: write conflict', TIDB],
+]
+
+/** Error 1105 is "unknown": what happened stands in the text only. */
+const UNKNOWN = 1105
+type TextRow = [text: RegExp, cure: Cure, commit: Commit, meaning: string, source: string]
+const VITESS = 'Vitess source, vterrors'
+
+export const MYSQL_TEXTS: readonly TextRow[] = [
+  [
+    /operation not allowed in state (NOT_SERVING|SHUTTING_DOWN)/,
+    'moved',
+    'open',
+    'Vitess: a tablet is leaving',
+    VITESS,
+  ],
+  [/(wrong|invalid) tablet type/, 'moved', 'open', 'Vitess: another tablet is the primary now', VITESS],
+  [/primary is not serving|no healthy tablet|tablet not found/i, 'moved', 'open', 'Vitess: no primary', VITESS],
+  [/code = (Unavailable|CLUSTER_EVENT)/i, 'moved', 'open', 'Vitess: a tablet is away', VITESS],
+  [
+    /code = Aborted|transaction \S+ (ended|not found|in use: for tx killer)/,
+    'again',
+    'open',
+    'Vitess: rolled back',
+    VITESS,
+  ],
+  [/\[try again later\]/, 'again', 'open', 'TiDB before 3.0: write conflict', TIDB],
+]
+
+/** Of the client library and the system: the connection ended, or was never made. */
 const LOST_CODES = new Set([
   'PROTOCOL_CONNECTION_LOST',
   'PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR',
@@ -31,34 +133,64 @@ const LOST_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
-const LOST = new Set([1053, 1080, 1152, 1158, 1159, 1160, 1161, 1927, 2006, 2013, 2055, 4031])
+/** SQLSTATE class of connections. */
+const CONNECTION_CLASS = '08'
+
+const BY_NUMBER = new Map(MYSQL_ERRORS.map(([errno, cure, commit]) => [errno, { cure, commit }]))
+
+function rowOf({ errno = 0, code = '', sqlState = '', fatal, message }: MysqlError) {
+  const text = errno === UNKNOWN ? MYSQL_TEXTS.find(([pattern]) => pattern.test(message)) : undefined
+  if (text !== undefined) return { cure: text[1], commit: text[2] }
+  // OceanBase gives numbers from 8001 on, some of which are TiDB's, to connections that must be closed.
+  const elsewhere = errno > 8000 && sqlState.startsWith(CONNECTION_CLASS)
+  const row = elsewhere ? undefined : BY_NUMBER.get(errno)
+  if (row !== undefined) return row
+  if (elsewhere || LOST_CODES.has(code)) return { cure: 'reconnect', commit: 'open' } as const
+  return fatal === true ? ({ cure: 'later', commit: 'open' } as const) : null
+}
 
 /** A statement or a wait took longer than its bound. */
 export class Timeout extends StoreUnavailable {
   override name = 'Timeout'
 }
 
-/** A lock could not be had; the transaction was or must be rolled back and may be run again. */
+/** The transaction was rolled back, or must be, and may be run again. */
 export class RunAgain extends Error {
   override name = 'RunAgain'
 }
 
-/** The connection is gone. */
+/** The connection is gone, or of no use. */
 export class ConnectionLost extends StoreUnavailable {
   override name = 'ConnectionLost'
+}
+
+/** The server does not take what it should (read-only, not the leader): perhaps another has its place by now. */
+export class ServerMoved extends ConnectionLost {
+  override name = 'ServerMoved'
 }
 
 /** The connection cannot be used any more. */
 export const isDead = (error: unknown): boolean => error instanceof Timeout || error instanceof ConnectionLost
 
+/** Whether a COMMIT that failed so surely left nothing behind. */
+export const isUndone = (error: unknown): boolean =>
+  rowOf(((error as Error).cause ?? error) as MysqlError)?.commit === 'undone'
+
+const CLASSES = {
+  again: RunAgain,
+  reconnect: ConnectionLost,
+  moved: ServerMoved,
+  later: StoreUnavailable,
+  taken: DuplicateKey,
+}
+
+/** What the library threw, as the store's own kinds of failure; the original is its cause. */
 export function mapMysqlError(error: unknown): Error {
-  const { code, errno = 0, fatal, message } = error as MysqlError
   if (error instanceof StoreUnavailable || error instanceof RunAgain || error instanceof DuplicateKey) return error
+  const { code, errno, message } = error as MysqlError
   const text = `mysql: ${message} (${code ?? errno})`
-  if (DUPLICATE.has(errno)) return new DuplicateKey(text, { cause: error })
-  if (AGAIN.has(errno)) return new RunAgain(text, { cause: error })
   if (code === 'ETIMEDOUT') return new Timeout(text, { cause: error })
-  if (LOST_CODES.has(code ?? '') || LOST.has(errno)) return new ConnectionLost(text, { cause: error })
-  if (UNAVAILABLE.has(errno) || fatal === true) return new StoreUnavailable(text, { cause: error })
+  const row = rowOf(error as MysqlError)
+  if (row !== null) return new CLASSES[row.cure](text, { cause: error })
   return error instanceof Error ? error : new Error(text)
 }

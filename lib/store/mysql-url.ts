@@ -17,12 +17,12 @@ export interface MysqlSettings {
 
 const KNOWN = ['ssl', 'ssl_ca', 'pool', 'connect_ms', 'query_ms']
 
-function whole(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+function whole(query: URLSearchParams, name: string, otherwise: number, most: number, least = 1): number {
   const text = query.get(name)
   if (text === null) return otherwise
   const value = Number(text)
-  if (!/^\d+$/.test(text) || value < 1 || value > most) {
-    throw new Error(`store: ${name}: expected a whole number from 1 to ${most}, found ${text}`)
+  if (!/^\d+$/.test(text) || value < least || value > most) {
+    throw new Error(`store: ${name}: expected a whole number from ${least} to ${most}, found ${text}`)
   }
   return value
 }
@@ -55,7 +55,8 @@ export function parseMysqlUrl(text: string): MysqlSettings {
         : ssl
           ? { rejectUnauthorized: true }
           : null,
-    pool: whole(query, 'pool', 8, 100),
+    // the proof of the engine takes two
+    pool: whole(query, 'pool', 8, 100, 2),
     connectMs: whole(query, 'connect_ms', 5_000, 60_000),
     queryMs: whole(query, 'query_ms', 10_000, 600_000),
   }

@@ -16,8 +16,9 @@ import {
   type RunResult,
   type Statements,
 } from './driver.ts'
-import { ConnectionLost, isDead, RunAgain } from './mysql-errors.ts'
+import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
 import { MysqlPool } from './mysql-pool.ts'
+import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
 import { StoreUnavailable } from './store.ts'
 
@@ -36,7 +37,8 @@ const RECONNECTS = 2
 /** A snapshot reads a whole table of usage. */
 const SNAPSHOT_QUERY_MS = 600_000
 /** Texts longer than this are forgotten by the server after use, as they seldom come again and take much memory. */
-const KEPT_STATEMENT_CHARACTERS = 16_384
+const KEPT_STATEMENT_CHARACTERS = 20_000
+const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const COLUMN_EXISTS = 1060
 const INDEX_EXISTS = 1061
 
@@ -46,8 +48,8 @@ class MysqlDriver implements Driver {
   readonly #queryMs: number
   readonly #onStatement: OnStatement
 
-  constructor(settings: MysqlSettings, onStatement: OnStatement) {
-    this.#pool = new MysqlPool(settings)
+  constructor(settings: MysqlSettings, onStatement: OnStatement, warn: (message: string) => void) {
+    this.#pool = new MysqlPool(settings, warn)
     this.#queryMs = settings.queryMs
     this.#onStatement = onStatement
   }
@@ -57,22 +59,30 @@ class MysqlDriver implements Driver {
     return params.map(value => (typeof value === 'number' ? this.#pool.bigint(value) : value)) as mysql.ExecuteValues[]
   }
 
-  async #execute(connection: mysql.PoolConnection, op: string, sql: string, params: readonly Param[], ms: number) {
+  async #execute(
+    connection: mysql.PoolConnection,
+    op: string,
+    sql: string,
+    params: readonly Param[],
+    ms: number,
+    rare = false,
+  ) {
     try {
       const [result] = await this.#pool.bounded(connection, ms, connection.execute(sql, this.#bound(params)))
-      if (sql.length > KEPT_STATEMENT_CHARACTERS) connection.unprepare(sql)
       this.#onStatement(op, true)
       return result
     } catch (error) {
       this.#onStatement(op, error instanceof DuplicateKey)
       throw error
+    } finally {
+      if (rare || sql.length > KEPT_STATEMENT_CHARACTERS) connection.unprepare(sql)
     }
   }
 
   #statements(connection: mysql.PoolConnection, op: string, ms: number): Statements {
     return {
       query: async (sql, params) => (await this.#execute(connection, op, sql, params, ms)) as unknown as Row[],
-      run: async (sql, params) => runResult(await this.#execute(connection, op, sql, params, ms)),
+      run: async (sql, params, rare) => runResult(await this.#execute(connection, op, sql, params, ms, rare)),
     }
   }
 
@@ -119,8 +129,8 @@ class MysqlDriver implements Driver {
       await command('COMMIT')
     } catch (error) {
       connection.destroy()
-      // An answer that says no (deadlock, read-only) is certain; silence is not.
-      throw isDead(error) ? new CommitUncertain((error as Error).message, { cause: error }) : error
+      // An answer that says no (deadlock, read-only) is certain; silence and other answers are not.
+      throw isUndone(error) ? error : new CommitUncertain((error as Error).message, { cause: error })
     }
     return value
   }
@@ -128,14 +138,31 @@ class MysqlDriver implements Driver {
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
     return this.#persist(() =>
       this.#pool.using(async connection => {
-        await this.#pool.bounded(
-          connection,
-          this.#queryMs,
-          connection.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
-        )
+        await this.#pool.bounded(connection, this.#queryMs, connection.query(SNAPSHOT_LEVEL))
         return this.#transact(connection, this.#statements(connection, op, SNAPSHOT_QUERY_MS), fn)
       }),
     )
+  }
+
+  prove(): Promise<void> {
+    return this.#persist(() =>
+      this.#pool.using(one => this.#pool.using(two => proveEngine(this.#session(one), this.#session(two)))),
+    )
+  }
+
+  #session(connection: mysql.PoolConnection): Session {
+    const command = async (sql: string) => {
+      await this.#pool.bounded(connection, this.#queryMs, connection.query(sql))
+    }
+    return {
+      ...this.#statements(connection, 'prove', this.#queryMs),
+      async begin(level) {
+        if (level === 'snapshot') await command(SNAPSHOT_LEVEL)
+        await command('START TRANSACTION')
+      },
+      commit: () => command('COMMIT'),
+      rollback: () => command('ROLLBACK'),
+    }
   }
 
   script(statements: readonly string[]): Promise<void> {
@@ -165,5 +192,5 @@ const runResult = (result: unknown): RunResult => {
 }
 
 /** See `parseMysqlUrl`. Connects at the first use. */
-export const openMysql = (url: string, onStatement: OnStatement): Driver =>
-  new MysqlDriver(parseMysqlUrl(url), onStatement)
+export const openMysql = (url: string, onStatement: OnStatement, warn: (message: string) => void): Driver =>
+  new MysqlDriver(parseMysqlUrl(url), onStatement, warn)

@@ -15,15 +15,15 @@ export interface StoreOptions {
 /** The URL without its password, for messages. */
 const shown = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
 
-function openDriver(url: string, onStatement: OnStatement): Driver {
+function openDriver(url: string, onStatement: OnStatement, warn: (message: string) => void): Driver {
   const scheme = url.slice(0, url.indexOf(':'))
   if (scheme === 'sqlite') return openSqlite(url, onStatement)
-  if (scheme === 'mysql') return openMysql(url, onStatement)
+  if (scheme === 'mysql') return openMysql(url, onStatement, warn)
   throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found ${shown(url)}`)
 }
 
 /** `sqlite:PATH` or `mysql://…`. Nothing is connected before the first call. Throws on any other URL. */
 export function openStore(url: string, options: StoreOptions): Store {
-  const driver = openDriver(url, options.onStatement ?? (() => {}))
-  return new SqlStore(driver, options.secret, options.onWarning ?? (() => {}))
+  const warn = options.onWarning ?? (() => {})
+  return new SqlStore(openDriver(url, options.onStatement ?? (() => {}), warn), options.secret, warn)
 }

@@ -34,9 +34,10 @@ export class SqlStore implements Store {
   }
 
   migrate = () => migrate(this.#driver)
+  prove = () => this.#driver.prove()
   close = () => this.#driver.close()
   ping = async () => {
-    await this.#driver.query('ping', 'SELECT 1 AS one', [])
+    await this.#driver.run('ping', 'UPDATE holders SET beat = beat WHERE id = ?', [''])
   }
 
   findKey = (hash: string) => this.#keys.find(hash)

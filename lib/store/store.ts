@@ -118,9 +118,11 @@ export interface Audit {
 }
 
 export interface Store {
-  /** Creates or upgrades the schema. */
+  /** Creates or upgrades the schema, after `prove`. */
   migrate(): Promise<void>
-  /** Throws StoreUnavailable when it cannot serve. */
+  /** Throws, in words for people, when the engine does not keep the promises on which the books rest. */
+  prove(): Promise<void>
+  /** Throws StoreUnavailable when it cannot serve, also when it answers but takes no changes. */
   ping(): Promise<void>
   close(): Promise<void>
 

@@ -1,7 +1,7 @@
 /** The schema as data, and its text for each engine. */
 import type { Dialect } from './driver.ts'
 
-/** `auto`: numbered by the engine. `code`: ASCII. `name`: what people choose. `doc`: JSON and other longer texts. */
+/** `auto`: numbered by the engine. `code`: short and ASCII. `name`: what people choose. `doc`: JSON and other longer texts. */
 type Type = 'auto' | 'int' | 'code' | 'name' | 'doc'
 
 export interface Table {
@@ -17,10 +17,11 @@ export interface Table {
 export const NAME_LENGTH = 190
 const CODE_LENGTH = 64
 
+/** Types that all engines of this family have, in the character set of their tables: not all know one for ASCII. */
 const MYSQL: Record<Type, string> = {
   auto: 'BIGINT',
   int: 'BIGINT',
-  code: `VARCHAR(${CODE_LENGTH}) CHARACTER SET ascii COLLATE ascii_bin`,
+  code: `VARCHAR(${CODE_LENGTH})`,
   name: `VARCHAR(${NAME_LENGTH})`,
   doc: 'MEDIUMTEXT',
 }

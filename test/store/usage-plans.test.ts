@@ -99,7 +99,11 @@ t.test('MariaDB', async t => {
   await connection.query('ANALYZE TABLE usage_rows')
   await check(
     t,
-    openMysql(server.url, () => {}),
+    openMysql(
+      server.url,
+      () => {},
+      () => {},
+    ),
     async (sql, params) => {
       const [plan] = await connection.query<mysql.RowDataPacket[]>(`EXPLAIN ${sql}`, params)
       const { key, Extra, type } = plan[0] as mysql.RowDataPacket

@@ -71,6 +71,9 @@ function sum(batch: readonly Settlement[]): Sums {
 
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
+/** Rows cannot be repeated to fill up, and each count is a text of its own: servers bound how many they keep. */
+const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0
+
 async function insertUsage(tx: Statements, batch: readonly Settlement[]): Promise<void> {
   for (const some of chunks(batch, INSERT_ROWS)) {
     const params: Param[] = []
@@ -78,7 +81,7 @@ async function insertUsage(tx: Statements, batch: readonly Settlement[]): Promis
     const values = Array(some.length)
       .fill(`(${marks(COLUMN_COUNT)})`)
       .join(', ')
-    await tx.run(`INSERT INTO usage_rows (${USAGE_COLUMNS}) VALUES ${values}`, params)
+    await tx.run(`INSERT INTO usage_rows (${USAGE_COLUMNS}) VALUES ${values}`, params, !isPowerOfTwo(some.length))
   }
 }
 

@@ -78,6 +78,8 @@ export class Database implements Driver {
     return this.transaction(op, fn)
   }
 
+  async prove(): Promise<void> {}
+
   async script(statements: readonly string[]): Promise<void> {
     for (const sql of statements) this.#db.exec(sql)
   }

@@ -140,6 +140,10 @@ export class FaultyDriver implements Driver {
     return this.#reach(op).then(() => this.#database.snapshot(op, fn))
   }
 
+  prove(): Promise<void> {
+    return this.#database.prove()
+  }
+
   script(statements: readonly string[]): Promise<void> {
     return this.#database.script(statements)
   }
