@@ -29,6 +29,9 @@ export class Reply {
   #head = ''
   #chunked = false
   #bodyless = false
+  /** The client was asked for its body, which it had held back. */
+  #asked = false
+  #begun = false
   /** The connection ends with this answer. */
   #closes = false
   #ended = false
@@ -40,6 +43,22 @@ export class Reply {
     this.#res = res
   }
 
+  /**
+   * A client that waits to be asked for its body is asked for it, when it is this answer's turn: `node:http` would do so inside
+   * of the one before. Who is refused without it need not send it.
+   */
+  askForBody(): void {
+    if (!EXPECTS.test(this.#req.headers.expect ?? '') || this.#req.httpVersion !== '1.1') return
+    if (this.#res.socket !== null) this.#sayContinue()
+    else this.#res.once('socket', () => this.#sayContinue())
+  }
+
+  #sayContinue(): void {
+    if (this.#begun || this.#req.complete || !this.#res.socket?.writable) return
+    this.#asked = true
+    this.#res.socket.write(CONTINUE, 'latin1')
+  }
+
   /** The connection ends with this answer, and its head says so if it is its turn. To be called before `begin`. */
   closeAfter(): void {
     this.#closes = true
@@ -47,6 +66,9 @@ export class Reply {
 
   /** `headers`: `[name, value, …]`, with a `content-length` or without. `nowMs`: epoch. Throws when one cannot be sent. */
   begin(status: number, headers: readonly string[], nowMs: number): void {
+    this.#begun = true
+    // whether the body comes that the client was not asked for, nobody knows
+    this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true
       this.#res.writeHead(status, [...headers])
@@ -155,6 +177,8 @@ export class Reply {
   }
 }
 
+const EXPECTS = /(?:^|\W)100-continue(?:$|\W)/i
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const CLOSE = 'Connection: close\r\n'
 const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}\r\n`
 const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'

@@ -37,6 +37,8 @@ export function createPublicServer(services: Services, listener: Listener, pages
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })
+  // whoever reads the body asks for it
+  server.on('checkContinue', (req, res) => server.emit('request', req, res))
   // an expectation we do not know is no reason to refuse: node would answer 417, without our envelope
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>

@@ -45,7 +45,8 @@ class Upload {
   }
 
   read(): void {
-    const { req } = this.#x
+    const { req, reply, ended } = this.#x
+    if (!ended) reply.askForBody()
     req.on('data', (chunk: Buffer) => this.#onData(chunk))
     req.on('end', () => this.#onEnd())
     req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
