@@ -29,7 +29,7 @@ export async function measureSettling({ store, keys, holder }: Books, count: num
   }
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-journal-'))
   const log = { error: console.error, warn: console.error, info: () => {} }
-  const journal = new Journal({ folder, holder, limitBytes: 1 << 30, clock: systemClock, log })
+  const journal = new Journal({ folder, holder, store: await store.id(), limitBytes: 1 << 30, clock: systemClock, log })
   const settler = new Settler({ store, journal, clock: systemClock, log, folder })
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const began = performance.now()

@@ -6,6 +6,7 @@ const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 const TIME_LENGTH = 10
 const NODE_LENGTH = 6
 const COUNT_LENGTH = 5
+const COUNTS = 32 ** COUNT_LENGTH
 /** Characters of a request id. */
 export const ID_LENGTH = TIME_LENGTH + NODE_LENGTH + COUNT_LENGTH
 
@@ -33,18 +34,19 @@ export const processName = (): string => digits(randomBytes(6).readUIntBE(0, 6),
 
 /**
  * Makes request ids: time, process, count, so that they are unique without asking anyone and sort by time.
- * A clock that steps back does not make ids go back: they wait at the latest time seen.
+ * A clock that steps back does not make ids go back: they wait at the latest time seen, and where that has no number
+ * left they go on with the next millisecond.
  */
-export function idMaker(now: () => number): () => string {
+export function idMaker(now: () => number, counts = COUNTS): () => string {
   const node = digits(randomBytes(4).readUInt32BE(), NODE_LENGTH)
   let latestMs = -1
   let prefix = ''
   let count = 0
   return () => {
     const ms = now()
-    if (ms > latestMs) {
-      latestMs = ms
-      prefix = digits(ms, TIME_LENGTH) + node
+    if (ms > latestMs || count === counts) {
+      latestMs = Math.max(ms, latestMs + 1)
+      prefix = digits(latestMs, TIME_LENGTH) + node
       count = 0
     }
     return prefix + digits(count++, COUNT_LENGTH)

@@ -42,6 +42,8 @@ export interface JournalOptions {
   /** The journal folder of the machine. */
   folder: string
   holder: string
+  /** The id of the store that its settlements are for. */
+  store: number
   limitBytes: number
   clock: Clock
   log: LedgerLog
@@ -107,7 +109,7 @@ export class Journal {
   /** The segment that has them now; null when the disk did not take them whole. Never throws. */
   append(settlements: readonly Settlement[]): Segment | null {
     if (this.#closed) return null
-    const record = encode(settlements)
+    const record = encode(settlements, this.#o.store)
     try {
       if (this.#ragged || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
       this.#write(record)

@@ -55,12 +55,12 @@ export class Ledger {
   #stopping = false
   #cancelForget: (() => void) | null = null
 
-  private constructor({ store, clock, log, folder }: LedgerOptions, journal: Journal) {
+  private constructor({ store, clock, log, folder }: LedgerOptions, storeId: number, journal: Journal) {
     this.#clock = clock
     this.#log = log
     this.#journal = journal
     this.#settler = new Settler({ store, journal, clock, log, folder })
-    this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder })
+    this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
     this.#life = new LifeSign({
       store,
       clock,
@@ -77,8 +77,9 @@ export class Ledger {
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
   static async open(options: LedgerOptions): Promise<Ledger> {
-    const journal = newJournal(options)
-    const ledger = new Ledger(options, journal)
+    const storeId = await options.store.id()
+    const journal = newJournal({ ...options, store: storeId })
+    const ledger = new Ledger(options, storeId, journal)
     try {
       await ledger.#life.start()
       await ledger.#orphans.start()

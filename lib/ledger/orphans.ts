@@ -3,15 +3,16 @@ import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statS
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { StoreUnavailable } from '../store/store.ts'
+import { CORRUPT, setAside } from './aside.ts'
 import { Lock } from './lock.ts'
 import { firstName } from './names.ts'
-import { NewerRecord, readJournal } from './records.ts'
-import { type ReplayOptions, replay } from './replay.ts'
+import { JournalReader, NotOurs } from './records.ts'
+import { type Replayed, type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
-/** A journal whose records could not all be read: people look at it. */
-const CORRUPT = '.corrupt-'
+/** What the store refuses is tried in so many rounds. */
+const REFUSED_ROUNDS = 5
 
 /** In the folder while somebody applies it: then the lock's owner is not the process that wrote it. */
 const MARK = 'adopting'
@@ -20,6 +21,8 @@ export interface OrphansOptions extends ReplayOptions {
   clock: Clock
   /** The folder of this process. */
   own: string
+  /** The store's id. */
+  storeId: number
 }
 
 export class Orphans {
@@ -31,6 +34,8 @@ export class Orphans {
   #stopped = false
   /** Journals that are left as they are, by name: each is named in the log once. */
   readonly #left = new Set<string>()
+  /** Of journals with records that the store refuses: in how many rounds it has. */
+  readonly #refused = new Map<string, number>()
 
   constructor(options: OrphansOptions) {
     this.#o = options
@@ -86,7 +91,7 @@ export class Orphans {
       await this.#adopt(folder, name)
       return true
     } catch (error) {
-      if (error instanceof NewerRecord) this.#leave(name, folder, error.message)
+      if (error instanceof NotOurs) this.#leave(name, folder, error.message)
       else this.#failed(error, folder)
       return true
     } finally {
@@ -115,13 +120,19 @@ export class Orphans {
   }
 
   async #adopt(folder: string, name: string): Promise<void> {
-    const { store, log } = this.#o
-    const { settlements, torn, corrupt } = readJournal(folder)
-    let applied = 0
-    for (let i = 0; i < settlements.length; i += BATCH)
-      applied += await replay(this.#o, settlements.slice(i, i + BATCH))
+    const { store, storeId, log } = this.#o
+    const journal = new JournalReader(folder, storeId)
+    const so: Replayed = { records: 0, applied: 0, refused: [] }
+    for (const settlements of journal.pieces())
+      for (let i = 0; i < settlements.length; i += BATCH) {
+        if (this.#stopped) return
+        await replay(this.#o, settlements.slice(i, i + BATCH), so)
+      }
+    if (so.refused.length > 0 && !this.#refusedForGood(name, so)) return
+    for (const settlement of so.refused) setAside(this.#o, settlement, 'refused')
     for (const { id } of await store.holders()) if (firstName(id) === name) await store.bury(id)
-    const found = { holder: name, records: settlements.length, applied, torn, corrupt }
+    const { torn, corrupt } = journal
+    const found = { holder: name, records: so.records, applied: so.applied, torn, corrupt }
     if (corrupt > 0) {
       // what can be read is in the books; what cannot is kept for people to look at
       const kept = `${folder}${CORRUPT}${this.#o.clock.now()}`
@@ -131,6 +142,17 @@ export class Orphans {
     }
     rmSync(folder, { recursive: true, force: true })
     log.info(found, 'applied the journal of a process that has ended')
+  }
+
+  /** Not when the store took none of several: then it is the store's fault, and it will take them when it is well. */
+  #refusedForGood(name: string, { records, refused }: Replayed): boolean {
+    const rounds = (this.#refused.get(name) ?? 0) + 1
+    this.#refused.set(name, rounds)
+    const ids = refused.slice(0, 3).map(({ row }) => row.requestId)
+    this.#o.log.error({ holder: name, records, refused: refused.length, ids, rounds }, 'the store refuses settlements')
+    if (rounds < REFUSED_ROUNDS || (records > 1 && refused.length === records)) return false
+    this.#refused.delete(name)
+    return true
   }
 }
 

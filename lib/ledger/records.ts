@@ -1,15 +1,19 @@
 /**
- * Records of a journal: a line each, of a checksum and, as JSON, a list of the record's version and the settlements that
- * were written together. Of a settlement only the values are written, in one order, because names would be most of the
+ * Records of a journal: a line each, of a checksum and, as JSON, a list of the record's version, the store that it is for
+ * and the settlements that were written together. Of a settlement only the values are written, in one order, because names would be most of the
  * bytes. A version only adds values at the end, so that a reload to newer code reads what the older code wrote.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 
 export const SEGMENT_SUFFIX = '.log'
+/** A journal is read in pieces, so that a long one keeps nobody waiting for more than some milliseconds. */
+const PIECE_BYTES = 128 * 1024
+/** No record is longer: what has no end by then is none. */
+const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
 /** All of a row's at first, in the order in which their values are written. */
 const FIRST = {
@@ -37,7 +41,7 @@ const FIRST = {
 /** What later versions added to it, each in the order of its version, and what a record from before says of it. */
 const ADDED = { answerId: null, upstreamKey: null } satisfies Partial<UsageRow>
 
-/** One more with each addition. Records of version 0 have no version in front. */
+/** One more with each addition. Records of version 0 have neither version nor store in front. */
 export const RECORD_VERSION = 1
 
 const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
@@ -53,43 +57,77 @@ function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknow
   return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
 }
 
-export function encode(settlements: readonly Settlement[]): Buffer {
-  const text = JSON.stringify([RECORD_VERSION, ...settlements.map(valuesOf)])
+/** `store`: the id of the one that they are for. */
+export function encode(settlements: readonly Settlement[], store: number): Buffer {
+  const text = JSON.stringify([RECORD_VERSION, store, ...settlements.map(valuesOf)])
   return Buffer.from(`${checksum(text)} ${text}\n`)
 }
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
-/** A newer version of this program wrote it: it alone knows what its records say. */
-export class NewerRecord extends Error {
-  override name = 'NewerRecord'
+/** Not for this program, or not for this store: whose it is will know what to do with it. */
+export class NotOurs extends Error {
+  override name = 'NotOurs'
 }
 
-/** All of a dead process's journal. `torn`: a last record was not written whole. `corrupt`: other records that cannot be read. Throws NewerRecord. */
-export function readJournal(folder: string): { settlements: Settlement[]; torn: boolean; corrupt: number } {
-  const settlements: Settlement[] = []
-  let torn = false
-  let corrupt = 0
-  for (const name of readdirSync(folder).sort()) {
-    if (!name.endsWith(SEGMENT_SUFFIX)) continue
-    const lines = readFileSync(path.join(folder, name), 'utf8').split('\n')
-    const last = lines.pop() ?? ''
-    if (last !== '') torn = true
-    for (const line of lines) {
-      const record = decode(line)
-      if (record === null) corrupt++
-      else settlements.push(...record)
+/** A dead process's journal. */
+export class JournalReader {
+  /** A last record was not written whole. */
+  torn = false
+  /** Other records that cannot be read. */
+  corrupt = 0
+  readonly #folder: string
+  readonly #store: number
+
+  constructor(folder: string, store: number) {
+    this.#folder = folder
+    this.#store = store
+  }
+
+  /** Throws NotOurs at such a record. */
+  *pieces(): Generator<Settlement[]> {
+    for (const name of readdirSync(this.#folder).sort())
+      if (name.endsWith(SEGMENT_SUFFIX)) yield* this.#segment(path.join(this.#folder, name))
+  }
+
+  *#segment(file: string): Generator<Settlement[]> {
+    const fd = openSync(file, 'r')
+    try {
+      const piece = Buffer.allocUnsafe(PIECE_BYTES)
+      let rest = Buffer.alloc(0)
+      for (let bytes = readSync(fd, piece); bytes > 0; bytes = readSync(fd, piece)) {
+        rest = Buffer.concat([rest, piece.subarray(0, bytes)])
+        const end = rest.lastIndexOf(10) + 1
+        if (end === 0 && rest.length < MOST_RECORD_BYTES) continue
+        const lines = rest.toString('utf8', 0, end === 0 ? rest.length : end).split('\n')
+        if (end > 0) lines.pop()
+        rest = rest.subarray(end === 0 ? rest.length : end)
+        yield lines.flatMap(line => this.#read(line))
+      }
+      if (rest.length > 0) this.torn = true
+    } finally {
+      closeSync(fd)
     }
   }
-  return { settlements, torn, corrupt }
+
+  #read(line: string): Settlement[] {
+    const record = decode(line)
+    if (record === null) {
+      this.corrupt++
+      return []
+    }
+    const version = typeof record[0] === 'number' ? record.shift() : 0
+    if (version > RECORD_VERSION) throw new NotOurs(`its records have version ${version}, known is ${RECORD_VERSION}`)
+    const store = version === 0 ? this.#store : record.shift()
+    if (store !== this.#store) throw new NotOurs(`it is for the store ${store}, this one is ${this.#store}`)
+    return record.map(settlementOf)
+  }
 }
 
-function decode(line: string): Settlement[] | null {
+// biome-ignore lint/suspicious/noExplicitAny: what a version says is known to its reader
+function decode(line: string): any[] | null {
   const text = line.slice(9)
   if (line.slice(0, 8) !== checksum(text)) return null
   const record: unknown = JSON.parse(text)
-  if (!Array.isArray(record)) return null
-  const version = typeof record[0] === 'number' ? (record.shift() as number) : 0
-  if (version > RECORD_VERSION) throw new NewerRecord(`a record of version ${version}, known up to ${RECORD_VERSION}`)
-  return record.map(settlementOf)
+  return Array.isArray(record) ? record : null
 }

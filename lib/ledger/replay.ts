@@ -1,18 +1,14 @@
 /**
- * Settlements whose first sending is long over: of a dead process's journal, or sent again after a failure. The request
- * id in the books makes each count once, as long as its row is there; rows that are too old are pruned. So what is from
- * before the store's pruning, and not in the books, may have counted or not: nobody can say. It is not applied, but set
- * aside in a file next to the journals, for people, and logged as an error.
+ * Settlements of a dead process's journal. The request id in the books makes each count once, as long as its row is
+ * there; what is from before the store's pruning, and not in the books, may have counted or not: nobody can say, so it is
+ * set aside for people. What the store refuses by itself is found by halving, so that the others pass.
  */
-import { appendFileSync } from 'node:fs'
-import path from 'node:path'
-import { timeOfId } from '../base/ids.ts'
-import type { Settlement, Store } from '../store/store.ts'
+import { type Settlement, type Store, StoreUnavailable } from '../store/store.ts'
+import { setAside } from './aside.ts'
 import type { LedgerLog } from './log.ts'
 
-/** Rows a little younger than the pruning may be pruned while this is on its way. */
-const SLACK_MS = 3_600_000
-export const ASIDE = '.aside'
+/** A store that refuses more than so many of a journal is broken: the journal is not. */
+const MOST_REFUSED = 100
 
 export interface ReplayOptions {
   store: Store
@@ -21,27 +17,38 @@ export interface ReplayOptions {
   folder: string
 }
 
-/** Returns how many were new. Throws what the store throws, or when the disk takes no note of what is set aside. */
-export async function replay(o: ReplayOptions, settlements: readonly Settlement[]): Promise<number> {
-  const before = (await o.store.prunedBefore()) + SLACK_MS
-  const young = settlements.filter(({ row }) => timeOfId(row.requestId) >= before)
-  if (young.length < settlements.length)
-    await judgeOld(
-      o,
-      settlements.filter(s => !young.includes(s)),
-    )
-  return young.length === 0 ? 0 : o.store.settle(young)
+/** Of one reading of a journal. */
+export interface Replayed {
+  records: number
+  /** New in the books. */
+  applied: number
+  refused: Settlement[]
 }
 
-async function judgeOld({ store, log, folder }: ReplayOptions, old: readonly Settlement[]): Promise<void> {
-  for (const settlement of old) {
-    const { requestId, charge } = settlement.row
-    if ((await store.usage({ requestId, limit: 1 })).length > 0) continue
-    const file = path.join(folder, settlement.holder + ASIDE)
-    appendFileSync(file, `${JSON.stringify(settlement)}\n`)
-    log.error(
-      { requestId, charge, file },
-      'a settlement is older than the usage rows that are kept: it may have counted, and is set aside',
-    )
+/** Throws StoreUnavailable; what the store says of too many; and when the disk takes no note of what is set aside. */
+export async function replay(o: ReplayOptions, settlements: readonly Settlement[], so: Replayed): Promise<void> {
+  const settled = await sent(o.store, settlements)
+  if (!(settled instanceof Error)) {
+    so.records += settlements.length
+    so.applied += settled.applied
+    for (const settlement of settled.unsure) setAside(o, settlement, 'unsure')
+    for (const settlement of settled.clashing) setAside(o, settlement, 'clash')
+  } else if (settlements.length > 1) {
+    const half = Math.ceil(settlements.length / 2)
+    await replay(o, settlements.slice(0, half), so)
+    await replay(o, settlements.slice(half), so)
+  } else {
+    so.records++
+    so.refused.push(settlements[0] as Settlement)
+    if (so.refused.length > MOST_REFUSED) throw settled
+  }
+}
+
+async function sent(store: Store, settlements: readonly Settlement[]) {
+  try {
+    return await store.settle(settlements, true)
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error
+    return error instanceof Error ? error : new Error(String(error))
   }
 }

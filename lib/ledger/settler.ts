@@ -1,12 +1,14 @@
 /**
  * Moves settlements from the journal into the store, in batches: one transaction each, one under way at a time. A batch
  * whose answer is lost is sent again until there is one; the store knows by request id what it has. What the store
- * refuses for a reason nobody has thought of does not keep the others waiting.
+ * refuses for a reason nobody has thought of does not keep the others waiting. However many wait, nothing here goes through
+ * all of them at once.
  */
 import type { Clock } from '../base/clock.ts'
-import { keyPurse, type PurseId, type Settlement, StoreUnavailable } from '../store/store.ts'
+import { keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store/store.ts'
+import { setAside } from './aside.ts'
 import type { Journal, Segment } from './journal.ts'
-import { type ReplayOptions, replay } from './replay.ts'
+import type { ReplayOptions } from './replay.ts'
 
 /** With the store's own time, within the second in which a settlement must show. */
 const FLUSH_MS = 920
@@ -21,6 +23,8 @@ interface Entry {
   segment: Segment | null
   atMs: number
   done: (() => void) | null
+  /** The store may have it: nobody knows what became of the batch it was in. */
+  sent: boolean
 }
 
 export interface SettlerOptions extends ReplayOptions {
@@ -31,6 +35,12 @@ export interface SettlerOptions extends ReplayOptions {
 export class Settler {
   readonly #o: SettlerOptions
   #queue: Entry[] = []
+  /** Where in the queue the oldest is: what stands before is done with. */
+  #head = 0
+  /** Charged by key purse, of those that wait. */
+  readonly #charged = new Map<PurseId, number>()
+  /** Those that the journal has not taken. */
+  readonly #homeless = new Set<Entry>()
   #cancel: (() => void) | null = null
   #running: Promise<void> | null = null
   #stopped = false
@@ -41,11 +51,25 @@ export class Settler {
     this.#o = options
   }
 
+  get #waiting(): number {
+    return this.#queue.length - this.#head
+  }
+
   /** `done` is called when the journal or the store has it. */
   add(settlement: Settlement, segment: Segment | null, done: (() => void) | null): void {
-    this.#queue.push({ settlement, segment, atMs: this.#o.clock.monotonic(), done })
-    if (this.#queue.length >= BATCH || done !== null) this.flush()
+    const entry = { settlement, segment, atMs: this.#o.clock.monotonic(), done, sent: false }
+    this.#queue.push(entry)
+    this.#count(settlement, 1)
+    if (segment === null) this.#homeless.add(entry)
+    if (this.#waiting >= BATCH || done !== null) this.flush()
     else if (this.#cancel === null && this.#running === null) this.#flushLater()
+  }
+
+  #count({ row }: Settlement, sign: 1 | -1): void {
+    const purse = keyPurse(row.keyId)
+    const sum = (this.#charged.get(purse) ?? 0) + sign * row.charge
+    if (sum === 0) this.#charged.delete(purse)
+    else this.#charged.set(purse, sum)
   }
 
   #flushLater(): void {
@@ -56,16 +80,16 @@ export class Settler {
   flush(): void {
     this.#cancel?.()
     this.#cancel = null
-    if (this.#stopped || this.#running !== null || this.#queue.length === 0) return
+    if (this.#stopped || this.#running !== null || this.#waiting === 0) return
     this.#running = this.#run().then(() => {
       this.#running = null
-      if (this.#queue.length > 0 && this.#cancel === null) this.#flushLater()
+      if (this.#waiting > 0 && this.#cancel === null) this.#flushLater()
     })
   }
 
   /** Until the store has everything there is, however long it takes. */
   async drain(): Promise<void> {
-    while (!this.#stopped && (this.#queue.length > 0 || this.#running !== null)) {
+    while (!this.#stopped && (this.#waiting > 0 || this.#running !== null)) {
       this.flush()
       await this.#running
     }
@@ -78,11 +102,10 @@ export class Settler {
     cancel()
     this.#giveUp()
     this.#keepInJournal()
-    for (const { settlement, segment } of this.#queue) {
-      if (segment !== null) continue
+    for (const { settlement } of this.#homeless) {
       this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
     }
-    return this.#queue.length === 0
+    return this.#waiting === 0
   }
 
   #giveUp(): void {
@@ -93,13 +116,11 @@ export class Settler {
 
   /** Charged to a key's purse, and not surely in the store yet. */
   unsettledOf(purse: PurseId): number {
-    let sum = 0
-    for (const { settlement } of this.#queue) if (keyPurse(settlement.row.keyId) === purse) sum += settlement.row.charge
-    return sum
+    return this.#charged.get(purse) ?? 0
   }
 
   get lagMs(): number {
-    const oldest = this.#queue[0]
+    const oldest = this.#queue[this.#head]
     return oldest === undefined ? 0 : this.#o.clock.monotonic() - oldest.atMs
   }
 
@@ -108,15 +129,24 @@ export class Settler {
     let waitMs = FIRST_RETRY_MS
     let again = false
     do {
-      const batch = this.#queue.slice(0, BATCH)
-      const left = await this.#apply(batch, again)
+      const batch = this.#queue.slice(this.#head, this.#head + BATCH)
+      const left = await this.#apply(batch)
       again = left.length > 0
-      this.#queue = [...this.#queue.slice(batch.length), ...left]
+      if (left !== batch) this.#passed(batch.length, left)
       if (!again || this.#stopped) continue
       await this.#pause(waitMs)
       waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)
       this.#keepInJournal()
-    } while (!this.#stopped && (again || this.#queue.length >= BATCH))
+    } while (!this.#stopped && (again || this.#waiting >= BATCH))
+  }
+
+  /** The oldest are done with, but for some that are tried again behind all others. */
+  #passed(count: number, left: readonly Entry[]): void {
+    this.#head += count
+    this.#queue.push(...left)
+    if (this.#head < this.#queue.length / 2) return
+    this.#queue = this.#queue.slice(this.#head)
+    this.#head = 0
   }
 
   #pause(ms: number): Promise<void> {
@@ -129,42 +159,60 @@ export class Settler {
     })
   }
 
-  /** Returns what the store does not surely have. */
-  async #apply(batch: readonly Entry[], again: boolean): Promise<readonly Entry[]> {
-    const settlements = batch.map(entry => entry.settlement)
+  /** Returns what the store does not surely have; the batch itself when it is away. */
+  async #apply(batch: readonly Entry[]): Promise<readonly Entry[]> {
+    const again = batch.some(entry => entry.sent)
+    const first = new Set(batch.filter(entry => !entry.sent).map(entry => entry.settlement))
+    for (const entry of batch) entry.sent = true
+    let settled: Settled
     try {
-      await (again ? replay(this.#o, settlements) : this.#o.store.settle(settlements))
+      settled = await this.#o.store.settle(
+        batch.map(entry => entry.settlement),
+        again,
+      )
+      this.#setAside(settled, first)
     } catch (error) {
       return this.#failed(batch, error)
     }
-    for (const { segment, done } of batch) {
-      if (segment !== null) this.#o.journal.applied(segment)
-      done?.()
-    }
+    for (const entry of batch) this.#done(entry)
     return []
+  }
+
+  /** One that the store knows although it was never sent there has the id of another: it must not be free for that. */
+  #setAside({ repeated, clashing, unsure }: Settled, first: ReadonlySet<Settlement>): void {
+    for (const settlement of unsure) setAside(this.#o, settlement, 'unsure')
+    for (const settlement of clashing) setAside(this.#o, settlement, 'clash')
+    for (const settlement of repeated) if (first.has(settlement)) setAside(this.#o, settlement, 'clash')
+  }
+
+  #done(entry: Entry): void {
+    this.#count(entry.settlement, -1)
+    this.#homeless.delete(entry)
+    if (entry.segment !== null) this.#o.journal.applied(entry.segment)
+    entry.done?.()
   }
 
   /** One that the store cannot take is found by halving, so that the others pass. */
   async #failed(batch: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
     const { log } = this.#o
     if (error instanceof StoreUnavailable) {
-      log.warn({ err: error.message, waiting: this.#queue.length }, 'settling waits for the store')
+      log.warn({ err: error.message, waiting: this.#waiting }, 'settling waits for the store')
       return batch
     }
     const ids = batch.slice(0, 3).map(({ settlement }) => settlement.row.requestId)
     log.error({ err: error, settlements: batch.length, ids }, 'settling failed, and will be tried again')
     if (batch.length === 1) return batch
     const half = Math.ceil(batch.length / 2)
-    const first = await this.#apply(batch.slice(0, half), true)
-    return [...first, ...(await this.#apply(batch.slice(half), true))]
+    const first = await this.#apply(batch.slice(0, half))
+    return [...first, ...(await this.#apply(batch.slice(half)))]
   }
 
   /** The disk may have room again before the store answers. */
   #keepInJournal(): void {
-    for (const entry of this.#queue) {
-      if (entry.segment !== null) continue
+    for (const entry of this.#homeless) {
       entry.segment = this.#o.journal.append([entry.settlement])
       if (entry.segment === null) return
+      this.#homeless.delete(entry)
       entry.done?.()
       entry.done = null
     }

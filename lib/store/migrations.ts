@@ -2,6 +2,7 @@
  * The schema's versions, in order. A statement of a migration may be repeated without harm, because two processes may
  * migrate at once and engines exist whose schema changes cannot be rolled back.
  */
+import { randomBytes } from 'node:crypto'
 import type { Driver } from './driver.ts'
 import { addColumn, createIndex, createTable, type Table } from './tables.ts'
 
@@ -102,11 +103,21 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
     addColumn({ name: 'usage_rows' }, ['upstream_key', 'code?'], dialect),
     createIndex({ name: 'usage_rows' }, ['answer_id'], dialect),
   ],
+  // Journals name the store that they are for.
+  ({ dialect }) => [
+    `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('store', ${randomBytes(6).readUIntBE(0, 6)})`,
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {
   const rows = await driver.query('migrate', "SELECT value FROM meta WHERE name = 'schema'", [])
   return Number(rows[0]?.['value'] ?? 0)
+}
+
+export async function storeId(driver: Driver): Promise<number> {
+  const [row] = await driver.query('storeId', "SELECT value FROM meta WHERE name = 'store'", [])
+  if (row === undefined) throw new Error('store: its schema is older than this program: run `gateway migrate`')
+  return Number(row['value'])
 }
 
 /** Throws when the store was written by a newer version of this program, or cannot keep the books. */

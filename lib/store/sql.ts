@@ -2,7 +2,7 @@
 import type { Micro } from '../base/money.ts'
 import type { Account, Channel, Group, Model } from '../terms/records.ts'
 import type { Driver } from './driver.ts'
-import { migrate } from './migrations.ts'
+import { migrate, storeId } from './migrations.ts'
 import { Sealer } from './secrets.ts'
 import { Accounts } from './sql/accounts.ts'
 import { answerMaker } from './sql/answers.ts'
@@ -13,7 +13,7 @@ import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { settle } from './sql/settle.ts'
-import { prunedBefore, pruneUsage, usage } from './sql/usage.ts'
+import { pruneUsage, usage } from './sql/usage.ts'
 import type { Holder, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {
@@ -39,6 +39,8 @@ export class SqlStore implements Store {
   ping = async () => {
     await this.#driver.run('ping', 'UPDATE holders SET beat = beat WHERE id = ?', [''])
   }
+
+  id = () => storeId(this.#driver)
 
   findKey = (hash: string) => this.#keys.find(hash)
   accounts = () => this.#accounts.list()
@@ -73,7 +75,7 @@ export class SqlStore implements Store {
     this.#books.lease(purse, holder, need, want, partial)
   giveBack = (purse: PurseId, holder: string, amount: Micro) => this.#books.giveBack(purse, holder, amount)
   recall = (purse: PurseId) => this.#books.recall(purse)
-  settle = (batch: readonly Settlement[]) => settle(this.#driver, batch)
+  settle = (batch: readonly Settlement[], again = false) => settle(this.#driver, batch, again)
   audit = () => audit(this.#driver)
   reportHeld = (holder: string, held: ReadonlyMap<PurseId, Micro>) => this.#holders.reportHeld(holder, held)
   heldByOthers = (purses: PurseId[] | null, exceptHolders: readonly string[]) =>
@@ -94,6 +96,5 @@ export class SqlStore implements Store {
 
   answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
-  prunedBefore = () => prunedBefore(this.#driver)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
 }

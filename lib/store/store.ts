@@ -57,6 +57,18 @@ export interface Settlement {
   fromKeyLease: Micro
 }
 
+/** What a batch of settlements came to. */
+export interface Settled {
+  /** How many were new. */
+  applied: number
+  /** Those that are in the books already, or stand in the batch before. */
+  repeated: readonly Settlement[]
+  /** Not applied: another request is in the books under the same id. */
+  clashing: readonly Settlement[]
+  /** Not applied: rows as old may have been pruned, so nobody can say whether they have counted. */
+  unsure: readonly Settlement[]
+}
+
 /** Something that processes keep in memory has changed. `ref`: a key's hash, an account's id, or empty. */
 export interface Change {
   seq: number
@@ -125,6 +137,8 @@ export interface Store {
   /** Throws StoreUnavailable when it cannot serve, also when it answers but takes no changes. */
   ping(): Promise<void>
   close(): Promise<void>
+  /** A number that no other store has, so that nobody's settlements go into another's books. */
+  id(): Promise<number>
 
   // --- keys and accounts
   findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
@@ -175,8 +189,11 @@ export interface Store {
   giveBack(purse: PurseId, holder: string, amount: Micro): Promise<void>
   /** Asks every process (through the changes) to give back what it holds of this purse and does not need. */
   recall(purse: PurseId): Promise<void>
-  /** One transaction; settlements whose request id is in the books already change nothing. Returns how many were new. */
-  settle(batch: readonly Settlement[]): Promise<number>
+  /**
+   * One transaction; settlements whose request id is in the books already change nothing. `again`: they may have been
+   * sent before, so their rows may be pruned by now.
+   */
+  settle(batch: readonly Settlement[], again?: boolean): Promise<Settled>
   /** What every process currently holds open (not merely leases) per purse: for `held` in the admin API. */
   reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void>
   /** Held per purse by processes other than `exceptHolders`. */
@@ -206,6 +223,4 @@ export interface Store {
   usage(filter: UsageFilter): Promise<UsageRow[]>
   /** Deletes at most `limit` rows older than `beforeMs`; what they charged stays in the books. Returns how many went. */
   pruneUsage(beforeMs: number, limit: number): Promise<number>
-  /** ms since 1970: rows of requests that began before this may have been deleted. */
-  prunedBefore(): Promise<number>
 }

@@ -16,15 +16,15 @@ const line = (record: unknown): string => {
 }
 
 /** What an adopting ledger makes of a dead process's journal of these lines. */
-async function adopt(t: Test, lines: (keyId: number) => string) {
+async function adopt(t: Test, lines: (store: number) => string) {
   const store = await memoryStore()
   t.teardown(() => store.close())
-  const { account, key } = await fund(store, 'a', 1_000)
+  const { account } = await fund(store, 'a', 1_000)
   const folder = t.testdir()
   await store.register({ id: 'p', host: 'h', beat: 0 })
   await store.lease(accountPurse(account.id), 'p', micro(100), micro(100), false)
   mkdirSync(path.join(folder, 'p'))
-  writeFileSync(path.join(folder, 'p', '00000001.log'), lines(key.id))
+  writeFileSync(path.join(folder, 'p', '00000001.log'), lines(await store.id()))
   const said: string[] = []
   const say = (data: object, message: string) => void said.push(`${message} ${JSON.stringify(data)}`)
   const clock = new TestClock()
@@ -60,8 +60,8 @@ t.test('a record from before records had versions counts', async t => {
 t.test('a record of a version to come: its journal and its leases stay, and the log names it once', async t => {
   const newer = line([RECORD_VERSION + 1, 'whatever', { it: 'says' }])
   const key = { id: 1, accountId: 1 } as never
-  const known = String(encode([settlement(usageRow('01m00000000000000000b', key, 10), 'p', 10)]))
-  const { store, ledger, clock, folder, said, purse } = await adopt(t, () => known + newer)
+  const known = (id: number) => String(encode([settlement(usageRow('01m00000000000000000b', key, 10), 'p', 10)], id))
+  const { store, ledger, clock, folder, said, purse } = await adopt(t, id => known(id) + newer)
   t.equal(purse.leased + purse.spent, 100, 'none of it looks free')
   for (let i = 0; i < 3; i++) {
     clock.advance(5_000)

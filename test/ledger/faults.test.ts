@@ -7,83 +7,21 @@ import { idAt, idMaker } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { Journal, newJournal } from '../../lib/ledger/journal.ts'
 import { Hold, Ledger } from '../../lib/ledger/ledger.ts'
-import { readJournal } from '../../lib/ledger/records.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Settlement, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
+import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
+import { away, changed, house, reserve, row, until } from './house.ts'
 import { Disk } from './simulation/disk.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600_000
-const nextId = idMaker(() => Date.now())
-
-/** Promises and the store's thread go on while the clock stands. */
-const until = async (t: Test, what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-  for (let i = 0; i < 2_000; i++) {
-    if (await condition()) return
-    await new Promise(resolve => setTimeout(resolve, 1))
-  }
-  t.fail(`never: ${what}`)
-}
-
-/** A store of which some methods are others. */
-const changed = (store: Store, methods: Partial<Store>): Store => Object.assign(Object.create(store), methods)
-const away = () => Promise.reject(new StoreUnavailable('away'))
-
-interface House {
-  store: Store
-  key: Key
-  clock: TestClock
-  folder: string
-  said: string[]
-  open(change?: { store?: Store; holder?: string }): Promise<Ledger>
-  /** A journal as a process leaves it that was killed, its leases too. */
-  dead(holder: string, settlements: Settlement[]): Promise<void>
-  spent(): Promise<number>
-  leased(): Promise<number>
-}
-
-async function house(t: Test): Promise<House> {
-  const store = await memoryStore()
-  t.teardown(() => store.close())
-  const { account, key } = await fund(store, 'a', 1_000)
-  const clock = new TestClock()
-  const folder = t.testdir()
-  const said: string[] = []
-  const say = (data: object, message: string) => void said.push(`${message} ${JSON.stringify(data)}`)
-  const log = { info: say, warn: say, error: say }
-  const purse = async () => (await store.purses([accountPurse(account.id)]))[0]!
-  return {
-    store,
-    key,
-    clock,
-    folder,
-    said,
-    open: change => Ledger.open({ store, clock, log, folder, limitBytes: 1 << 20, ...change }),
-    async dead(holder, settlements) {
-      const journal = new Journal({ folder, holder, limitBytes: 1 << 20, clock, log })
-      await store.register({ id: holder, host: 'h', beat: 0 })
-      await store.lease(accountPurse(account.id), holder, micro(100), micro(100), false)
-      for (const one of settlements) journal.append([one])
-      journal.close(false)
-    },
-    spent: async () => (await purse()).spent,
-    leased: async () => (await purse()).leased,
-  }
-}
-
-const reserve = async (ledger: Ledger, key: Key, amount: number): Promise<Hold> => {
-  const hold = await ledger.reserve(key.accountId, key.id, null, micro(amount))
-  if (!(hold instanceof Hold)) throw new Error(`refused: ${hold.refused}`)
-  return hold
-}
-const row = (key: Key, charge: number) => usageRow(nextId(), key, charge)
-
 t.test('torn last record: wherever it was cut, the whole ones before it are read, and nothing else', async t => {
-  const { folder, key, dead } = await house(t)
+  const { folder, key, dead, store } = await house(t)
+  const storeId = await store.id()
   await dead(
     'p',
     [1, 2, 3].map(charge => settlement(row(key, charge), 'p', charge)),
@@ -93,7 +31,7 @@ t.test('torn last record: wherever it was cut, the whole ones before it are read
   const whole = bytes.lastIndexOf('\n', bytes.length - 2) + 1
   for (let end = whole; end < bytes.length; end++) {
     writeFileSync(file, bytes.subarray(0, end))
-    const { settlements, torn, corrupt } = readJournal(path.join(folder, 'p'))
+    const { settlements, torn, corrupt } = readJournal(path.join(folder, 'p'), storeId)
     if (settlements.length !== 2 || torn !== end > whole || corrupt > 0) t.fail(`cut at ${end}`)
   }
   t.ok(bytes.length - whole > 100)
@@ -173,7 +111,7 @@ t.test(
 
 t.test('a new journal whose name is taken gets another one', async t => {
   const { folder, clock } = await house(t)
-  const options = { folder, limitBytes: 1, clock, log: { info() {}, warn() {}, error() {} } }
+  const options = { folder, store: 1, limitBytes: 1, clock, log: { info() {}, warn() {}, error() {} } }
   const one = newJournal({ ...options, holder: 'p' })
   t.throws(() => newJournal({ ...options, holder: 'p' }), { name: 'JournalTaken' })
   const two = newJournal(options)
@@ -225,7 +163,7 @@ t.test('disk full and store away: nothing is dropped, and all is well once there
     clock.advance(SECOND)
     return count === 2
   })
-  t.match(readJournal(own), { settlements: { length: 3 }, corrupt: 0, torn: false })
+  t.match(readJournal(own, await store.id()), { settlements: { length: 3 }, corrupt: 0, torn: false })
   there = true
   clock.advance(10 * SECOND)
   await until(t, 'in the store', async () => (await spent()) === 60)

@@ -6,9 +6,9 @@ import { idMaker } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { Journal } from '../../lib/ledger/journal.ts'
 import { Hold, Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
-import { readJournal } from '../../lib/ledger/records.ts'
 import { accountPurse, keyPurse, type Purse, type Store } from '../../lib/store/store.ts'
 import type { Key } from '../../lib/terms/records.ts'
+import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { seeded } from '../support/random.ts'
 import { fund, memoryStore, usageRow } from '../support/store.ts'
@@ -118,7 +118,14 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
   const { account, key } = await fund(store, 'a', 1_000)
   const folder = t.testdir()
   // a journal as kill -9 leaves it: records, the last one torn, and no lock
-  const journal = new Journal({ folder, holder: 'gone', limitBytes: 1 << 20, clock: systemClock, log })
+  const journal = new Journal({
+    folder,
+    holder: 'gone',
+    store: await store.id(),
+    limitBytes: 1 << 20,
+    clock: systemClock,
+    log,
+  })
   await store.register({ id: 'gone', host: 'h', beat: 0 })
   await store.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
   for (let i = 0; i < 3; i++)
@@ -128,7 +135,11 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
   const file = path.join(folder, 'gone', '00000001.log')
   journal.close(false)
   appendFileSync(file, readFileSync(file).subarray(0, 40))
-  t.match(readJournal(path.join(folder, 'gone')), { torn: true, corrupt: 0, settlements: { length: 3 } })
+  t.match(readJournal(path.join(folder, 'gone'), await store.id()), {
+    torn: true,
+    corrupt: 0,
+    settlements: { length: 3 },
+  })
   const ledger = await open(store, folder)
   t.equal(await balance(store, account.id), 970)
   t.equal((await purse(store, account.id)).leased, 0, 'its lease is back')

@@ -5,12 +5,14 @@
  * closely: in another transaction, with the rows locked before they are read.
  */
 import { invariant } from '../../base/assert.ts'
+import { timeOfId } from '../../base/ids.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
-import { accountPurse, keyPurse, type PurseId, type Settlement, StoreUnavailable } from '../store.ts'
+import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
 import { answerKey } from './answers.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
+import { prunedBefore } from './usage.ts'
 
 export const USAGE_COLUMNS =
   'request_id, account_id, key_id, group_name, protocol, model, channel, status, ended, basis, charge, ' +
@@ -111,24 +113,49 @@ async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId,
 
 class LeaseTooSmall extends Error {}
 
-async function settleAll(tx: Statements, batch: readonly Settlement[]): Promise<number> {
+/** Applies a batch, and returns what of it was there already. */
+type Apply = (tx: Statements, batch: readonly Settlement[]) => Promise<Known>
+
+async function settleAll(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
   await insertUsage(tx, batch)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
-  return batch.length
+  return { repeated: [], clashing: [] }
 }
 
-async function present(tx: Statements, batch: readonly Settlement[]): Promise<Set<string>> {
-  const ids = new Set<string>()
+interface Known {
+  repeated: Settlement[]
+  clashing: Settlement[]
+}
+
+/** What tells two requests apart that have the same id. */
+const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
+const contentOf = ({ row }: Settlement): string =>
+  [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
+
+/** The content of the rows that are in the books, by request id. */
+async function present(tx: Statements, batch: readonly Settlement[]): Promise<Map<string, string>> {
+  const content = new Map<string, string>()
   for (const some of chunks(batch)) {
     const asked = padded(some.map(({ row }) => row.requestId))
-    const sql = `SELECT request_id FROM usage_rows WHERE request_id IN (${marks(asked.length)})`
-    for (const row of await tx.query(sql, asked)) ids.add(text(row, 'request_id'))
+    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_rows WHERE request_id IN (${marks(asked.length)})`
+    for (const row of await tx.query(sql, asked))
+      content.set(text(row, 'request_id'), COMPARED.map(column => integer(row, column)).join(' '))
   }
-  return ids
+  return content
+}
+
+/** Those whose id is in `there` go to `known`; the others are returned. */
+function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
+  return batch.filter(settlement => {
+    const content = there.get(settlement.row.requestId)
+    if (content === undefined) return true
+    known[content === contentOf(settlement) ? 'repeated' : 'clashing'].push(settlement)
+    return false
+  })
 }
 
 async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> {
@@ -154,10 +181,10 @@ async function payable(tx: Statements, holder: string, asked: Map<PurseId, numbe
   return pays
 }
 
-async function settleClosely(tx: Statements, batch: readonly Settlement[]): Promise<number> {
-  const there = await present(tx, batch)
-  const fresh = batch.filter(({ row }) => !there.has(row.requestId))
-  if (fresh.length === 0) return 0
+async function settleClosely(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
+  const known: Known = { repeated: [], clashing: [] }
+  const fresh = unknown(batch, await present(tx, batch), known)
+  if (fresh.length === 0) return known
   await insertUsage(tx, fresh)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
@@ -166,29 +193,54 @@ async function settleClosely(tx: Statements, batch: readonly Settlement[]): Prom
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
-  return fresh.length
+  return known
 }
 
-/** Each request once, in key order. */
-function distinct(batch: readonly Settlement[]): Settlement[] {
+/** Each request once, in key order; what stands in the batch twice goes to `known`. */
+function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
   const byId = new Map<string, Settlement>()
   for (const settlement of batch) {
-    if (!byId.has(settlement.row.requestId)) byId.set(settlement.row.requestId, settlement)
+    const { requestId } = settlement.row
+    const before = byId.get(requestId)
+    if (before === undefined) byId.set(requestId, settlement)
+    else unknown([settlement], new Map([[requestId, contentOf(before)]]), known)
   }
   return [...byId.values()].sort((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
 }
 
-export async function settle(driver: Driver, settlements: readonly Settlement[]): Promise<number> {
-  const batch = distinct(settlements)
-  if (batch.length === 0) return 0
+/** Those that may have counted under a row that is pruned by now. */
+async function unsureOf(tx: Statements, batch: readonly Settlement[]): Promise<Settlement[]> {
+  const before = await prunedBefore(tx)
+  const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
+  if (old.length === 0) return old
+  const there = await present(tx, old)
+  return old.filter(({ row }) => !there.has(row.requestId))
+}
+
+export async function settle(driver: Driver, settlements: readonly Settlement[], again: boolean): Promise<Settled> {
+  const twice: Known = { repeated: [], clashing: [] }
+  const batch = distinct(settlements, twice)
+  const attempt = (apply: Apply): Promise<Settled> =>
+    driver.transaction('settle', async tx => {
+      const unsure = again ? await unsureOf(tx, batch) : []
+      const sure = unsure.length === 0 ? batch : batch.filter(settlement => !unsure.includes(settlement))
+      const { repeated, clashing } = await apply(tx, sure)
+      return {
+        applied: sure.length - repeated.length - clashing.length,
+        repeated: [...twice.repeated, ...repeated],
+        clashing: [...twice.clashing, ...clashing],
+        unsure,
+      }
+    })
+  if (batch.length === 0) return { applied: 0, ...twice, unsure: [] }
   try {
-    return await driver.transaction('settle', tx => settleAll(tx, batch))
+    return await attempt(settleAll)
   } catch (error) {
     if (!(error instanceof DuplicateKey || error instanceof LeaseTooSmall)) throw error
   }
   for (let tries = 0; tries < CLOSE_TRIES; tries++) {
     try {
-      return await driver.transaction('settle', tx => settleClosely(tx, batch))
+      return await attempt(settleClosely)
     } catch (error) {
       // Another process is applying the same journal at this moment.
       if (!(error instanceof DuplicateKey)) throw error

@@ -94,16 +94,27 @@ async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promis
 
 /** Grouped by a sum, so that no engine reads all of an account's index for the order of it: the slice is a range of the key. */
 export const PRUNED_TOTALS =
-  'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count FROM usage_rows ' +
+  'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_rows ' +
   'WHERE request_id < ? GROUP BY account_id + 0 ORDER BY owner'
 
+/** No row is deleted from here to the end of the transaction. */
+const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
+
+/** ms since 1970: rows of requests that began before this may have been deleted, and no more are meanwhile. */
+export async function prunedBefore(tx: Statements): Promise<number> {
+  await tx.run(LOCK_PRUNED, [])
+  const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
+  return integer(row!, 'value')
+}
+
 async function prune(tx: Statements, beforeMs: number, limit: number): Promise<number> {
-  // One at a time over all processes: the row stays locked until the end.
-  await tx.run("UPDATE meta SET value = value WHERE name = 'prune'", [])
+  await tx.run(LOCK_PRUNED, []) // one at a time over all processes
   const end = await sliceEnd(tx, beforeMs, limit)
   const totals = await tx.query(PRUNED_TOTALS, [end])
   let counted = 0
+  let last = ''
   for (const row of totals) {
+    if (text(row, 'last') > last) last = text(row, 'last')
     counted += integer(row, 'rows_count')
     const total = micro(integer(row, 'total'))
     await tx.run('UPDATE accounts SET archived = archived + ? WHERE id = ?', [total, integer(row, 'owner')])
@@ -111,16 +122,11 @@ async function prune(tx: Statements, beforeMs: number, limit: number): Promise<n
   const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
   // A journal found late may have brought an old row in between; the next round takes it along.
   if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')
-  const upTo = timeOfId(end) + 1
+  const upTo = timeOfId(last) + 1
   if (changes > 0) await tx.run("UPDATE meta SET value = ? WHERE name = 'prune' AND value < ?", [upTo, upTo])
   return changes
 }
 
 export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
   return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
-}
-
-export async function prunedBefore(driver: Driver): Promise<number> {
-  const [row] = await driver.query('prunedBefore', "SELECT value FROM meta WHERE name = 'prune'", [])
-  return integer(row!, 'value')
 }

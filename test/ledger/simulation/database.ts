@@ -94,7 +94,7 @@ export class Database implements Driver {
   clear(): void {
     const tables = this.read("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'meta'")
     for (const { name } of tables) this.#db.exec(`DELETE FROM ${String(name)}`)
-    this.#db.exec("UPDATE meta SET value = 0 WHERE name <> 'schema'")
+    this.#db.exec("UPDATE meta SET value = 0 WHERE name NOT IN ('schema', 'store')")
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,74 @@
+/** A ledger's surroundings for tests: a store in memory with one funded key, a clock that stands, and what is logged. */
+import type { Test } from 'tap'
+import { idMaker } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { Journal } from '../../lib/ledger/journal.ts'
+import { Hold, Ledger } from '../../lib/ledger/ledger.ts'
+import { accountPurse, type Settlement, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import type { Key } from '../../lib/terms/records.ts'
+import { TestClock } from '../support/clock.ts'
+import { fund, memoryStore, usageRow } from '../support/store.ts'
+
+const nextId = idMaker(() => Date.now())
+
+/** Promises and the store's thread go on while the clock stands. */
+export const until = async (t: Test, what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
+  for (let i = 0; i < 2_000; i++) {
+    if (await condition()) return
+    await new Promise(resolve => setTimeout(resolve, 1))
+  }
+  t.fail(`never: ${what}`)
+}
+
+/** A store of which some methods are others. */
+export const changed = (store: Store, methods: Partial<Store>): Store => Object.assign(Object.create(store), methods)
+export const away = () => Promise.reject(new StoreUnavailable('away'))
+
+export interface House {
+  store: Store
+  key: Key
+  clock: TestClock
+  folder: string
+  said: string[]
+  open(change?: { store?: Store; holder?: string }): Promise<Ledger>
+  /** A journal as a process leaves it that was killed, its leases too. */
+  dead(holder: string, settlements: Settlement[]): Promise<void>
+  spent(): Promise<number>
+  leased(): Promise<number>
+}
+
+export async function house(t: Test): Promise<House> {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const { account, key } = await fund(store, 'a', 1_000)
+  const clock = new TestClock()
+  const folder = t.testdir()
+  const said: string[] = []
+  const say = (data: object, message: string) => void said.push(`${message} ${JSON.stringify(data)}`)
+  const log = { info: say, warn: say, error: say }
+  const purse = async () => (await store.purses([accountPurse(account.id)]))[0]!
+  return {
+    store,
+    key,
+    clock,
+    folder,
+    said,
+    open: change => Ledger.open({ store, clock, log, folder, limitBytes: 1 << 20, ...change }),
+    async dead(holder, settlements) {
+      const journal = new Journal({ folder, holder, store: await store.id(), limitBytes: 1 << 20, clock, log })
+      await store.register({ id: holder, host: 'h', beat: 0 })
+      await store.lease(accountPurse(account.id), holder, micro(100), micro(100), false)
+      for (const one of settlements) journal.append([one])
+      journal.close(false)
+    },
+    spent: async () => (await purse()).spent,
+    leased: async () => (await purse()).leased,
+  }
+}
+
+export const reserve = async (ledger: Ledger, key: Key, amount: number): Promise<Hold> => {
+  const hold = await ledger.reserve(key.accountId, key.id, null, micro(amount))
+  if (!(hold instanceof Hold)) throw new Error(`refused: ${hold.refused}`)
+  return hold
+}
+export const row = (key: Key, charge: number) => usageRow(nextId(), key, charge)

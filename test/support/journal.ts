@@ -1,0 +1,12 @@
+/** A dead process's journal, whole. */
+import { JournalReader } from '../../lib/ledger/records.ts'
+import type { Settlement } from '../../lib/store/store.ts'
+
+export function readJournal(
+  folder: string,
+  store: number,
+): { settlements: Settlement[]; torn: boolean; corrupt: number } {
+  const reader = new JournalReader(folder, store)
+  const settlements = [...reader.pieces()].flat()
+  return { settlements, torn: reader.torn, corrupt: reader.corrupt }
+}
