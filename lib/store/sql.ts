@@ -12,8 +12,9 @@ import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
+import { pruneUsage } from './sql/prune.ts'
 import { settle } from './sql/settle.ts'
-import { pruneUsage, usage } from './sql/usage.ts'
+import { usage } from './sql/usage.ts'
 import type { Holder, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {

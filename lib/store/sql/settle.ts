@@ -11,8 +11,8 @@ import { type Driver, DuplicateKey, type Param, type Statements } from '../drive
 import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
 import { answerKey } from './answers.ts'
+import { prunedBefore } from './prune.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
-import { prunedBefore } from './usage.ts'
 
 export const USAGE_COLUMNS =
   'request_id, account_id, key_id, group_name, protocol, model, channel, status, ended, basis, charge, ' +

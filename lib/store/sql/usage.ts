@@ -1,12 +1,11 @@
 /**
- * Reading and pruning usage rows. Request ids sort by time, so every page and every period is a range of the key, or of
+ * Reading usage rows. Request ids sort by time, so every page and every period is a range of the key, or of
  * an index that begins with the account or the key, the model, or both.
  */
-import { idAt, timeOfId } from '../../base/ids.ts'
-import { micro } from '../../base/money.ts'
+import { idAt } from '../../base/ids.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
-import { StoreUnavailable, type UsageFilter } from '../store.ts'
+import type { UsageFilter } from '../store.ts'
 import { indexName } from '../tables.ts'
 import { USAGE_COLUMNS } from './settle.ts'
 import { integer, integerOrNull, money, text, textOrNull } from './text.ts'
@@ -83,50 +82,4 @@ export function usagePage(filter: UsageFilter, dialect: Dialect): [sql: string, 
     (where.length === 0 ? '' : `WHERE ${where.map(([condition]) => condition).join(' AND ')} `) +
     'ORDER BY request_id DESC LIMIT ?'
   return [sql, [...where.map(([, value]) => value), filter.limit]]
-}
-
-/** The id at which a slice of `limit` rows ends, exclusive. */
-async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
-  const sql = 'SELECT request_id FROM usage_rows WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
-  const [row] = await tx.query(sql, [idAt(beforeMs), limit])
-  return row === undefined ? idAt(beforeMs) : text(row, 'request_id')
-}
-
-/** Grouped by a sum, so that no engine reads all of an account's index for the order of it: the slice is a range of the key. */
-export const PRUNED_TOTALS =
-  'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_rows ' +
-  'WHERE request_id < ? GROUP BY account_id + 0 ORDER BY owner'
-
-/** No row is deleted from here to the end of the transaction. */
-const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
-
-/** ms since 1970: rows of requests that began before this may have been deleted, and no more are meanwhile. */
-export async function prunedBefore(tx: Statements): Promise<number> {
-  await tx.run(LOCK_PRUNED, [])
-  const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
-  return integer(row!, 'value')
-}
-
-async function prune(tx: Statements, beforeMs: number, limit: number): Promise<number> {
-  await tx.run(LOCK_PRUNED, []) // one at a time over all processes
-  const end = await sliceEnd(tx, beforeMs, limit)
-  const totals = await tx.query(PRUNED_TOTALS, [end])
-  let counted = 0
-  let last = ''
-  for (const row of totals) {
-    if (text(row, 'last') > last) last = text(row, 'last')
-    counted += integer(row, 'rows_count')
-    const total = micro(integer(row, 'total'))
-    await tx.run('UPDATE accounts SET archived = archived + ? WHERE id = ?', [total, integer(row, 'owner')])
-  }
-  const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
-  // A journal found late may have brought an old row in between; the next round takes it along.
-  if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')
-  const upTo = timeOfId(last) + 1
-  if (changes > 0) await tx.run("UPDATE meta SET value = ? WHERE name = 'prune' AND value < ?", [upTo, upTo])
-  return changes
-}
-
-export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
-  return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
 }
