@@ -1,12 +1,13 @@
 /**
- * `npm run restarts [-- --times 20 --workers 2]`: rolling restarts by SIGHUP under load, with long streams running and
- * clients that keep their connections. Every request must be answered whole, and the books must say exactly what was
- * answered. `--workers 1`: one process, whose world is swapped. In between a worker is killed, once.
+ * `npm run restarts [-- --times 20 --workers 2]`: under load, with long streams running, clients that keep their
+ * connections and others that open one for each request, the gateway is renewed by turns: by SIGUSR2 as a whole, by SIGHUP
+ * its world or, of several workers, these. Every request must be answered whole, and the books must say exactly what was
+ * answered. Where there are several, a worker is killed at the end.
  */
-import { execFileSync } from 'node:child_process'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { scriptOptions } from '../test/support/script.ts'
+import { childrenOf, servingOf } from '../test/support/processes.ts'
 import { KEY, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 
@@ -26,10 +27,11 @@ const STREAM_MICRO = 12 * 2 + 100 * 8
 const answered = { whole: 0, streams: 0 }
 const failures: string[] = []
 let over = false
-const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS + STREAMS })
+const kept = new http.Agent({ keepAlive: true, maxSockets: CLIENTS + STREAMS })
+const fresh = new http.Agent({ keepAlive: false })
 
 /** One request; resolves with its text, or undefined when anything but a whole 200 came of it. */
-function ask(port: number, stream: boolean): Promise<string | undefined> {
+function ask(port: number, stream: boolean, agent: http.Agent): Promise<string | undefined> {
   const what = stream ? 'stream' : 'request'
   return new Promise(resolve => {
     const failed = (why: string) => {
@@ -50,26 +52,15 @@ function ask(port: number, stream: boolean): Promise<string | undefined> {
   })
 }
 
-async function client(port: number, stream: boolean): Promise<void> {
+async function client(port: number, stream: boolean, agent: http.Agent): Promise<void> {
   while (!over) {
-    const text = await ask(port, stream)
+    const text = await ask(port, stream, agent)
     if (text === undefined) continue
     const whole = stream ? text.endsWith('data: [DONE]\n\n') : text.includes('How can I help')
     if (!whole) failures.push(`not whole: ${text.slice(-100)}`)
     else if (stream) answered.streams++
     else answered.whole++
     if (!stream) await sleep(5)
-  }
-}
-
-const children = (pid: number): number[] => {
-  try {
-    return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .map(Number)
-  } catch {
-    return []
   }
 }
 
@@ -98,18 +89,18 @@ const gateway = await startGateway((front.address() as { port: number }).port, u
   workers: WORKERS,
 })
 const clients = [
-  ...Array.from({ length: CLIENTS }, () => client(gateway.port, false)),
-  ...Array.from({ length: STREAMS }, () => client(gateway.port, true)),
+  ...Array.from({ length: CLIENTS }, (_, i) => client(gateway.port, false, i % 2 === 0 ? kept : fresh)),
+  ...Array.from({ length: STREAMS }, () => client(gateway.port, true, kept)),
 ]
 await sleep(2000)
 for (let i = 1; i <= TIMES; i++) {
-  process.kill(gateway.pid, 'SIGHUP')
+  process.kill(gateway.supervisor, i % 2 === 1 ? 'SIGUSR2' : 'SIGHUP')
   await sleep(PAUSE_MS)
   console.error(`restart ${i}: ${answered.whole} answers, ${answered.streams} streams, ${failures.length} failures`)
 }
 const graceful = failures.length
 if (WORKERS > 1) {
-  const [victim] = children(gateway.pid)
+  const [victim] = childrenOf(servingOf(gateway.supervisor))
   process.kill(victim as number, 'SIGKILL')
   await sleep(3000)
 }
@@ -121,11 +112,12 @@ const admin = { authorization: 'Bearer bench-admin-token' }
 const get = async (path: string) => (await (await fetch(`${gateway.ops}${path}`, { headers: admin })).json()) as never
 const account = (await get('/admin/accounts/bench')) as { balance: string; held: string }
 const audit = (await get('/admin/audit')) as { ok: boolean; charges: string }
-const workers = children(gateway.pid).length
+const workers = childrenOf(servingOf(gateway.supervisor)).length
+const processes = childrenOf(gateway.supervisor).length
 await gateway.stop()
 front.closeAllConnections()
 front.close()
-agent.destroy()
+kept.destroy()
 for (const upstream of upstreams) await upstream.stop()
 
 const expected = answered.whole * WHOLE_MICRO + answered.streams * STREAM_MICRO
@@ -139,5 +131,12 @@ console.log(lines.join('\n'))
 for (const failure of failures.slice(0, 10)) console.log(failure)
 // what a killed worker had relayed but not settled is not charged: never more than was answered or broke off
 const exact = killed === 0 ? charged === expected : charged >= expected && charged <= expected + killed * STREAM_MICRO
-if (workers !== (WORKERS > 1 ? WORKERS : 0) || graceful > 0 || !audit.ok || account.held !== '0.000000' || !exact)
+if (
+  processes !== 1 ||
+  workers !== (WORKERS > 1 ? WORKERS : 0) ||
+  graceful > 0 ||
+  !audit.ok ||
+  account.held !== '0.000000' ||
+  !exact
+)
   process.exitCode = 1

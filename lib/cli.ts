@@ -1,7 +1,9 @@
 /** The command line, started by `bin/gateway`. */
 import { flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { run } from './cli/run.ts'
+import { SUPERVISED, supervise } from './supervise.ts'
 
-await run(process.argv.slice(2), fileURLToPath(new URL('..', import.meta.url)))
+const args = process.argv.slice(2)
+if (args[0] === 'serve' && process.env[SUPERVISED] === undefined) supervise(args)
+else await (await import('./cli/run.ts')).run(args, fileURLToPath(new URL('..', import.meta.url)))
 flushCompileCache() // now and not at the end, which a process that is killed does not see

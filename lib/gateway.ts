@@ -1,6 +1,6 @@
 /** One serving process: store, world, ledger and public listeners; swaps worlds on change; drains on the way out. */
 import type http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import { Answers } from './access/answers.ts'
 import { Buffered } from './access/buffered.ts'
 import { Concurrency } from './access/concurrency.ts'
@@ -16,6 +16,7 @@ import type { Services } from './exchange/services.ts'
 import { Sweeper } from './exchange/sweeper.ts'
 import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
+import { type ListenName, listenOn, type Socket } from './listening.ts'
 import { LoopLag } from './public/lag.ts'
 import { createPublicServer } from './public/server.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
@@ -53,6 +54,8 @@ export class Gateway {
   #following: Promise<void> = Promise.resolve()
   #cancelFollow: (() => void) | null = null
   #storeReachable = true
+  #drainUntilMs = Number.POSITIVE_INFINITY
+  #drained: Promise<void> | null = null
 
   private constructor(config: Config, log: Logger, metrics: Metrics, store: Store, ledger: Ledger, world: World) {
     this.#config = config
@@ -107,18 +110,17 @@ export class Gateway {
   }
 
   /** Opens the public listeners; resolves with the addresses they have. */
-  async listen(): Promise<{ main: string; direct: string }> {
+  async listen(given: Partial<Record<ListenName, Socket>> = {}): Promise<{ main: string; direct: string }> {
     const pages = consolePages(() => this.#config.public)
+    const open = (name: 'main' | 'direct', server: http.Server) => {
+      this.#servers.push(server)
+      return listenOn(server, name, this.#config.listen[name], given[name])
+    }
     const [main, direct] = await Promise.all([
-      this.#open(createPublicServer(this.services, 'main', pages), this.#config.listen.main),
-      this.#open(createPublicServer(this.services, 'direct', null), this.#config.listen.direct),
+      open('main', createPublicServer(this.services, 'main', pages)),
+      open('direct', createPublicServer(this.services, 'direct', null)),
     ])
     return { main, direct }
-  }
-
-  #open(server: http.Server, at: { host: string; port: number }): Promise<string> {
-    this.#servers.push(server)
-    return listenOn(server, at)
   }
 
   get config(): Config {
@@ -229,31 +231,36 @@ export class Gateway {
    * Every answer closes its connection now. Until none is left, or those that are have said nothing for a while: a
    * client that keeps its connection finds out by an answer, not by its next request being cut.
    */
-  async #quiet(untilMs: number): Promise<void> {
+  async #quiet(): Promise<void> {
     let sinceMs = clock.monotonic()
     for (;;) {
       const connections = await Promise.all(this.#servers.map(connectionsOf))
       const now = clock.monotonic()
       if (this.services.openCount > 0) sinceMs = now
       const left = connections.some(count => count > 0)
-      if (now >= untilMs || (this.services.openCount === 0 && (!left || now - sinceMs > QUIET_MS))) return
+      if (now >= this.#drainUntilMs || (this.services.openCount === 0 && (!left || now - sinceMs > QUIET_MS))) return
       await pause(DRAIN_POLL_MS)
     }
   }
 
   /**
    * New connections are refused from now on; resolves when nothing is open any more and the books are closed.
-   * What is still open after `deadlineMs` is ended and charged as if its upstream had broken off.
+   * What is still open after `deadlineMs` is ended and charged as if its upstream had broken off. Asked again, the
+   * earlier deadline holds.
    */
-  async drain(deadlineMs: number): Promise<void> {
+  drain(deadlineMs: number): Promise<void> {
+    this.#drainUntilMs = Math.min(this.#drainUntilMs, clock.monotonic() + deadlineMs)
+    return (this.#drained ??= this.#drain())
+  }
+
+  async #drain(): Promise<void> {
     const { services } = this
     services.draining = true
     // http's own close would cut idle connections, on which a client may be sending its next request just now
     for (const server of this.#servers) net.Server.prototype.close.call(server)
-    const until = clock.monotonic() + deadlineMs
-    await this.#quiet(until)
+    await this.#quiet()
     for (const server of this.#servers) server.closeIdleConnections()
-    while (services.openCount > 0 && clock.monotonic() < until) await pause(DRAIN_POLL_MS)
+    while (services.openCount > 0 && clock.monotonic() < this.#drainUntilMs) await pause(DRAIN_POLL_MS)
     await pause(LINGER_MS)
     services.sweeper.each(relay => relay.shutDown())
     for (const server of this.#servers) server.closeAllConnections()
@@ -276,14 +283,3 @@ const createBudget = (config: Config): RetryBudget =>
   new RetryBudget({ share: config.retry.budget, floorPerS: RETRY_FLOOR_PER_S, windowS: RETRY_WINDOW_S, clock })
 
 const poolOptions = (config: Config) => ({ connectMs: config.timeouts.connectMs, connections: CONNECTIONS_PER_ORIGIN })
-
-export function listenOn(server: http.Server, at: { host: string; port: number }): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: at.host, port: at.port, backlog: 4096 }, () => {
-      server.off('error', reject)
-      const { address, port } = server.address() as AddressInfo
-      resolve(`http://${address.includes(':') ? `[${address}]` : address}:${port}`)
-    })
-  })
-}

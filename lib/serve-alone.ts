@@ -4,9 +4,7 @@ import { Gateway } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { onSignals, openOps, type ServeParts } from './startup.ts'
-import { loadConfig } from './terms/config.ts'
-import { announce } from './terms/log.ts'
+import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
 import { formatMetrics } from './terms/metrics.ts'
 
 export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<void> {
@@ -22,22 +20,30 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
   gateway.imbalanceMicro = () => housekeeping.imbalance
   housekeeping.start()
   const ops = await openOps(config, log, store, fleet)
-  onSignals(log, {
-    async reload() {
-      const next = loadConfig(options.configFile, options.env)
-      await prepareStore(store, next, options.env)
-      await gateway.reconfigure(next)
-      await gateway.follow()
-      ops.follow(next)
-      return next
+  const drain = async (deadlineMs: number) => {
+    await housekeeping.stop()
+    await gateway.drain(deadlineMs)
+    await ops.close()
+  }
+  run(
+    log,
+    { ...addresses, ops: ops.address, workers: 1 },
+    {
+      async reload() {
+        const next = reloadedConfig(gateway.config, options, log)
+        await prepareStore(store, next, options.env)
+        await gateway.reconfigure(next)
+        await gateway.follow()
+        ops.follow(next)
+        return next
+      },
+      stop: () => drain(gateway.config.timeouts.drainMs),
+      retire() {
+        ops.leave()
+        return drain(PATIENT_DRAIN_MS)
+      },
     },
-    async stop() {
-      await housekeeping.stop()
-      await gateway.drain(gateway.config.timeouts.drainMs)
-      await ops.close()
-    },
-  })
-  announce(log, { ...addresses, ops: ops.address, workers: 1 }, 'ready')
+  )
 }
 
 function fleetOfOne(gateway: Gateway): Fleet {

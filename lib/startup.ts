@@ -1,13 +1,17 @@
 /** What a gateway does the same with one process and with several: the ops listener, signals. */
+import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from './base/clock.ts'
 import { idMaker } from './base/ids.ts'
-import { listenOn } from './gateway.ts'
+import { listenOn, underSupervision } from './listening.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { createOpsServer } from './ops/server.ts'
 import type { Store } from './store/store.ts'
-import { type Config, ConfigError } from './terms/config.ts'
-import type { Logger } from './terms/log.ts'
+import { type Config, ConfigError, loadConfig } from './terms/config.ts'
+import { announce, type Logger } from './terms/log.ts'
 import type { Metrics } from './terms/metrics.ts'
+
+/** Who has a successor has no reason to hurry; long answers end by themselves. */
+export const PATIENT_DRAIN_MS = 24 * 3600_000
 
 export interface ServeOptions {
   configFile: string
@@ -28,6 +32,8 @@ export interface Ops {
   address: string
   /** A new config is in force. */
   follow(config: Config): void
+  /** No new connections: another process answers them. */
+  leave(): void
   close(): Promise<void>
 }
 
@@ -42,12 +48,13 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
     ids: idMaker(systemClock.now),
     fleet,
   })
-  const address = await listenOn(server, config.listen.ops)
+  const address = await listenOn(server, 'ops', config.listen.ops)
   return {
     address,
     follow(next) {
       token = next.adminToken ?? token
     },
+    leave: () => void server.close(),
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())
@@ -56,8 +63,39 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
   }
 }
 
-/** SIGHUP reloads: whatever is wrong with the new files changes nothing. SIGTERM and SIGINT drain; a second one does not wait. */
-export function onSignals(log: Logger, acts: { reload(): Promise<Config>; stop(): Promise<void> }): void {
+/** What a running gateway cannot change, by its name in the file: money would be in two places, or work with nobody. */
+const READ_AT_START = {
+  store: 'store',
+  secret: 'secret',
+  journal: 'journal',
+  journal_limit: 'journalLimitBytes',
+  listen: 'listen',
+  workers: 'workers',
+} as const satisfies Record<string, keyof Config>
+
+/** The config of a reload: as the file says now, but for what is read at start only, which stays and is named. */
+export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, log: Logger): Config {
+  const next = loadConfig(configFile, env)
+  const settings = Object.entries(READ_AT_START)
+    .filter(([, key]) => !isDeepStrictEqual(next[key], now[key]))
+    .map(([name]) => name)
+  if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
+  const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
+  return { ...next, ...kept }
+}
+
+export interface Acts {
+  reload(): Promise<Config>
+  /** Ends within the config's `timeouts.drain`; `retire`: another process serves, so it may take its time. */
+  stop(): Promise<void>
+  retire(): Promise<void>
+}
+
+/**
+ * SIGHUP reloads: whatever is wrong with the new files changes nothing. SIGTERM and SIGINT drain; a second one does not
+ * wait. `addresses`: said when all of this is heard.
+ */
+export function run(log: Logger, addresses: object, acts: Acts): void {
   let reloading = Promise.resolve()
   let stopping = false
   process.on('SIGHUP', () => {
@@ -78,7 +116,10 @@ export function onSignals(log: Logger, acts: { reload(): Promise<Config>; stop()
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'draining')
-    acts.stop().then(
+    end(acts.stop())
+  }
+  const end = (ended: Promise<void>) =>
+    ended.then(
       () => {
         log.info('stopped')
         log.flush(() => process.exit(0))
@@ -88,7 +129,11 @@ export function onSignals(log: Logger, acts: { reload(): Promise<Config>; stop()
         log.flush(() => process.exit(1))
       },
     )
-  }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+  announce(log, addresses, 'ready')
+  underSupervision(() => {
+    log.info('another process serves: draining')
+    end(acts.retire())
+  })
 }

@@ -19,11 +19,11 @@ process.on('SIGTERM', () => {})
 process.on('SIGHUP', () => {})
 process.on('disconnect', () => drain(0)) // without its primary a worker cannot be told anything
 
-async function start({ config }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
+async function start({ config, sockets }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
   const log = createLogger(config.log.level)
   const metrics = new Metrics()
   gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log))
-  say({ type: 'ready', ...(await gateway.listen()), holder: gateway.ledger.holder })
+  say({ type: 'ready', ...(await gateway.listen(sockets)), holder: gateway.ledger.holder })
   await metrics.watchProcess()
 }
 

@@ -7,13 +7,14 @@ import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from './base/clock.ts'
 import type { Micro } from './base/money.ts'
+import { type Socket, socketFor } from './listening.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
-import { onSignals, openOps, type ServeParts } from './startup.ts'
+import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
 import type { PurseId, Store } from './store/store.ts'
-import { type Config, loadConfig } from './terms/config.ts'
-import { announce, type Logger } from './terms/log.ts'
+import type { Config } from './terms/config.ts'
+import type { Logger } from './terms/log.ts'
 import { formatMetrics, type Metrics, type Snapshot } from './terms/metrics.ts'
 import type { BreakerState, ChannelState } from './terms/records.ts'
 
@@ -27,8 +28,11 @@ export interface WorkerCalls {
   ready: boolean
 }
 
+/** Empty: they open their own. */
+export type WorkerSockets = { main?: Socket; direct?: Socket }
+
 export type ToWorker =
-  | { type: 'start'; config: Config }
+  | { type: 'start'; config: Config; sockets: WorkerSockets }
   | { type: 'call'; id: number; op: keyof WorkerCalls }
   | { type: 'drain'; deadlineMs: number }
 export type FromWorker =
@@ -41,8 +45,6 @@ const FIRST_BACKOFF_MS = 200
 const LONGEST_BACKOFF_MS = 30_000
 /** A worker that lived this long was sound: the next crash starts the back-off anew. */
 const SOUND_MS = 60_000
-/** Old workers after a reload have no reason to hurry; long answers end by themselves. */
-const PATIENT_DRAIN_MS = 24 * 3600_000
 
 export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<void> {
   const crew = new Crew(config, log)
@@ -59,41 +61,53 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   })
   housekeeping.start()
   const ops = await openOps(config, log, store, fleetOf(crew, metrics, store))
-  onSignals(log, {
-    async reload() {
-      const next = loadConfig(options.configFile, options.env)
-      await prepareStore(store, next, options.env)
-      await crew.replace(next)
-      current = next
-      ops.follow(next)
-      return next
+  const drain = async (deadlineMs: number) => {
+    await housekeeping.stop()
+    await crew.drain(deadlineMs)
+    await ops.close()
+    await store.close()
+  }
+  run(
+    log,
+    { ...addresses, ops: ops.address, workers: config.workers },
+    {
+      async reload() {
+        const next = reloadedConfig(current, options, log)
+        await prepareStore(store, next, options.env)
+        await crew.replace(next)
+        current = next
+        ops.follow(next)
+        return next
+      },
+      stop: () => drain(current.timeouts.drainMs),
+      retire() {
+        ops.leave()
+        return drain(PATIENT_DRAIN_MS)
+      },
     },
-    async stop() {
-      await housekeeping.stop()
-      await crew.drain()
-      await ops.close()
-      await store.close()
-    },
-  })
-  announce(log, { ...addresses, ops: ops.address, workers: config.workers }, 'ready')
+  )
 }
 
 class Crew {
   readonly members = new Set<Member>()
   draining = false
   #config: Config
+  /** The supervisor's, which the workers know by their numbers here. The cluster closes them when the last worker has. */
+  #sockets: WorkerSockets = {}
   #backoffMs = FIRST_BACKOFF_MS
   readonly #log: Logger
 
   constructor(config: Config, log: Logger) {
     this.#config = config
     this.#log = log
-    cluster.schedulingPolicy = cluster.SCHED_RR
+    // each accepts for itself: what the primary had accepted and not handed over yet would be lost when the workers leave
+    cluster.schedulingPolicy = cluster.SCHED_NONE
     cluster.setupPrimary({ exec: fileURLToPath(new URL('./worker.ts', import.meta.url)), args: [] })
   }
 
   /** Starts as many as the config says; resolves with their addresses when all are ready. */
   async fill(): Promise<{ main: string; direct: string }> {
+    await this.#takeSockets()
     const members = Array.from({ length: this.#config.workers }, () => this.#start())
     const addresses = await Promise.all(members.map(member => member.ready))
     if (members.some(member => !this.members.has(member))) throw new Error('a worker ended while the others started')
@@ -101,14 +115,23 @@ class Crew {
     return addresses[0] as { main: string; direct: string }
   }
 
+  async #takeSockets(): Promise<void> {
+    if ([...this.members].some(member => member.holder !== null)) return
+    const { main, direct } = this.#config.listen
+    const sockets = await Promise.all([socketFor('main', main), socketFor('direct', direct)])
+    if (sockets[0] !== null && sockets[1] !== null)
+      this.#sockets = { main: { fd: sockets[0].fd }, direct: { fd: sockets[1].fd } }
+  }
+
   #start(): Member {
-    const member = new Member(cluster.fork(), this.#config)
+    const member = new Member(cluster.fork(), this.#config, this.#sockets)
     this.members.add(member)
     member.worker.on('exit', (code, signal) => this.#exited(member, code, signal))
     return member
   }
 
-  #restart(): void {
+  async #restart(): Promise<void> {
+    await this.#takeSockets()
     if (this.draining) return
     const member = this.#start()
     member.kept = true
@@ -121,7 +144,7 @@ class Crew {
     if (!member.kept || member.draining || this.draining) return
     this.#log.error({ worker: member.worker.id, code, signal }, 'a worker died: starting another')
     if (performance.now() - member.startedMs > SOUND_MS) this.#backoffMs = FIRST_BACKOFF_MS
-    setTimeout(() => this.#restart(), this.#backoffMs)
+    setTimeout(() => void this.#restart(), this.#backoffMs)
     this.#backoffMs = Math.min(LONGEST_BACKOFF_MS, this.#backoffMs * 2)
   }
 
@@ -140,10 +163,11 @@ class Crew {
     for (const member of old) member.drain(PATIENT_DRAIN_MS)
   }
 
-  async drain(): Promise<void> {
+  /** Asked again, the earlier deadline holds. */
+  async drain(deadlineMs: number): Promise<void> {
     this.draining = true
     const exits = [...this.members].map(member => member.exited)
-    for (const member of this.members) member.drain(this.#config.timeouts.drainMs)
+    for (const member of this.members) member.drain(deadlineMs)
     await Promise.all(exits)
   }
 
@@ -169,7 +193,7 @@ class Member {
   #started: (at: { main: string; direct: string }) => void = () => {}
   #failed: (error: Error) => void = () => {}
 
-  constructor(worker: Worker, config: Config) {
+  constructor(worker: Worker, config: Config, sockets: WorkerSockets) {
     this.worker = worker
     this.ready = new Promise((resolve, reject) => {
       this.#started = resolve
@@ -179,7 +203,7 @@ class Member {
     this.exited = new Promise(resolve => worker.once('exit', () => resolve()))
     worker.on('message', (message: FromWorker) => this.#hear(message))
     worker.on('error', error => this.#failed(error))
-    this.#say({ type: 'start', config })
+    this.#say({ type: 'start', config, sockets })
   }
 
   #hear(message: FromWorker): void {

@@ -56,9 +56,10 @@ t.test('a reload follows the admin token and the level of the log', async t => {
   t.equal(await asks('the-first-token'), 200)
   write({ admin_token: 'the-second-token' })
   child.kill('SIGHUP')
+  t.match(await next(), { level: 'warn', settings: ['secret'] }, 'which is made from the token, and stays')
   t.match(await next(), { msg: 'reloaded' })
   t.same([await asks('the-first-token'), await asks('the-second-token')], [401, 200])
-  write({ log: { level: 'error' } })
+  write({ log: { level: 'error' } }) // and the first token
   child.kill('SIGHUP')
   while ((await asks('the-first-token')) !== 200) await new Promise(resolve => setTimeout(resolve, 10))
   write({ catalog: 'nowhere.yaml' })

@@ -1,14 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startGateway } from './support/gateway.ts'
+import { childrenOf, servingOf } from './support/processes.ts'
 
 const gateway = await startGateway({ config: { workers: 2 } })
 t.teardown(() => gateway.stop())
-const primary = gateway.child.pid as number
+const primary = servingOf(gateway.child.pid as number)
 
-const workers = (): number[] =>
-  readFileSync(`/proc/${primary}/task/${primary}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+const workers = (): number[] => childrenOf(primary)
 
 /** Until it holds, and then for as long as a back-off of the primary's may take. */
 async function stays(what: string, holds: () => boolean): Promise<void> {

@@ -3,6 +3,7 @@
  * know. Costs nothing while nobody asks, except that `watch` times the event loop each millisecond. `collect` collects all
  * garbage first, so that the memory read is what is in use.
  */
+import { rmSync } from 'node:fs'
 import net from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
@@ -49,6 +50,7 @@ if (isMainThread && address !== undefined) {
     })
     socket.unref()
   })
+  rmSync(address, { force: true }) // a gateway's supervisor has loaded it too
   server.listen(address)
   server.unref()
 }

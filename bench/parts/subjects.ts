@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePorts } from '../../test/support/ports.ts'
+import { servingOf } from '../../test/support/processes.ts'
 import { BARE, GATEWAY } from '../report/targets.ts'
 import type { Reading } from './probe.ts'
 import { end, keep, type Part, readProc, rssOf, startPart } from './process.ts'
@@ -17,6 +18,7 @@ const POLL_MS = 5
 
 export interface Subject {
   name: string
+  /** Of the process that serves. */
   pid: number
   port: number
   read(): Promise<Reading>
@@ -55,7 +57,7 @@ export async function startGateway(
   name: string = GATEWAY,
   overrides: object = {},
   env: NodeJS.ProcessEnv = {},
-): Promise<Subject & { readyMs: number }> {
+): Promise<Subject & { readyMs: number; supervisor: number }> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-'))
   const [main, direct, ops] = (await freePorts(3)) as [number, number, number]
   const at = (port: number) => `127.0.0.1:${port}`
@@ -76,15 +78,16 @@ export async function startGateway(
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   keep(child)
-  const pid = child.pid as number
   const ready = () => readFileSync(log, 'utf8').includes('"msg":"ready"')
   for (; !(existsSync(log) && ready()); await sleep(POLL_MS))
     if (performance.now() - beganMs > READY_MS || child.exitCode !== null)
       throw new Error(`the gateway of ${root} did not start: see ${log}`)
   const readyMs = performance.now() - beganMs
+  const pid = servingOf(child.pid as number)
   return {
     name,
     pid,
+    supervisor: child.pid as number,
     port: main,
     ops: `http://${at(ops)}`,
     readyMs,

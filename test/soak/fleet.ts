@@ -1,10 +1,11 @@
 /** Gateways with workers on one store, started as a user starts them, each with a journal folder of its own as on a machine of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import { openSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADMIN_TOKEN } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
+import { childrenOf, servingOf } from '../support/processes.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const READY_MS = 120_000
@@ -78,12 +79,7 @@ export class Member {
   /** Of its workers that live. */
   workers(): number[] {
     const pid = this.child?.pid
-    if (pid === undefined) return []
-    try {
-      return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
-    } catch {
-      return []
-    }
+    return pid === undefined ? [] : childrenOf(servingOf(pid))
   }
 
   signal(signal: 'SIGKILL' | 'SIGHUP'): void {

@@ -15,7 +15,7 @@ import { Drains } from '../../../lib/exchange/drains.ts'
 import type { Services } from '../../../lib/exchange/services.ts'
 import { Sweeper } from '../../../lib/exchange/sweeper.ts'
 import { World } from '../../../lib/exchange/world.ts'
-import { listenOn } from '../../../lib/gateway.ts'
+import { listenOn } from '../../../lib/listening.ts'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { createPublicServer, type Pages } from '../../../lib/public/server.ts'
 import { applyCatalog } from '../../../lib/store/apply.ts'
@@ -154,7 +154,7 @@ export async function open(t: Test, options: Options = {}) {
   const listen = (listener: 'main' | 'direct') => {
     const server = createPublicServer(services, listener, listener === 'main' ? (options.pages ?? null) : null)
     servers.push(server)
-    return listenOn(server, { host: '127.0.0.1', port: 0 })
+    return listenOn(server, 'main', { host: '127.0.0.1', port: 0 })
   }
   const urls = { main: await listen('main'), direct: await listen('direct') }
 

@@ -1,0 +1,62 @@
+/** `gateway serve` is renewed as a whole while clients ask. */
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { KEY, startGateway } from './support/gateway.ts'
+import { childrenOf } from './support/processes.ts'
+
+const until = async (what: string, holds: () => boolean | Promise<boolean>) => {
+  for (let tries = 0; !(await holds()); tries++) {
+    if (tries > 400) throw new Error(`it never came that ${what}`)
+    await sleep(25)
+  }
+}
+
+const ask = (main: string, agent: http.Agent, body: object): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const req = http.request(`${main}/v1/chat/completions`, { agent, method: 'POST', headers }, res => {
+      let text = ''
+      res.on('data', chunk => {
+        text += chunk
+      })
+      res.on('error', reject)
+      res.on('end', () => resolve(`${res.statusCode} ${text}`))
+    })
+    req.on('error', reject)
+    req.end(JSON.stringify({ model: 'beta-4.7', messages: [{ role: 'user', content: 'Hello!' }], ...body }))
+  })
+
+for (const workers of [1, 2])
+  t.test(`workers: ${workers}, a new process takes over while a stream runs and clients ask`, async t => {
+    const gateway = await startGateway({ config: { workers } })
+    const { child, main } = gateway
+    t.teardown(() => gateway.stop())
+    const supervisor = child.pid as number
+    const [old] = childrenOf(supervisor) as [number]
+    const agents = [new http.Agent({ keepAlive: true }), new http.Agent({ keepAlive: false })] as const
+    const stream = ask(main, agents[0], {
+      stream: true,
+      messages: [{ role: 'user', content: '[[sim tokens=60 tps=40]]' }],
+    })
+    let over = false
+    const asked: string[] = []
+    const asking = [...agents, ...agents].map(async agent => {
+      while (!over) asked.push((await ask(main, agent, {}).catch(String)).slice(0, 80))
+    })
+    child.kill('SIGUSR2')
+    await until('two serve', () => childrenOf(supervisor).length === 2)
+    const fresh = childrenOf(supervisor).find(pid => pid !== old) as number
+    const before = asked.length
+    await until('many were asked', () => asked.length > before + 200)
+    t.match(await stream, /^200 .*\[DONE\]\n\n$/s, 'a stream that began in the old process ends there')
+    await until('the old one ended', () => !childrenOf(supervisor).includes(old))
+    over = true
+    await Promise.all(asking)
+    t.same(childrenOf(supervisor), [fresh])
+    t.same(new Set(asked.map(answer => answer.slice(0, 4))), new Set(['200 ']), `of ${asked.length} none is refused`)
+    t.equal((await fetch(`${gateway.ops}/readyz`)).status, 200)
+    t.equal((await gateway.usage('rich', Math.min(1000, asked.length + 1))).length, Math.min(1000, asked.length + 1))
+    t.match(await gateway.admin('GET', '/admin/audit'), { ok: true })
+    for (const agent of agents) agent.destroy()
+  })
