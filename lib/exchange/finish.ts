@@ -1,6 +1,6 @@
 /** The end of every exchange: whatever is still taken goes back, then metrics and one log line. */
 import { formatMicro } from '../base/money.ts'
-import { logLine, quoted } from '../terms/log.ts'
+import { logLine, quoted, quotedFromClient } from '../terms/log.ts'
 import type { Exchange } from './exchange.ts'
 import { CLIENT_CLOSED } from './verdict.ts'
 
@@ -34,8 +34,8 @@ function count(x: Exchange, totalMs: number): void {
 function log(x: Exchange, totalMs: number): void {
   const { row, entry } = x
   const { log, clock } = x.services
-  let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quoted(x.path)}`
-  line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quoted(x.model)},"status":${x.status}`
+  let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quotedFromClient(x.path)}`
+  line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quotedFromClient(x.model)},"status":${x.status}`
   line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
   if (entry !== null) line += `,"account":${entry.account.id},"key":${entry.key.id}`
   line += `,"attempts":${x.attempts}`

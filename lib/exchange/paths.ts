@@ -135,26 +135,39 @@ function modelTarget(e: Endpoint, rawModel: string, verb: string): Target | null
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The query without the gateway's own `key` and without `others`; the rest stays byte for byte. With its `?`, or empty. */
+/** A key that was written into the query in a way that nobody reads: behind a second `?`, a `;`, under another name. */
+const MAY_HOLD_A_KEY = /key=|sk-/i
+
+/**
+ * The query without the gateway's own `key`, without what may hold one and without `others`; the rest stays byte for byte. With
+ * its `?`, or empty.
+ */
 export function queryWithoutKey(query: string, others = NONE): string {
   if (query === '') return ''
-  if (others.size === 0 && !/key|%/i.test(query)) return `?${query}`
-  const kept = query.split('&').filter(part => queryName(part) !== 'key' && !others.has(queryName(part)))
+  if (others.size === 0 && !/key|sk-|%/i.test(query)) return `?${query}`
+  const kept = query.split('&').filter(part => {
+    const name = queryName(part)
+    return name !== 'key' && !others.has(name) && !MAY_HOLD_A_KEY.test(unescaped(part))
+  })
   return kept.length === 0 ? '' : `?${kept.join('&')}`
 }
 
-/** The value of the `key` parameter, or null. */
+/** The value of the `key` parameter, or null. Found by the same reading that takes it out, so that it never goes upstream. */
 export function queryKey(query: string): string | null {
   if (!/key|%/i.test(query)) return null
-  return new URLSearchParams(query).get('key')
+  const part = query.split('&').find(one => queryName(one) === 'key')
+  return part === undefined ? null : unescaped(part.slice(part.indexOf('=') + 1 || part.length))
 }
 
 function queryName(part: string): string {
   const end = part.indexOf('=')
-  const name = end < 0 ? part : part.slice(0, end)
+  return unescaped(end < 0 ? part : part.slice(0, end))
+}
+
+function unescaped(text: string): string {
   try {
-    return decodeURIComponent(name.replaceAll('+', ' '))
+    return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    return name
+    return text
   }
 }

@@ -1,5 +1,6 @@
 /** What goes to one candidate: path and headers, and the few edits in place that the body needs for it. */
 import type { Dispatcher } from 'undici'
+import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../channels/table.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapModel } from '../protocols/edit.ts'
@@ -16,7 +17,13 @@ export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Di
   const { candidate } = claim
   try {
     const { chunks, length } = upstreamBody(x, row, candidate)
-    const headers = requestHeaders(claim, x.protocol as Protocol, x.world.config.wire, x.req.headers)
+    const headers = requestHeaders(
+      claim,
+      x.protocol as Protocol,
+      x.world.config.wire,
+      x.req.headers,
+      (x.entry as KeyEntry).account.id,
+    )
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     return {

@@ -16,6 +16,8 @@ const HEADERS_MS = 130_000
 /** An upload that takes longer than this is no request any more. */
 const REQUEST_MS = 600_000
 const MAX_HEADER_BYTES = 64 * 1024
+/** What stands behind these is not seen, so who sends as many is refused. */
+const MOST_HEADERS = 500
 
 /** What is served beside the API: the console, on the main address only. True = answered. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
@@ -31,6 +33,7 @@ export function createPublicServer(services: Services, listener: Listener, pages
     requireHostHeader: false,
   })
   server.headersTimeout = HEADERS_MS
+  server.maxHeadersCount = MOST_HEADERS
   server.requestTimeout = REQUEST_MS
   // nobody listens for upgrades, so that a request which offers one is an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
@@ -55,7 +58,8 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
   if (services.draining) res.shouldKeepAlive = false
   x.target = navigates(req) ? null : findTarget(new Question(x))
   services.metrics.inflight(x.protocol ?? 'none', 1)
-  if (x.target === null) x.refuse('url', [x.method, x.path])
+  if (req.rawHeaders.length >= 2 * MOST_HEADERS) x.refuse('not_json')
+  else if (x.target === null) x.refuse('url', [x.method, x.path])
   else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
   else run(PLANS[x.target.endpoint.action], x)
   return x

@@ -12,14 +12,11 @@ export interface StoreOptions {
   onWarning?: (message: string) => void
 }
 
-/** The URL without its password, for messages. */
-const shown = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1:***@')
-
 function openDriver(url: string, onStatement: OnStatement, warn: (message: string) => void): Driver {
   const scheme = url.slice(0, url.indexOf(':'))
   if (scheme === 'sqlite') return openSqlite(url, onStatement)
   if (scheme === 'mysql') return openMysql(url, onStatement, warn)
-  throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found ${shown(url)}`)
+  throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found another scheme`)
 }
 
 /** `sqlite:PATH` or `mysql://…`. Nothing is connected before the first call. Throws on any other URL. */

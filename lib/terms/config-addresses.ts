@@ -54,6 +54,7 @@ export const webAddress = scalar(
     }
     return url.href.replace(/\/+$/, '')
   },
+  true, // people write keys and passwords into addresses
 )
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/

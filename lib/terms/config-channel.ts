@@ -35,6 +35,7 @@ const headers = kind.scalar(
       ? Object.fromEntries(entries as [string, string][])
       : undefined
   },
+  true,
 )
 
 function headerFits(from: string, to: unknown): boolean {

@@ -17,7 +17,7 @@ function report(schema: z.ZodType, source: Source, issue: z.core.$ZodIssue): voi
     for (const key of issue.keys) source.problem([...issue.path, key], oneOfThese(key, known), { atKey: true })
   } else if (issue.code === 'custom') {
     source.problem(issue.path, issue.message, { hidden: issue.params?.['hidden'] === true })
-  } else source.problem(issue.path, expectedShape(issue))
+  } else source.problem(issue.path, expectedShape(issue), { shape: true })
 }
 
 function expectedShape(issue: z.core.$ZodIssue): string {

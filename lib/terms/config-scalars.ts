@@ -108,7 +108,7 @@ export const cny = scalar(
 /** Longest name that the store takes. */
 export const LONGEST_NAME = 190
 
-/** A name that people choose: no control characters, no space at either end. */
+/** A name that people choose: no control characters, no half of a surrogate pair, no space at either end. */
 export const name = scalar(
   `a name of 1 to ${LONGEST_NAME} characters`,
   { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
@@ -119,6 +119,7 @@ export function asName(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' &&
     text.length <= LONGEST_NAME &&
+    text.isWellFormed() &&
     /^\S(?:.*\S)?$/su.test(text) &&
     !/\p{Cc}/u.test(text)
     ? text

@@ -28,15 +28,26 @@ export const rate = z.strictObject({
 })
 
 const storeAddress = kind.scalar(
-  '"sqlite:PATH" or "mysql://user:password@host:3306/database"',
+  '"sqlite:PATH" or "mysql://user:password@host:3306/database" (with % / ? # @ in user and password as %25 %2F %3F %23 %40)',
   { type: 'string', pattern: '^(sqlite:.+|mysql://.+/.+)$' },
   value => {
     if (typeof value !== 'string') return undefined
     if (/^sqlite:.+/.test(value)) return value
     const url = value.startsWith('mysql://') ? URL.parse(value) : null
-    return url !== null && url.hostname !== '' && url.pathname.length > 1 ? value : undefined
+    return url !== null && url.hostname !== '' && url.pathname.length > 1 && !endsEarly(url) ? value : undefined
   },
+  true,
 )
+
+/** The password holds what ends it in a URL, so that a part of it would be taken for the database or what is behind that. */
+function endsEarly({ username, password, pathname, search, hash }: URL): boolean {
+  try {
+    decodeURIComponent(username + password)
+  } catch {
+    return true
+  }
+  return pathname.slice(1).includes('/') || (pathname + search).includes('@') || hash !== ''
+}
 
 const adminToken = kind.scalar(
   'a token of at least 8 characters without spaces',

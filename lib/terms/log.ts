@@ -42,5 +42,23 @@ function isoTime(ms: number): string {
   return isoText
 }
 
+/** Longest text of a client's own that a line holds. */
+const LONGEST_TEXT = 200
+const LOOKED_AT = 4 * LONGEST_TEXT
+/** How often one can be escaped and still be found. */
+const MOST_ESCAPES = 3
+const MAY_HOLD_A_KEY = /sk-|key=|%/i
+const KEYS = /(sk-|key=)[^/&;?#]*/gi
+
+/** What a client wrote, as it stands in JSON: a key that was written into a path by mistake is no news for a log. */
+export function quotedFromClient(text: string): string {
+  if (text.length <= LONGEST_TEXT && !MAY_HOLD_A_KEY.test(text)) return quoted(text)
+  let open = text.slice(0, LOOKED_AT)
+  for (let i = 0; i < MOST_ESCAPES && open.includes('%'); i++)
+    open = open.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  open = open.replace(KEYS, '$1…')
+  return quoted(open.length <= LONGEST_TEXT ? open : `${open.slice(0, LONGEST_TEXT)}…`)
+}
+
 /** A text as it stands in JSON. */
 export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"${text}"` : JSON.stringify(text))

@@ -32,6 +32,17 @@ export class ConfigError extends Error {
 
 export type Path = readonly PropertyKey[]
 
+interface ProblemOptions {
+  /** A secret stands there. */
+  hidden?: boolean
+  /** It is about the key and not about its value. */
+  atKey?: boolean
+  /** A list or a map was expected. What else stands there may be anything, a secret one level too high for instance. */
+  shape?: boolean
+}
+
+const NOT_SHOWN = 'something else (not shown: a secret)'
+
 /** Where a path stands in the file: offsets of its key and its value, and the value as it may be shown. */
 interface Place {
   key: number
@@ -67,19 +78,21 @@ export class Source {
     this.#env = env
     const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
     if (document.errors.length > 0) {
-      throw new ConfigError(document.errors.map(e => `${this.#at(e.pos[0])}: expected YAML: ${firstLine(e.message)}`))
+      throw new ConfigError(
+        document.errors.map(e => `${this.#at(e.pos[0])}: expected YAML: ${withoutQuote(e.message)}`),
+      )
     }
     this.#document = document
     this.value = document.contents === null ? {} : this.#read(document.contents as Node, [], 0, 0)
   }
 
   /** Adds a problem. For a `path` that is not in the file the nearest map around it tells the position. */
-  problem(path: Path, expected: string, options: { hidden?: boolean; atKey?: boolean } = {}): void {
+  problem(path: Path, expected: string, options: ProblemOptions = {}): void {
     if (this.#broken.has(formatPath(path))) return
     const place = this.#places.get(formatPath(path))
-    const last = String(path.at(-1))
-    const found = options.atKey ? JSON.stringify(last) : place === undefined ? 'nothing' : place.shown
-    const shown = options.hidden && place !== undefined ? 'something else (not shown: a secret)' : found
+    const found = options.atKey ? showText(String(path.at(-1))) : place === undefined ? 'nothing' : place.shown
+    const isSingle = options.shape && !/^(a map|a list|nothing)$/.test(found)
+    const shown = options.hidden && place !== undefined ? NOT_SHOWN : isSingle ? 'a single value' : found
     const offset = place === undefined ? this.#nearest(path) : options.atKey ? place.key : place.value
     this.#add(offset, path, `expected ${expected}, found ${shown}`)
   }
@@ -92,7 +105,8 @@ export class Source {
   }
 
   #add(offset: number, path: Path, text: string): void {
-    const where = path.length === 0 ? '' : `${formatPath(path)}: `
+    const steps = path.map(step => (typeof step === 'string' && mayBeSecret(step) ? '…' : step))
+    const where = path.length === 0 ? '' : `${formatPath(steps)}: `
     this.#problems.push({ offset, line: `${this.#at(offset)}: ${where}${text}` })
   }
 
@@ -190,9 +204,20 @@ function show(node: unknown): string {
   if (isMap(node)) return 'a map'
   if (isSeq(node)) return 'a list'
   if (!isScalar(node) || node.value === null) return 'nothing'
-  if (typeof node.value !== 'string') return String(node.value)
-  const text = node.value.replace(/\/\/[^/@]*@/g, '//…@').replace(/\bsk-[^\s"']+/g, 'sk-…')
-  return JSON.stringify(text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text)
+  return typeof node.value === 'string' ? showText(node.value) : String(node.value)
 }
 
-const firstLine = (text: string): string => text.split('\n', 1)[0] as string
+/** A text as it may stand in a problem: a secret that was written in the wrong place is recognised by its looks. */
+function showText(text: string): string {
+  const open = text.replace(/(:-)[^}]*/g, '$1…').replace(/\/\/.*@/g, '//…@')
+  if (mayBeSecret(open)) return 'a text (not shown: it may be a secret)'
+  return JSON.stringify(open.length > LONGEST_SHOWN ? `${open.slice(0, LONGEST_SHOWN)}…` : open)
+}
+
+/** A known beginning, or a long word of letters and digits, as machines make them. */
+const mayBeSecret = (text: string): boolean =>
+  /(^|[^a-z])(sk|pk|key|gsk|xai|ghp|akia|aiza|bearer)[-_ ]?[\w-]{6}/i.test(text) ||
+  (text.match(/[A-Za-z0-9+/=]{16,}/g) ?? []).some(word => /\d/.test(word) && /[A-Za-z]/.test(word))
+
+/** What a parser says, without the piece of the file that it quotes. */
+const withoutQuote = (text: string): string => (text.split('\n', 1)[0] as string).split(': ', 1)[0] as string

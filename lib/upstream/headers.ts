@@ -1,4 +1,5 @@
 /** Which headers pass, in both directions. Both lists are short and closed: what they do not name stays behind. */
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Claim } from '../channels/claim.ts'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
@@ -6,8 +7,9 @@ import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import { providerHeaders } from '../terms/upstream-kinds.ts'
 
+const IDEMPOTENCY_KEY = 'idempotency-key'
 /** Client headers that go upstream beside the `wire` ones. */
-const PASSED = ['content-type', 'accept', 'openai-beta', 'idempotency-key']
+const PASSED = ['content-type', 'accept', 'openai-beta', IDEMPOTENCY_KEY]
 /** Of the `wire` headers, the one that carries a key. */
 const CREDENTIAL = 'x-gamma-api-key'
 
@@ -58,12 +60,22 @@ const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? val
 
 const plans = new WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>()
 
+/** Upstreams take no more of it. */
+const LONGEST_IDEMPOTENCY_KEY = 255
+
+/** All accounts share the upstream's: what one of them calls a repetition must not be another's answer. */
+function ofAccount(accountId: number, idempotencyKey: string): string {
+  const key = `gw${accountId}-${idempotencyKey}`
+  return key.length <= LONGEST_IDEMPOTENCY_KEY ? key : `gw${accountId}-${hash('sha256', idempotencyKey, 'hex')}`
+}
+
 /** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
 export function requestHeaders(
   { candidate: { channel }, key }: Claim,
   protocol: Protocol,
   wire: Readonly<Record<string, readonly string[]>>,
   client: IncomingHttpHeaders,
+  accountId: number,
 ): string[] {
   let ofKey = plans.get(key)
   if (ofKey === undefined) plans.set(key, (ofKey = new Map()))
@@ -75,7 +87,8 @@ export function requestHeaders(
     const value = client[plan.copied[i] as string]
     const name = plan.copied[i + 1] as string
     if (value === undefined || name === copied) continue // an alias of what was copied already
-    headers.push(name, value as string)
+    const isIdempotency = plan.copied[i] === IDEMPOTENCY_KEY
+    headers.push(name, isIdempotency ? ofAccount(accountId, value as string) : (value as string))
     copied = name
   }
   if (plan.fallback !== null && !headers.includes(plan.fallback[0])) headers.push(...plan.fallback)

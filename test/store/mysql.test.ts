@@ -184,9 +184,9 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
 t.test('URLs', async t => {
   for (const [rest, message] of [
     ['@127.0.0.1:3306/', /must name a host and a database/],
-    ['@127.0.0.1:3306/d?pol=3', /expected only ssl, ssl_ca, pool, connect_ms, query_ms in the URL's query, found pol/],
-    ['@127.0.0.1:3306/d?pool=0', /pool: expected a whole number from 2 to 100, found 0/],
-    ['@127.0.0.1:3306/d?ssl=no', /ssl: expected verify, found no/],
+    ['@127.0.0.1:3306/d?pol=3', /expected only ssl, ssl_ca, pool, connect_ms, query_ms in the URL's query$/],
+    ['@127.0.0.1:3306/d?pool=0', /pool: expected a whole number from 2 to 100$/],
+    ['@127.0.0.1:3306/d?ssl=no', /ssl: expected verify$/],
   ] as const) {
     t.throws(() => openStore(`mysql://u:p${rest}`, { secret: 'x' }), message, rest)
   }

@@ -155,7 +155,7 @@ t.test('problems', async t => {
     [{ groups: [{ name: 'g', multiplier: -1 }] }, /groups\[0\]\.multiplier: expected a factor, 0 or more/],
     [
       { channels: [{ ...CHANNEL, base_url: 'not a url' }] },
-      /channels\[0\]\.base_url: expected an http.*, found "not a url"/,
+      /channels\[0\]\.base_url: expected an http.*, found something else \(not shown/,
     ],
     [{ channels: [{ ...CHANNEL, base_url: 'http://x?key=1' }] }, /channels\[0\]\.base_url: expected .* without query/],
     [
