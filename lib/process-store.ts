@@ -10,6 +10,7 @@ import type { Metrics } from './terms/metrics.ts'
 export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {
   return openStore(config.store, {
     secret: config.secret,
+    secretPrevious: config.secretPrevious,
     onStatement: (op, ok) => metrics.storeStatement(op, ok),
     onWarning: message => log.warn(message),
   })
@@ -18,5 +19,6 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
 export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
+  if (config.secretPrevious !== null) await store.reseal()
   if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
 }

@@ -86,7 +86,7 @@ export class CompiledChannel {
     this.authHeader = channel.authHeader?.toLowerCase() ?? null
     this.headers = channel.headers
     this.passHeaders = channel.passHeaders
-    this.enabled = channel.status === 'enabled'
+    this.enabled = channel.status === 'enabled' && channel.sealed !== true
     this.weight = channel.weight
     this.priority = channel.priority
     this.hash = hashText(channel.name)

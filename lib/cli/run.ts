@@ -78,9 +78,10 @@ function createProgram(root: string): Command {
   })
   command('apply', 'upsert a catalogue file into the store; running gateways follow within a second')
     .argument('<file>', 'catalogue file')
-    .action(async (file: string, { config }: ConfigOption) => {
+    .option('--force', 'write every row, also those that were changed or deleted since')
+    .action(async (file: string, { config, force }: ConfigOption & { force?: true }) => {
       const { apply } = await import('./store-commands.ts')
-      console.log(await apply(config, file, process.env))
+      console.log(await apply(config, file, process.env, force === true))
     })
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')

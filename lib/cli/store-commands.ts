@@ -9,6 +9,7 @@ import { type Config, ConfigError, loadConfig } from '../terms/config.ts'
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore(config.store, {
     secret: config.secret,
+    secretPrevious: config.secretPrevious,
     onWarning: message => console.error(`gateway: ${message}`),
   })
   try {
@@ -24,7 +25,7 @@ export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promi
   return `ok: the schema of ${withoutPassword(config.store)} is current`
 }
 
-export async function apply(configFile: string, file: string, env: NodeJS.ProcessEnv): Promise<string> {
+export async function apply(configFile: string, file: string, env: NodeJS.ProcessEnv, force: boolean): Promise<string> {
   const config = loadConfig(configFile, env)
   const catalog = loadCatalog(file, env)
   if (config.secret === '' && catalog.channels.length > 0) {
@@ -34,16 +35,20 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
   }
   const summary = await withStore(config, async store => {
     if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
-    return applyCatalog(store, catalog)
+    await store.reseal()
+    return applyCatalog(store, catalog, force)
   })
-  return describe(summary)
+  const kept = Object.values(summary).some(({ kept }) => kept.length > 0)
+  return (
+    describe(summary) + (kept ? '\nkept: changed in the store since, and not in the file; --force writes them' : '')
+  )
 }
 
 /** One line for every kind of row, and what changed in it. */
 function describe(summary: Summary): string {
   return Object.entries(summary)
-    .map(([kind, { created, updated, same }]) => {
-      const changes = [named('created', created), named('updated', updated), `${same} unchanged`]
+    .map(([kind, { created, updated, kept, same }]) => {
+      const changes = [named('created', created), named('updated', updated), named('kept', kept), `${same} unchanged`]
       return `${kind.padEnd(9)} ${changes.filter(part => part !== '').join(', ')}`
     })
     .join('\n')

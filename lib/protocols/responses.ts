@@ -5,9 +5,9 @@ import { lastObject } from './events.ts'
 import {
   DocumentMeter,
   type EventRules,
+  idOf,
   parseEvent,
   StreamMeter,
-  idOf,
   shortText,
   type Tally,
   typeOf,

@@ -1,20 +1,27 @@
 /**
- * Upserts a catalogue file into the store. What is equal already is not written, so that applying twice changes
- * nothing and no gateway reloads for it; rows that leave the file stay in the store.
+ * Applies a catalogue file to the store. The store remembers, as digests, what the file said of each row when it was
+ * applied last; a row is written only when the file says something else of it now. So what an administrator changed,
+ * disabled or deleted stays so over restarts and reloads, until the file itself says something new about that row. Rows
+ * that leave the file stay in the store. Applying twice writes nothing, and no gateway reloads for it.
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogAccount, CatalogFile, CatalogKey } from '../terms/catalog.ts'
-import type { Account, Key } from '../terms/records.ts'
-import { type Store, StoreConflict } from './store.ts'
+import type { Kind, RowText } from '../terms/catalog-text.ts'
+import { secretHeaders } from '../terms/credentials.ts'
+import type { Account, Channel, Key, Model } from '../terms/records.ts'
+import { markId } from './sql/applied.ts'
+import { AppliedElsewhere, type Mark, type Said, type Store, StoreConflict } from './store.ts'
+
+export type { Kind } from '../terms/catalog-text.ts'
 
 const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
-export type Kind = (typeof KINDS)[number]
 
-/** Names of the rows that were written, and how many were equal already. */
+/** Names of the rows that were written, and of those that were left as they were changed since; how many were equal already. */
 export interface Applied {
   created: string[]
   updated: string[]
+  kept: string[]
   same: number
 }
 export type Summary = Record<Kind, Applied>
@@ -22,62 +29,211 @@ export type Summary = Record<Kind, Applied>
 /** The reference under which an account's opening balance is credited. */
 const OPENING = 'opening'
 
-type Outcome = 'created' | 'updated' | 'same'
+type Outcome = 'created' | 'updated' | 'kept' | 'same'
 
-/** Throws ConfigError for references to nothing, before anything is written; StoreConflict when a secret is another key's. */
-export async function applyCatalog(store: Store, file: CatalogFile): Promise<Summary> {
-  const there = await store.catalog()
-  const accounts = new Map((await store.accounts()).map(account => [account.name, account]))
-  file.checkReferences({ accounts: accounts.keys(), groups: there.groups.map(group => group.name) })
-  const summary = Object.fromEntries(
-    KINDS.map(kind => [kind, { created: [], updated: [], same: 0 }]),
+/** What the file says of one row, beside what it said. */
+interface News {
+  mark: Mark
+  /** The row is to be as the file says. */
+  row: boolean
+  /** Its price is. */
+  price: boolean
+}
+
+/** With `force` every row becomes as the file says. Throws ConfigError for references to nothing, before anything is written; StoreConflict when a secret is another key's. */
+export function applyCatalog(store: Store, file: CatalogFile, force = false): Promise<Summary> {
+  return new Application(store, file, force).run()
+}
+
+class Application {
+  readonly #store: Store
+  readonly #file: CatalogFile
+  readonly #force: boolean
+  #marks: ReadonlyMap<string, Said> = new Map()
+  #accounts = new Map<string, Account>()
+  readonly #summary = Object.fromEntries(
+    KINDS.map(kind => [kind, { created: [], updated: [], kept: [], same: 0 }]),
   ) as unknown as Summary
-  await putRows(summary.groups, file.groups, there.groups, row => store.putGroup(row))
-  await putRows(summary.models, file.models, there.models, row => store.putModel(row))
-  await putRows(summary.channels, file.channels, there.channels, row => store.putChannel(row))
-  for (const account of file.accounts) note(summary.accounts, account.name, await putAccount(store, account, accounts))
-  await putKeys(store, file.keys, accounts, summary.keys)
-  return summary
-}
 
-function note(applied: Applied, name: string, outcome: Outcome): void {
-  if (outcome === 'same') applied.same++
-  else applied[outcome].push(name)
-}
-
-async function putRows<T extends { name: string }>(
-  applied: Applied,
-  rows: readonly T[],
-  there: readonly T[],
-  put: (row: T) => Promise<void>,
-): Promise<void> {
-  const before = new Map(there.map(row => [row.name, row]))
-  for (const row of rows) {
-    const old = before.get(row.name)
-    const outcome = old === undefined ? 'created' : isDeepStrictEqual(old, row) ? 'same' : 'updated'
-    if (outcome !== 'same') await put(row)
-    note(applied, row.name, outcome)
+  constructor(store: Store, file: CatalogFile, force: boolean) {
+    this.#store = store
+    this.#file = file
+    this.#force = force
   }
-}
 
-async function putAccount(store: Store, account: CatalogAccount, accounts: Map<string, Account>): Promise<Outcome> {
-  const { name, groups, balance } = account
-  let row = accounts.get(name) ?? null
-  if (row === null) {
-    row = await createdHere(store.createAccount({ name, groups }))
-    if (row !== null) {
-      accounts.set(name, row)
-      if (balance !== null && balance > 0) await store.topUp(row.id, balance, OPENING, Date.now())
-      return 'created'
+  async run(): Promise<Summary> {
+    const { groups, models, channels, accounts, keys, texts, checkReferences } = this.#file
+    const store = this.#store
+    const there = await store.catalog()
+    this.#accounts = new Map((await store.accounts()).map(account => [account.name, account]))
+    checkReferences({ accounts: this.#accounts.keys(), groups: there.groups.map(group => group.name) })
+    this.#marks = await store.marks()
+    const news = {
+      channels: this.#news('channel', texts.channels),
+      accounts: this.#news('account', texts.accounts),
+      keys: this.#news('key', texts.keys),
     }
-    row = await store.accountByName(name)
-    if (row === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
+    const needed = new Set([
+      ...channels.flatMap((row, i) => (news.channels[i]?.row ? row.groups : [])),
+      ...accounts.flatMap((row, i) => (news.accounts[i]?.row ? row.groups : [])),
+      ...keys.flatMap((row, i) => (news.keys[i]?.row ? [row.group] : [])),
+    ])
+    await this.#rows(
+      'groups',
+      this.#news('group', texts.groups),
+      groups,
+      there.groups,
+      (row, mark) => store.putGroup(row, mark),
+      row =>
+        // without its row, the prices and limits of what names a group would silently be others
+        needed.has(row.name) ? row : null,
+    )
+    await this.#rows('models', this.#news('model', texts.models), models, there.models, (row, mark) =>
+      store.putModel(row, mark),
+    )
+    await this.#rows('channels', news.channels, channels, there.channels, (row, mark) => store.putChannel(row, mark))
+    for (const [i, row] of accounts.entries())
+      await this.#note('accounts', row.name, () => this.#account(row, news.accounts[i] as News))
+    await this.#keys(keys, news.keys)
+    return this.#summary
   }
-  accounts.set(name, row)
-  if (isDeepStrictEqual(row.groups, groups)) return 'same'
-  accounts.set(name, await store.updateAccount(row.id, { groups }))
-  return 'updated'
+
+  async #note(kind: Kind, name: string, write: () => Promise<Outcome>): Promise<void> {
+    const outcome = await write().catch(error => {
+      if (error instanceof AppliedElsewhere) return 'same' as const
+      throw error
+    })
+    if (outcome === 'same') this.#summary[kind].same++
+    else this.#summary[kind][outcome].push(name)
+  }
+
+  #news(kind: Mark['kind'], texts: readonly RowText[]): News[] {
+    return texts.map(({ owner, name, row, price, secret }) => {
+      const before = this.#marks.get(markId(kind, owner, name)) ?? null
+      const after = { row: digest(row), price: digest(price), secret: secret === '' ? '' : this.#store.sign(secret) }
+      const mark: Mark = { kind, owner, name, before, after }
+      if (this.#force || before === null) return { mark, row: true, price: true }
+      // Of rows that are older than these digests, nobody knows what an administrator did to them: they stay as they are.
+      if (before.row === '') return { mark, row: false, price: false }
+      const signed = before.secret === '' ? secret === '' : this.#store.signed(secret, before.secret)
+      return { mark, row: before.row !== after.row || signed === false, price: before.price !== after.price }
+    })
+  }
+
+  /** `missing`: what to write of a row that the store has no more, though the file says nothing new of it. */
+  async #rows<T extends Row>(
+    kind: 'groups' | 'models' | 'channels',
+    news: readonly News[],
+    rows: readonly T[],
+    there: readonly T[],
+    put: (row: T, mark?: Mark) => Promise<void>,
+    missing: (row: T) => T | null = () => null,
+  ): Promise<void> {
+    const before = new Map(there.map(row => [row.name, row]))
+    for (const [i, row] of rows.entries()) {
+      const old = before.get(row.name) ?? null
+      const said = news[i] as News
+      await this.#note(kind, row.name, async () => {
+        const next = wanted(row, old, said) ?? (old === null ? missing(row) : null)
+        if (next === null || isDeepStrictEqual(old, next)) {
+          await this.#move(said.mark)
+          return isDeepStrictEqual(old, row) ? 'same' : 'kept'
+        }
+        await put(next, moved(said.mark))
+        return old === null ? 'created' : 'updated'
+      })
+    }
+  }
+
+  /** What the file says is remembered where nothing is to be written. */
+  async #move(mark: Mark): Promise<void> {
+    const move = moved(mark)
+    if (move !== undefined) await this.#store.mark(move)
+  }
+
+  async #account({ name, groups, balance }: CatalogAccount, { mark, row: isNew }: News): Promise<Outcome> {
+    const store = this.#store
+    let row = this.#accounts.get(name) ?? null
+    if (row === null) {
+      row = await createdHere(store.createAccount({ name, groups }, moved(mark)))
+      if (row !== null) {
+        this.#accounts.set(name, row)
+        if (balance !== null && balance > 0) await store.topUp(row.id, balance, OPENING, Date.now())
+        return 'created'
+      }
+      row = await store.accountByName(name)
+      if (row === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
+      this.#accounts.set(name, row)
+    }
+    const same = isDeepStrictEqual(row.groups, groups)
+    if (same || !isNew) {
+      await this.#move(mark)
+      return same ? 'same' : 'kept'
+    }
+    this.#accounts.set(name, await store.updateAccount(row.id, { groups }, moved(mark)))
+    return 'updated'
+  }
+
+  async #keys(keys: readonly CatalogKey[], news: readonly News[]): Promise<void> {
+    const there = new Map<number, Map<string, Key>>()
+    for (const [i, key] of keys.entries()) {
+      await this.#note('keys', `${key.account}/${key.name}`, async () => {
+        const { id } = await this.#accountOf(key)
+        if (!there.has(id)) there.set(id, new Map((await this.#store.keys(id)).map(row => [row.name, row])))
+        return this.#key(key, id, there.get(id)?.get(key.name) ?? null, news[i] as News)
+      })
+    }
+  }
+
+  /** Another gateway may be creating it. */
+  async #accountOf({ account: name }: CatalogKey): Promise<Account> {
+    const account = this.#accounts.get(name) ?? (await this.#store.accountByName(name))
+    if (account === null) throw new StoreConflict(`there is no account ${name}`)
+    this.#accounts.set(name, account)
+    return account
+  }
+
+  async #key(key: CatalogKey, accountId: number, before: Key | null, { mark, row: isNew }: News): Promise<Outcome> {
+    const row = toRow(key, accountId)
+    if (before === null && isNew) {
+      if ((await createdHere(this.#store.createKey(row, moved(mark)))) !== null) return 'created'
+      before = await this.#store.keyByName(accountId, key.name)
+      if (before === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
+    }
+    const { id, ...old } = before ?? { id: null }
+    const same = isDeepStrictEqual(old, row)
+    if (same || !isNew || id === null) {
+      await this.#move(mark)
+      return same ? 'same' : 'kept'
+    }
+    const { accountId: _, ...change } = row
+    await this.#store.updateKey(id, change, moved(mark))
+    return 'updated'
+  }
 }
+
+type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'sealed' | 'keys' | 'proxy' | 'headers'>>
+
+/** The row as it should be in the store; null = leave it. */
+function wanted<T extends Row>(file: T, there: T | null, { row, price }: News): T | null {
+  if (row && price) return file
+  if (there === null) return row || price ? file : null
+  if (row) return 'price' in file ? { ...file, price: there.price } : file
+  if (price) return { ...there, price: file.price }
+  return there.sealed === true ? sealedAnew(file, there) : null
+}
+
+/** Only what cannot be read any more comes from the file. */
+function sealedAnew<T extends Row>(file: T, there: T): T {
+  const { sealed: _, ...rest } = there
+  const open = Object.entries(there.headers ?? {}).filter(([, value]) => value !== '')
+  const headers = { ...Object.fromEntries(open), ...secretHeaders(file.headers ?? {}) }
+  return { ...rest, keys: file.keys, proxy: file.proxy, headers } as T
+}
+
+const moved = (mark: Mark): Mark | undefined => (isDeepStrictEqual(mark.before, mark.after) ? undefined : mark)
+
+const digest = (text: string): string => (text === '' ? '' : createHash('sha256').update(text, 'utf8').digest('hex'))
 
 /** null when somebody else, applying the same file, was first. */
 async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
@@ -87,34 +243,6 @@ async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
     if (error instanceof StoreConflict) return null
     throw error
   }
-}
-
-async function putKeys(
-  store: Store,
-  keys: CatalogKey[],
-  accounts: ReadonlyMap<string, Account>,
-  applied: Applied,
-): Promise<void> {
-  const there = new Map<number, Map<string, Key>>()
-  for (const key of keys) {
-    const { id } = accounts.get(key.account) as Account
-    if (!there.has(id)) there.set(id, new Map((await store.keys(id)).map(row => [row.name, row])))
-    note(applied, `${key.account}/${key.name}`, await putKey(store, key, id, there.get(id)?.get(key.name) ?? null))
-  }
-}
-
-async function putKey(store: Store, key: CatalogKey, accountId: number, before: Key | null): Promise<Outcome> {
-  const row = toRow(key, accountId)
-  if (before === null) {
-    if ((await createdHere(store.createKey(row))) !== null) return 'created'
-    before = await store.keyByName(accountId, key.name)
-    if (before === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
-  }
-  const { id, ...old } = before
-  if (isDeepStrictEqual(old, row)) return 'same'
-  const { accountId: _, ...change } = row
-  await store.updateKey(id, change)
-  return 'updated'
 }
 
 function toRow(key: CatalogKey, accountId: number): Omit<Key, 'id'> {

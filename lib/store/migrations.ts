@@ -89,6 +89,12 @@ const FIRST: Table[] = [
 
 const META: Table = { name: 'meta', columns: { name: 'code', value: 'int' }, key: ['name'] }
 
+const APPLIED: Table = {
+  name: 'applied_rows',
+  columns: { kind: 'code', owner: 'name', name: 'name', said: 'code', price: 'code', secret: 'code' },
+  key: ['kind', 'owner', 'name'],
+}
+
 const MIGRATIONS: ((driver: Driver) => string[])[] = [
   driver => [
     ...FIRST.flatMap(table => createTable(table, driver.dialect)),
@@ -106,6 +112,15 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
   // Journals name the store that they are for.
   ({ dialect }) => [
     `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('store', ${randomBytes(6).readUIntBE(0, 6)})`,
+  ],
+  // What a catalogue file said of rows. Of those that are there already, and of deleted keys, nobody knows it any more.
+  ({ dialect }) => [
+    ...createTable(APPLIED, dialect),
+    ...[
+      "SELECT kind, '', name, '', '', '' FROM catalog_rows",
+      "SELECT 'account', '', name, '', '', '' FROM accounts",
+      "SELECT DISTINCT 'key', a.name, k.name, '', '', '' FROM api_keys k JOIN accounts a ON a.id = k.account_id",
+    ].map(rows => `INSERT ${dialect.ignore} INTO applied_rows (kind, owner, name, said, price, secret) ${rows}`),
   ],
 ]
 

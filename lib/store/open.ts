@@ -1,5 +1,6 @@
 import type { Driver, OnStatement } from './driver.ts'
 import { openMysql } from './mysql.ts'
+import { Sealer } from './secrets.ts'
 import { SqlStore } from './sql.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
@@ -7,6 +8,8 @@ import type { Store } from './store.ts'
 export interface StoreOptions {
   /** Encrypts upstream credentials at rest; every process of one store needs the same. */
   secret: string
+  /** While the secret is rotated: what was sealed under this one is read too. */
+  secretPrevious?: string | null
   onStatement?: OnStatement
   /** What an operator should know. */
   onWarning?: (message: string) => void
@@ -22,5 +25,6 @@ function openDriver(url: string, onStatement: OnStatement, warn: (message: strin
 /** `sqlite:PATH` or `mysql://…`. Nothing is connected before the first call. Throws on any other URL. */
 export function openStore(url: string, options: StoreOptions): Store {
   const warn = options.onWarning ?? (() => {})
-  return new SqlStore(openDriver(url, options.onStatement ?? (() => {}), warn), options.secret, warn)
+  const driver = openDriver(url, options.onStatement ?? (() => {}), warn)
+  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn)
 }

@@ -3,9 +3,10 @@ import type { Micro } from '../base/money.ts'
 import type { Account, Channel, Group, Model } from '../terms/records.ts'
 import type { Driver } from './driver.ts'
 import { migrate, storeId } from './migrations.ts'
-import { Sealer } from './secrets.ts'
+import type { Sealer } from './secrets.ts'
 import { Accounts } from './sql/accounts.ts'
 import { answerMaker } from './sql/answers.ts'
+import { moveMark, readMarks } from './sql/applied.ts'
 import { audit } from './sql/audit.ts'
 import { Books } from './sql/books.ts'
 import { Catalogue } from './sql/catalogue.ts'
@@ -15,21 +16,23 @@ import { Keys } from './sql/keys.ts'
 import { pruneUsage } from './sql/prune.ts'
 import { settle } from './sql/settle.ts'
 import { usage } from './sql/usage.ts'
-import type { Holder, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
+import type { Holder, Mark, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {
   readonly #driver: Driver
+  readonly #sealer: Sealer
   readonly #accounts: Accounts
   readonly #keys: Keys
   readonly #catalogue: Catalogue
   readonly #books: Books
   readonly #holders: Holders
 
-  constructor(driver: Driver, secret: string, warn: (message: string) => void) {
+  constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void) {
     this.#driver = driver
+    this.#sealer = sealer
     this.#accounts = new Accounts(driver)
     this.#keys = new Keys(driver)
-    this.#catalogue = new Catalogue(driver, new Sealer(secret), warn)
+    this.#catalogue = new Catalogue(driver, this.#sealer, warn)
     this.#books = new Books(driver)
     this.#holders = new Holders(driver)
   }
@@ -47,24 +50,31 @@ export class SqlStore implements Store {
   accounts = () => this.#accounts.list()
   account = (id: number) => this.#accounts.byId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
-  createAccount = (account: { name: string; groups: string[] }) => this.#accounts.create(account)
-  updateAccount = (id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>) =>
-    this.#accounts.update(id, change)
+  createAccount = (account: { name: string; groups: string[] }, mark?: Mark) => this.#accounts.create(account, mark)
+  updateAccount = (id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark) =>
+    this.#accounts.update(id, change, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
   key = (id: number) => this.#keys.byId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
-  createKey = (key: NewKey) => this.#keys.create(key)
-  updateKey = (id: number, change: Partial<Omit<NewKey, 'accountId'>>) => this.#keys.update(id, change)
+  createKey = (key: NewKey, mark?: Mark) => this.#keys.create(key, mark)
+  updateKey = (id: number, change: Partial<Omit<NewKey, 'accountId'>>, mark?: Mark) =>
+    this.#keys.update(id, change, mark)
   deleteKey = (id: number) => this.#keys.delete(id)
 
   catalog = () => this.#catalogue.read()
-  putGroup = (group: Group) => this.#catalogue.putGroup(group)
-  putModel = (model: Model) => this.#catalogue.putModel(model)
-  putChannel = (channel: Channel) => this.#catalogue.putChannel(channel)
+  reseal = () => this.#catalogue.reseal()
+  putGroup = (group: Group, mark?: Mark) => this.#catalogue.putGroup(group, mark)
+  putModel = (model: Model, mark?: Mark) => this.#catalogue.putModel(model, mark)
+  putChannel = (channel: Channel, mark?: Mark) => this.#catalogue.putChannel(channel, mark)
   deleteGroup = (name: string) => this.#catalogue.delete('group', name)
   deleteModel = (name: string) => this.#catalogue.delete('model', name)
   deleteChannel = (name: string) => this.#catalogue.delete('channel', name)
+
+  marks = () => readMarks(this.#driver)
+  mark = (mark: Mark) => this.#driver.transaction('mark', tx => moveMark(tx, this.#driver, mark))
+  sign = (text: string) => this.#sealer.sign(text)
+  signed = (text: string, signed: string) => this.#sealer.signed(text, signed)
 
   changeSeq = () => changeSeq(this.#driver)
   changesSince = (seq: number) => changesSince(this.#driver, seq)

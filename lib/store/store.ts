@@ -19,6 +19,29 @@ export class StoreConflict extends Error {
   override name = 'StoreConflict'
 }
 
+/** The row of a catalogue file is being written by another process, which was first. */
+export class AppliedElsewhere extends Error {
+  override name = 'AppliedElsewhere'
+}
+
+/** What a catalogue file said of a row, as digests. Empty ones: it is not known, the row is older than these digests. */
+export interface Said {
+  row: string
+  price: string
+  /** Made with the store's secret. */
+  secret: string
+}
+
+/** A write that comes from a catalogue file, and how what it says of the row moves on with it. */
+export interface Mark {
+  kind: 'group' | 'model' | 'channel' | 'account' | 'key'
+  /** Of keys: the account's name; else empty. */
+  owner: string
+  name: string
+  before: Said | null
+  after: Said
+}
+
 export type PurseId = `a${number}` | `k${number}`
 export const accountPurse = (id: number): PurseId => `a${id}`
 export const keyPurse = (id: number): PurseId => `k${id}`
@@ -145,15 +168,16 @@ export interface Store {
   accounts(): Promise<Account[]>
   account(id: number): Promise<Account | null>
   accountByName(name: string): Promise<Account | null>
-  createAccount(account: { name: string; groups: string[] }): Promise<Account>
-  updateAccount(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>): Promise<Account>
+  createAccount(account: { name: string; groups: string[] }, mark?: Mark): Promise<Account>
+  updateAccount(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
   key(id: number): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
-  createKey(key: NewKey): Promise<Key>
+  createKey(key: NewKey, mark?: Mark): Promise<Key>
   updateKey(
     id: number,
     change: Partial<Omit<NewKey, 'accountId' | 'hash' | 'hint'>> & { hash?: string; hint?: string },
+    mark?: Mark,
   ): Promise<Key>
   deleteKey(id: number): Promise<boolean>
   /** Names by id, of deleted keys too: usage rows refer to them. */
@@ -161,12 +185,24 @@ export interface Store {
 
   // --- catalogue
   catalog(): Promise<Catalog>
-  putGroup(group: Group): Promise<void>
-  putModel(model: Model): Promise<void>
-  putChannel(channel: Channel): Promise<void>
+  /** What stands under the previous secret stands under the present one then. */
+  reseal(): Promise<void>
+  putGroup(group: Group, mark?: Mark): Promise<void>
+  putModel(model: Model, mark?: Mark): Promise<void>
+  putChannel(channel: Channel, mark?: Mark): Promise<void>
   deleteGroup(name: string): Promise<boolean>
   deleteModel(name: string): Promise<boolean>
   deleteChannel(name: string): Promise<boolean>
+
+  // --- the catalogue file; what is written with a mark throws AppliedElsewhere when another process was first
+  /** What files said of rows when they were applied last, by `markId`. */
+  marks(): Promise<Map<string, Said>>
+  /** The file says something of a row that needs no writing. */
+  mark(mark: Mark): Promise<void>
+  /** A digest of secrets under the store's own. */
+  sign(text: string): string
+  /** Whether `signed` is that of `text`; null when it was made under a secret that is not known here. */
+  signed(text: string, signed: string): boolean | null
 
   // --- changes
   /** The newest change's number. */

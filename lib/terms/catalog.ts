@@ -1,5 +1,6 @@
 /** The catalogue file as the store takes it: our records, everything filled in. */
 import type { Micro } from '../base/money.ts'
+import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { Channel, ChannelKey, Group, Model } from './records.ts'
@@ -40,6 +41,8 @@ export interface CatalogFile {
   channels: Channel[]
   accounts: CatalogAccount[]
   keys: CatalogKey[]
+  /** What the file says of each row, in the order of the rows. */
+  texts: Record<Kind, RowText[]>
   /**
    * Throws ConfigError for accounts and groups that are named, but stand neither in the file nor in `known`.
    * Models need not exist: a model may be routed before it is priced.
@@ -128,6 +131,7 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     channels: form.channels.map(toChannel),
     accounts: form.accounts.map(({ name, groups, balance }) => ({ name, groups, balance: balance ?? null })),
     keys: form.keys.map(toKey),
+    texts: rowTexts(source.value, form),
     checkReferences: known => checkReferences(form, source, known),
   }
 }

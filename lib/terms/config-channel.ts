@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
+import { isCredentialName } from './credentials.ts'
 import { PROTOCOLS, type Protocol } from './records.ts'
 import { KIND_NAMES } from './upstream-kinds.ts'
 
@@ -134,11 +135,10 @@ const paths = z.strictObject(
   },
 )
 
-/** Addresses end up in other people's logs, so no credential may stand in them. */
-const CREDENTIAL_NAME = /(^|[^a-z])(api-?key|key|token|secret|password|sig|signature|auth|authorization|credential)$/i
 const QUERY_NAME = /^[\w.~-]{1,100}$/
 const QUERY_VALUE = /^[^\p{C}]{1,500}$/u
 
+/** Addresses end up in other people's logs, so no credential may stand in them. */
 const query = kind.scalar(
   'a map of query names to texts, none of them a credential (that is what `key` and `auth` are for)',
   { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
@@ -146,7 +146,7 @@ const query = kind.scalar(
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
     const entries = Object.entries(value).map(([name, text]) => [name, String(text)] as const)
     const fit = entries.every(
-      ([name, text]) => QUERY_NAME.test(name) && !CREDENTIAL_NAME.test(name) && QUERY_VALUE.test(text),
+      ([name, text]) => QUERY_NAME.test(name) && !isCredentialName(name) && QUERY_VALUE.test(text),
     )
     return fit ? (Object.fromEntries(entries) as Record<string, string>) : undefined
   },

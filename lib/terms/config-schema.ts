@@ -85,6 +85,13 @@ export const configSchema = z.strictObject({
       description:
         'Encrypts upstream keys in the store; the same for all gateways of a store. Default: made from `admin_token`.',
     }),
+  secret_previous: kind
+    .secret('the secret that was, of at least 8 characters without spaces', /^([!-~]{8,})?$/)
+    .optional()
+    .meta({
+      description:
+        'The `secret` before (or the `admin_token`, where that was it), while it is rotated: what stands under it is read and encrypted anew. Default: none.',
+    }),
   journal: kind
     .text('a folder')
     .prefault('data/journal')

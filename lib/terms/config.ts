@@ -17,6 +17,8 @@ export interface Config {
   migrateOnStart: boolean
   /** Seals upstream keys at rest. Empty when neither `secret` nor `admin_token` is given: nothing can be sealed then. */
   secret: string
+  /** What was sealed under it is read too, and sealed anew; null = none. */
+  secretPrevious: string | null
   /** A folder. */
   journal: string
   journalLimitBytes: number
@@ -112,6 +114,7 @@ function toConfig(form: ConfigForm): Config {
     store: form.store,
     migrateOnStart: form.migrate_on_start,
     secret: form.secret || adminToken || '',
+    secretPrevious: form.secret_previous || null,
     journal: form.journal,
     journalLimitBytes: form.journal_limit,
     catalog: form.catalog ?? null,

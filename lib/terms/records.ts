@@ -133,6 +133,8 @@ export interface Channel {
   /** It may be at a link-local or reserved address. */
   private: boolean
   status: 'enabled' | 'disabled'
+  /** Its credentials stand in the store under another secret: they cannot be read, so that it cannot be used. */
+  sealed?: true
 }
 
 export type BreakerState = 'closed' | 'open' | 'half_open'

@@ -68,16 +68,16 @@ const account = async (store: Store, name: string): Promise<Account> => (await s
 const credit = async (store: Store, name: string) =>
   (await store.purses([accountPurse((await account(store, name)).id)]))[0]?.credit
 
-const same = (count: number): Applied => ({ created: [], updated: [], same: count })
+const same = (count: number): Applied => ({ created: [], updated: [], kept: [], same: count })
 
 t.test('everything is created, with opening balances', async t => {
   const store = await create(t)
   t.strictSame(await applyCatalog(store, parse(FILE)), {
-    groups: { created: ['vip'], updated: [], same: 0 },
-    models: { created: ['m', 'n'], updated: [], same: 0 },
-    channels: { created: ['c'], updated: [], same: 0 },
-    accounts: { created: ['rich', 'poor'], updated: [], same: 0 },
-    keys: { created: ['rich/k', 'poor/k'], updated: [], same: 0 },
+    groups: { created: ['vip'], updated: [], kept: [], same: 0 },
+    models: { created: ['m', 'n'], updated: [], kept: [], same: 0 },
+    channels: { created: ['c'], updated: [], kept: [], same: 0 },
+    accounts: { created: ['rich', 'poor'], updated: [], kept: [], same: 0 },
+    keys: { created: ['rich/k', 'poor/k'], updated: [], kept: [], same: 0 },
   })
   const { groups, models, channels } = parse(FILE)
   t.strictSame(await store.catalog(), { groups, models, channels })
@@ -127,7 +127,7 @@ t.test('what differs is updated; what left the file stays', async t => {
     await applyCatalog(store, parse(FILE))
     written = 0
     const summary = await applyCatalog(store, parse(file))
-    t.strictSame(summary[kind], { created: [], updated: [name], same: 0 }, JSON.stringify(file))
+    t.strictSame(summary[kind], { created: [], updated: [name], kept: [], same: 0 }, JSON.stringify(file))
     t.equal(written, 1)
     t.strictSame((await applyCatalog(store, parse(file)))[kind], same(1), 'and is the same then')
     t.equal((await store.catalog()).models.length, 2)

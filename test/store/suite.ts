@@ -146,9 +146,9 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     const stranger = openStore(url, { secret: 'another', onWarning: text => warnings.push(text) })
     t.teardown(() => stranger.close())
     t.match((await stranger.catalog()).channels, [
-      { name: 'one', keys: [{ key: '' }, { key: '' }], status: 'disabled' },
+      { name: 'one', keys: [{ key: '' }, { key: '' }], status: 'enabled', sealed: true },
     ])
-    t.match(warnings, [/channel one.*apply the catalogue again/])
+    t.match(warnings, [/channel one: sealed under another secret/])
     t.equal(await one.deleteChannel('one'), true)
     t.equal(await one.deleteChannel('one'), false)
     t.strictSame([await two.deleteModel('m'), await two.deleteGroup('default')], [true, true])

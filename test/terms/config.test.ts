@@ -17,6 +17,7 @@ const DEFAULTS: Config = {
   store: 'sqlite:data/gateway.db',
   migrateOnStart: true,
   secret: '',
+  secretPrevious: null,
   journal: 'data/journal',
   journalLimitBytes: 256 * 2 ** 20,
   catalog: null,

@@ -3,8 +3,8 @@
  * the key that made it can. An answer whose maker is switched off, gone or of another group reads like one that never was.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import type { AnswerMaker } from '../../store/store.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import type { AnswerMaker } from '../../store/store.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'

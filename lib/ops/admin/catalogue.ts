@@ -7,7 +7,7 @@ import type { Body } from './admin.ts'
 import { checkUnused } from './groups.ts'
 import { checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
-import { readChannel, readGroup, readModel, showChannel, showGroup, showModel, shownProxy } from './rows.ts'
+import { HIDDEN, readChannel, readGroup, readModel, showChannel, showGroup, showModel, shownProxy } from './rows.ts'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
@@ -38,11 +38,11 @@ export class Catalogue {
     return this.one(kind, name)
   }
 
-  /** What is sent without keys or proxy keeps those it has. */
+  /** What is sent without keys or proxy keeps those it has, as far as they can be read. */
   async #putChannel(name: string, sent: Record<string, unknown>, direct: boolean): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
-    const channel = readChannel(withProxy(withKeys(sent, before), direct ? undefined : before))
+    const channel = readChannel(withHeaders(withProxy(withKeys(sent, before), direct ? undefined : before), before))
     await checkGroups(store, 'groups', channel.groups)
     await store.putChannel(channel)
   }
@@ -66,7 +66,8 @@ export class Catalogue {
 
 /** A key that is not sent stays, each in its place: what was read may be written back, also with a new `key` beside it. */
 function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
-  const there = before?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
+  const readable = before?.sealed === true ? undefined : before
+  const there = readable?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
   if (keys === undefined) return sent['key'] !== undefined || there === undefined ? sent : { ...sent, keys: there }
   if (!Array.isArray(keys)) return { ...sent, keys }
   const rows = keys.map(row => withoutState(row))
@@ -78,10 +79,22 @@ function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | 
  * A proxy that is not sent stays, as a key does: else whoever changes a weight would send everything past it. So does one
  * sent as it is shown, without its credentials.
  */
-function withProxy(sent: Record<string, unknown>, before: Channel | undefined): object {
+function withProxy(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const there = before?.proxy ?? null
   const stays = there !== null && (sent['proxy'] === undefined || sent['proxy'] === shownProxy(there))
+  if (stays && there === '')
+    throw new AdminError(400, 'proxy: expected it once more, or null: what is stored is sealed under another secret')
   return stays ? { ...sent, proxy: there } : sent
+}
+
+/** Constants that are shown hidden stay as they are when they are sent so. */
+function withHeaders(sent: Record<string, unknown>, before: Channel | undefined): object {
+  const { headers } = sent
+  if (typeof headers !== 'object' || headers === null || before === undefined) return sent
+  const kept = Object.entries(before.headers).filter(
+    ([name, value]) => value !== '' && (headers as Record<string, unknown>)[name] === HIDDEN,
+  )
+  return { ...sent, headers: { ...headers, ...Object.fromEntries(kept) } }
 }
 
 const withoutState = (row: unknown): object => {

@@ -8,6 +8,7 @@ import {
   toGroup,
   toModel,
 } from '../../terms/catalog.ts'
+import { secretHeaders } from '../../terms/credentials.ts'
 import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
@@ -54,10 +55,19 @@ export function readChannel(sent: object): Channel {
 /** Without its credentials. */
 export function shownProxy(proxy: string | null): string | null {
   if (proxy === null) return null
+  if (proxy === '') return '…' // it cannot be read
   const url = new URL(proxy)
   url.username = url.password = ''
   return url.href
 }
+
+/** In the place of a constant that is a secret; it may be sent back, and then stays. */
+export const HIDDEN = '=…'
+export const shownSecrets = (headers: Channel['headers']): Channel['headers'] =>
+  Object.fromEntries(Object.keys(secretHeaders(headers)).map(name => [name, HIDDEN]))
+
+/** The state of a channel whose credentials cannot be read: it is not used. */
+const SEALED = 'sealed under another secret'
 
 const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
 
@@ -71,7 +81,7 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
   protocols: channel.protocols,
   ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
   auth: channel.authHeader === null ? null : { header: channel.authHeader },
-  headers: channel.headers,
+  headers: { ...channel.headers, ...shownSecrets(channel.headers) },
   pass_headers: channel.passHeaders,
   groups: channel.groups,
   models: channel.models,
@@ -83,5 +93,5 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
   http2: channel.http2,
   private: channel.private,
   status: channel.status,
-  state,
+  state: channel.sealed === true ? SEALED : state,
 })

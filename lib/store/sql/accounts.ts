@@ -3,7 +3,8 @@ import { invariant } from '../../base/assert.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
-import { accountPurse, StoreConflict } from '../store.ts'
+import { accountPurse, type Mark, StoreConflict } from '../store.ts'
+import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { integer, json, jsonOrNull, text, toJson } from './text.ts'
 
@@ -42,10 +43,11 @@ export class Accounts {
     return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
   }
 
-  async create({ name, groups }: { name: string; groups: string[] }): Promise<Account> {
+  async create({ name, groups }: { name: string; groups: string[] }, mark?: Mark): Promise<Account> {
     const insert = "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES (?, 'active', ?, 0)"
     try {
       return await this.#driver.transaction('createAccount', async tx => {
+        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
         const { insertId: id } = await tx.run(insert, [name, toJson(groups)])
         await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, 0, 0)', [accountPurse(id)])
         await recordChange(tx, 'account', String(id))
@@ -56,12 +58,17 @@ export class Accounts {
     }
   }
 
-  async update(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>): Promise<Account> {
+  async update(
+    id: number,
+    change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>,
+    mark?: Mark,
+  ): Promise<Account> {
     const set: [string, Param][] = []
     if (change.status !== undefined) set.push(['status', change.status])
     if (change.groups !== undefined) set.push(['allowed_groups', toJson(change.groups)])
     if (change.rate !== undefined) set.push(['rate', toJson(change.rate)])
     return this.#driver.transaction('updateAccount', async tx => {
+      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
       if (set.length > 0) {
         const assignments = set.map(([column]) => `${column} = ?`).join(', ')
         await tx.run(`UPDATE accounts SET ${assignments} WHERE id = ?`, [...set.map(([, value]) => value), id])

@@ -1,11 +1,13 @@
 /** Groups, models and channels: one JSON document a row, because they are only ever read whole. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Channel, ChannelKey, Group, Model } from '../../terms/records.ts'
+import type { Channel, Group, Model } from '../../terms/records.ts'
 import type { Driver, Row } from '../driver.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Catalog } from '../store.ts'
+import type { Catalog, Mark } from '../store.ts'
+import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
-import { json } from './text.ts'
+import { openChannel, type SealedChannel, sealChannel } from './sealed.ts'
+import { json, text } from './text.ts'
 
 type Kind = 'group' | 'model' | 'channel'
 
@@ -23,9 +25,9 @@ const LATER = {
   private: false,
 }
 
-function channelOf(row: Row): Channel {
-  const { key, ...doc } = json<Partial<Channel> & { key?: string }>(row, 'doc')
-  return { ...LATER, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as Channel
+function channelOf(row: Row): SealedChannel {
+  const { key, ...doc } = json<Partial<SealedChannel> & { key?: string }>(row, 'doc')
+  return { ...LATER, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as SealedChannel
 }
 
 export class Catalogue {
@@ -33,6 +35,8 @@ export class Catalogue {
   readonly #sealer: Sealer
   readonly #warn: (message: string) => void
   readonly #put: string
+  /** Channels of which it was said that their secrets cannot be read. */
+  readonly #warned = new Set<string>()
 
   constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void) {
     this.#driver = driver
@@ -42,55 +46,61 @@ export class Catalogue {
     this.#put = `INSERT INTO catalog_rows (kind, name, doc) VALUES (?, ?, ?) ${overwrite}`
   }
 
+  async #rows(): Promise<Row[]> {
+    return await this.#driver.query('catalog', 'SELECT kind, name, doc FROM catalog_rows ORDER BY kind, name', [])
+  }
+
   async read(): Promise<Catalog> {
-    const rows = await this.#driver.query('catalog', 'SELECT kind, name, doc FROM catalog_rows ORDER BY kind, name', [])
+    const rows = await this.#rows()
     const of = (kind: Kind): Row[] => rows.filter(row => row['kind'] === kind)
     return {
       groups: of('group').map(row => groupOf(row)),
       models: of('model').map(row => json<Model>(row, 'doc')),
-      channels: of('channel').map(row => this.#unsealed(channelOf(row))),
+      channels: of('channel').map(row => this.#open(channelOf(row))),
     }
   }
 
-  #unsealed(channel: Channel): Channel {
-    const open = this.#open(channel)
-    if (open !== null) return open
-    this.#warn(`channel ${channel.name}: its key was stored under another secret; apply the catalogue again`)
-    return { ...channel, keys: channel.keys.map(key => ({ ...key, key: '' })), proxy: null, status: 'disabled' }
-  }
-
-  /** Keys and proxy, which has a password, in clear; null when one of them was sealed under another secret. */
-  #open(channel: Channel): Channel | null {
-    const keys: ChannelKey[] = []
-    for (const one of channel.keys) {
-      const key = this.#sealer.open(one.key, channel.name)
-      if (key === null) return null
-      keys.push({ ...one, key })
+  #open(row: SealedChannel): Channel {
+    const { channel } = openChannel(row, this.#sealer)
+    if (channel.sealed !== true) this.#warned.delete(row.name)
+    else if (!this.#warned.has(row.name)) {
+      this.#warned.add(row.name)
+      this.#warn(`channel ${row.name}: sealed under another secret, so it is not used: name that secret as \
+secret_previous, or apply a catalogue file with its key`)
     }
-    const proxy = channel.proxy === null ? null : this.#sealer.open(channel.proxy, channel.name)
-    return proxy === null && channel.proxy !== null ? null : { ...channel, keys, proxy }
+    return channel
   }
 
-  putGroup(group: Group): Promise<void> {
-    return this.#write('group', group, row => isDeepStrictEqual(groupOf(row), group))
+  /** What stands under the previous secret stands under the present one then. Nobody reads anything new, so no change is told. */
+  async reseal(): Promise<void> {
+    for (const row of await this.#rows()) {
+      if (row['kind'] !== 'channel') continue
+      const { channel, current } = openChannel(channelOf(row), this.#sealer)
+      if (current || channel.sealed === true) continue
+      const doc = JSON.stringify(sealChannel(channel, this.#sealer))
+      const update = 'UPDATE catalog_rows SET doc = ? WHERE kind = ? AND name = ? AND doc = ?'
+      await this.#driver.run('reseal', update, [doc, 'channel', channel.name, text(row, 'doc')])
+    }
   }
 
-  putModel(model: Model): Promise<void> {
-    return this.#write('model', model, row => isDeepStrictEqual(json<Model>(row, 'doc'), model))
+  putGroup(group: Group, mark?: Mark): Promise<void> {
+    return this.#write('group', group, row => isDeepStrictEqual(groupOf(row), group), mark)
   }
 
-  putChannel(channel: Channel): Promise<void> {
-    const keys = channel.keys.map(one => ({ ...one, key: this.#sealer.seal(one.key, channel.name) }))
-    const proxy = channel.proxy === null ? null : this.#sealer.seal(channel.proxy, channel.name)
-    const same = (row: Row) => isDeepStrictEqual(this.#open(channelOf(row)), channel)
-    const sealed: Channel = { ...channel, keys, proxy }
-    return this.#write('channel', sealed, same)
+  putModel(model: Model, mark?: Mark): Promise<void> {
+    return this.#write('model', model, row => isDeepStrictEqual(json<Model>(row, 'doc'), model), mark)
+  }
+
+  putChannel(channel: Channel, mark?: Mark): Promise<void> {
+    const same = (row: Row) => isDeepStrictEqual(openChannel(channelOf(row), this.#sealer).channel, channel)
+    return this.#write('channel', sealChannel(channel, this.#sealer), same, mark)
   }
 
   /** A row that is the same already is no change: applying a catalogue at every start must not make others reload. */
-  #write(kind: Kind, row: { name: string }, same: (there: Row) => boolean): Promise<void> {
+  #write(kind: Kind, row: { name: string }, same: (there: Row) => boolean, mark?: Mark): Promise<void> {
     const select = 'SELECT doc FROM catalog_rows WHERE kind = ? AND name = ?'
     return this.#driver.transaction('putCatalog', async tx => {
+      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
       const [there] = await tx.query(select, [kind, row.name])
       if (there !== undefined && same(there)) return
       await tx.run(this.#put, [kind, row.name, JSON.stringify(row)])

@@ -1,8 +1,9 @@
 /** Keys. A key's cap is the credit of its purse, and stands in its row too so that one read shows the whole key. */
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import { accountPurse, keyPurse, type NewKey, type Purse, StoreConflict } from '../store.ts'
+import { accountPurse, keyPurse, type Mark, type NewKey, type Purse, StoreConflict } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
+import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
 import { chunks, integer, integerOrNull, jsonOrNull, marks, moneyOrNull, padded, text, toJson } from './text.ts'
@@ -100,11 +101,12 @@ export class Keys {
     return names
   }
 
-  async create(key: NewKey): Promise<Key> {
+  async create(key: NewKey, mark?: Mark): Promise<Key> {
     const set: [string, Param][] = [['account_id', key.accountId], ...columns(key), ['deleted', 0]]
     const names = set.map(([column]) => column).join(', ')
     try {
       return await this.#driver.transaction('createKey', async tx => {
+        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
         const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
         const { insertId: id } = await tx.run(
           insert,
@@ -119,9 +121,12 @@ export class Keys {
     }
   }
 
-  async update(id: number, change: KeyChange): Promise<Key> {
+  async update(id: number, change: KeyChange, mark?: Mark): Promise<Key> {
     try {
-      return await this.#driver.transaction('updateKey', tx => this.#update(tx, id, columns(change)))
+      return await this.#driver.transaction('updateKey', async tx => {
+        if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        return this.#update(tx, id, columns(change))
+      })
     } catch (error) {
       throw conflict(error)
     }

@@ -1,6 +1,7 @@
 /** One gateway process of a simulation: its clock, its way to the database, its ledger; started, stopped and killed. */
 import path from 'node:path'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
+import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import type { Random } from '../../support/random.ts'
@@ -43,7 +44,7 @@ export class Gateway {
     this.#journalLimit = journalLimit
     this.clock = new ProcessClock(around.timeline)
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
-    const store = new SqlStore(this.driver, 'simulated', () => {})
+    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {})
     this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
   }
 

@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { idAt } from '../../../lib/base/ids.ts'
 import { Hold } from '../../../lib/ledger/ledger.ts'
+import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
 import { accountPurse, keyPurse, type Store } from '../../../lib/store/store.ts'
 import type { Key } from '../../../lib/terms/records.ts'
@@ -52,7 +53,7 @@ export class World {
     const clock = this.timeline.process()
     this.#admin = new SqlStore(
       new FaultyDriver(database, { ...this.network, rates: NO_FAULTS }, random, clock),
-      's',
+      new Sealer('s'),
       () => {},
     )
     this.expected = new Expected(database)

@@ -1,0 +1,42 @@
+/**
+ * What a catalogue file said of each row when it was applied last. It moves on in the transaction that writes the row, and
+ * only from what the writer has read: of several gateways that apply one file, one writes, and none of them overwrites
+ * what an administrator changes right afterwards.
+ */
+import type { Driver, Statements } from '../driver.ts'
+import { AppliedElsewhere, type Mark, type Said } from '../store.ts'
+import { text } from './text.ts'
+
+export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
+
+export async function readMarks(driver: Driver): Promise<Map<string, Said>> {
+  const rows = await driver.query('catalog', 'SELECT kind, owner, name, said, price, secret FROM applied_rows', [])
+  return new Map(
+    rows.map(row => [
+      markId(text(row, 'kind'), text(row, 'owner'), text(row, 'name')),
+      { row: text(row, 'said'), price: text(row, 'price'), secret: text(row, 'secret') },
+    ]),
+  )
+}
+
+/** First in a transaction. Throws AppliedElsewhere when another process was first: then nothing is written. */
+export async function moveMark(
+  tx: Statements,
+  { dialect }: Driver,
+  { kind, owner, name, before, after }: Mark,
+): Promise<void> {
+  const columns = 'kind, owner, name, said, price, secret'
+  const insert = `INSERT ${dialect.ignore} INTO applied_rows (${columns}) VALUES (?, ?, ?, ?, ?, ?)`
+  const update =
+    'UPDATE applied_rows SET said = ?, price = ?, secret = ? ' +
+    'WHERE kind = ? AND owner = ? AND name = ? AND said = ? AND price = ? AND secret = ?'
+  const [at, now] = [
+    [kind, owner, name],
+    [after.row, after.price, after.secret],
+  ]
+  const { changes } =
+    before === null
+      ? await tx.run(insert, [...at, ...now])
+      : await tx.run(update, [...now, ...at, before.row, before.price, before.secret])
+  if (changes !== 1) throw new AppliedElsewhere(`${kind} ${name}: another gateway is applying it`)
+}

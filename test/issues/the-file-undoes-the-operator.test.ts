@@ -1,0 +1,270 @@
+/** A catalogue file is applied at every start and reload. What an administrator did since must survive that. */
+import { spawnSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { applyCatalog, type Summary } from '../../lib/store/apply.ts'
+import { openStore } from '../../lib/store/open.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { parseCatalog } from '../../lib/terms/catalog.ts'
+import type { Channel, Key, Model } from '../../lib/terms/records.ts'
+
+const SECRET = 'the secret of the store'
+const CHANNEL = {
+  name: 'c',
+  base_url: 'http://127.0.0.1:9',
+  protocols: ['chat'],
+  key: 'up-secret',
+  headers: { 'x-team': '=core', 'x-api-key': '=up-constant' },
+  proxy: 'http://user:hunter2@127.0.0.1:8',
+  groups: ['vip'],
+  models: ['m'],
+}
+const KEY = { account: 'a', name: 'k', secret: 'sk-leaked-0123', group: 'vip' }
+const FILE = {
+  groups: [{ name: 'vip', multiplier: 0.5 }],
+  models: [{ name: 'm', price: { input: 1, output: 2 }, max_output: 100 }],
+  channels: [CHANNEL],
+  accounts: [{ name: 'a', groups: ['default', 'vip'], balance: 1 }],
+  keys: [KEY],
+}
+type File = Partial<typeof FILE>
+
+const parse = (file: object) => parseCatalog(JSON.stringify(file), 'cat.yaml', {})
+const apply = (store: Store, file: object = FILE, force = false) => applyCatalog(store, parse(file), force)
+
+function at(
+  t: Test,
+  path: string,
+  secret = SECRET,
+  secretPrevious: string | null = null,
+  warned: string[] = [],
+): Store {
+  const store = openStore(`sqlite:${path}`, { secret, secretPrevious, onWarning: message => warned.push(message) })
+  t.teardown(() => store.close())
+  return store
+}
+
+async function create(t: Test): Promise<Store> {
+  const store = at(t, ':memory:')
+  await store.migrate()
+  await apply(store)
+  return store
+}
+
+const channel = async (store: Store) => (await store.catalog()).channels[0] as Channel
+const model = async (store: Store) => (await store.catalog()).models[0] as Model
+const key = async (store: Store) => (await store.keys())[0] as Key
+const kept = (summary: Summary) => Object.values(summary).flatMap(({ kept }) => kept)
+
+/** What the administrator does, and how it looks while it stays. */
+const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store: Store) => Promise<unknown>][] = [
+  ['c', async s => s.putChannel({ ...(await channel(s)), status: 'disabled' }), async s => (await channel(s)).status],
+  ['c', s => s.deleteChannel('c'), async s => (await s.catalog()).channels.length],
+  ['m', async s => s.putModel({ ...(await model(s)), price: { input: 7 } }), async s => (await model(s)).price],
+  ['m', s => s.deleteModel('m'), async s => (await s.catalog()).models.length],
+  [
+    'vip',
+    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }),
+    async s => (await s.catalog()).groups,
+  ],
+  ['a', async s => s.updateAccount(1, { groups: ['vip'] }), async s => (await s.accounts())[0]?.groups],
+  ['a/k', async s => s.updateKey((await key(s)).id, { status: 'disabled' }), async s => (await key(s)).status],
+  ['a/k', async s => s.deleteKey((await key(s)).id), async s => (await s.keys()).length],
+]
+
+t.test(
+  'what was changed, disabled or deleted stays so, however often the file is applied; force undoes it',
+  async t => {
+    for (const [name, act, seen] of ACTS) {
+      const store = await create(t)
+      const before = await seen(store)
+      await act(store)
+      const after = await seen(store)
+      const seq = await store.changeSeq()
+      for (let i = 0; i < 2; i++) t.strictSame(kept(await apply(store)), [name], `${name} ${act}`)
+      t.strictSame(await seen(store), after)
+      t.equal(await store.changeSeq(), seq, 'nothing was written')
+      t.strictSame(kept(await apply(store, FILE, true)), [])
+      t.strictSame(await seen(store), before)
+      t.strictSame(kept(await apply(store)), [])
+    }
+  },
+)
+
+t.test('what the file says anew of a row is written, and of no other row', async t => {
+  const rows: [
+    file: File,
+    act: (store: Store) => Promise<unknown>,
+    seen: (store: Store) => Promise<unknown>,
+    want: unknown,
+  ][] = [
+    [
+      { channels: [{ ...CHANNEL, key: 'up-new' }] },
+      s => s.deleteChannel('c'),
+      async s => (await channel(s)).keys[0]?.key,
+      'up-new',
+    ],
+    [{ keys: [{ ...KEY, secret: 'sk-other' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.hint, 'sk-…ther'],
+    [{ keys: [{ ...KEY, group: 'default' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.group, 'default'],
+    [
+      { groups: [{ name: 'vip', multiplier: 3 }] },
+      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }),
+      async s => (await s.catalog()).groups[0]?.multiplier,
+      3_000_000,
+    ],
+  ]
+  for (const [change, act, seen, want] of rows) {
+    const store = await create(t)
+    await store.updateAccount(1, { groups: ['vip', 'default', 'vip'] })
+    await act(store)
+    t.strictSame(kept(await apply(store, { ...FILE, ...change })), ['a'])
+    t.equal(await seen(store), want)
+    t.strictSame(kept(await apply(store, { ...FILE, ...change })), ['a'])
+  }
+})
+
+t.test('a price is compared apart from the rest of its row', async t => {
+  const store = await create(t)
+  const [row] = FILE.models
+  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 })
+  await apply(store, { ...FILE, models: [{ ...row, max_output: 200 }] })
+  t.match(await model(store), { price: { input: 7_000_000 }, maxOutput: 200 }, 'a new ceiling brings no old price back')
+  await store.putModel({ ...(await model(store)), maxOutput: 6 })
+  await apply(store, { ...FILE, models: [{ ...row, max_output: 200, price: { input: 3 } }] })
+  t.match(await model(store), { price: { input: 3_000_000 }, maxOutput: 6 }, 'nor a new price an old ceiling')
+})
+
+t.test('how a file is written is not what it says', async t => {
+  const store = await create(t)
+  await store.updateKey(1, { status: 'disabled' })
+  const [row] = FILE.models
+  const models = [{ max_output: '100', price: { output: '2', input: 1 }, name: row?.name }]
+  t.strictSame(kept(await apply(store, { ...FILE, models })), ['a/k'])
+  t.equal((await key(store)).status, 'disabled')
+  await apply(store, { groups: [], models: [], channels: [], accounts: [], keys: [] })
+  t.equal((await store.keys()).length, 1, 'what leaves the file stays')
+  t.strictSame(kept(await apply(store)), ['a/k'], 'and what comes back says nothing new')
+})
+
+t.test('several gateways apply at once: one writes, and none of them over what comes right after', async t => {
+  const store = await create(t)
+  const next = { ...FILE, channels: [{ ...CHANNEL, weight: 5 }], keys: [{ ...KEY, cap: 3 }] }
+  const late = await store.marks()
+  await apply(store, next)
+  await store.putChannel({ ...(await channel(store)), status: 'disabled' })
+  await store.updateKey(1, { status: 'disabled' })
+  const slow = Object.assign(Object.create(store) as Store, { marks: async () => late }) // it has read before
+  t.strictSame((await apply(slow, next)).channels.updated, [])
+  t.equal((await channel(store)).status, 'disabled')
+  t.equal((await key(store)).status, 'disabled')
+  const all = await Promise.all(
+    [1, 2, 3].map(() => apply(store, { ...next, models: [{ name: 'm', price: { input: 4 } }] })),
+  )
+  t.equal(all.flatMap(one => one.models.updated).length, 1)
+})
+
+t.test('a group that somebody deleted comes back when the file names it anew', async t => {
+  const store = await create(t)
+  await store.deleteChannel('c')
+  await store.updateAccount(1, { groups: ['default'] })
+  await store.updateKey(1, { group: 'default' })
+  await store.deleteGroup('vip')
+  await apply(store)
+  t.equal((await store.catalog()).groups.length, 0)
+  await apply(store, { ...FILE, channels: [{ ...CHANNEL, weight: 2 }] })
+  t.match((await store.catalog()).groups, [{ name: 'vip', multiplier: 500_000 }])
+})
+
+t.test('an upgraded store: nothing that was changed, disabled or deleted comes back', async t => {
+  const path = `${t.testdir()}/store.db`
+  const old = openStore(`sqlite:${path}`, { secret: SECRET })
+  await old.migrate()
+  await apply(old, { ...FILE, keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }] })
+  await old.deleteKey(2)
+  await old.updateKey(1, { status: 'disabled' })
+  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } })
+  await old.close()
+  const database = new DatabaseSync(path)
+  database.exec('DROP TABLE applied_rows')
+  database.exec("UPDATE meta SET value = 1 WHERE name = 'schema'") // migrations may be repeated
+  database.close()
+  const store = at(t, path)
+  await store.migrate()
+  const next = {
+    ...FILE,
+    channels: [CHANNEL, { ...CHANNEL, name: 'new' }],
+    keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }],
+  }
+  const first = await apply(store, next)
+  t.strictSame(kept(first), ['m', 'a/k', 'a/gone'])
+  t.strictSame(first.channels.created, ['new'], 'what is new in the file is made')
+  t.equal((await store.keys()).length, 1)
+  t.equal((await key(store)).status, 'disabled')
+  await apply(store, { ...next, keys: [{ ...KEY, group: 'default' }] })
+  t.equal((await key(store)).status, 'enabled', 'from then on as ever')
+})
+
+t.test('secrets: none in the digests, sealed anew under another secret, the rest as it was left', async t => {
+  const path = `${t.testdir()}/store.db`
+  const first = at(t, path)
+  await first.migrate()
+  await apply(first)
+  await first.putChannel({ ...(await channel(first)), weight: 7 })
+  const marks = JSON.stringify([...(await first.marks())])
+  for (const secret of ['up-secret', 'up-constant', 'hunter2', 'sk-leaked']) t.notMatch(marks, secret)
+  const database = new DatabaseSync(path, { readOnly: true })
+  const doc = JSON.stringify(database.prepare("SELECT doc FROM catalog_rows WHERE kind = 'channel'").get())
+  database.close()
+  for (const secret of ['up-secret', 'up-constant', 'hunter2']) t.notMatch(doc, secret)
+
+  const warned: string[] = []
+  const other = at(t, path, 'another secret', null, warned)
+  t.match(await channel(other), { sealed: true, status: 'enabled', weight: 7 })
+  await channel(other)
+  t.match(warned, [/^channel c: sealed under another secret/])
+  t.equal(warned.length, 1, 'said once')
+  t.strictSame((await apply(other)).channels.updated, ['c'])
+  const { sealed, keys, proxy, headers, weight } = await channel(other)
+  t.strictSame([sealed, keys[0]?.key, weight], [undefined, 'up-secret', 7])
+  t.match(proxy, /hunter2/)
+  t.strictSame(headers, CHANNEL.headers)
+  t.strictSame(kept(await apply(other)), ['c'], 'and the administrator’s weight stays')
+})
+
+t.test('a secret is rotated without a file: both are named for a while', async t => {
+  const path = `${t.testdir()}/store.db`
+  const first = at(t, path)
+  await first.migrate()
+  await apply(first)
+  const seq = await first.changeSeq()
+  const rotating = at(t, path, 'the next secret', SECRET)
+  t.equal((await channel(rotating)).keys[0]?.key, 'up-secret')
+  await rotating.reseal()
+  t.equal(await rotating.changeSeq(), seq, 'nobody reloads for it')
+  t.strictSame(kept(await apply(rotating)), [])
+  const after = at(t, path, 'the next secret')
+  t.equal((await channel(after)).keys[0]?.key, 'up-secret')
+  t.equal((await channel(first)).sealed, true)
+})
+
+t.test('apply --force on the command line; what is kept is said', async t => {
+  const folder = t.testdir({
+    'c.yaml': JSON.stringify({ store: 'sqlite:s.db', journal: 'j', admin_token: 'a-long-enough-token' }),
+    'cat.yaml': JSON.stringify(FILE),
+  })
+  const gateway = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
+  const run = (...args: string[]) =>
+    spawnSync(gateway, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
+  run('apply', 'cat.yaml')
+  const database = new DatabaseSync(`${folder}/s.db`)
+  database.exec("UPDATE api_keys SET status = 'disabled'")
+  const status = () => (database.prepare('SELECT status FROM api_keys').get() as { status: string }).status
+  t.match(run('apply', 'cat.yaml').stdout, /^keys +kept a\/k, 0 unchanged$[\s\S]*--force/m)
+  t.equal(status(), 'disabled')
+  t.match(run('apply', '--force', 'cat.yaml').stdout, /^keys +updated a\/k, 0 unchanged$/m)
+  t.equal(status(), 'enabled')
+  database.close()
+  rmSync(folder, { recursive: true })
+})
