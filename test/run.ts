@@ -1,6 +1,7 @@
 /** `npm test`: tap over test/, then one closing line that any CI can read. Arguments go to tap (`npm test -- test/base/money.test.ts`). */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 
 const tap = new URL('../node_modules/.bin/tap', import.meta.url).pathname
 // tap compiles its own test class for the plugins in use, once per checkout
@@ -29,6 +30,7 @@ run.on('close', code => {
     Number(new RegExp(`${what}: (\\d+)`).exec(tail.slice(tail.lastIndexOf('# {')))?.[1] ?? 0)
   const passed = total('pass')
   const failed = total('fail')
+  if (OCEANBASE_MISSING !== null) console.log(OCEANBASE_MISSING)
   console.log(`SEED=${seed}`)
   console.log(`${passed} passed, ${failed} failed`)
   process.exit(code !== 0 || passed === 0 ? code || 1 : 0)

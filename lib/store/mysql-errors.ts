@@ -79,6 +79,7 @@ export const MYSQL_ERRORS: readonly ErrorRow[] = [
   [4012, 'again', 'open', 'OceanBase: a time-out', OCEANBASE],
   [4031, 'reconnect', 'open', 'the server closed an idle connection', MYSQL],
   [4038, 'moved', 'open', 'OceanBase: this node is not the leader', OCEANBASE],
+  [5930, 'reconnect', 'undone', 'OceanBase: too many prepared statements of this session', OCEANBASE],
   [6001, 'again', 'undone', 'OceanBase: what was read has changed', OCEANBASE],
   [6002, 'again', 'undone', 'OceanBase: the transaction was rolled back', OCEANBASE],
   [6005, 'again', 'undone', 'OceanBase: a row could not be locked', OCEANBASE],

@@ -7,8 +7,8 @@ import { StoreUnavailable } from './store.ts'
 
 const LOCK_WAIT_S = 5
 const WAITING_FOR_CONNECTION = 1_000
-/** Prepared statements that a connection keeps on the server. */
-const KEPT_STATEMENTS = 64
+/** Prepared statements that a connection keeps on the server. OceanBase allows a session 50, unless told otherwise. */
+const KEPT_STATEMENTS = 32
 
 /** What the books need of a session. */
 const SESSION = [

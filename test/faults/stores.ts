@@ -1,7 +1,8 @@
 /** The two stores as the tests of faults need them: looked into, and locked, from beside the gateway. */
 import { DatabaseSync } from 'node:sqlite'
 import mysql from 'mysql2/promise'
-import { type Mariadb, startMariadb } from '../support/mariadb.ts'
+import { startMariadb } from '../support/mariadb.ts'
+import type { MysqlServer } from '../support/mysql-server.ts'
 
 export type StoreKind = 'sqlite' | 'mysql'
 
@@ -46,10 +47,10 @@ export function sqliteStore(folder: string): FaultyStore {
 }
 
 export interface MariadbStore extends FaultyStore {
-  server: Mariadb
+  server: MysqlServer
 }
 
-export const onMariadb = (server: Mariadb, url = server.url): MariadbStore => ({
+export const onMariadb = (server: MysqlServer, url = server.url): MariadbStore => ({
   kind: 'mysql',
   url,
   server,

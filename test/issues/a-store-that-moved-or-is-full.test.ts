@@ -17,15 +17,16 @@ import {
 } from '../../lib/store/mysql-errors.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store, StoreUnavailable } from '../../lib/store/store.ts'
-import { type Mariadb, startMariadb } from '../support/mariadb.ts'
+import { startMariadb } from '../support/mariadb.ts'
+import type { MysqlServer } from '../support/mysql-server.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 
-const [first, second] = (await Promise.all([startMariadb(), startMariadb()])) as [Mariadb, Mariadb]
+const [first, second] = (await Promise.all([startMariadb(), startMariadb()])) as [MysqlServer, MysqlServer]
 t.teardown(() => Promise.all([first.stop(), second.stop()]))
 
 /** One who may not write to a read-only server. */
-async function addUser(server: Mariadb, ...grants: string[]): Promise<void> {
+async function addUser(server: MysqlServer, ...grants: string[]): Promise<void> {
   await server.admin(`CREATE USER IF NOT EXISTS gateway@'127.0.0.1' ${grants.join(' ')}`)
   await server.admin(`GRANT ALL ON gateway.* TO gateway@'127.0.0.1'`)
 }
@@ -34,7 +35,7 @@ await Promise.all([addUser(first), addUser(second)])
 const urlAt = (port: number, query = '') => `mysql://gateway@127.0.0.1:${port}/gateway${query}`
 
 /** The other server gets what this one has, as replication would have brought it. */
-async function copy(from: Mariadb, to: Mariadb): Promise<void> {
+async function copy(from: MysqlServer, to: MysqlServer): Promise<void> {
   const [source, target] = await Promise.all([from, to].map(server => mysql.createConnection(server.url)))
   for (const { table } of (
     await source!.query("SELECT table_name AS 'table' FROM information_schema.tables WHERE table_schema = 'gateway'")
@@ -107,7 +108,7 @@ t.test('reads that were never refused follow too, as soon as one write was', asy
   t.strictSame([...new Set(seen)], [4711])
 })
 
-const prepared = async (server: Mariadb): Promise<number> =>
+const prepared = async (server: MysqlServer): Promise<number> =>
   Number(((await server.admin("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")) as { Value: string }[])[0]?.Value)
 
 t.test('batches of every size leave few statements on the server', async t => {

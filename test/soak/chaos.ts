@@ -1,6 +1,6 @@
 /** What goes wrong, at random: processes die, the store goes and comes back, configs are reloaded under load. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Mariadb } from '../support/mariadb.ts'
+import type { MysqlServer } from '../support/mysql-server.ts'
 import type { Random } from '../support/random.ts'
 import type { Member } from './fleet.ts'
 
@@ -11,12 +11,12 @@ export class Chaos {
   readonly done = new Map<string, number>()
   readonly #random: Random
   readonly #members: Member[]
-  readonly #mariadb: Mariadb
+  readonly #mariadb: MysqlServer
   #stopped = false
   #running: Promise<void> = Promise.resolve()
   readonly #restarts: Promise<void>[] = []
 
-  constructor(random: Random, members: Member[], mariadb: Mariadb) {
+  constructor(random: Random, members: Member[], mariadb: MysqlServer) {
     this.#random = random
     this.#members = members
     this.#mariadb = mariadb

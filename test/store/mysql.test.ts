@@ -5,7 +5,8 @@ import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { startCommitProxy } from '../support/commit-proxy.ts'
-import { type Mariadb, startMariadb } from '../support/mariadb.ts'
+import { startMariadb } from '../support/mariadb.ts'
+import type { MysqlServer } from '../support/mysql-server.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 import { storeSuite } from './suite.ts'
 
@@ -131,7 +132,7 @@ async function locking(url: string): Promise<mysql.Connection> {
 }
 
 /** Until the store's statement stands in line for a lock. The server refreshes its list only when nobody has read it for 100 ms. */
-async function waiting(server: Mariadb): Promise<void> {
+async function waiting(server: MysqlServer): Promise<void> {
   const sql = "SELECT COUNT(*) AS waiting FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
   while (((await server.admin(sql)) as { waiting: number }[])[0]?.waiting !== 1) await sleep(150)
 }

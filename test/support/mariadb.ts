@@ -1,15 +1,10 @@
-/**
- * A private MariaDB or MySQL server: own data folder, free port, 127.0.0.1 only, gone with the process that started it.
- * Its faults are real ones: `kill` is SIGKILL, `pause` is SIGSTOP.
- */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+/** A private MariaDB or MySQL server, on 127.0.0.1 only. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import mysql from 'mysql2/promise'
+import { type MysqlServer, startServer } from './mysql-server.ts'
 import { freePort } from './ports.ts'
 
 const FOLDERS = [
@@ -20,28 +15,6 @@ const FOLDERS = [
   '/usr/local/mysql/bin',
   '/opt/homebrew/bin',
 ]
-const START_MS = 60_000
-
-export interface Mariadb {
-  /** Of an empty database of its own, as a user who may do everything. */
-  url: string
-  port: number
-  /** Makes another empty database; returns its URL. */
-  database(name: string): Promise<string>
-  /** One statement as administrator, on a connection of its own. */
-  admin(sql: string): Promise<unknown>
-  /** SIGTERM and wait. */
-  halt(): Promise<void>
-  /** SIGKILL and wait. */
-  kill(): Promise<void>
-  /** Starts it again on the same port and data. */
-  start(): Promise<void>
-  restart(): Promise<void>
-  pause(): void
-  resume(): void
-  /** Ends it and removes its data. */
-  stop(): Promise<void>
-}
 
 function find(...names: string[]): string | null {
   const folders = [...FOLDERS, ...(process.env['PATH'] ?? '').split(':')]
@@ -76,7 +49,7 @@ const answers = (port: number) =>
     socket.setTimeout(1_000, () => answer(false))
   })
 
-export async function startMariadb(): Promise<Mariadb> {
+export async function startMariadb(): Promise<MysqlServer> {
   const server = find('mariadbd', 'mysqld')
   if (server === null) {
     throw new Error(
@@ -104,72 +77,5 @@ export async function startMariadb(): Promise<Mariadb> {
     '--innodb-buffer-pool-size=128M',
     '--max-connections=100',
   ]
-  let child: ChildProcess | null = null
-  const endChild = () => child?.kill('SIGKILL')
-  process.on('exit', endChild)
-
-  async function start(): Promise<void> {
-    const started = (child = spawn(server!, args, { stdio: 'ignore' }))
-    started.unref()
-    const lastMs = performance.now() + START_MS
-    while (!(await answers(port))) {
-      if (started.exitCode !== null || performance.now() > lastMs) {
-        throw new Error(`${server} did not start:\n${existsSync(log) ? readFileSync(log, 'utf8').slice(-4_000) : ''}`)
-      }
-      await sleep(20)
-    }
-  }
-
-  async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    const ending = child
-    child = null
-    if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return
-    ending.ref()
-    const exited = once(ending, 'exit')
-    ending.kill(signal)
-    await exited
-  }
-
-  async function admin(sql: string): Promise<unknown> {
-    const connection = await mysql.createConnection({ host: '127.0.0.1', port, user: 'root' })
-    try {
-      return (await connection.query(sql))[0]
-    } finally {
-      await connection.end()
-    }
-  }
-
-  async function database(name: string): Promise<string> {
-    await admin(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`)
-    return `mysql://root@127.0.0.1:${port}/${name}`
-  }
-
-  await start()
-  return {
-    url: await database('gateway'),
-    port,
-    database,
-    admin,
-    start,
-    halt: () => end('SIGTERM'),
-    kill: () => end('SIGKILL'),
-    async restart() {
-      await end('SIGTERM')
-      await start()
-    },
-    pause() {
-      child?.kill('SIGSTOP')
-      const stopped = () =>
-        readdirSync(`/proc/${child?.pid}/task`).every(task =>
-          /\) T /.test(readFileSync(`/proc/${child?.pid}/task/${task}/stat`, 'utf8')),
-        )
-      for (const until = Date.now() + 2000; !stopped() && Date.now() < until; ); // a thread may still be answering
-    },
-    resume: () => void child?.kill('SIGCONT'),
-    async stop() {
-      await end('SIGKILL')
-      process.off('exit', endChild)
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
+  return startServer({ command: server, args, port, folder, log, answers: () => answers(port) })
 }
