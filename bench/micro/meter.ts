@@ -27,7 +27,7 @@ function casesOf(protocol: Protocol, row: typeof TableModule.protocolRow, seed: 
   const silent = stream(protocol, seed, STREAM_BYTES, false)
   const whole = document(protocol, seed, ANSWER_BYTES)
   const subject = (name: string, answer: Answer, chunks: readonly Buffer[], extra: Partial<Case> = {}): Case => {
-    const options = { events: answer.events > 0, count: false, cacheTtl: '5m' } as const
+    const options = { events: answer.events > 0, lengthStop: false, cacheTtl: '5m' } as const
     const fed = () => feed(row(protocol).meter(options), chunks)
     return {
       name: `${protocol}, ${name}`,
@@ -53,7 +53,7 @@ function casesOf(protocol: Protocol, row: typeof TableModule.protocolRow, seed: 
 export function feed(meter: Meter, chunks: readonly Buffer[]): Meter {
   const makesText = meter.feed.length < 2
   for (const chunk of chunks) meter.feed(chunk, makesText ? '' : bytesAsText(chunk))
-  meter.end()
+  meter.end(true)
   return meter
 }
 

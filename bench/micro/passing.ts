@@ -29,7 +29,7 @@ async function withholding(lib: Lib, seed: number): Promise<Case[]> {
   const subject = (name: string, chunks: readonly Buffer[]): Case => {
     const passed = () => {
       const withholder = new Withholder()
-      const meter: AnyMeter = protocolRow('chat').meter({ events: true, count: false, cacheTtl: '5m' })
+      const meter: AnyMeter = protocolRow('chat').meter({ events: true, lengthStop: false, cacheTtl: '5m' })
       const makesText = meter.feed.length < 2
       const out: Buffer[] = []
       for (const chunk of chunks) {

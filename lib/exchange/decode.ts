@@ -15,19 +15,20 @@ const DECODERS: Record<string, () => Transform> = {
 
 export class SideDecoder {
   readonly #stream: Transform
-  #broken = false
+  /** It is not what its header says. */
+  broken = false
 
   constructor(stream: Transform, meter: Meter) {
     this.#stream = stream
     stream.on('data', (chunk: Buffer) => meter.feed(chunk, bytesAsText(chunk)))
     stream.on('error', () => {
-      this.#broken = true // not what its header says: the meter has seen what could be read
+      this.broken = true // the meter has seen what could be read
     })
   }
 
   /** False: wait for `drained` before the next chunk, so that what is decoded stays bounded. */
   write(chunk: Buffer, drained: () => void): boolean {
-    if (this.#broken || this.#stream.write(chunk)) return true
+    if (this.broken || this.#stream.write(chunk)) return true
     const stream = this.#stream
     const go = () => {
       stream.off('drain', go)
@@ -39,9 +40,15 @@ export class SideDecoder {
     return false
   }
 
+  /** `done` once the meter has all of the chunk. */
+  read(chunk: Buffer, done: () => void): void {
+    if (this.broken) done()
+    else this.#stream.write(chunk, done)
+  }
+
   /** `done` once the meter has everything. */
   end(done: () => void): void {
-    if (this.#broken) {
+    if (this.broken) {
       done()
       return
     }
@@ -56,7 +63,7 @@ export class SideDecoder {
   }
 }
 
-/** null = an encoding we do not know; the answer passes and counts as unreported. */
+/** null = an encoding we do not know; the answer passes, and is charged by its bytes. */
 export function decoderFor(encoding: string, meter: Meter): SideDecoder | null {
   const create = DECODERS[encoding]
   return create === undefined ? null : new SideDecoder(create(), meter)

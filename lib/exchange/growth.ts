@@ -1,6 +1,6 @@
 /**
- * A hold that grows while the answer streams: at first only some output tokens are covered, and more are set aside
- * ahead of what is produced. Usually that is one comparison per chunk. When the lease in memory is spent the upstream
+ * A hold that grows while the answer comes, whatever its form: at first only some output tokens are covered, and more are
+ * set aside ahead of what is produced or reported. Usually that is one comparison per chunk. When the lease in memory is spent the upstream
  * waits for the store; when the money has ended what is covered was delivered, and not a token more.
  */
 import type { Hold } from '../ledger/ledger.ts'
@@ -38,8 +38,11 @@ export class Growth {
 
   /** May an answer of `tokens` so far go on to the client? Grows ahead of need. */
   covers(tokens: number): boolean {
-    while (tokens + this.#stepTokens / 2 > this.#covered && !this.#exhausted && !this.waiting)
-      this.#grow(this.#stepTokens)
+    while (!this.#exhausted && !this.waiting) {
+      const short = Math.ceil(tokens + this.#stepTokens / 2 - this.#covered)
+      if (short <= 0) break
+      this.#grow(Math.max(this.#stepTokens, short)) // a report may be far ahead of what was seen
+    }
     if (tokens > this.#covered) return false
     this.delivered = tokens
     return true

@@ -6,9 +6,14 @@ import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
 
+/** Of what cannot be read, per token. */
+const BYTES_PER_TOKEN = 4
+
 export class Reading {
-  /** An event stream. */
+  /** An event stream, so that words of ours can stand in it. */
   readonly events: boolean
+  /** Read as one: where a stream was asked for, one under a wrong name is read as what it is. */
+  readonly #asEvents: boolean
   /** Compressed: nothing of ours can stand in it. */
   readonly encoded: boolean
   readonly meter: Meter
@@ -18,19 +23,23 @@ export class Reading {
   /** Set when only a part of the output is held. */
   readonly growth: Growth | null
   readonly #terminalIsLast: boolean
+  /** Of the answer so far, as they came. */
+  bytes = 0
 
   constructor(x: Exchange, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
     const { facts, hold } = x
-    this.events = /^text\/event-stream/i.test(String(headers['content-type'] ?? ''))
-    const count = x.coveredOutput > 0
-    this.meter = row.meter({ events: this.events, count, cacheTtl: facts?.cacheTtl ?? '5m' })
-    const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
-    this.encoded = encoding !== 'identity'
+    const type = String(headers['content-type'] ?? '')
+    this.events = /^text\/event-stream/i.test(type)
+    this.#asEvents = this.events || (x.streams && !/json/i.test(type))
+    const lengthStop = x.coveredOutput > 0
+    this.meter = row.meter({ events: this.#asEvents, lengthStop, cacheTtl: facts?.cacheTtl ?? '5m' })
+    const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
+    this.encoded = encoding !== '' && encoding !== 'identity'
     this.decoder = this.encoded ? decoderFor(encoding, this.meter) : null
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.withholder = ours && asked ? new Withholder() : null
-    this.growth = ours && count && hold !== null ? new Growth(x, hold, events) : null
+    this.growth = lengthStop && hold !== null ? new Growth(x, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }
 
@@ -39,8 +48,24 @@ export class Reading {
     return this.withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
+  /** Nothing that the protocol says, or in an encoding that we do not know. */
+  get foreign(): boolean {
+    if (this.bytes === 0) return false
+    return this.meter.foreign || (this.encoded && (this.decoder?.broken ?? true))
+  }
+
+  /** Tokens that what cannot be read is taken for. */
+  get tokensOfBytes(): number {
+    return Math.ceil(this.bytes / BYTES_PER_TOKEN)
+  }
+
+  /** Output tokens so far. */
+  get produced(): number {
+    return this.foreign ? this.tokensOfBytes : this.meter.produced
+  }
+
   /** The answer is whole, and nothing of interest can follow. */
   get isWhole(): boolean {
-    return this.meter.terminal && !this.meter.failed && (this.#terminalIsLast || !this.events)
+    return this.meter.terminal && !this.meter.failed && (this.#terminalIsLast || !this.#asEvents)
   }
 }

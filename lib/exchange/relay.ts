@@ -19,6 +19,7 @@ import type { Attempt } from '../upstream/attempt.ts'
 import { type AnswerEvents, Attempts } from './attempts.ts'
 import { type ClientEvents, ClientSide } from './client.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
+import type { SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
 import { flushSoon, type Gathered } from './gather.ts'
 import type { Growth, GrowthEvents } from './growth.ts'
@@ -67,6 +68,10 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #missed = false
   /** Until the charge is kept the client may not see the end. */
   #charge: CommitGroup | null = null
+  /** Content tokens that the meter had when the answer was charged. */
+  #charged = 0
+  /** Something of this answer went to the client. */
+  #relayed = false
   #upstreamDone = false
 
   constructor(x: Exchange) {
@@ -100,6 +105,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#upstreamDone = this.client.lastComes = false
     this.#pending = this.#pendingMore = null
     this.#reading = null
+    this.#relayed = false
   }
 
   onHead({ status, headers }: Attempt): void {
@@ -155,17 +161,52 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     }
     const { meter, decoder, growth } = reading
     const boundary = meter.atBoundary
-    if (decoder === null) meter.feed(chunk, bytesAsText(chunk))
-    else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
-    if (!this.#judged && !this.#judgeFirst(meter)) return
     const held = growth !== null && this.#x.row === null // what comes behind the end is charged nothing
-    if (held && (growth.holdsBack || !growth.covers(meter.counted))) {
+    reading.bytes += chunk.length
+    if (decoder === null) meter.feed(chunk, bytesAsText(chunk))
+    else if (held) {
+      this.#decodeHeld(chunk, decoder, growth, boundary)
+      return
+    } else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
+    if (!this.#judged && !this.#judgeFirst(meter)) return
+    if (this.#x.row !== null && (!meter.terminal || meter.counted > this.#charged)) {
+      this.#endBehindEnd()
+      return
+    }
+    if (held && (growth.holdsBack || !growth.covers(reading.produced))) {
       growth.keep(chunk, boundary)
       this.#pause(GROWING)
       if (!growth.waiting) this.#goOn()
       return
     }
     this.#relayMetered(chunk, reading, decoder === null ? meter.matters : 0)
+  }
+
+  /** What is compressed goes on when the meter has seen what is in it. */
+  #decodeHeld(chunk: Buffer, decoder: SideDecoder, growth: Growth, boundary: boolean): void {
+    if (!this.#judged) {
+      this.#judged = true
+      this.attempts.judge('ok')
+    }
+    growth.keep(chunk, boundary)
+    this.#pause(DECODING)
+    decoder.read(chunk, () =>
+      this.#x.guard(() => {
+        this.#resume(DECODING)
+        if (!this.closed && !growth.waiting) this.#goOn()
+      }),
+    )
+  }
+
+  /** The answer is charged, and the upstream goes on talking: the client gets nothing of that. */
+  #endBehindEnd(): void {
+    this.attempts.cut()
+    this.#upstreamDone = true
+    if (!this.client.announced) this.#end()
+    else {
+      this.client.destroy() // it was told of more
+      this.#close()
+    }
   }
 
   /** False: the answer began with an error and nothing else, and another candidate is being asked. */
@@ -218,8 +259,9 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     if (rest !== null) this.#send(rest)
   }
 
-  #complete({ meter }: Reading): void {
-    meter.end()
+  #complete(reading: Reading): void {
+    const { meter } = reading
+    meter.end(true)
     if (this.firstByteMs < 0) {
       this.attempts.judge('failed') // 2xx and then nothing
       if (this.attempts.tryNext()) return
@@ -227,7 +269,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       else this.#giveUp('upstream')
       return
     }
-    if (!meter.terminal && !meter.failed) {
+    if (!meter.terminal && !meter.failed && (this.#x.free || !reading.foreign)) {
       this.onBroken()
       return
     }
@@ -247,7 +289,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const x = this.#x
     this.#upstreamDone = true
     if (!this.#flushLast()) return
-    this.#reading?.meter.end()
+    this.#reading?.meter.end(false)
     this.#whenKept(() => {
       // all had been said and charged; only the connection's end was wanting
       if (x.row !== null && !this.client.announced) this.#endNow()
@@ -262,8 +304,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const x = this.#x
     if (this.#judged) this.attempts.broke()
     const isDocument = !this.#reading?.events
-    if (this.goneMs === 0 && (x.status === 0 || (isDocument && this.client.takeBack()))) {
-      this.#settle('broken', 'upstream', 0)
+    // what is charged already is no more taken back
+    if (x.row === null && this.goneMs === 0 && (this.#unseen || (isDocument && this.client.takeBack()))) {
       this.#giveUp('upstream')
       return
     }
@@ -280,12 +322,22 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #sendHead(): void {
     // with a length the client sees the end in the last byte, which must not come before the charge is safe
     if (this.goneMs === 0)
-      this.client.head(this.#status, this.#headers, !this.#reading?.events && !this.#reading?.decoder)
+      this.client.head(
+        this.#status,
+        this.#headers,
+        !this.#reading?.events && !this.#reading?.foreign && !this.#reading?.decoder,
+      )
+  }
+
+  /** Nothing of the answer reached the client. */
+  get #unseen(): boolean {
+    return this.#x.status === 0 || (this.client.early && !this.#relayed)
   }
 
   #send(chunk: Buffer): void {
     if (this.goneMs > 0) return
     if (this.#x.status === 0) this.#sendHead()
+    this.#relayed = true
     if (!this.client.write(chunk, this.lastByteMs)) this.#pause(SLOW_CLIENT)
   }
 
@@ -344,7 +396,9 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.attempts.cut()
     this.#upstreamDone = true
     this.#settle('stopped')
-    if (this.goneMs === 0) {
+    if (this.goneMs === 0 && !this.#maySpeak)
+      this.client.destroy() // a document has no place where it could be told
+    else if (this.goneMs === 0) {
       this.#sendHead()
       const createdS = Math.floor(x.services.clock.now() / 1000)
       const unknown = { model: x.model, answerId: x.id, createdS, input: x.row?.input ?? 0, openBlock: null }
@@ -375,10 +429,12 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   // --- books
 
-  /** `delivered`: output tokens that the client has, where the meter's count is not it. */
-  #settle(how: How, refusal?: ErrorName, delivered = this.#reading?.growth?.delivered ?? -1): void {
+  #settle(how: How, refusal?: ErrorName): void {
     const x = this.#x
     if (x.row !== null || x.free || x.hold === null) return
+    const growth = this.#reading?.growth ?? null
+    const kept = growth !== null && (how === 'stopped' || growth.holdsBack)
+    this.#charged = this.#reading?.meter.counted ?? 0
     const left = this.goneMs > 0 || (x.left && !x.ended)
     const status =
       x.status !== 0 ? x.status : this.goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#status : 0
@@ -389,8 +445,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       refusal,
       channel: this.attempts.channel,
       upstreamKey: this.attempts.upstreamKey,
-      meter: this.#reading?.meter ?? null,
-      delivered,
+      reading: this.#reading,
+      delivered: kept ? growth.delivered : -1,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
     if (how !== 'completed') x.services.ledger.write() // the client is told at once
@@ -433,7 +489,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #goOn(): void {
     const reading = this.#reading as Reading
     const growth = reading.growth as Growth
-    if (!growth.covers(reading.meter.counted)) {
+    if (!growth.covers(reading.produced)) {
       if (!growth.waiting) this.#stopByLength(growth, reading.meter)
       return
     }
@@ -482,7 +538,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const costs = this.#costs
     if (this.#missed && this.#status === 0) this.attempts.judge('failed') // silent for as long as `first_byte` allows
     this.attempts.cut()
-    this.#reading?.meter.end()
+    this.#reading?.meter.end(false)
     this.#settle(costs ? 'left' : 'nothing')
     this.#close()
   }
@@ -509,7 +565,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.flush()
     if (this.closed) return
     this.attempts.cut()
-    this.#settle(this.firstByteMs < 0 ? 'nothing' : 'broken')
+    this.#reading?.meter.end(false)
+    this.#settle(this.firstByteMs < 0 || (this.#unseen && this.goneMs === 0) ? 'nothing' : 'broken')
     if (x.status === 0 && this.goneMs === 0) x.refuse(name)
     else this.client.destroy()
     this.#close()

@@ -3,10 +3,10 @@ import type { KeyEntry } from '../access/keys.ts'
 import { ZERO } from '../base/money.ts'
 import type { CommitGroup, Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
-import type { Meter } from '../protocols/protocol.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
 import { type Basis, type End, noUsage, type Protocol, type Usage } from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
+import type { Reading } from './reading.ts'
 
 /**
  * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.
@@ -24,23 +24,28 @@ export interface Outcome {
   channel: string
   /** Fingerprint of the upstream key. */
   upstreamKey: string
-  meter: Meter | null
-  /** Output tokens that went to the client; -1 = all that the meter counted. */
+  reading: Reading | null
+  /** Output tokens that went on to the client, where the rest was kept from it; -1 = all that was read. */
   delivered: number
   firstByteMs: number | null
 }
+
+/** Of one class, in a row. */
+const MOST_TOKENS = 1e9
 
 interface Bill {
   basis: Basis
   usage: Usage
 }
 
+const NOTHING: Bill = { basis: 'none', usage: noUsage() }
+
 /** Writes the row and resolves the hold. The client may see the end of its answer when the group is kept. */
 export function settle(x: Exchange, o: Outcome): CommitGroup {
   const { services } = x
   const entry = x.entry as KeyEntry
   const { basis, usage } = bill(x, o)
-  const answerId = o.how === 'nothing' ? null : (o.meter?.answerId ?? null)
+  const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
   const whole = (ms: number) => Math.max(0, Math.round(ms))
@@ -71,27 +76,27 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
 }
 
 function bill(x: Exchange, o: Outcome): Bill {
-  const seen = billSeen(x, o)
+  const { how, reading } = o
+  if (how === 'nothing') return NOTHING
   // the upstream takes money for what it was asked, however little of its answer we waited for
-  const owes = o.how === 'left' && seen.basis === 'none'
-  return owes ? { basis: 'counted', usage: countedUsage(x, null, 0) } : seen
+  const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
+  if (reading === null) return least
+  const most = o.delivered < 0 ? MOST_TOKENS : o.delivered
+  if (reading.foreign) return counted(estimate(x), Math.min(most, reading.tokensOfBytes))
+  const { meter } = reading
+  const { usage } = meter
+  if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage }
+  if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
+  const output = Math.min(most, meter.produced)
+  const told = how !== 'stopped' && usage !== null && usage.output >= output
+  return told ? { basis: 'reported', usage: { ...usage, output } } : counted(usage ?? estimate(x), output)
 }
 
-/** By what was seen of the answer. */
-function billSeen(x: Exchange, o: Outcome): Bill {
-  const { meter } = o
-  if (o.how === 'nothing' || meter === null) return { basis: 'none', usage: noUsage() }
-  const counted = o.delivered < 0 ? meter.counted : o.delivered
-  if (o.how === 'stopped') return { basis: 'counted', usage: countedUsage(x, meter.usage, counted) }
-  if (meter.usage !== null) return { basis: 'reported', usage: meter.usage }
-  if (o.how === 'completed' || counted > 0) return { basis: 'counted', usage: countedUsage(x, null, counted) }
-  return { basis: 'none', usage: noUsage() }
-}
+/** What was reported so far, with the output as it was counted. */
+const counted = (usage: Usage, output: number): Bill => ({ basis: 'counted', usage: { ...usage, output } })
 
-/** Input as reported early in the stream, else as estimated for the hold; output as counted from what was relayed. */
-function countedUsage(x: Exchange, reported: Usage | null, counted: number): Usage {
-  const usage =
-    reported === null ? { ...noUsage(), input: (x.tariff as Tariff).estimatedInput(x.bodyBytes) } : { ...reported }
-  usage.output = Math.max(usage.output, counted)
-  return usage
-}
+/** Input as the hold estimated it. */
+const estimate = (x: Exchange): Usage => ({
+  ...noUsage(),
+  input: (x.tariff as Tariff).estimatedInput(x.bodyBytes),
+})

@@ -1,26 +1,30 @@
 /** OpenAI-compatible chat completions (beta). A stream reports usage only when asked, in an event without choices. */
-import type { Usage } from '../terms/records.ts'
-import { keySet } from './count.ts'
-import { lastObject } from './events.ts'
+import { ContentKeys } from './count.ts'
+import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,
+  type DocumentRules,
   type EventRules,
   parseEvent,
   StreamMeter,
+  saysError,
   shortText,
   type Tally,
   USAGE_AND_ERROR,
 } from './meters.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
+import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
-const TEXT = keySet(['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal'])
+const KEYS = new ContentKeys({
+  text: ['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal', 'text', 'input', 'transcript'],
+  encoded: ['data', 'url'],
+})
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
 /** null when the two principal numbers are not there. */
-function usageOf(value: unknown): Usage | null {
+function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'prompt_tokens')
   const completion = first(value, 'completion_tokens')
@@ -30,20 +34,25 @@ function usageOf(value: unknown): Usage | null {
   const written = first(details, 'cache_write_tokens') ?? 0
   const total = first(value, 'total_tokens') ?? 0
   // some upstreams leave reasoning out of the completion, and only their total tells
-  return fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt))
+  return report(fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt)))
 }
 
 /** Bytes that an event with usage, an error or the end has somewhere; with `"usage":null`, as many have it, none match. */
 const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]'])
 
+const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
+
 class Rules implements EventRules {
   readonly markers = MARKERS
-  readonly wantsFirst: boolean
   #first: boolean
 
-  /** `namesStop`: what a length stop must say is told by the first event. */
-  constructor(namesStop: boolean) {
-    this.wantsFirst = this.#first = namesStop
+  /** `lengthStop`: what a length stop must say is told by the first event. */
+  constructor(lengthStop: boolean) {
+    this.#first = lengthStop
+  }
+
+  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
+    return KNOWN.isIn(bytesAsText(cut ?? data))
   }
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
@@ -54,9 +63,8 @@ class Rules implements EventRules {
     if (this.#first) this.#begin(tally, data, cut)
     if (!MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
-    const usage = usageOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage'])
-    if (usage !== null) tally.usage = usage
-    if (isFields(parsed?.['error'])) tally.failed = true
+    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage']))
+    if (saysError(parsed?.['error'])) tally.failed = true
   }
 
   #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
@@ -71,15 +79,20 @@ class Rules implements EventRules {
   }
 }
 
+const DOCUMENT: DocumentRules = {
+  members: USAGE_AND_ERROR,
+  own: ['choices'],
+  keys: KEYS,
+  reportOf: document => reportOf(document.value('usage')),
+}
+
 export const chat: ProtocolRow = {
   name: 'chat',
   authHeader: 'authorization',
   asksForUsage: true,
   terminalIsLast: true,
   meter: (options: MeterOptions) =>
-    options.events
-      ? new StreamMeter(new Rules(options.count), TEXT, options)
-      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document => usageOf(document.value('usage'))),
+    options.events ? new StreamMeter(new Rules(options.lengthStop), KEYS) : new DocumentMeter(DOCUMENT),
   words: {
     keepAlive: '\n',
     error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),

@@ -1,5 +1,5 @@
 /**
- * Counts output from content text as it passes: the strings under certain keys (`"content":"…"`), wherever they stand.
+ * Counts output from content as it passes: what stands under certain keys (`"content":"…"`), wherever they stand.
  * Nothing is parsed and nothing kept: a search for the keys, and a count of the bytes between the quotes, escapes undone.
  * A key inside a string has its quotes escaped, so it is never mistaken for one.
  *
@@ -12,19 +12,51 @@ const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const LETTER_U = 0x75
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
 
 /** UTF-8 bytes of text per token, as measured over prose, code and tool calls. */
 const BYTES_PER_TOKEN = 4.4
 /** `\uXXXX` stands for about three bytes of UTF-8. */
 const UNICODE_ESCAPE_BYTES = 3
 
+/**
+ * Bytes of base64 per token. Upstreams report between 1,000 and 3,000 of them for pictures and speech, so what is counted is
+ * never nothing, and never the price of as much text.
+ */
+const ENCODED_PER_TOKEN = 1000
+/** A stream of the responses protocol says each text up to four times more, behind its deltas. */
+const MOST_REPEATS = 4
+
 const SEARCH = 0
 const AFTER_KEY = 1
 const BEFORE_VALUE = 2
 const IN_TEXT = 3
+const IN_VALUE = 4
 
-/** The keys whose strings are content; made once per protocol. */
-export const keySet = (keys: readonly string[]): Patterns => new Patterns(keys.map(key => `"${key}"`))
+/**
+ * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array, by
+ * its bytes between the outer brackets. `again`: a text that streams say once more behind the deltas, and others say only there.
+ */
+type Kind = 'text' | 'encoded' | 'whole' | 'again'
+
+/** The keys under which content stands; made once per protocol. */
+export class ContentKeys {
+  readonly patterns: Patterns
+  readonly #kinds = new Map<string, Kind>()
+
+  constructor(keys: Partial<Record<Kind, readonly string[]>>) {
+    for (const kind in keys) for (const key of keys[kind as Kind] ?? []) this.#kinds.set(key, kind as Kind)
+    this.patterns = new Patterns([...this.#kinds.keys()].map(key => `"${key}"`))
+  }
+
+  /** Of the key, with its quotes, that ends there. */
+  kindAt(text: string, end: number): Kind {
+    return this.#kinds.get(text.slice(text.lastIndexOf('"', end - 2) + 1, end - 1)) ?? 'text'
+  }
+}
 
 /** A longer piece is not remembered. */
 const LONGEST_ALIKE = 1024
@@ -35,6 +67,8 @@ const MOST_TRIES = 4
 class Alike {
   #text = ''
   #tries = MOST_TRIES
+  /** Of the key that it ends with. */
+  kind: Kind = 'text'
 
   get length(): number {
     return this.#text.length
@@ -45,9 +79,10 @@ class Alike {
     return length > 0 && text.slice(from, from + length) === this.#text
   }
 
-  learn(text: string): void {
+  learn(text: string, kind: Kind = 'text'): void {
     if (this.#tries === 0 || text.length > LONGEST_ALIKE) return
     this.#tries--
+    this.kind = kind
     this.#text = Buffer.from(text, 'latin1').toString('latin1') // a copy: a slice would keep all it was cut from
   }
 }
@@ -62,27 +97,39 @@ function plainUntil(text: string, from: number): number {
   return i
 }
 
-export class TextCounter {
-  readonly #keys: Patterns
+export class ContentCounter {
+  readonly #keys: ContentKeys
+  readonly #patterns: Patterns
   /** To the end of the first key of a chunk, to that of the next one after a text, and what follows the last text. */
   readonly #lead = new Alike()
   readonly #gap = new Alike()
   readonly #rest = new Alike()
   #state = SEARCH
+  #kind: Kind = 'text'
   /** The end of the last chunk, where a key may have begun. */
   #tail = ''
   /** After a backslash. */
   #escaped = false
   /** Digits of an escape that are still to come. */
   #skip = 0
-  #bytes = 0
+  /** Open brackets of a value that counts as a whole, and whether one of its strings is open. */
+  #depth = 0
+  #quoted = false
+  #fresh = false
+  #text = 0
+  #again = 0
+  #encoded = 0
+  /** Strings of base64 that have begun. */
+  pieces = 0
 
-  constructor(keys: Patterns) {
+  constructor(keys: ContentKeys) {
     this.#keys = keys
+    this.#patterns = keys.patterns
   }
 
   get tokens(): number {
-    return Math.ceil(this.#bytes / BYTES_PER_TOKEN)
+    const text = Math.max(this.#text, this.#again / MOST_REPEATS)
+    return Math.ceil(text / BYTES_PER_TOKEN + this.#encoded / ENCODED_PER_TOKEN)
   }
 
   /** `text`: bytes as Latin-1. */
@@ -92,29 +139,39 @@ export class TextCounter {
     let passed = 0
     while (i < text.length) {
       if (this.#state === SEARCH) i = this.#search(text, i)
-      else passed = i = this.#state === IN_TEXT ? this.#text(text, i) : this.#between(text, i)
+      else if (this.#state === IN_TEXT) passed = i = this.#inText(text, i)
+      else if (this.#state === IN_VALUE) passed = i = this.#inValue(text, i)
+      else passed = i = this.#between(text, i)
     }
     if (this.#state === SEARCH) this.#keepTail(text.slice(passed))
+  }
+
+  #add(bytes: number): void {
+    if (this.#kind === 'encoded') this.#encoded += bytes
+    else if (this.#kind === 'again') this.#again += bytes
+    else this.#text += bytes
   }
 
   /** A key that began in the last chunk. Returns where to go on in this one. */
   #acrossChunks(text: string): number {
     const before = this.#tail.length
-    const end = this.#keys.endOfNext(this.#tail + text.slice(0, this.#keys.longest), 0)
+    const joined = this.#tail + text.slice(0, this.#patterns.longest)
+    const end = this.#patterns.endOfNext(joined, 0)
     // one that lies wholly in this chunk will be found there
-    if (end <= before || end - before >= this.#keys.longest) return 0
-    this.#found()
+    if (end <= before || end - before >= this.#patterns.longest) return 0
+    this.#found(this.#keys.kindAt(joined, end))
     return end - before
   }
 
-  #found(): void {
+  #found(kind: Kind): void {
     this.#state = AFTER_KEY
+    this.#kind = kind
     this.#tail = ''
   }
 
   /** `text`: after the last key and its value, which would hide the next one if they were searched again. */
   #keepTail(text: string): void {
-    const most = this.#keys.longest - 1
+    const most = this.#patterns.longest - 1
     if (text.endsWith('\n'))
       this.#tail = '' // no key goes on after the end of a line
     else this.#tail = text.length >= most ? text.slice(-most) : (this.#tail + text).slice(-most)
@@ -124,17 +181,18 @@ export class TextCounter {
   #search(text: string, from: number): number {
     const alike = from === 0 ? this.#lead : this.#gap
     if (alike.standsAt(text, from)) {
-      this.#found()
+      this.#found(alike.kind)
       return from + alike.length
     }
     if (this.#rest.length === text.length - from && this.#rest.standsAt(text, from)) return text.length
-    const end = this.#keys.endOfNext(text, from)
+    const end = this.#patterns.endOfNext(text, from)
     if (end < 0) {
       this.#rest.learn(text.slice(from))
       return text.length
     }
-    alike.learn(text.slice(from, end))
-    this.#found()
+    const kind = this.#keys.kindAt(text, end)
+    alike.learn(text.slice(from, end), kind)
+    this.#found(kind)
     return end
   }
 
@@ -143,29 +201,49 @@ export class TextCounter {
       const c = text.charCodeAt(i)
       if (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) continue
       if (this.#state === AFTER_KEY && c === COLON) this.#state = BEFORE_VALUE
-      else {
-        this.#state = this.#state === BEFORE_VALUE && c === QUOTE ? IN_TEXT : SEARCH
-        return c === QUOTE && this.#state === SEARCH ? i : i + 1
+      else if (this.#state === BEFORE_VALUE) {
+        this.#begin(c)
+        return i + 1
+      } else {
+        this.#state = SEARCH
+        return c === QUOTE ? i : i + 1
       }
     }
     return text.length
   }
 
-  #text(text: string, from: number): number {
+  /** A value, by its first byte. */
+  #begin(c: number): void {
+    this.#fresh = true
+    if (c === QUOTE) this.#state = IN_TEXT
+    else if (this.#kind === 'whole' && (c === OPEN_OBJECT || c === OPEN_ARRAY)) {
+      this.#state = IN_VALUE
+      this.#depth = 1
+      this.#quoted = false
+    } else this.#state = SEARCH
+  }
+
+  #inText(text: string, from: number): number {
     let i = this.#escaped || this.#skip > 0 ? this.#escape(text, from) : from
     while (i < text.length) {
       const end = plainUntil(text, i)
-      this.#bytes += end - i
+      if (end > i) this.#plain(end - i)
       if (end === text.length) return end
       if (text.charCodeAt(end) === QUOTE) {
         this.#state = SEARCH
         return end + 1
       }
-      this.#bytes++
+      this.#add(1)
       this.#escaped = true
       i = this.#escape(text, end + 1)
     }
     return i
+  }
+
+  #plain(bytes: number): void {
+    if (this.#fresh && this.#kind === 'encoded') this.pieces++
+    this.#fresh = false
+    this.#add(bytes)
   }
 
   /** From just after a backslash, or from the midst of what follows it, to after that. */
@@ -175,11 +253,30 @@ export class TextCounter {
       this.#escaped = false
       if (text.charCodeAt(i++) === LETTER_U) {
         this.#skip = 4
-        this.#bytes += UNICODE_ESCAPE_BYTES - 1
+        this.#add(UNICODE_ESCAPE_BYTES - 1)
       }
     }
     const skipped = Math.min(this.#skip, text.length - i)
     this.#skip -= skipped
     return i + skipped
+  }
+
+  /** To just after the bracket that closes the value. */
+  #inValue(text: string, from: number): number {
+    let i = from
+    for (; i < text.length; i++) {
+      const c = text.charCodeAt(i)
+      if (this.#escaped) this.#escaped = false
+      else if (c === QUOTE) this.#quoted = !this.#quoted
+      else if (this.#quoted) this.#escaped = c === BACKSLASH
+      else if (c === OPEN_OBJECT || c === OPEN_ARRAY) this.#depth++
+      else if ((c === CLOSE_OBJECT || c === CLOSE_ARRAY) && --this.#depth === 0) {
+        this.#state = SEARCH
+        this.#add(i - from)
+        return i + 1
+      }
+    }
+    this.#add(i - from)
+    return i
   }
 }

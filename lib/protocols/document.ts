@@ -10,15 +10,22 @@ const SHORT = 4096
 
 export class DocumentReader implements ScanEvents {
   readonly #wanted: ReadonlySet<string>
+  readonly #own: readonly string[]
   readonly #values = new Map<string, unknown>()
   readonly #items = new Map<string, number>()
   #scanner: JsonScanner | null = null
   /** A short one that was read at once; `spoilt` by what came behind it. */
   #short: 'no' | 'whole' | 'spoilt' = 'no'
+  /** A member was seen that is one of the protocol's own. */
+  known = false
 
-  /** Values of these members are kept, up to 64 KiB each. In an array of objects the latest that is not null counts. */
-  constructor(wanted: ReadonlySet<string>) {
+  /**
+   * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the latest that is not null counts.
+   * `own`: members that show whose document it is.
+   */
+  constructor(wanted: ReadonlySet<string>, own: readonly string[]) {
     this.#wanted = wanted
+    this.#own = own
   }
 
   /** `text`: the same as Latin-1. */
@@ -36,6 +43,7 @@ export class DocumentReader implements ScanEvents {
     this.#short = 'whole'
     for (const key in whole) {
       const value = whole[key]
+      this.known ||= this.#own.includes(key)
       if (Array.isArray(value) && this.#items.size < MOST_ARRAYS) this.#items.set(key, value.filter(isNested).length)
       if (value !== null && this.#wanted.has(key)) this.#values.set(key, value)
     }
@@ -56,6 +64,7 @@ export class DocumentReader implements ScanEvents {
   }
 
   member(key: string, kind: Kind, _start: number, _end: number, bytes: Buffer | null, items: number): void {
+    this.known ||= this.#own.includes(key)
     if (kind === 'array' && this.#items.size < MOST_ARRAYS) this.#items.set(key, items)
     if (bytes === null || !this.#wanted.has(key)) return
     const value = parse(bytes)
@@ -70,6 +79,11 @@ export class DocumentReader implements ScanEvents {
   /** How many objects stand in the top-level array of that name. */
   itemsOf(key: string): number {
     return this.#items.get(key) ?? 0
+  }
+
+  /** It is none, whatever may come. */
+  get bad(): boolean {
+    return this.#short === 'spoilt' || (this.#scanner?.bad ?? false)
   }
 
   /** The document is syntactically closed. */

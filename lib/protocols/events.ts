@@ -20,50 +20,46 @@ export interface EventSink {
   event(name: string, data: Buffer, cut: Buffer | null): void
 }
 
-/** Bytes that grow, until they are too many: then the first and the last of them. */
+/** Bytes that grow, until they are too many: then the first and the last of them. Each is moved a few times, however small the parts. */
 class Kept {
   #bytes = NOTHING // most streams never keep anything, and there are many
-  #length = 0
+  #start = 0
+  #end = 0
   /** The beginning of what was longer than LONGEST; null = all of it is there. */
   head: Buffer | null = null
 
   get length(): number {
-    return this.#length
+    return this.#end - this.#start
   }
 
   add(part: Buffer): void {
-    if (this.#length + part.length > LONGEST) {
-      this.head ??= Buffer.from(
-        Buffer.concat([this.#bytes.subarray(0, Math.min(HEAD, this.#length)), part.subarray(0, HEAD)]).subarray(
-          0,
-          HEAD,
-        ),
-      )
-      const keep = Math.max(0, LONGEST - part.length)
-      const tail = part.subarray(Math.max(0, part.length - LONGEST))
-      this.#bytes.copyWithin(0, Math.max(0, this.#length - keep), this.#length)
-      this.#length = Math.min(this.#length, keep)
-      this.#append(tail)
-    } else this.#append(part)
+    if (this.length + part.length > LONGEST)
+      this.head ??= Buffer.concat([this.view().subarray(0, HEAD), part.subarray(0, HEAD)]).subarray(0, HEAD)
+    const tail = part.length > LONGEST ? part.subarray(part.length - LONGEST) : part
+    const kept = Math.min(this.length, LONGEST - tail.length)
+    this.#start = this.#end - kept
+    if (this.#end + tail.length > this.#bytes.length) this.#makeRoom(kept, tail.length)
+    tail.copy(this.#bytes, this.#end)
+    this.#end += tail.length
   }
 
-  #append(part: Buffer): void {
-    const need = this.#length + part.length
-    if (need > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.min(LONGEST, Math.max(need, SMALLEST, this.#bytes.length * 2)))
-      this.#bytes.copy(grown, 0, 0, this.#length)
-      this.#bytes = grown
-    }
-    part.copy(this.#bytes, this.#length)
-    this.#length = need
+  /** Never full to more than a half by what is moved, so that as many bytes come before the next move. */
+  #makeRoom(kept: number, more: number): void {
+    const has = this.#bytes.length
+    const need = Math.max(SMALLEST, kept + more, Math.min(has * 2, LONGEST * 2))
+    const room = kept + more > has / 2 ? Buffer.allocUnsafe(need) : this.#bytes
+    this.#bytes.copy(room, 0, this.#start, this.#end)
+    this.#bytes = room
+    this.#start = 0
+    this.#end = kept
   }
 
   view(): Buffer {
-    return this.#bytes.subarray(0, this.#length)
+    return this.#bytes.subarray(this.#start, this.#end)
   }
 
   clear(): void {
-    this.#length = 0
+    this.#start = this.#end = 0
     this.head = null
   }
 }
@@ -81,6 +77,10 @@ export class EventReader {
   #atStart = true
   /** Every byte so far belongs to a finished event. */
   atBoundary = true
+  /** A line was seen that no event stream has. */
+  stray = false
+  /** Of the chunk under way, up to the end of the line that is being read. */
+  position = 0
 
   constructor(sink: EventSink) {
     this.#sink = sink
@@ -88,6 +88,7 @@ export class EventReader {
 
   /** `matters`: where the first thing of interest may be; events that lie wholly before it are not shown. */
   feed(chunk: Buffer, matters = 0): void {
+    this.position = 0
     if (matters === 0) this.#read(chunk)
     else if (this.atBoundary) this.#skip(chunk, matters)
     else {
@@ -95,6 +96,7 @@ export class EventReader {
       const first = chunk.indexOf(BLANK_LINE)
       const end = first < 0 || first >= matters ? chunk.length : first + 2
       this.#read(chunk.subarray(0, end))
+      this.position = end
       if (end < chunk.length) this.#skip(chunk.subarray(end), matters - end)
     }
   }
@@ -103,14 +105,17 @@ export class EventReader {
   #skip(chunk: Buffer, matters: number): void {
     if (matters === chunk.length && endsEvent(chunk)) return
     const last = matters < 2 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 2)
+    if (last >= 0) this.position += last + 2
     this.#read(last < 0 ? chunk : chunk.subarray(last + 2))
   }
 
   #read(chunk: Buffer): void {
     let from = 0
+    const before = this.position
     for (;;) {
       const end = chunk.indexOf(LF, from)
       if (end < 0) break
+      this.position = before + end + 1
       if (this.#line.length === 0) this.#endLine(chunk, from, end, null)
       else {
         this.#line.add(chunk.subarray(from, end))
@@ -155,6 +160,7 @@ export class EventReader {
     const first = (head ?? bytes)[head === null ? start : 0]
     if (first === 0x64) this.#dataLine(bytes, start, end, head)
     else if (first === 0x65 && head === null) this.#nameLine(bytes, start, end)
+    else if (first !== COLON && first !== 0x69 && first !== 0x72) this.stray = true // no comment, id or retry
   }
 
   #nameLine(bytes: Buffer, start: number, end: number): void {
@@ -202,50 +208,3 @@ export class EventReader {
 
 export const endsEvent = (chunk: Buffer): boolean =>
   chunk.length > 1 && chunk[chunk.length - 1] === LF && chunk[chunk.length - 2] === LF
-
-/** The member `"name":{…}` nearest to the end of an event whose beginning may be missing, or undefined. `depth`: how many objects it stands in. */
-export function lastObject(data: Buffer, name: string, depth: number): unknown {
-  const marker = `"${name}"`
-  for (let at = data.lastIndexOf(marker); at >= 0; at = at === 0 ? -1 : data.lastIndexOf(marker, at - 1)) {
-    const open = openingAfter(data, at + marker.length)
-    if (open < 0) continue
-    const close = matchingEnd(data, open, 0)
-    if (close < 0 || matchingEnd(data, close, depth) !== data.length) continue
-    try {
-      return JSON.parse(data.toString('utf8', open, close))
-    } catch {
-      // looked like an object and is none: further back there may be one
-    }
-  }
-  return undefined
-}
-
-function openingAfter(data: Buffer, from: number): number {
-  let colon = false
-  for (let i = from; i < data.length; i++) {
-    const c = data[i] as number
-    if (c === 0x7b) return colon ? i : -1
-    if (c === COLON && !colon) colon = true
-    else if (c !== SPACE && c !== LF && c !== CR && c !== 0x09) return -1
-  }
-  return -1
-}
-
-/** From `from`, `depth` objects deep: just after the bracket that brings the depth to 0 (or, for depth > 0, the end of the data after it). */
-function matchingEnd(data: Buffer, from: number, depth: number): number {
-  let level = depth
-  let quoted = false
-  for (let i = from; i < data.length; i++) {
-    const c = data[i] as number
-    if (quoted) {
-      if (c === 0x5c) i++
-      else if (c === 0x22) quoted = false
-    } else if (c === 0x22) quoted = true
-    else if (c === 0x7b || c === 0x5b) level++
-    else if ((c === 0x7d || c === 0x5d) && --level === 0) return depth === 0 ? i + 1 : restIsSpace(data, i + 1)
-  }
-  return -1
-}
-
-const restIsSpace = (data: Buffer, from: number): number =>
-  data.toString('latin1', from).trim() === '' ? data.length : -1

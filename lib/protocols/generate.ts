@@ -1,18 +1,37 @@
 /** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
-import type { Usage } from '../terms/records.ts'
-import { keySet } from './count.ts'
-import { lastObject } from './events.ts'
-import { DocumentMeter, type EventRules, parseEvent, StreamMeter, shortText, type Tally } from './meters.ts'
-import { Patterns } from './patterns.ts'
+import { ContentKeys } from './count.ts'
+import { lastObject } from './last-object.ts'
+import {
+  DocumentMeter,
+  type DocumentRules,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  saysError,
+  shortText,
+  type Tally,
+} from './meters.ts'
+import { bytesAsText, Patterns } from './patterns.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
+import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
-const TEXT = keySet(['text'])
+const KEYS = new ContentKeys({
+  text: ['text'],
+  whole: [
+    'functionCall',
+    'function_call',
+    'executableCode',
+    'executable_code',
+    'codeExecutionResult',
+    'code_execution_result',
+  ],
+  encoded: ['data', 'thoughtSignature'],
+})
 const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
 /** null for objects without a prompt: early chunks of some upstreams tell only how the traffic is billed. */
-function usageOf(value: unknown): Usage | null {
+function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'promptTokenCount')
   if (prompt === null) return null
@@ -23,31 +42,30 @@ function usageOf(value: unknown): Usage | null {
   const output = candidates === null ? Math.max(thoughts, rest, 0) : candidates + thoughts
   const usage = fromPrompt(prompt, first(value, 'cachedContentTokenCount') ?? 0, 0, 0, output)
   usage.input += tools
-  return usage
+  return report(usage, candidates !== null || rest > thoughts)
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
 const MARKERS = new Patterns(['usageMetadata"', 'finishReason"', 'blockReason"', 'error"'])
 
+const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
+
 class Rules implements EventRules {
   readonly markers = MARKERS
-  readonly wantsFirst: boolean
 
-  /** `namesStop`: what a length stop must say is told by the first event. */
-  constructor(namesStop: boolean) {
-    this.wantsFirst = namesStop
+  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
+    return KNOWN.isIn(bytesAsText(cut ?? data))
   }
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
     const parsed = parseEvent(data, cut)
-    const usage = usageOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata'])
-    if (usage !== null) tally.usage = usage
+    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']))
     if (parsed === undefined) {
       if (cut !== null && data.includes(FINISHED)) tally.terminal = true
       return
     }
-    if (isFields(parsed['error'])) tally.failed = true
+    if (saysError(parsed['error'])) tally.failed = true
     if (finished(parsed)) tally.terminal = true
     tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
   }
@@ -59,15 +77,19 @@ function finished(chunk: Record<string, unknown>): boolean {
   return Array.isArray(candidates) && candidates.some(c => isFields(c) && typeof c['finishReason'] === 'string')
 }
 
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  own: ['candidates', 'usageMetadata', 'promptFeedback'],
+  keys: KEYS,
+  reportOf: document => reportOf(document.value('usageMetadata')),
+}
+
 export const generate: ProtocolRow = {
   name: 'generate',
   authHeader: 'x-gamma-api-key',
   asksForUsage: false,
   terminalIsLast: false,
-  meter: (options: MeterOptions) =>
-    options.events
-      ? new StreamMeter(new Rules(options.count), TEXT, options)
-      : new DocumentMeter(MEMBERS, TEXT, document => usageOf(document.value('usageMetadata'))),
+  meter: (options: MeterOptions) => (options.events ? new StreamMeter(new Rules(), KEYS) : new DocumentMeter(DOCUMENT)),
   words: {
     keepAlive: '\n',
     error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),

@@ -1,10 +1,11 @@
 /** OpenAI-compatible images. The pieces in the answer are what was used; tokens are reported by some models only. */
-import type { Usage } from '../terms/records.ts'
+import { noUsage } from '../terms/records.ts'
 import { chat } from './chat.ts'
-import { keySet } from './count.ts'
-import { lastObject } from './events.ts'
+import { ContentKeys } from './count.ts'
+import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,
+  type DocumentRules,
   type EventRules,
   parseEvent,
   StreamMeter,
@@ -13,24 +14,28 @@ import {
   USAGE_AND_ERROR,
 } from './meters.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first } from './usage.ts'
+import { fieldsOf, first, type Report, report } from './usage.ts'
 
-/** An image answer has no text that is charged. */
-const TEXT = keySet(['revised_text'])
+/** An image answer has no text that is charged, and the first pictures of a stream cost only what is reported for them. */
+const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
+const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
 /** null when there is neither a piece nor a number. */
-function usageOf(images: number, value: unknown): Usage | null {
+function reportOf(images: number, value: unknown): Report | null {
   const fields = fieldsOf(value)
-  const input = first(fields, 'input_tokens')
   const output = first(fields, 'output_tokens')
-  if (images === 0 && input === null && output === null) return null
-  return { input: input ?? 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: output ?? 0, images }
+  const input = first(fields, 'input_tokens') ?? 0
+  return report({ ...noUsage(), input, output: output ?? 0, images }, images > 0 || output !== null)
 }
 
 class Rules implements EventRules {
   readonly markers = null
-  readonly wantsFirst = false
   #pieces = 0
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    const type = typeOf(name, data, cut)
+    return type === 'error' || type.startsWith('image_')
+  }
 
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
     const type = typeOf(name, data, cut)
@@ -38,8 +43,16 @@ class Rules implements EventRules {
     if (!type.endsWith('.completed')) return
     this.#pieces++
     tally.terminal = true
-    tally.usage = usageOf(this.#pieces, parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1))
+    tally.report(reportOf(this.#pieces, parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)))
   }
+}
+
+const DOCUMENT: DocumentRules = {
+  members: USAGE_AND_ERROR,
+  own: ['data'],
+  keys: DOCUMENT_KEYS,
+  // of a document that breaks off, a picture that has begun is one
+  reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage')),
 }
 
 export const images: ProtocolRow = {
@@ -48,11 +61,7 @@ export const images: ProtocolRow = {
   asksForUsage: false,
   terminalIsLast: false,
   meter: (options: MeterOptions) =>
-    options.events
-      ? new StreamMeter(new Rules(), TEXT, options)
-      : new DocumentMeter(USAGE_AND_ERROR, TEXT, document =>
-          usageOf(document.itemsOf('data'), document.value('usage')),
-        ),
+    options.events ? new StreamMeter(new Rules(), STREAM_KEYS) : new DocumentMeter(DOCUMENT),
   words: chat.words,
   countAnswer: null,
 }

@@ -1,15 +1,16 @@
 /** The two kinds of meter, whatever the protocol: over an event stream, and over one JSON document. */
 import type { Usage } from '../terms/records.ts'
-import { TextCounter } from './count.ts'
+import { ContentCounter, type ContentKeys } from './count.ts'
 import { DocumentReader } from './document.ts'
 import { EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'
-import type { LengthStopState, Meter, MeterOptions } from './protocol.ts'
-import { isFields } from './usage.ts'
+import type { LengthStopState, Meter } from './protocol.ts'
+import { isFields, type Pass, type Report } from './usage.ts'
 
 /** What a protocol's events tell, collected while they pass. */
 export interface Tally {
-  usage: Usage | null
+  /** null = it says nothing, and takes nothing back. */
+  report(report: Report | null): void
   terminal: boolean
   failed: boolean
   /** See `Meter.answerId`. */
@@ -25,49 +26,106 @@ export interface EventRules {
    * which costs less where events are few and long.
    */
   readonly markers: Patterns | null
-  /** The first event is to be read in any case. */
-  readonly wantsFirst: boolean
+  /** The event is one of this protocol's. Asked until one is. */
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void
 }
 
-export class StreamMeter implements Meter, EventSink, Tally {
+/** What both kinds of meter make of a report and a count. */
+abstract class Counted {
+  protected readonly counter: ContentCounter
+
+  constructor(keys: ContentKeys) {
+    this.counter = new ContentCounter(keys)
+  }
+
+  protected abstract readonly reported: Report | null
+
+  get usage(): Usage | null {
+    return this.reported?.usage ?? null
+  }
+
+  get passes(): readonly Pass[] {
+    return this.reported?.passes ?? []
+  }
+
+  get counted(): number {
+    return this.counter.tokens
+  }
+
+  get produced(): number {
+    return Math.max(this.counted, this.usage?.output ?? 0)
+  }
+
+  /** Content at no output at all is what upstreams say that do not count. */
+  protected get namesOutput(): boolean {
+    const { reported } = this
+    if (reported === null || !reported.namesOutput) return false
+    return reported.usage.output > 0 || reported.usage.images > 0 || this.counted === 0
+  }
+}
+
+export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   readonly #reader = new EventReader(this)
   readonly #rules: EventRules
-  readonly #counter: TextCounter
-  readonly #alwaysCounts: boolean
-  #begun: boolean
+  #known = false
+  /** An event was seen that is none of the protocol's. */
+  #strange = false
+  #ending = false
+  /** Where in the chunk under way the latest report ended; -1 = it has none. */
+  #reportedAt = -1
+  #countedAtReport = 0
+  protected reported: Report | null = null
   matters = 0
-  usage: Usage | null = null
   terminal = false
   failed = false
   answerId: string | null = null
   stop: Partial<LengthStopState> = {}
 
-  constructor(rules: EventRules, keys: Patterns, options: MeterOptions) {
+  constructor(rules: EventRules, keys: ContentKeys) {
+    super(keys)
     this.#rules = rules
-    this.#begun = !rules.wantsFirst
-    this.#counter = new TextCounter(keys)
-    this.#alwaysCounts = options.count
   }
 
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
-    this.matters = this.#begun && markers !== null ? markers.first(text) : 0
+    this.matters = this.#known && markers !== null ? markers.first(text) : 0
+    this.#reportedAt = -1
     this.#reader.feed(chunk, this.matters)
-    if (this.#alwaysCounts || this.usage === null) this.#counter.feed(text)
+    const at = this.#reportedAt
+    if (at < 0) this.counter.feed(text)
+    else {
+      this.counter.feed(text.slice(0, at))
+      this.#countedAtReport = this.counted
+      if (at < text.length) this.counter.feed(text.slice(at))
+    }
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
-    this.#begun = true
+    if (!this.#known) {
+      this.#known = this.#rules.knows(name, data, cut)
+      this.#strange ||= !this.#known && !this.#ending
+    }
     this.#rules.read(this, name, data, cut)
   }
 
+  report(report: Report | null): void {
+    if (report === null) return
+    this.reported = report
+    this.#reportedAt = this.#reader.position
+  }
+
   end(): void {
+    this.#ending = true
     this.#reader.end()
   }
 
-  get counted(): number {
-    return this.#counter.tokens
+  get final(): boolean {
+    return this.namesOutput && this.counted === this.#countedAtReport
+  }
+
+  get foreign(): boolean {
+    return !this.#known && (this.#strange || this.#reader.stray)
   }
 
   get atBoundary(): boolean {
@@ -79,38 +137,61 @@ export class StreamMeter implements Meter, EventSink, Tally {
   }
 }
 
-/** Members of an answer that are looked at, in most protocols. */
-export const USAGE_AND_ERROR: ReadonlySet<string> = new Set(['usage', 'error'])
+/** What a protocol says about its whole answers. */
+export interface DocumentRules {
+  /** Members whose values are looked at; `error` is one of them. */
+  readonly members: ReadonlySet<string>
+  /** Members of which every answer has one; where they are arrays, the content stands in them. */
+  readonly own: readonly string[]
+  readonly keys: ContentKeys
+  /** `pieces`: strings of base64 that have begun. */
+  reportOf(document: DocumentReader, pieces: number): Report | null
+}
 
-export class DocumentMeter implements Meter {
+export class DocumentMeter extends Counted implements Meter {
+  readonly #rules: DocumentRules
   readonly #document: DocumentReader
-  readonly #counter: TextCounter
-  readonly #usageOf: (document: DocumentReader) => Usage | null
-  #usage: Usage | null | undefined = undefined
+  #reported: Report | null | undefined = undefined
+  #blank = true
+  #whole = false
 
-  /** `members`: see DocumentReader; `error` is one of them. */
-  constructor(members: ReadonlySet<string>, keys: Patterns, usageOf: (document: DocumentReader) => Usage | null) {
-    this.#document = new DocumentReader(members)
-    this.#counter = new TextCounter(keys)
-    this.#usageOf = usageOf
+  constructor(rules: DocumentRules) {
+    super(rules.keys)
+    this.#rules = rules
+    this.#document = new DocumentReader(rules.members, rules.own)
   }
 
   feed(chunk: Buffer, text: string): void {
+    this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
-    this.#usage = undefined
-    const reported = this.#document.complete && !this.failed && this.usage !== null
-    if (!reported) this.#counter.feed(text)
+    this.#reported = undefined
+    if (this.#document.complete && !this.failed && this.#saysAll) return
+    this.counter.feed(text)
+    this.#reported = undefined
   }
 
-  end(): void {}
-
-  get usage(): Usage | null {
-    if (this.#usage === undefined) this.#usage = this.#usageOf(this.#document)
-    return this.#usage
+  /** There is nothing to count. */
+  get #saysAll(): boolean {
+    const { usage } = this
+    return usage !== null && (usage.output > 0 || usage.images > 0)
   }
 
-  get counted(): number {
-    return this.#counter.tokens
+  end(whole: boolean): void {
+    this.#whole = whole
+  }
+
+  protected get reported(): Report | null {
+    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces)
+    return this.#reported
+  }
+
+  override get counted(): number {
+    // words of an error are no content
+    return this.failed && this.#rules.own.every(name => this.#document.itemsOf(name) === 0) ? 0 : super.counted
+  }
+
+  get final(): boolean {
+    return this.#document.complete && this.namesOutput
   }
 
   get terminal(): boolean {
@@ -118,7 +199,14 @@ export class DocumentMeter implements Meter {
   }
 
   get failed(): boolean {
-    return isFields(this.#document.value('error'))
+    return saysError(this.#document.value('error'))
+  }
+
+  get foreign(): boolean {
+    const document = this.#document
+    if (this.#blank || this.failed) return false
+    if (document.complete) return !document.known && this.reported === null
+    return document.bad || this.#whole
   }
 
   get answerId(): string | null {
@@ -138,6 +226,12 @@ export class DocumentMeter implements Meter {
   }
 }
 
+/** The value of an `error` member that is one: some upstreams fill it with null. */
+export const saysError = (value: unknown): boolean => isFields(value) || (typeof value === 'string' && value !== '')
+
+/** Members of an answer that are looked at, in most protocols. */
+export const USAGE_AND_ERROR: ReadonlySet<string> = new Set(['usage', 'error'])
+
 /** An event's data as an object; undefined when it is none, or not all there. */
 export function parseEvent(data: Buffer, cut: Buffer | null): Record<string, unknown> | undefined {
   if (cut !== null) return undefined
@@ -151,10 +245,11 @@ export function parseEvent(data: Buffer, cut: Buffer | null): Record<string, unk
 
 const TYPE = /^\s*\{\s*"type"\s*:\s*"([\w.]{1,64})"/
 
-/** The event's type: its name, or what its data begins with where an upstream leaves names out. */
+/** The event's type: its name, or what its data says where an upstream leaves names out, which is mostly the first thing. */
 export function typeOf(name: string, data: Buffer, cut: Buffer | null): string {
   if (name !== '') return name
-  return TYPE.exec((cut ?? data).toString('latin1', 0, 100))?.[1] ?? ''
+  const begins = TYPE.exec((cut ?? data).toString('latin1', 0, 100))?.[1]
+  return begins ?? shortText(parseEvent(data, cut)?.['type'], '')
 }
 
 /** An answer's id as it is in its body; null = none. */

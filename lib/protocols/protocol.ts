@@ -1,5 +1,6 @@
 /** What the exchange asks of a protocol, so that a new protocol is one file and one line in `table.ts`. */
 import type { Protocol, Usage } from '../terms/records.ts'
+import type { Pass } from './usage.ts'
 
 /**
  * Counts the usage of one answer from its bytes, in order, as they are relayed. Fixed memory, no text kept, never throws:
@@ -8,12 +9,20 @@ import type { Protocol, Usage } from '../terms/records.ts'
 export interface Meter {
   /** The next bytes as they came from the upstream (decoded where it compressed), and as Latin-1. Read only, not kept. */
   feed(chunk: Buffer, text: string): void
-  /** No more bytes: reads a last event or line that lacks its end. */
-  end(): void
-  /** The latest usage the upstream reported, or null. */
+  /** No more bytes: reads a last event or line that lacks its end. `whole`: the upstream has said all, as HTTP counts it. */
+  end(whole: boolean): void
+  /** The latest usage the upstream reported, or null. Its output is 0 while only the input is known. */
   readonly usage: Usage | null
-  /** Output tokens estimated from the content text seen so far, framing excluded; 0 = no content seen. */
+  /** Where several models took part: what each used, together `usage`. */
+  readonly passes: readonly Pass[]
+  /** The upstream reported its output, and nothing of content has come since. */
+  readonly final: boolean
+  /** Output tokens estimated from the content seen so far, framing excluded; 0 = no content seen. */
   readonly counted: number
+  /** Output tokens so far: as counted or as reported, whichever is more. */
+  readonly produced: number
+  /** What came is nothing that this protocol says. */
+  readonly foreign: boolean
   /** The protocol's terminal event (streams) or a complete JSON body (whole answers) was seen. */
   readonly terminal: boolean
   /** The upstream sent its own error: event, or error body. */
@@ -31,8 +40,8 @@ export interface Meter {
 export interface MeterOptions {
   /** The answer is an event stream; otherwise one JSON document (or, on generate-content, an array of them). */
   events: boolean
-  /** Keep `counted` up to date also when usage was reported already: growing holds read it. */
-  count: boolean
+  /** A length stop may have to be said: what it needs is taken from the first event. */
+  lengthStop: boolean
   /** What the request asked for: cache writes that the upstream does not split are counted so. */
   cacheTtl: '5m' | '1h'
 }

@@ -1,9 +1,9 @@
 /** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
-import type { Usage } from '../terms/records.ts'
-import { keySet } from './count.ts'
-import { lastObject } from './events.ts'
+import { ContentKeys } from './count.ts'
+import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,
+  type DocumentRules,
   type EventRules,
   idOf,
   parseEvent,
@@ -14,31 +14,34 @@ import {
 } from './meters.ts'
 import { Patterns } from './patterns.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, fromPrompt, isFields } from './usage.ts'
+import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
-/** In a stream only deltas are new text; other events say it again. */
-const DELTAS = keySet(['delta'])
-const TEXT = keySet(['text', 'arguments', 'refusal'])
+const ENCODED = ['result', 'encrypted_content']
+/** In a stream only deltas are new text; other events say it again, and some upstreams send no others. */
+const STREAM_KEYS = new ContentKeys({
+  text: ['delta'],
+  again: ['text', 'arguments', 'refusal', 'input'],
+  encoded: ENCODED,
+})
+const DOCUMENT_KEYS = new ContentKeys({
+  text: ['text', 'arguments', 'refusal', 'input', 'code', 'logs'],
+  encoded: ENCODED,
+})
 /** Of an answer that is one document. */
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** Beyond any number an upstream will have reached: what we add comes last. */
 const SEQUENCE = 1_000_000
 
-function usageOf(value: unknown): Usage | null {
+function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'input_tokens')
   const output = first(value, 'output_tokens')
   if (prompt === null || output === null) return null
   const details = fieldsOf(value['input_tokens_details'])
   const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
-  return fromPrompt(
-    prompt,
-    first(details, 'cached_tokens') ?? 0,
-    first(details, 'cache_write_tokens') ?? 0,
-    written1h,
-    output,
-  )
+  const cached = first(details, 'cached_tokens') ?? 0
+  return report(fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output))
 }
 
 const MARKERS = new Patterns([
@@ -51,7 +54,12 @@ const MARKERS = new Patterns([
 
 class Rules implements EventRules {
   readonly markers = MARKERS
-  readonly wantsFirst = false
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    const type = typeOf(name, data, cut)
+    return type === 'error' || type.startsWith('response.')
+  }
+
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
     switch (typeOf(name, data, cut)) {
       case 'response.created':
@@ -83,8 +91,7 @@ class Rules implements EventRules {
   #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
     tally.terminal = true
     const response = parseEvent(data, cut)?.['response']
-    const usage = usageOf(isFields(response) ? response['usage'] : lastObject(data, 'usage', 2))
-    if (usage !== null) tally.usage = usage
+    tally.report(reportOf(isFields(response) ? response['usage'] : lastObject(data, 'usage', 2)))
   }
 }
 
@@ -98,15 +105,20 @@ const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, f
   ...fields,
 })
 
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  own: ['output'],
+  keys: DOCUMENT_KEYS,
+  reportOf: document => reportOf(document.value('usage')),
+}
+
 export const responses: ProtocolRow = {
   name: 'responses',
   authHeader: 'authorization',
   asksForUsage: false,
   terminalIsLast: true,
   meter: (options: MeterOptions) =>
-    options.events
-      ? new StreamMeter(new Rules(), DELTAS, options)
-      : new DocumentMeter(MEMBERS, TEXT, document => usageOf(document.value('usage'))),
+    options.events ? new StreamMeter(new Rules(), STREAM_KEYS) : new DocumentMeter(DOCUMENT),
   words: {
     keepAlive: '\n',
     error(_status, message) {

@@ -7,6 +7,33 @@ const MOST = 1e9
 export const reported = (value: unknown): number | null =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST ? value : null
 
+/** What one model used, of an answer in which several took part. `model`: as the upstream names it; null = the one asked for. */
+export interface Pass {
+  model: string | null
+  usage: Usage
+}
+
+/** What an upstream said that it used. */
+export interface Report {
+  usage: Usage
+  /** It says what the output was: the first event of a stream may tell the input alone. */
+  namesOutput: boolean
+  /** Together they are `usage`; empty = all of it is the asked model's. */
+  passes: readonly Pass[]
+}
+
+/** Adds the second to the first; no class passes what a single report may say. */
+export function add(sum: Usage, more: Usage): void {
+  for (const name in sum)
+    sum[name as keyof Usage] = Math.min(MOST, sum[name as keyof Usage] + more[name as keyof Usage])
+}
+
+/** null where all numbers are zero: upstreams that do not count fill them in. */
+export function report(usage: Usage, namesOutput = true, passes: readonly Pass[] = []): Report | null {
+  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, passes }
+  return null
+}
+
 export type Fields = Record<string, unknown>
 
 export const isFields = (value: unknown): value is Fields =>

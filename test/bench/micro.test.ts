@@ -42,14 +42,14 @@ t.test('the checks find what is wrong', async t => {
   t.throws(() => checkFacts(null, talk))
   for (const protocol of PROTOCOLS) {
     const answer = stream(protocol, seed, 10_000, true)
-    const meter = () => protocolRow(protocol).meter({ events: true, count: false, cacheTtl: '5m' })
+    const meter = () => protocolRow(protocol).meter({ events: true, lengthStop: false, cacheTtl: '5m' })
     const half = events(answer.bytes).slice(0, -3)
     t.throws(() => checkMeter(feed(meter(), half), answer), `${protocol}: cut short`)
     const other = { ...answer, usage: answer.usage && { ...answer.usage, output: 9_999 } }
     t.throws(() => checkMeter(feed(meter(), [answer.bytes]), other), `${protocol}: another usage`)
   }
   const whole = document('chat', seed, 1_000)
-  const meter = protocolRow('chat').meter({ events: false, count: false, cacheTtl: '5m' })
+  const meter = protocolRow('chat').meter({ events: false, lengthStop: false, cacheTtl: '5m' })
   t.throws(() => checkMeter(feed(meter, [whole.bytes.subarray(0, -1)]), whole))
 })
 

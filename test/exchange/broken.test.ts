@@ -100,16 +100,27 @@ t.test('a document shorter than its length is cut for the client too', async t =
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ end: 'upstream_cut', basis: 'counted' }] })
 })
 
-t.test('a document that is none, and of which nothing was sent, is no answer: 502, and nothing is charged', async t => {
+t.test('a document that is none passes as it came, and is charged by its bytes', async t => {
   const s = await open(t)
-  for (const body of ['<html>hi</html>', '{"choices":[{"message":{"content":"good morning', '5', 'null']) {
+  const bodies = ['<html>hi</html>', '{"choices":[{"message":{"content":"good morning', '5', 'null']
+  for (const body of bodies) {
     s.at('a').script = call => call.whole(200, body)
     const client = s.ask(document())
     t.equal(await client.end(), 'whole')
-    t.equal(client.status, 502, body)
-    t.match(client.text, '上游请求失败')
+    t.match(client.answer, { status: 200, body })
   }
-  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: Array(4).fill({ status: 502, basis: 'none' }) })
+  const rows = bodies.map(({ length }) => ({ status: 200, basis: 'counted', output: Math.ceil(length / 4) }))
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows })
+  t.equal(s.state('a'), 'closed')
+})
+
+t.test('a document of nothing but space is no answer: 502, and nothing is charged', async t => {
+  const s = await open(t)
+  s.at('a').script = call => call.whole(200, ' \n ')
+  const client = s.ask(document())
+  t.equal(await client.end(), 'whole')
+  t.equal(client.status, 502)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ status: 502, basis: 'none' }] })
 })
 
 t.test('an event without its blank line is passed on when the upstream breaks off, asked for usage or not', async t => {

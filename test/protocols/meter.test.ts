@@ -11,7 +11,7 @@ import { cut, type Random, seeded } from '../support/random.ts'
 const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, bytesAsText(chunk))
 
 type Event = { event?: string; data: unknown }
-const OPTIONS = { events: true, count: false, cacheTtl: '5m' } as const
+const OPTIONS = { events: true, lengthStop: false, cacheTtl: '5m' } as const
 const SAYINGS = [
   'Hello',
   ' "usage":{"prompt_tokens":9999}',
@@ -129,7 +129,7 @@ t.test('usage, terminal and content, whatever the framing and the chunks', async
       const bytes = framed(random, events)
       const meter = protocolRow(protocol as Protocol).meter(OPTIONS)
       for (const chunk of cut(random, bytes)) feed(meter, chunk)
-      meter.end()
+      meter.end(true)
       const found = meter.usage === null ? null : { ...meter.usage }
       const wanted = { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 0, ...want }
       if (JSON.stringify(found) !== JSON.stringify(wanted)) t.same(found, wanted, `${protocol}: ${bytes}`)
@@ -145,7 +145,7 @@ t.test('what is counted is the content, framing excluded', async t => {
   for (const [protocol, make] of Object.entries(STREAMS)) {
     const words = Array.from({ length: 50 }, () => 'The quick brown fox jumps over the lazy dog. ')
     const [events] = make(random, words)
-    const meter = protocolRow(protocol as Protocol).meter({ ...OPTIONS, count: true })
+    const meter = protocolRow(protocol as Protocol).meter({ ...OPTIONS, lengthStop: true })
     for (const chunk of cut(random, framed(random, events))) feed(meter, chunk)
     const tokens = (50 * 45) / 4.4
     t.ok(Math.abs(meter.counted - tokens) < 3, `${protocol}: ${meter.counted} of ${tokens}`)

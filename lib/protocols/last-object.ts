@@ -1,0 +1,62 @@
+/** Finds a member near the end of an event whose beginning may be missing, in one walk from the end. */
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
+const opens = (c: number): boolean => c === 0x7b || c === 0x5b
+const closes = (c: number): boolean => c === 0x7d || c === 0x5d
+
+/**
+ * The member `"name":{…}` nearest to the end, or undefined. `depth`: how many objects it stands in. Each byte is looked at a
+ * fixed number of times, however many members look like the one.
+ */
+export function lastObject(data: Buffer, name: string, depth: number): unknown {
+  const marker = `"${name}"`
+  let level = 0
+  let end = 0
+  for (let i = data.length - 1; i >= 0; i--) {
+    const c = data[i] as number
+    if (c === QUOTE) i = beginOfString(data, i)
+    else if (closes(c)) {
+      if (level === depth) end = i + 1
+      level++
+    } else if (opens(c)) {
+      if (--level < depth) return undefined // the object that it would stand in begins here
+      if (level === depth && c === 0x7b && isNamed(data, i, marker)) {
+        const value = parse(data.toString('utf8', i, end))
+        if (value !== undefined) return value
+      }
+    } else if (level === 0 && !isSpace(c)) return undefined // something behind the end
+  }
+  return undefined
+}
+
+/** Where the string begins whose closing quote stands at `end`; -1 = before all that is there. */
+function beginOfString(data: Buffer, end: number): number {
+  for (let at = end - 1; at >= 0; at--) {
+    if (data[at] !== QUOTE) continue
+    let run = at
+    while (run > 0 && data[run - 1] === BACKSLASH) run--
+    if (((at - run) & 1) === 0) return at
+    at = run
+  }
+  return -1
+}
+
+/** The value that begins at `at` has this name. */
+function isNamed(data: Buffer, at: number, marker: string): boolean {
+  let i = at - 1
+  while (i >= 0 && isSpace(data[i] as number)) i--
+  if (data[i] !== COLON) return false
+  i--
+  while (i >= 0 && isSpace(data[i] as number)) i--
+  return i + 1 >= marker.length && data.toString('latin1', i + 1 - marker.length, i + 1) === marker
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
