@@ -10,6 +10,7 @@ import type { Micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { CommitGroup } from './commit-group.ts'
+import { Forgetting } from './forget.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
 import { type Journal, newJournal } from './journal.ts'
 import type { Lease } from './lease.ts'
@@ -23,8 +24,6 @@ import { Tabs } from './tabs.ts'
 export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
-/** Purses nobody has used for this long are given back and forgotten. */
-const FORGET_EVERY_MS = 60_000
 const FLUSH_WAIT_MS = 500
 /** On the way out the store is waited for so long; what it has not got then stays in the journal for the next start. */
 const STOP_WAIT_MS = 10_000
@@ -49,11 +48,11 @@ export class Ledger {
   readonly #life: LifeSign
   readonly #leases: Leases
   readonly #tabs: Tabs
+  readonly #forgetting: Forgetting
   #open = 0
   /** Settled in this turn of the event loop, and not written yet. */
   #group: CommitGroup | null = null
   #stopping = false
-  #cancelForget: (() => void) | null = null
 
   private constructor({ store, clock, log, folder }: LedgerOptions, storeId: number, journal: Journal) {
     this.#clock = clock
@@ -73,6 +72,7 @@ export class Ledger {
     const options = { store, clock, log, holder: () => this.#life.holder }
     this.#leases = new Leases(options)
     this.#tabs = new Tabs(options)
+    this.#forgetting = new Forgetting({ ...options, leases: this.#leases, tabs: this.#tabs })
   }
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
@@ -88,7 +88,7 @@ export class Ledger {
       journal.close(await ledger.#life.leave())
       throw error
     }
-    ledger.#scheduleForget()
+    ledger.#forgetting.start()
     return ledger
   }
 
@@ -269,24 +269,16 @@ export class Ledger {
     this.#tabs.lost()
   }
 
-  #scheduleForget(): void {
-    this.#cancelForget = this.#clock.after(FORGET_EVERY_MS, () => {
-      this.#leases.forget()
-      this.#tabs.forget()
-      this.#scheduleForget()
-    })
-  }
-
   /**
    * Everything settled, every lease given back; or, when the store does not answer for a while, left in the journal.
    * New holds are refused from now on.
    */
   async stop(): Promise<void> {
     this.#stopping = true
-    this.#cancelForget?.()
     this.write()
     await this.#orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
+    await this.#forgetting.stop()
     await this.#life.stop()
     const closed = settled && (await this.#life.leave())
     this.#journal.close(closed)

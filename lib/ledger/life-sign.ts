@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 import type { LedgerLog } from './log.ts'
+import { buryWhole } from './bury.ts'
 import { nextName } from './names.ts'
 
 const BEAT_MS = 20_000
@@ -41,6 +42,9 @@ export class LifeSign {
   readonly #seen = new Map<string, { beat: number; atMs: number }>()
   #cancels: (() => void)[] = []
   #running: Promise<void> = Promise.resolve()
+  /** Who is being buried, one after the other; beside the life sign, because it may take longer than a silence may. */
+  readonly #dead = new Set<string>()
+  #burying: Promise<void> = Promise.resolve()
   #stopped = false
 
   constructor(options: LifeSignOptions) {
@@ -58,12 +62,13 @@ export class LifeSign {
     this.#stopped = true
     for (const cancel of this.#cancels) cancel()
     await this.#running
+    await this.#burying
   }
 
   /** Gives back what is leased. False: the store does not answer. */
   async leave(): Promise<boolean> {
     try {
-      await this.#o.store.bury(this.holder)
+      await buryWhole(this.#o, this.holder)
       return true
     } catch (error) {
       this.#failed(error)
@@ -125,7 +130,7 @@ export class LifeSign {
 
   /** Looks at the others' counters. */
   async #watch(): Promise<void> {
-    const { store, clock, log } = this.#o
+    const { store, clock } = this.#o
     const now = clock.monotonic()
     const others = (await store.holders()).filter(holder => holder.id !== this.holder)
     this.#alone = others.length === 0
@@ -135,11 +140,20 @@ export class LifeSign {
     for (const { id, beat } of others) {
       const seen = this.#seen.get(id)
       if (seen === undefined || seen.beat !== beat) this.#seen.set(id, { beat, atMs: now })
-      else if (now - seen.atMs > DEAD_MS) {
-        log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
-        await this.#o.bury(id, beat)
-      }
+      else if (now - seen.atMs > (beat < 0 ? 0 : DEAD_MS)) this.#taken(id, beat)
     }
+  }
+
+  /** For dead; below zero its counter says that somebody has begun to bury it, who may be dead too. */
+  #taken(id: string, beat: number): void {
+    if (this.#dead.has(id)) return
+    this.#dead.add(id)
+    this.#burying = this.#burying.then(async () => {
+      if (this.#stopped) return
+      this.#o.log.warn({ holder: id }, 'a process gives no sign of life: its leases go back')
+      await this.#o.bury(id, beat).catch(error => this.#failed(error))
+      this.#dead.delete(id)
+    })
   }
 
   async #report(): Promise<void> {

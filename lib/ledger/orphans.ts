@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { CORRUPT, setAside } from './aside.ts'
+import { buryWhole } from './bury.ts'
 import { Lock } from './lock.ts'
 import { firstName } from './names.ts'
 import { JournalReader, NotOurs } from './records.ts'
@@ -116,7 +117,11 @@ export class Orphans {
    * already must not look free in between.
    */
   async bury(holder: string, beat: number): Promise<void> {
-    if (!(await this.#visit(firstName(holder)))) await this.#o.store.bury(holder, beat)
+    if (!(await this.#visit(firstName(holder)))) await this.#bury(holder, beat)
+  }
+
+  #bury(holder: string, beat?: number): Promise<boolean> {
+    return buryWhole(this.#o, holder, beat, () => this.#stopped)
   }
 
   async #adopt(folder: string, name: string): Promise<void> {
@@ -130,7 +135,7 @@ export class Orphans {
       }
     if (so.refused.length > 0 && !this.#refusedForGood(name, so)) return
     for (const settlement of so.refused) setAside(this.#o, settlement, 'refused')
-    for (const { id } of await store.holders()) if (firstName(id) === name) await store.bury(id)
+    for (const { id } of await store.holders()) if (firstName(id) === name && !(await this.#bury(id))) return
     const { torn, corrupt } = journal
     const found = { holder: name, records: so.records, applied: so.applied, torn, corrupt }
     if (corrupt > 0) {

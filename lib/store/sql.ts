@@ -9,6 +9,7 @@ import { answerMaker } from './sql/answers.ts'
 import { moveMark, readMarks } from './sql/applied.ts'
 import { audit } from './sql/audit.ts'
 import { Books } from './sql/books.ts'
+import { SLICE } from './sql/burial.ts'
 import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
@@ -27,14 +28,14 @@ export class SqlStore implements Store {
   readonly #books: Books
   readonly #holders: Holders
 
-  constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void) {
+  constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void, slice = SLICE) {
     this.#driver = driver
     this.#sealer = sealer
     this.#accounts = new Accounts(driver)
     this.#keys = new Keys(driver)
     this.#catalogue = new Catalogue(driver, this.#sealer, warn)
     this.#books = new Books(driver)
-    this.#holders = new Holders(driver)
+    this.#holders = new Holders(driver, slice)
   }
 
   migrate = () => migrate(this.#driver)
@@ -100,6 +101,7 @@ export class SqlStore implements Store {
   }
   holders = () => this.#holders.list()
   bury = (holderId: string, beat: number | null = null) => this.#holders.bury(holderId, beat)
+  forgetLeases = (holderId: string) => this.#holders.forgetLeases(holderId)
 
   rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
   swapRateWindow = (accountId: number, version: number, state: string) =>

@@ -242,10 +242,13 @@ export interface Store {
   beat(holderId: string): Promise<boolean>
   holders(): Promise<Holder[]>
   /**
-   * A dead process: its leases go back. Its settlements, if any come later, are charged in full without lease.
-   * `beat`: only if its counter is still that; who has raised it meanwhile lives.
+   * A step of a dead process's burial: some of its leases go back; true when all have, call it until then. From the first
+   * step on it counts as dead. Its settlements, if any come later, are charged in full without lease.
+   * `beat`: only if its counter is still that; who has raised it meanwhile lives, and the burial is done.
    */
-  bury(holderId: string, beat?: number): Promise<void>
+  bury(holderId: string, beat?: number): Promise<boolean>
+  /** Some leases of this process that have nothing left; returns how many, call it until it finds none. */
+  forgetLeases(holderId: string): Promise<number>
 
   // --- rate windows
   /** Compare-and-swap on the account's window: the state of all gateways' admissions, see `lib/access/rate.ts`. */

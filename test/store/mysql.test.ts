@@ -160,7 +160,7 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   while (failed.length === 0) await sleep(10) // ours was ended
   t.same([...new Set(failed.splice(0))], ['settle'])
   await rival.query('ROLLBACK')
-  t.equal(await settling, 2)
+  t.equal((await settling).applied, 2)
   t.strictSame(await view(store, purse), { spent: 10, leased: 90 })
   await rival.end()
 

@@ -13,6 +13,7 @@ import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { CommitUncertain, type Driver, type Statements } from '../driver.ts'
 import { type Grant, type Purse, type PurseId, StoreConflict } from '../store.ts'
+import { BEAT } from './burial.ts'
 import { recordChange } from './changes.ts'
 import { Doubts } from './doubts.ts'
 import { integer, marks, money, moneyOrNull, padded, text } from './text.ts'
@@ -68,12 +69,11 @@ export async function readPurses(tx: Pick<Statements, 'query'>, ids: readonly Pu
   return ids.flatMap(id => found.get(id)?.purse ?? [])
 }
 
-export const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
-export const PROMISE = 'UPDATE purses SET promised = promised + ? WHERE id = ?'
+const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
+const PROMISE = 'UPDATE purses SET promised = promised + ? WHERE id = ?'
 const PROMISE_IF_FREE = `${PROMISE} AND (credit IS NULL OR credit - promised >= ?)`
 const LEASE_MORE = 'UPDATE leases SET amount = amount + ?, ticket = ? WHERE purse_id = ? AND holder = ?'
 const LEASE_FIRST = 'INSERT INTO leases (purse_id, holder, amount, held, ticket) VALUES (?, ?, ?, 0, ?)'
-const TOUCH_HOLDER = 'UPDATE holders SET beat = beat + 1 WHERE id = ?'
 
 /** A dead process's leases go back by its holder's row, so a lease needs that row; locking it keeps the burial waiting. */
 async function addToLease(
@@ -84,7 +84,7 @@ async function addToLease(
   ticket: string,
 ): Promise<void> {
   if ((await tx.run(LEASE_MORE, [amount, ticket, purse, holder])).changes === 1) return
-  const { changes } = await tx.run(TOUCH_HOLDER, [holder])
+  const { changes } = await tx.run(BEAT, [holder])
   if (changes !== 1) throw new StoreConflict(`holder ${holder} is not registered`)
   await tx.run(LEASE_FIRST, [purse, holder, amount, ticket])
 }

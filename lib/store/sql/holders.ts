@@ -2,15 +2,18 @@
 import type { Micro } from '../../base/money.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import type { Holder, PurseId } from '../store.ts'
-import { LOCK_PURSE, PROMISE } from './books.ts'
+import { BEAT, bury, forgetLeases } from './burial.ts'
 import { caseOf, chunks, integer, marks, money, padded, text } from './text.ts'
 
 export class Holders {
   readonly #driver: Driver
   readonly #register: string
+  /** Leases of a holder that one transaction ends. */
+  readonly #slice: number
 
-  constructor(driver: Driver) {
+  constructor(driver: Driver, slice: number) {
     this.#driver = driver
+    this.#slice = slice
     const overwrite = driver.dialect.overwrite(['id'], ['host', 'beat'])
     this.#register = `INSERT INTO holders (id, host, beat) VALUES (?, ?, ?) ${overwrite}`
   }
@@ -20,7 +23,7 @@ export class Holders {
   }
 
   async beat(id: string): Promise<boolean> {
-    return (await this.#driver.run('beat', 'UPDATE holders SET beat = beat + 1 WHERE id = ?', [id])).changes === 1
+    return (await this.#driver.run('beat', BEAT, [id])).changes === 1
   }
 
   async list(): Promise<Holder[]> {
@@ -28,10 +31,12 @@ export class Holders {
     return rows.map(row => ({ id: text(row, 'id'), host: text(row, 'host'), beat: integer(row, 'beat') }))
   }
 
-  bury(id: string, beat: number | null): Promise<void> {
-    return this.#driver.transaction('bury', async tx => {
-      if (beat === null || (await hasBeat(tx, id, beat))) await bury(tx, id)
-    })
+  bury(id: string, beat: number | null): Promise<boolean> {
+    return bury(this.#driver, id, beat, this.#slice)
+  }
+
+  forgetLeases(holder: string): Promise<number> {
+    return forgetLeases(this.#driver, holder, this.#slice)
   }
 
   async reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void> {
@@ -91,31 +96,4 @@ async function writeHeld(tx: Statements, holder: string, pairs: [PurseId, Micro]
     `UPDATE leases SET held = ${caseOf('purse_id', set.length)} ` +
     `WHERE holder = ? AND (purse_id IN (${marks(set.length)}) OR ${others})`
   await tx.run(sql, [...set.flat(), holder, ...set.map(([purse]) => purse)])
-}
-
-/** Its counter cannot be raised from here to the end of the transaction. */
-async function hasBeat(tx: Statements, holder: string, beat: number): Promise<boolean> {
-  await tx.run('UPDATE holders SET beat = beat WHERE id = ?', [holder])
-  const [row] = await tx.query('SELECT beat FROM holders WHERE id = ?', [holder])
-  return row !== undefined && integer(row, 'beat') === beat
-}
-
-/** Purses are locked before leases, and each lease is read again under its purse's lock. */
-async function bury(tx: Statements, holder: string): Promise<void> {
-  const leases = await tx.query('SELECT purse_id FROM leases WHERE holder = ? ORDER BY purse_id', [holder])
-  for (const row of leases) await returnLease(tx, text(row, 'purse_id') as PurseId, holder)
-  await tx.run('DELETE FROM holders WHERE id = ?', [holder])
-  // Now that no new lease can begin, those that began meanwhile.
-  const late = await tx.query('SELECT purse_id FROM leases WHERE holder = ? ORDER BY purse_id', [holder])
-  for (const row of late) await returnLease(tx, text(row, 'purse_id') as PurseId, holder)
-}
-
-async function returnLease(tx: Statements, purse: PurseId, holder: string): Promise<void> {
-  const where = 'WHERE purse_id = ? AND holder = ?'
-  await tx.run(LOCK_PURSE, [purse])
-  await tx.run(`UPDATE leases SET amount = amount ${where}`, [purse, holder])
-  const [row] = await tx.query(`SELECT amount FROM leases ${where}`, [purse, holder])
-  if (row === undefined) return
-  await tx.run(PROMISE, [-integer(row, 'amount'), purse])
-  await tx.run(`DELETE FROM leases ${where}`, [purse, holder])
 }

@@ -99,7 +99,7 @@ export class Expected {
    * `outage`: at the moment of a burial, the last time when nobody could be heard; null = at another moment.
    */
   noteBuried(gateways: readonly Gateway[], outage: { goneMs: number; awayMs: number } | null): void {
-    const there = new Set(this.#database.read('SELECT id FROM holders').map(row => String(row['id'])))
+    const there = new Set(this.#database.read('SELECT id FROM holders WHERE beat >= 0').map(row => String(row['id'])))
     for (const gateway of gateways) {
       const { ledger } = gateway
       if (ledger === null) continue

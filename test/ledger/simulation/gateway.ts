@@ -21,6 +21,8 @@ export interface Surroundings {
   random: Random
   /** All processes are on one host, so that every journal is in everybody's reach. */
   oneHost: boolean
+  /** Leases that one step of a burial ends. */
+  slice: number
   tracing: boolean
   note(text: string): void
 }
@@ -44,7 +46,7 @@ export class Gateway {
     this.#journalLimit = journalLimit
     this.clock = new ProcessClock(around.timeline)
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
-    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {})
+    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {}, around.slice)
     this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
   }
 

@@ -48,7 +48,9 @@ export class World {
     this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, goneMs: 0, awayMs: 0, buried }
     this.#hosts = random.next() < 0.7 ? 1 : 2
     const oneHost = this.#hosts === 1
-    this.#around = { timeline: this.timeline, database, network: this.network, disk, random, oneHost, tracing, note }
+    const slice = random.pick([1, 2, 256])
+    const { timeline, network } = this
+    this.#around = { timeline, database, network, disk, random, oneHost, slice, tracing, note }
     this.#journalLimit = random.next() < 0.2 ? random.int(300, 3_000) : 1 << 24
     const clock = this.timeline.process()
     this.#admin = new SqlStore(
