@@ -121,7 +121,7 @@ t.test('a lease of which nothing is left is forgotten, also when charges used it
   await store.topUp(account.id, micro(100), 'more', 0)
   await kept(ledger.settle(await reserve(ledger, key, 100), usageRow('01zzzzzzzzzzzzzzzzzzz', key, 100)))
   await ledger.stop()
-  t.equal(await count("SELECT COUNT(*) AS n FROM leases"), 0)
+  t.equal(await count('SELECT COUNT(*) AS n FROM leases'), 0)
 })
 
 t.test('whoever buries others, or applies a long journal, gives its own signs of life meanwhile', async t => {
