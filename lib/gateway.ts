@@ -12,6 +12,7 @@ import { RetryBudget } from './channels/budget.ts'
 import { Health } from './channels/health.ts'
 import { consolePages } from './console/page.ts'
 import { Drains } from './exchange/drains.ts'
+import { proveKey } from './exchange/prove-key.ts'
 import type { Services } from './exchange/services.ts'
 import { Sweeper } from './exchange/sweeper.ts'
 import { World } from './exchange/world.ts'
@@ -65,6 +66,7 @@ export class Gateway {
     this.ledger = ledger
     this.health = new Health({
       clock,
+      prove: (channel, key) => proveKey(this.services, channel, key),
       onAuthFailure: channel => log.error({ channel }, 'the upstream refuses the channel key: resting it for long'),
     })
     this.services = {

@@ -6,12 +6,22 @@
  *   half_open   one request at a time probes it; success closes, anything else opens it again, for longer each time
  * An upstream that says how long to wait is taken at its word at once. One that refuses our credential several times in a
  * row, with no success between, rests long: one refusal may be about a request, several are about the key.
+ *
+ * One account must not take a channel from the others, and some requests fail whoever answers them. So what fails for one
+ * account only opens it only where nobody else was answered lately; and refusals to one account only are a suspicion, which a
+ * question of our own must confirm.
+ *
+ * While it rests after failures it may be asked all the same, when nothing else is left: up to a share of those who want to
+ * ask, so that an upstream in trouble does not get all of them, and one that is well again is found by the first of them.
  */
 import type { BreakerState } from '../terms/records.ts'
+import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
 
 /** `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: nothing was learnt about the channel. */
 export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
+/** What follows for its credential. `refused`: it rests for it from now on. `suspected`: it may be the account's requests. */
+export type Credential = 'refused' | 'suspected' | null
 
 const WINDOW_MS = 20_000
 const FEWEST_FAILURES = 5
@@ -27,6 +37,10 @@ const LONGEST_NAMED_REST_MS = 600_000
 const JITTER = 0.3
 /** A probe that never said how it ended is given up after this. */
 const PROBE_MS = 30_000
+/** Asked all the same: over so long at most this share of those who want to, and so many in any case. */
+const ANYWAY_MS = 10_000
+const ANYWAY_SHARE = 0.5
+const FEWEST_ANYWAY = 10
 
 export class Breaker {
   readonly #random: () => number
@@ -34,6 +48,13 @@ export class Breaker {
   readonly #failed = new SlidingCount(WINDOW_MS)
   /** Of the failures, those that were a busy upstream's. */
   readonly #busy = new SlidingCount(WINDOW_MS)
+  /** Accounts that were answered, that met a failure, whose requests were refused. */
+  readonly #answered = new LatestTwo()
+  readonly #met = new LatestTwo()
+  readonly #refusedTo = new LatestTwo()
+  /** Since it rests: who asked all the same, and who wanted to. */
+  readonly #anyway = new SlidingCount(ANYWAY_MS)
+  readonly #wanted = new SlidingCount(ANYWAY_MS)
   #closed = true
   #openUntilMs = 0
   /** Rests since it was last closed, other than those that the upstream named. */
@@ -58,9 +79,20 @@ export class Breaker {
     return this.#closed || (nowMs >= this.#openUntilMs && nowMs - this.#probedMs >= PROBE_MS)
   }
 
-  /** A request that may go there does. */
-  admit(nowMs: number): void {
-    if (!this.#closed) this.#probedMs = nowMs
+  /** Somebody who has nobody else wants to ask: how often that was tried in vain lately; null = it may not be tried. */
+  triedAnyway(nowMs: number): number | null {
+    if (this.#closed || this.#why !== 'failed') return null
+    this.#wanted.add(nowMs)
+    const tried = this.#anyway.sum(nowMs)
+    return tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs)) ? tried : null
+  }
+
+  /** A request goes there. True: while it rests, or as its probe. */
+  admit(nowMs: number): boolean {
+    if (this.#closed) return false
+    if (nowMs >= this.#openUntilMs) this.#probedMs = nowMs
+    this.#anyway.add(nowMs)
+    return true
   }
 
   restsForBusy(): boolean {
@@ -71,49 +103,70 @@ export class Breaker {
     return this.#closed ? 0 : Math.max(0, this.#openUntilMs - nowMs)
   }
 
-  /** `retryAfterS`: as the upstream named it. True when it rests from now on because of its credential. */
-  report(outcome: Outcome, nowMs: number, retryAfterS = 0): boolean {
+  /**
+   * What came of a request of this account. `asked`: while it rested, as `admit` said. `retryAfterS`: as the upstream named
+   * it.
+   */
+  report(outcome: Outcome, nowMs: number, account: number, asked = false, retryAfterS = 0): Credential {
     const state = this.state(nowMs)
     if (state === 'half_open') this.#probedMs = Number.NEGATIVE_INFINITY
-    if (outcome === 'ignored') return false
+    if (outcome === 'ignored') return null
     if (outcome === 'busy' && retryAfterS > 0) {
       this.#rest(nowMs, Math.min(LONGEST_NAMED_REST_MS, retryAfterS * 1000), 'busy')
-    } else if (state === 'closed') return this.#heard(outcome, nowMs)
-    else if (state === 'half_open') return this.#probed(outcome, nowMs)
-    return false
+    } else if (state === 'closed') return this.#heard(outcome, nowMs, account)
+    else if (state === 'half_open') return this.#probed(outcome, nowMs, account)
+    else if (asked && outcome === 'ok' && this.#why === 'failed') this.#close()
+    return null
   }
 
-  #heard(outcome: Outcome, nowMs: number): boolean {
-    if (outcome === 'auth') return this.#refused(nowMs)
+  #heard(outcome: Outcome, nowMs: number, account: number): Credential {
+    if (outcome === 'auth') return this.#refused(nowMs, account)
     if (outcome === 'ok') {
+      if (this.#refusals > 0) this.#refusedTo.clear()
       this.#refusals = this.#row = 0
       this.#ok.add(nowMs)
-      return false
+      this.#answered.note(account, nowMs)
+      return null
     }
     this.#failed.add(nowMs)
+    this.#met.note(account, nowMs)
     if (outcome === 'busy') this.#busy.add(nowMs)
     const failed = this.#failed.sum(nowMs)
     const many = failed >= FEWEST_FAILURES && failed >= SHARE * (failed + this.#ok.sum(nowMs))
-    if (++this.#row >= IN_A_ROW || many) {
+    if ((++this.#row >= IN_A_ROW || many) && this.#concernsAll(account, nowMs))
       this.#failedAgain(nowMs, this.#busy.sum(nowMs) * 2 > failed ? 'busy' : 'failed')
-    }
-    return false
+    return null
   }
 
-  #probed(outcome: Outcome, nowMs: number): boolean {
+  /** Others met failures too, or nobody else was answered. */
+  #concernsAll(account: number, nowMs: number): boolean {
+    const sinceMs = nowMs - WINDOW_MS
+    return this.#met.hasOther(account, sinceMs) || !this.#answered.hasOther(account, sinceMs)
+  }
+
+  #probed(outcome: Outcome, nowMs: number, account: number): Credential {
     if (outcome === 'ok') this.#close()
-    else if (outcome === 'auth') return this.#refused(nowMs)
+    else if (outcome === 'auth') return this.#refused(nowMs, account)
     else this.#failedAgain(nowMs, outcome)
-    return false
+    return null
   }
 
-  #refused(nowMs: number): boolean {
-    if (++this.#refusals >= FEWEST_REFUSALS) {
-      this.#rest(nowMs, backOff(FIRST_AUTH_REST_MS, this.#refusals - FEWEST_REFUSALS, LONGEST_AUTH_REST_MS), 'auth')
-      return true
+  #refused(nowMs: number, account: number): Credential {
+    this.#refusals++
+    this.#refusedTo.note(account, nowMs)
+    if (this.#refusals >= FEWEST_REFUSALS) {
+      if (this.#why === 'auth' || this.#refusedTo.hasOther(account, Number.NEGATIVE_INFINITY)) return this.refuse(nowMs)
+      if (this.#closed) return 'suspected'
     }
     if (!this.#closed) this.#failedAgain(nowMs, 'failed')
-    return false
+    return null
+  }
+
+  /** It is certain that the upstream refuses the credential. */
+  refuse(nowMs: number): Credential {
+    const times = Math.max(0, this.#refusals - FEWEST_REFUSALS)
+    this.#rest(nowMs, backOff(FIRST_AUTH_REST_MS, times, LONGEST_AUTH_REST_MS), 'auth')
+    return 'refused'
   }
 
   #failedAgain(nowMs: number, why: Outcome): void {
@@ -137,6 +190,12 @@ export class Breaker {
     this.#ok.clear()
     this.#failed.clear()
     this.#busy.clear()
+    this.#answered.clear()
+    this.#met.clear()
+    this.#refusedTo.clear()
+    this.#anyway.clear()
+    this.#wanted.clear()
+    this.#why = 'failed'
   }
 }
 

@@ -9,18 +9,27 @@ export class Claim {
   readonly #health: Health
   readonly #ofChannel: ChannelHealth
   readonly #ofKey: KeyHealth
+  /** Whose request it is. */
+  readonly #account: number
+  /** What its upstream says is about nothing but the request. */
+  readonly #silent: boolean
+  /** It was asked while it rested. */
+  readonly #channelRested: boolean
+  readonly #keyRested: boolean
   #reported = false
   #released = false
 
-  constructor(health: Health, candidate: Candidate, key: CompiledKey) {
+  constructor(health: Health, candidate: Candidate, key: CompiledKey, account: number, silent: boolean) {
     this.candidate = candidate
+    this.#account = account
+    this.#silent = silent
     this.key = key
     this.#health = health
     this.#ofChannel = health.of(candidate.channel)
     this.#ofKey = this.#ofChannel.keys[key.index] as KeyHealth
     const now = health.clock.monotonic()
-    this.#ofChannel.breaker.admit(now)
-    this.#ofKey.breaker?.admit(now)
+    this.#channelRested = !silent && this.#ofChannel.breaker.admit(now)
+    this.#keyRested = !silent && (this.#ofKey.breaker?.admit(now) ?? false)
     this.#ofChannel.open++
     this.#ofKey.open++
   }
@@ -29,13 +38,24 @@ export class Claim {
   report(outcome: Outcome, retryAfterS?: number): boolean {
     if (this.#reported) return false
     this.#reported = true
-    this.#health.report(this.#ofChannel, this.#ofKey, outcome, retryAfterS)
+    this.#tell(outcome, retryAfterS)
     return true
   }
 
   /** Its answer was good at first, and broke off: the channel has failed once more than its first word says. */
   broke(): void {
-    this.#health.report(this.#ofChannel, this.#ofKey, 'failed')
+    this.#tell('failed')
+  }
+
+  #tell(outcome: Outcome, retryAfterS = 0): void {
+    if (this.#silent) return
+    this.#health.report(this.#ofChannel, this.#ofKey, {
+      outcome,
+      account: this.#account,
+      channelRested: this.#channelRested,
+      keyRested: this.#keyRested,
+      retryAfterS,
+    })
   }
 
   /** Nothing is under way there any more. Without a verdict, nothing was learnt. */

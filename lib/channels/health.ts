@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/records.ts'
-import { Breaker, type Outcome } from './breaker.ts'
+import { Breaker, type Credential, type Outcome } from './breaker.ts'
 
 export type { Outcome } from './breaker.ts'
 
@@ -24,6 +24,8 @@ export class KeyHealth {
   readonly secret: string
   /** null: the channel's only key, which the channel's breaker speaks for. */
   readonly breaker: Breaker | null
+  /** Monotonic ms. */
+  proveAgainMs = 0
   /** Attempts under way. */
   open = 0
 
@@ -57,6 +59,11 @@ export class ChannelHealth {
     return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
   }
 
+  /** For somebody who has nobody else to ask: how often it was asked in vain lately; null = it may not be asked. */
+  triedAnyway(nowMs: number): number | null {
+    return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
+  }
+
   restsForBusy(nowMs: number): boolean {
     if (this.breaker.restsForBusy()) return true
     const rest = this.keys.map(key => key.breaker).filter(breaker => breaker !== null)
@@ -70,6 +77,40 @@ export class ChannelHealth {
   }
 }
 
+/** One attempt's verdict. */
+export interface Heard {
+  outcome: Outcome
+  /** Whose request it was. */
+  account: number
+  /** It was made while its channel, or key, rested. */
+  channelRested: boolean
+  keyRested: boolean
+  /** As the upstream named it; 0 = it did not. */
+  retryAfterS: number
+}
+
+export interface BreakerChange {
+  channel: string
+  /** Its place among the channel's keys; null = the channel itself. */
+  key: number | null
+  was: BreakerState
+  state: BreakerState
+  restMs: number
+}
+
+export interface HealthOptions {
+  clock: Clock
+  /** A channel, or one of its keys, begins to rest because its upstream refuses the key. */
+  onAuthFailure: (channel: string) => void
+  onChange?: (change: BreakerChange) => void
+  /** Asks the upstream something harmless with the key: true when it refuses the key for that too. */
+  prove?: (channel: string, key: KeyHealth) => Promise<boolean>
+  random?: () => number
+}
+
+/** A question of our own about a key is not asked again within this. */
+const PROVE_AGAIN_MS = 60_000
+
 const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
 const best = (states: readonly BreakerState[]): BreakerState =>
   states.reduce((a, b) => (GOODNESS[b] > GOODNESS[a] ? b : a))
@@ -77,17 +118,16 @@ const best = (states: readonly BreakerState[]): BreakerState =>
 export class Health {
   readonly clock: Clock
   readonly #random: () => number
-  readonly #onAuthFailure: (channel: string) => void
+  readonly #options: HealthOptions
   /** Of the latest world, by name. */
   #channels = new Map<string, ChannelHealth>()
   /** A request of an older world goes on with the keys and the address that it knew. */
   readonly #ofEach = new WeakMap<ChannelIdentity, ChannelHealth>()
 
-  /** `onAuthFailure` is called when a channel, or one of its keys, begins to rest because its upstream refuses the key. */
-  constructor(options: { clock: Clock; onAuthFailure: (channel: string) => void; random?: () => number }) {
+  constructor(options: HealthOptions) {
     this.clock = options.clock
     this.#random = options.random ?? Math.random
-    this.#onAuthFailure = options.onAuthFailure
+    this.#options = options
   }
 
   /** The channels of a new world: one with another address is a new one, as is a new key; what is gone is forgotten. */
@@ -125,18 +165,45 @@ export class Health {
     return health
   }
 
-  /** One attempt's verdict. `retryAfterS`: as the upstream named it. */
-  report(channel: ChannelHealth, key: KeyHealth, outcome: Outcome, retryAfterS?: number): void {
-    const now = this.clock.monotonic()
-    let refused: boolean
-    if (key.breaker === null) refused = channel.breaker.report(outcome, now, retryAfterS)
-    else {
-      const ofKey = outcome === 'auth' || outcome === 'busy'
-      // who refuses a key, or is too busy for it, is up
-      channel.breaker.report(ofKey ? 'ok' : outcome, now)
-      refused = key.breaker.report(outcome === 'failed' ? 'ignored' : outcome, now, retryAfterS)
+  report(channel: ChannelHealth, key: KeyHealth, heard: Heard): void {
+    const { outcome, account, channelRested, keyRested, retryAfterS } = heard
+    if (key.breaker === null) {
+      this.#watch(channel, key, b => b.report(outcome, this.clock.monotonic(), account, channelRested, retryAfterS))
+      return
     }
-    if (refused) this.#onAuthFailure(channel.identity.name)
+    const ofKey = outcome === 'auth' || outcome === 'busy'
+    // who refuses a key, or is too busy for it, is up
+    this.#watch(channel, null, b => b.report(ofKey ? 'ok' : outcome, this.clock.monotonic(), account, channelRested))
+    const said = outcome === 'failed' ? 'ignored' : outcome
+    this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested, retryAfterS))
+  }
+
+  /** Tells a breaker something and others what came of it. `key`: it is about the key. */
+  #watch(channel: ChannelHealth, key: KeyHealth | null, tell: (breaker: Breaker) => Credential): void {
+    const breaker = key?.breaker ?? channel.breaker
+    const was = breaker.state(this.clock.monotonic())
+    const credential = tell(breaker)
+    const now = this.clock.monotonic()
+    const state = breaker.state(now)
+    const { name } = channel.identity
+    const place = key === null || key.breaker === null ? null : channel.keys.indexOf(key)
+    if (state !== was) this.#options.onChange?.({ channel: name, key: place, was, state, restMs: breaker.restMs(now) })
+    if (credential === 'refused') this.#options.onAuthFailure(name)
+    else if (credential === 'suspected' && key !== null) this.#proveSoon(channel, key)
+  }
+
+  /** Refusals of one account's requests may be about the requests. */
+  #proveSoon(channel: ChannelHealth, key: KeyHealth): void {
+    const { prove } = this.#options
+    const now = this.clock.monotonic()
+    if (prove === undefined || now < key.proveAgainMs) return
+    key.proveAgainMs = now + PROVE_AGAIN_MS
+    prove(channel.identity.name, key).then(
+      refused => {
+        if (refused) this.#watch(channel, key, breaker => breaker.refuse(this.clock.monotonic()))
+      },
+      () => {}, // nothing was learnt
+    )
   }
 
   states(): Map<string, ChannelState> {

@@ -11,8 +11,12 @@
  * Without affinity two are drawn, and the second is taken when the first has clearly more open for its weight: an
  * upstream that answers slowly collects open requests, so this is what follows latency. Among keys, the one with the
  * least open is taken.
+ *
+ * When nothing may be asked because all rest after failures, one of them is asked all the same: the one that was tried least
+ * in vain lately, so that one which is well again is found soon.
  */
 import type { AnswerMaker } from '../store/store.ts'
+import type { Breaker } from './breaker.ts'
 import { Claim } from './claim.ts'
 import type { ChannelHealth, Health, KeyHealth } from './health.ts'
 import type { Candidate, CompiledKey, Route } from './table.ts'
@@ -20,31 +24,35 @@ import type { Candidate, CompiledKey, Route } from './table.ts'
 /** Why there was no candidate at all. `saturated`: all that are enabled are full, or rest because they said they are busy. */
 export type Verdict = 'disabled' | 'resting' | 'saturated'
 
+/** Whose request it is, and of what kind. */
+export interface Asker {
+  account: number
+  /** Nobody else may be asked. */
+  only: AnswerMaker | null
+  /** It costs nothing: it takes no probe's place, and what an upstream says to it is no verdict. */
+  free: boolean
+}
+const ANYBODY: Asker = { account: 0, only: null, free: false }
+
 export class Candidates {
   readonly #route: Route
   readonly #health: Health
   readonly #affinity: number | null
+  readonly #asker: Asker
   readonly #random: () => number
-  readonly #only: AnswerMaker | null
   /** The first one tried, and then the others: most requests try only one. */
   #tried: Claim | null = null
   #triedMore: Claim[] | null = null
   /** Channels of which other keys may still be tried. */
   #keyRefused: Candidate[] | null = null
 
-  /** `affinity`: 32 bits, the same for the same conversation. `only`: nobody else may be asked. */
-  constructor(
-    route: Route,
-    health: Health,
-    affinity: number | null,
-    random: () => number,
-    only: AnswerMaker | null = null,
-  ) {
+  /** `affinity`: 32 bits, the same for the same conversation. */
+  constructor(route: Route, health: Health, affinity: number | null, random: () => number, asker: Asker = ANYBODY) {
     this.#route = route
     this.#health = health
     this.#affinity = affinity
     this.#random = random
-    this.#only = only
+    this.#asker = asker
   }
 
   /**
@@ -53,15 +61,49 @@ export class Candidates {
    */
   next(): Claim | null {
     const now = this.#health.clock.monotonic()
+    const candidate = this.#pickWell(now) ?? (this.#asker.free ? null : this.#pickAnyway(now))
+    return candidate === null ? null : this.#claim(candidate, now)
+  }
+
+  /** The same without those that rest: for an attempt that need not be. */
+  nextWell(): Claim | null {
+    const now = this.#health.clock.monotonic()
+    const candidate = this.#pickWell(now)
+    return candidate === null ? null : this.#claim(candidate, now)
+  }
+
+  #pickWell(nowMs: number): Candidate | null {
     for (const tier of this.#route.tiers) {
-      const candidate = this.#pick(tier, now)
-      if (candidate !== null) return this.#claim(candidate, now)
+      const candidate = this.#pick(tier, nowMs)
+      if (candidate !== null) return candidate
     }
     return null
   }
 
+  /** Of those that rest after failures. */
+  #pickAnyway(nowMs: number): Candidate | null {
+    let best: Candidate | null = null
+    let least = Number.POSITIVE_INFINITY
+    for (const candidate of this.#enabled) {
+      if (this.#wasTried(candidate)) continue
+      const health = this.#health.of(candidate.channel)
+      if (!this.#hasRoom(candidate, health, nowMs)) continue
+      const tried = health.triedAnyway(nowMs)
+      if (tried === null || tried >= least) continue
+      best = candidate
+      least = tried
+    }
+    return best
+  }
+
   #claim(candidate: Candidate, nowMs: number): Claim {
-    const claim = new Claim(this.#health, candidate, this.#key(candidate, nowMs) as CompiledKey)
+    const claim = new Claim(
+      this.#health,
+      candidate,
+      this.#key(candidate, nowMs) as CompiledKey,
+      this.#asker.account,
+      this.#asker.free,
+    )
     if (this.#tried === null) this.#tried = claim
     else if (this.#triedMore === null) this.#triedMore = [claim]
     else this.#triedMore.push(claim)
@@ -116,8 +158,17 @@ export class Candidates {
     const { channel } = candidate
     if (!this.#isOffered(channel) || this.#wasTried(candidate)) return false
     const health = this.#health.of(channel)
-    if (!health.breaker.mayAsk(nowMs) || isFull(channel, health)) return false
+    return this.#mayAsk(health.breaker, nowMs) && this.#hasRoom(candidate, health, nowMs)
+  }
+
+  #hasRoom(candidate: Candidate, health: ChannelHealth, nowMs: number): boolean {
+    const { channel } = candidate
+    if (isFull(channel, health)) return false
     return channel.keys.length === 1 ? !isFull(channel.keys[0]!, health.keys[0]!) : this.#key(candidate, nowMs) !== null
+  }
+
+  #mayAsk(breaker: Breaker, nowMs: number): boolean {
+    return this.#asker.free ? breaker.state(nowMs) === 'closed' : breaker.mayAsk(nowMs)
   }
 
   /** Which of the channel's keys; null = none may be asked. */
@@ -126,10 +177,12 @@ export class Candidates {
     const health = this.#health.of(channel)
     let best: CompiledKey | null = null
     let bestScore = 0
+    const { only } = this.#asker
     for (const key of channel.keys) {
       const state = health.keys[key.index] as KeyHealth
-      if (!state.breaker?.mayAsk(nowMs) || isFull(key, state) || this.#triedKey(key)) continue
-      if (this.#only !== null && this.#only.key !== key.fingerprint) continue
+      if (state.breaker === null || !this.#mayAsk(state.breaker, nowMs) || isFull(key, state) || this.#triedKey(key))
+        continue
+      if (only !== null && only.key !== key.fingerprint) continue
       const score = this.#draw(key.hash) + (this.#affinity === null ? state.open : 0)
       if (best !== null && score >= bestScore) continue
       best = key
@@ -180,7 +233,8 @@ export class Candidates {
   }
 
   #isOffered({ enabled, name }: Candidate['channel']): boolean {
-    return enabled && (this.#only === null || this.#only.channel === name)
+    const { only } = this.#asker
+    return enabled && (only === null || only.channel === name)
   }
 }
 

@@ -54,6 +54,7 @@ export class CompiledChannel {
   readonly kind: KindName | null
   /** Whole paths, with `{model}` and `{verb}` where they belong. */
   readonly paths: Readonly<Record<Protocol, string>>
+  readonly protocols: readonly Protocol[]
   /** Added to every request's query, as it stands in an address; empty = nothing. */
   readonly query: string
   readonly queryNames: ReadonlySet<string>
@@ -78,6 +79,7 @@ export class CompiledChannel {
     this.basePath = url.pathname.replace(/\/+$/, '')
     this.kind = channel.kind
     this.paths = Object.fromEntries(PROTOCOLS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
+    this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()
     this.queryNames = new Set(Object.keys(query))

@@ -129,13 +129,14 @@ export class Attempts implements AttemptEvents {
     this.#answer.onEnd()
   }
 
-  #nextClaim(): Claim | null {
+  /** `beside`: the one before it is still asked. */
+  #nextClaim(beside = false): Claim | null {
     const x = this.#x
     const { attempts, deadlineMs } = x.world.config.retry
     if (!this.#answer.open || x.attempts >= attempts) return null
     if (deadlineMs > 0 && x.services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
     if (!x.services.retries.allows()) return null // before a candidate is taken, which counts as tried
-    const claim = x.candidates?.next() ?? null
+    const claim = (beside ? x.candidates?.nextWell() : x.candidates?.next()) ?? null
     if (claim !== null) x.services.retries.retry()
     return claim
   }
@@ -238,7 +239,7 @@ export class Attempts implements AttemptEvents {
     const current = this.#current as Attempt
     const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
     if (hedgeMs > 0 && x.attempts === 1 && nowMs - current.startedMs >= hedgeMs) {
-      const claim = this.#nextClaim()
+      const claim = this.#nextClaim(true)
       if (claim !== null) {
         this.#rival = this.#begin(claim)
         this.#send(this.#rival)

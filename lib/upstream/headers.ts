@@ -1,7 +1,6 @@
 /** Which headers pass, in both directions. Both lists are short and closed: what they do not name stays behind. */
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Claim } from '../channels/claim.ts'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
@@ -71,7 +70,7 @@ function ofAccount(accountId: number, idempotencyKey: string): string {
 
 /** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
 export function requestHeaders(
-  { candidate: { channel }, key }: Claim,
+  { candidate: { channel }, key }: { candidate: { channel: CompiledChannel }; key: CompiledKey },
   protocol: Protocol,
   wire: Readonly<Record<string, readonly string[]>>,
   client: IncomingHttpHeaders,

@@ -5,6 +5,10 @@ import { seeded } from '../support/random.ts'
 
 /** No jitter. */
 const plain = () => new Breaker(() => 0)
+/** Each time of another account, so that it is about the channel. */
+let account = 0
+const say = (breaker: Breaker, outcome: Outcome, nowMs: number, retryAfterS = 0) =>
+  breaker.report(outcome, nowMs, ++account, false, retryAfterS)
 const S = 1000
 
 interface Step {
@@ -212,10 +216,10 @@ const rows: [name: string, steps: Step[], at: number, state: State, restS: numbe
 t.test('what is heard and what follows', async t => {
   for (const [name, steps, at, state, restS] of rows) {
     const breaker = plain()
-    for (const { at, say, times = 1 } of steps) {
+    for (const { at, say: said, times = 1 } of steps) {
       for (let i = 0; i < times; i++) {
-        if (typeof say === 'string') breaker.report(say, at * S)
-        else breaker.report(say[0], at * S, say[1])
+        if (typeof said === 'string') say(breaker, said, at * S)
+        else say(breaker, said[0], at * S, said[1])
       }
     }
     t.same([breaker.state(at * S), breaker.restMs(at * S) / S], [state, restS], name)
@@ -224,52 +228,52 @@ t.test('what is heard and what follows', async t => {
 
 t.test('one probe at a time', async t => {
   const breaker = plain()
-  for (let i = 0; i < 5; i++) breaker.report('failed', 0)
+  for (let i = 0; i < 5; i++) say(breaker, 'failed', 0)
   t.equal(breaker.mayAsk(4999), false)
   t.equal(breaker.mayAsk(5000), true)
   t.equal(breaker.mayAsk(5000), true, 'asking takes nothing')
   breaker.admit(5000)
   t.equal(breaker.mayAsk(5001), false)
-  breaker.report('ignored', 6000)
+  say(breaker, 'ignored', 6000)
   t.equal(breaker.mayAsk(6000), true, 'a probe that told nothing leaves the next one its turn')
   breaker.admit(6000)
   t.equal(breaker.mayAsk(35_999), false)
   t.equal(breaker.mayAsk(36_000), true, 'nor is one waited for without end')
   breaker.admit(36_000)
-  breaker.report('ok', 36_001)
+  say(breaker, 'ok', 36_001)
   t.equal(breaker.mayAsk(36_001), true)
   breaker.admit(36_001)
   t.equal(breaker.mayAsk(36_001), true, 'closed: as many as come')
 })
 
 t.test('why it rests', async t => {
-  const say = (...said: Outcome[]) => {
+  const heard = (...said: Outcome[]) => {
     const breaker = plain()
-    for (const outcome of said) breaker.report(outcome, 0)
+    for (const outcome of said) say(breaker, outcome, 0)
     return breaker
   }
-  t.equal(say('busy', 'busy', 'busy', 'failed', 'failed').restsForBusy(), true, 'mostly busy')
-  t.equal(say('failed', 'failed', 'failed', 'busy', 'busy').restsForBusy(), false, 'mostly something else')
-  t.equal(say('busy', 'busy').restsForBusy(), false, 'it does not rest')
-  t.equal(say('auth', 'auth', 'auth').restsForBusy(), false)
+  t.equal(heard('busy', 'busy', 'busy', 'failed', 'failed').restsForBusy(), true, 'mostly busy')
+  t.equal(heard('failed', 'failed', 'failed', 'busy', 'busy').restsForBusy(), false, 'mostly something else')
+  t.equal(heard('busy', 'busy').restsForBusy(), false, 'it does not rest')
+  t.equal(heard('auth', 'auth', 'auth').restsForBusy(), false)
   const named = plain()
-  named.report('busy', 0, 3)
+  say(named, 'busy', 0, 3)
   t.equal(named.restsForBusy(), true)
-  named.report('ok', 3000)
+  say(named, 'ok', 3000)
   t.equal(named.restsForBusy(), false)
 })
 
 t.test('says when it begins to rest for its credential, once each time', async t => {
   const breaker = plain()
-  const said = [0, 0, 0, 0, 60_000, 60_000].map(at => breaker.report('auth', at))
-  t.same(said, [false, false, true, false, true, false])
+  const said = [0, 0, 0, 0, 60_000, 60_000].map(at => say(breaker, 'auth', at))
+  t.same(said, [null, null, 'refused', null, 'refused', null])
 })
 
 t.test('rests differ a little, and are never longer than said', async t => {
   const random = seeded(t).next
   const rests = Array.from({ length: 200 }, () => {
     const breaker = new Breaker(random)
-    for (let i = 0; i < 5; i++) breaker.report('failed', 0)
+    for (let i = 0; i < 5; i++) say(breaker, 'failed', 0)
     return breaker.restMs(0)
   })
   t.ok(Math.max(...rests) <= 5000 && Math.min(...rests) >= 3500)
@@ -336,7 +340,7 @@ t.test('as the simple reference says, whatever is heard', async t => {
       if (random() < 0.3) now += breaker.restMs(now) // on to its probation
       const outcome = random() < bias ? 'failed' : (outcomes[Math.floor(random() * outcomes.length)] as Outcome)
       const named = outcome === 'busy' && random() < 0.05 ? Math.floor(random() * 700) : 0
-      breaker.report(outcome, now, named)
+      say(breaker, outcome, now, named)
       reference.report(outcome, now, named)
       const state = breaker.state(now)
       reached.set(state, (reached.get(state) ?? 0) + 1)

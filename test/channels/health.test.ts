@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { KeyHealth, Outcome } from '../../lib/channels/health.ts'
-import { identity, namedHealth } from './support.ts'
+import { heard, identity, namedHealth } from './support.ts'
 
 const times = (count: number, run: () => void) => {
   for (let i = 0; i < count; i++) run()
@@ -105,7 +105,8 @@ for (const [name, said, channel, keys] of several) {
   t.test(`several keys: ${name}`, async t => {
     const { health, clock } = namedHealth()
     const of = health.of(identity('a', ['x', 'y', 'z']))
-    for (const [key, outcome, count] of said) times(count, () => health.report(of, of.keys[key] as KeyHealth, outcome))
+    for (const [key, outcome, count] of said)
+      times(count, () => health.report(of, of.keys[key] as KeyHealth, heard(outcome)))
     const { state, keys: states } = of.state(clock.monotonic())
     t.same([state, states], [channel, keys])
   })
@@ -114,7 +115,7 @@ for (const [name, said, channel, keys] of several) {
 t.test('several keys in a new world: a key that stays keeps its state wherever it stands', async t => {
   const { health, clock } = namedHealth()
   const before = health.of(identity('a', ['x', 'y']))
-  times(3, () => health.report(before, before.keys[0] as KeyHealth, 'auth'))
+  times(3, () => health.report(before, before.keys[0] as KeyHealth, heard('auth')))
   health.keep([identity('a', ['z', 'y', 'x'])])
   t.same(health.of(identity('a', ['z', 'y', 'x'])).state(clock.monotonic()).keys, ['closed', 'closed', 'open'])
   health.keep([identity('a', ['x'])])

@@ -75,22 +75,32 @@ t.test('every channel once, by falling priority', async t => {
   }
 })
 
-t.test('resting and disabled ones are left out; 0 comes last in its tier, and before the next tier', async t => {
-  const random = seeded(t).next
-  const { all, rest } = setUp(
-    ['a', { priority: 5 }],
-    ['off', { priority: 5, status: 'disabled' }],
-    ['zero', { priority: 5, weight: 0 }],
-    ['nought', { priority: 5, weight: 0 }],
-    ['tired', { priority: 5 }],
-    ['low', {}],
-  )
-  rest('tired')
-  const orders = tally(400, i => all(i % 2 ? null : Math.floor(random() * 2 ** 32), random).join())
-  t.same([...orders.keys()].sort(), ['a,nought,zero,low', 'a,zero,nought,low'])
-  rest('a')
-  t.match(all(null, random).join(), /^(zero,nought|nought,zero),low$/, 'only when nothing else of the tier is left')
-})
+t.test(
+  'disabled ones are left out, resting ones come last of all; 0 comes last in its tier, and before the next tier',
+  async t => {
+    const random = seeded(t).next
+    const { all, rest } = setUp(
+      ['a', { priority: 5 }],
+      ['off', { priority: 5, status: 'disabled' }],
+      ['zero', { priority: 5, weight: 0 }],
+      ['nought', { priority: 5, weight: 0 }],
+      ['tired', { priority: 5 }],
+      ['low', {}],
+    )
+    rest('tired')
+    const orders = tally(400, i => all(i % 2 ? null : Math.floor(random() * 2 ** 32), random).join())
+    t.same(
+      new Set([...orders.keys()].map(order => order?.replace(/,tired$/, ''))),
+      new Set(['a,nought,zero,low', 'a,zero,nought,low']),
+    )
+    rest('a')
+    t.match(
+      all(null, random).join(),
+      /^(zero,nought|nought,zero),low,(a,tired|tired,a)$/,
+      'only when nothing else of the tier is left',
+    )
+  },
+)
 
 t.test('weights, at random and over many conversations; also while one rests', async t => {
   const random = seeded(t).next
@@ -222,7 +232,6 @@ t.test('why there was none', async t => {
     const set = setUp(...channels)
     for (const [name, rest] of Object.entries(rests)) rest(set, name)
     const candidates = new Candidates(set.route, set.health, null, Math.random)
-    t.equal(candidates.next(), null)
     t.same([candidates.verdict, candidates.retryAfterS], [verdict, retryAfterS])
   }
   const { route, health, clock, report } = setUp(two[0] as Row)

@@ -1,4 +1,4 @@
-import { type ChannelIdentity, Health, type KeyHealth, type Outcome } from '../../lib/channels/health.ts'
+import { type ChannelIdentity, Health, type Heard, type KeyHealth, type Outcome } from '../../lib/channels/health.ts'
 import type { Channel } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
 
@@ -33,6 +33,17 @@ export const identity = (name: string, secrets = ['k'], origin = 'https://x', ba
   keys: secrets.map(secret => ({ secret })),
 })
 
+let account = 0
+/** Each time of another account, so that it is about the channel. */
+export const heard = (outcome: Outcome, change: Partial<Heard> = {}): Heard => ({
+  outcome,
+  account: ++account,
+  channelRested: false,
+  keyRested: false,
+  retryAfterS: 0,
+  ...change,
+})
+
 /** A health whose channels are spoken of by name. */
 export function namedHealth() {
   const clock = new TestClock()
@@ -40,7 +51,7 @@ export function namedHealth() {
   const health = new Health({ clock, onAuthFailure: name => refused.push(name), random: () => 0 })
   const of = (name: string) => health.of(identity(name))
   const report = (name: string, outcome: Outcome, retryAfterS?: number, key = 0) =>
-    health.report(of(name), of(name).keys[key] as KeyHealth, outcome, retryAfterS)
+    health.report(of(name), of(name).keys[key] as KeyHealth, heard(outcome, { retryAfterS: retryAfterS ?? 0 }))
   return {
     clock,
     refused,

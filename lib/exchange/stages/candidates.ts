@@ -22,10 +22,11 @@ export const findCandidates = stage<'model' | 'maker', 'route'>(x => {
 
 /** False when no channel of the group names the model for the protocol. True with `x.claim` null: all rest or are full. */
 export function chooseCandidate(x: Exchange): boolean {
-  const { group } = (x.entry as KeyEntry).key
-  const route = x.world.routes.find(group, x.model, x.protocol as Protocol)
+  const { account, key } = x.entry as KeyEntry
+  const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random, x.maker)
+  const asker = { account: account.id, only: x.maker, free: x.free }
+  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
   return true
 }

@@ -10,8 +10,9 @@ import { KeyCache } from '../../../lib/access/keys.ts'
 import { RateLimiter } from '../../../lib/access/rate.ts'
 import { idMaker } from '../../../lib/base/ids.ts'
 import { RetryBudget } from '../../../lib/channels/budget.ts'
-import { Health } from '../../../lib/channels/health.ts'
+import { Health, type KeyHealth } from '../../../lib/channels/health.ts'
 import { Drains } from '../../../lib/exchange/drains.ts'
+import { proveKey } from '../../../lib/exchange/prove-key.ts'
 import type { Services } from '../../../lib/exchange/services.ts'
 import { Sweeper } from '../../../lib/exchange/sweeper.ts'
 import { World } from '../../../lib/exchange/world.ts'
@@ -115,7 +116,8 @@ export async function open(t: Test, options: Options = {}) {
   const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 2 ** 28 })
   const world = new World(config, await store.catalog())
   const refusedKeys: string[] = []
-  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0 })
+  const prove = (name: string, key: KeyHealth) => proveKey(services, name, key)
+  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0, prove })
   health.keep(world.routes.channels)
   const services: Services = {
     clock,
