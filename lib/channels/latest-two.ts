@@ -2,12 +2,10 @@
 export class LatestTwo {
   #latest = 0
   #latestMs = Number.NEGATIVE_INFINITY
-  #other = 0
   #otherMs = Number.NEGATIVE_INFINITY
 
   note(account: number, nowMs: number): void {
     if (account !== this.#latest) {
-      this.#other = this.#latest
       this.#otherMs = this.#latestMs
       this.#latest = account
     }
