@@ -9,6 +9,8 @@ import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 
 const MOST_MS = 10_000
+/** The account in whose name it is asked. */
+const NOBODY = 0
 
 /** Where the list stands beside a protocol's own path; null = nobody knows. */
 export function modelsPath(path: string): string | null {
@@ -28,7 +30,7 @@ export function refusesOwnQuestion(
   const protocol = channel.protocols.find(one => modelsPath(channel.paths[one]) !== null)
   if (protocol === undefined) return Promise.resolve(false)
   const path = `${modelsPath(channel.paths[protocol])}${channel.query === '' ? '' : `?${channel.query}`}`
-  const headers = requestHeaders({ candidate: { channel }, key }, protocol, wire, {})
+  const headers = requestHeaders({ candidate: { channel }, key }, protocol, wire, {}, NOBODY)
   const { connection } = channel
   return new Promise(resolve => {
     let controller: Dispatcher.DispatchController | null = null
