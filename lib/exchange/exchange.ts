@@ -13,7 +13,7 @@ import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
 import { finish } from './finish.ts'
-import { type Placement, queryKey, type Target } from './paths.ts'
+import { type Placement, passedQuery, queryKey, type Target } from './paths.ts'
 import { refuse } from './refuse.ts'
 import type { Relay } from './relay.ts'
 import { Reply } from './reply.ts'
@@ -105,7 +105,7 @@ export class Exchange {
   /** The answer will be an event stream, as far as the request can tell. */
   get streams(): boolean {
     if (this.protocol !== 'generate') return this.facts?.stream === true
-    return this.target?.verb === 'streamGenerateContent' && /(^|&)alt=sse(&|$)/.test(this.query)
+    return this.target?.verb === 'streamGenerateContent' && passedQuery(this.query, 'generate') === '?alt=sse'
   }
 
   /** The header under its own name or one of its aliases. */

@@ -135,21 +135,23 @@ function modelTarget(e: Endpoint, rawModel: string, verb: string): Target | null
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** A key that was written into the query in a way that nobody reads: behind a second `?`, a `;`, under another name. */
-const MAY_HOLD_A_KEY = /key=|sk-/i
+/** What a client may say in the query, and to what values: everything else could change what the answer looks like. */
+const QUERY: Partial<Record<Protocol, ReadonlyMap<string, readonly string[]>>> = {
+  messages: new Map([['beta', ['true', 'false']]]),
+  generate: new Map([['alt', ['sse', 'json']]]),
+}
 
-/**
- * The query without the gateway's own `key`, without what may hold one and without `others`; the rest stays byte for byte. With
- * its `?`, or empty.
- */
-export function queryWithoutKey(query: string, others = NONE): string {
-  if (query === '') return ''
-  if (others.size === 0 && !/key|sk-|%/i.test(query)) return `?${query}`
-  const kept = query.split('&').filter(part => {
+/** What of a client's query goes upstream, each name once, without `others`. With its `?`, or empty. */
+export function passedQuery(query: string, protocol: Protocol | null, others = NONE): string {
+  const allowed = protocol === null ? undefined : QUERY[protocol]
+  if (query === '' || allowed === undefined) return ''
+  const kept = new Map<string, string>()
+  for (const part of query.split('&')) {
     const name = queryName(part)
-    return name !== 'key' && !others.has(name) && !MAY_HOLD_A_KEY.test(unescaped(part))
-  })
-  return kept.length === 0 ? '' : `?${kept.join('&')}`
+    const value = unescaped(part.slice(part.indexOf('=') + 1))
+    if (!kept.has(name) && !others.has(name) && allowed.get(name)?.includes(value)) kept.set(name, value)
+  }
+  return kept.size === 0 ? '' : `?${[...kept].map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
 /** The value of the `key` parameter, or null. Found by the same reading that takes it out, so that it never goes upstream. */

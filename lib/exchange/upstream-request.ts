@@ -10,7 +10,7 @@ import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from '../upstream/headers.ts'
 import { BadRequest } from '../upstream/http1-request.ts'
 import type { Exchange } from './exchange.ts'
-import { queryWithoutKey, type Target } from './paths.ts'
+import { passedQuery, type Target } from './paths.ts'
 
 /** Throws BadRequest where none can be made. */
 export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Dispatcher.DispatchOptions {
@@ -59,7 +59,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
 function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
   const template = channel.paths[endpoint.protocol as Protocol]
-  const query = upstreamQuery(x.query, channel)
+  const query = upstreamQuery(x, channel)
   if (!template.includes('{')) return template + endpoint.suffix + query
   // the same name goes on as the client wrote it
   const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
@@ -67,8 +67,8 @@ function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): strin
 }
 
 /** What the channel adds goes before what the client says under the same name. */
-function upstreamQuery(asked: string, { query, queryNames }: CompiledChannel): string {
-  if (query === '') return queryWithoutKey(asked)
-  const kept = queryWithoutKey(asked, queryNames)
+function upstreamQuery(x: Exchange, { query, queryNames }: CompiledChannel): string {
+  const kept = passedQuery(x.query, x.protocol, queryNames)
+  if (query === '') return kept
   return kept === '' ? `?${query}` : `${kept}&${query}`
 }

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { findTarget, type PathQuestion, type Placement, queryKey, queryWithoutKey } from '../../lib/exchange/paths.ts'
+import { findTarget, type PathQuestion, type Placement, passedQuery, queryKey } from '../../lib/exchange/paths.ts'
+import type { Protocol } from '../../lib/terms/records.ts'
 
 interface Sent {
   key?: Placement
@@ -94,28 +95,29 @@ t.test('and everything else', async t => {
   for (const [line, sent] of rows) t.equal(ask(line, sent), null, line)
 })
 
-t.test('the key leaves the query, nothing else moves', async t => {
-  const rows: [string, string, string | null][] = [
-    ['', '', null],
-    ['beta=true', '?beta=true', null],
-    ['key=sk-1', '', 'sk-1'],
-    ['key=sk-1&beta=true', '?beta=true', 'sk-1'],
-    ['beta=true&key=sk-1', '?beta=true', 'sk-1'],
-    ['alt=sse&k%65y=sk-1&x=%20a+b', '?alt=sse&x=%20a+b', 'sk-1'],
-    ['apikey=1&keys=2', '?keys=2', null],
-    ['?key=sk-1', '', null],
-    ['a=1?key=sk-1&b=2', '?b=2', null],
-    ['a=1;key=sk-1', '', null],
-    ['b=2&a=1;%6bey%3dsk%2d1', '?b=2', null],
-    ['%6bey=sk-1', '', 'sk-1'],
-    ['KEY=sk-1', '', null],
-    ['beta=true?key=sk-1', '', null],
-    ['x=sk-1', '', null],
-    ['key', '', ''],
-    ['%zz=1&key=a', '?%zz=1', 'a'],
+t.test('of the query only what is listed goes upstream, and the key is found by the same reading', async t => {
+  const rows: [Protocol, string, string, string | null][] = [
+    ['messages', '', '', null],
+    ['messages', 'beta=true', '?beta=true', null],
+    ['messages', 'key=sk-1&beta=true', '?beta=true', 'sk-1'],
+    ['messages', 'beta=true&key=sk-1', '?beta=true', 'sk-1'],
+    ['messages', 'b%65ta=tru%65&beta=false', '?beta=true', null],
+    ['messages', 'beta=true?key=sk-1', '', null],
+    ['messages', 'alt=sse&beta=sk-1', '', null],
+    ['chat', 'beta=true&alt=sse', '', null],
+    ['generate', 'alt=sse&k%65y=sk-1&x=%20a+b', '?alt=sse', 'sk-1'],
+    ['generate', 'alt=json&alt=sse', '?alt=json', null],
+    ['generate', 'alt=proto&$alt=proto&fields=candidates&prettyPrint=false&callback=f', '', null],
+    ['generate', 'apikey=1&keys=2', '', null],
+    ['generate', '?key=sk-1', '', null],
+    ['generate', 'a=1;key=sk-1', '', null],
+    ['generate', '%6bey=sk-1', '', 'sk-1'],
+    ['generate', 'KEY=sk-1&x=sk-1', '', null],
+    ['generate', 'key', '', ''],
+    ['generate', '%zz=1&key=a&alt', '', 'a'],
   ]
-  for (const [query, rest, key] of rows) {
-    t.equal(queryWithoutKey(query), rest, query)
+  for (const [protocol, query, rest, key] of rows) {
+    t.equal(passedQuery(query, protocol), rest, query)
     t.equal(queryKey(query), key, query)
   }
 })
