@@ -18,6 +18,7 @@ import { Sweeper } from './exchange/sweeper.ts'
 import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { type ListenName, listenOn, type Socket } from './listening.ts'
+import type { Readiness } from './ops/fleet.ts'
 import { LoopLag } from './public/lag.ts'
 import { createPublicServer } from './public/server.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
@@ -28,6 +29,8 @@ import { Pools } from './upstream/pools.ts'
 
 /** Changes made by another process are followed this often; those of our own admin API at once. */
 const FOLLOW_MS = 870
+/** Asked whether it is there, a store that says nothing for so long is away. Shorter than who asks us will wait. */
+const STORE_ANSWER_MS = 1_000
 const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
 const CONNECTIONS_PER_ORIGIN = 16_384
@@ -129,13 +132,27 @@ export class Gateway {
     return this.#config
   }
 
-  /** Store reachable, catalogue loaded, not on the way out. */
-  async ready(): Promise<boolean> {
-    if (this.services.draining) return false
-    return await this.store.ping().then(
-      () => true,
-      () => false,
-    )
+  /** The catalogue is loaded whenever this can be asked. */
+  async ready(): Promise<Readiness> {
+    const store = (await this.#storeAnswers()) ? 'ok' : 'away'
+    if (this.services.draining) return { ready: false, store, reason: 'draining' }
+    if (!this.ledger.accepting) return { ready: false, store, reason: 'the ledger takes no new requests' }
+    if (store === 'away' && !this.ledger.hasLeases)
+      return { ready: false, store, reason: 'the store is away and nothing is leased' }
+    return { ready: true, store }
+  }
+
+  #storeAnswers(): Promise<boolean> {
+    return new Promise(resolve => {
+      const cancel = clock.after(STORE_ANSWER_MS, () => resolve(false))
+      this.store
+        .ping()
+        .then(
+          () => resolve(true),
+          () => resolve(false),
+        )
+        .finally(cancel)
+    })
   }
 
   /** A new config from now on; requests under way end with the world they began with. */

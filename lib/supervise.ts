@@ -108,6 +108,9 @@ class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     this.#stopping = true
+    // nobody will accept: who connects is to hear so at once
+    for (const socket of this.#sockets.values()) socket.close()
+    this.#sockets.clear()
     for (const child of [this.#serving, this.#joining, ...this.#leaving]) child?.process.kill(signal)
   }
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from './base/clock.ts'
 import type { Micro } from './base/money.ts'
 import { type Socket, socketFor } from './listening.ts'
-import type { Fleet } from './ops/fleet.ts'
+import type { Fleet, Readiness } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
@@ -25,7 +25,7 @@ export interface WorkerCalls {
   states: [string, ChannelState][]
   follow: null
   flush: null
-  ready: boolean
+  ready: Readiness
 }
 
 /** Empty: they open their own. */
@@ -60,7 +60,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
     imbalanceMicro: () => housekeeping.imbalance,
   })
   housekeeping.start()
-  const ops = await openOps(config, log, store, fleetOf(crew, metrics, store))
+  const ops = await openOps(config, log, store, fleetOf(crew, metrics))
   const drain = async (deadlineMs: number) => {
     await housekeeping.stop()
     await crew.drain(deadlineMs)
@@ -247,18 +247,15 @@ class Member {
   }
 }
 
-function fleetOf(crew: Crew, metrics: Metrics, store: Store): Fleet {
+const NO_WORKER: Readiness = { ready: false, store: 'away', reason: 'no answer' }
+
+function fleetOf(crew: Crew, metrics: Metrics): Fleet {
   return {
     async ready() {
-      if (crew.draining) return false
-      const up = await Promise.all([
-        store.ping().then(
-          () => true,
-          () => false,
-        ),
-        crew.ask('ready').then(all => all.some(Boolean)),
-      ])
-      return up.every(Boolean)
+      const all = await crew.ask('ready')
+      const one = all.find(({ ready }) => ready) ?? all[0] ?? NO_WORKER
+      const store = all.some(worker => worker.store === 'away') ? 'away' : one.store
+      return crew.draining ? { ready: false, store, reason: 'draining' } : { ...one, store }
     },
     metrics: async () => formatMetrics([await metrics.snapshot(), ...(await crew.ask('snapshot'))]),
     async held() {

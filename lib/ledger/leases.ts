@@ -21,6 +21,12 @@ export class Leases {
     return this.#leases.get(purse)
   }
 
+  /** Some money is here. */
+  get any(): boolean {
+    for (const lease of this.#leases.values()) if (lease.leased > 0) return true
+    return false
+  }
+
   /** Of all accounts. */
   get heldTotal(): Micro {
     let sum = 0

@@ -102,6 +102,11 @@ export class Ledger {
     return !this.#stopping && this.#journal.accepting && !this.#life.fenced
   }
 
+  /** Money that can be held without asking the store. */
+  get hasLeases(): boolean {
+    return this.#leases.any
+  }
+
   get journalEntries(): number {
     return this.#journal.entries
   }

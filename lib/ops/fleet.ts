@@ -3,9 +3,16 @@ import type { Micro } from '../base/money.ts'
 import type { PurseId } from '../store/store.ts'
 import type { ChannelState } from '../terms/records.ts'
 
+/** Whether new requests can be served now, be it from memory. */
+export interface Readiness {
+  ready: boolean
+  store: 'ok' | 'away'
+  /** Why not, for people. */
+  reason?: 'draining' | 'the ledger takes no new requests' | 'the store is away and nothing is leased' | 'no answer'
+}
+
 export interface Fleet {
-  /** Store reachable, catalogue loaded, not on the way out. */
-  ready(): Promise<boolean>
+  ready(): Promise<Readiness>
   /** Prometheus text of all of them. */
   metrics(): Promise<string>
   /** Money set aside for open requests, per purse. */

@@ -10,7 +10,7 @@ import type { Logger } from '../terms/log.ts'
 import type { Admin } from './admin/admin.ts'
 import { AdminError, Refusal, renderRefusal, renderText } from './answer.ts'
 import { readObject } from './body.ts'
-import type { Fleet } from './fleet.ts'
+import type { Fleet, Readiness } from './fleet.ts'
 
 export interface OpsDeps {
   store: Store
@@ -29,6 +29,7 @@ const REQUEST_MS = 30_000
 /** Who is not ready by then is not ready. */
 const READY_MS = 2_000
 const RETRY_AFTER_S = 2
+const NO_ANSWER: Readiness = { ready: false, store: 'away', reason: 'no answer' }
 
 export function createOpsServer(deps: OpsDeps): Server {
   let made: Promise<Admin> | null = null
@@ -72,21 +73,21 @@ class Visit {
     if (page === '/metrics') this.#send(200, await this.#deps.fleet.metrics(), METRICS_TYPE)
     else if (page === '/healthz') this.#send(200, '{"alive":true}')
     else if (page === '/readyz') {
-      const ready = await this.#ready()
-      this.#send(ready ? 200 : 503, JSON.stringify({ ready }))
+      const state = await this.#ready()
+      this.#send(state.ready ? 200 : 503, JSON.stringify(state))
     } else throw this.#noSuchPage()
   }
 
-  #ready(): Promise<boolean> {
+  #ready(): Promise<Readiness> {
     const { clock, fleet } = this.#deps
     return new Promise(resolve => {
-      const cancel = clock.after(READY_MS, () => resolve(false))
+      const cancel = clock.after(READY_MS, () => resolve(NO_ANSWER))
       fleet
         .ready()
-        .catch(() => false)
-        .then(ready => {
+        .catch(() => NO_ANSWER)
+        .then(state => {
           cancel()
-          resolve(ready)
+          resolve(state)
         })
     })
   }

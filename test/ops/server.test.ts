@@ -9,7 +9,7 @@ t.test('health, readiness, metrics', async t => {
   const rows: [method: string, path: string, status: number, text: RegExp][] = [
     ['GET', '/healthz', 200, /^\{"alive":true\}$/],
     ['HEAD', '/healthz', 200, /^$/],
-    ['GET', '/readyz', 200, /^\{"ready":true\}$/],
+    ['GET', '/readyz', 200, /^\{"ready":true,"store":"ok"\}$/],
     ['GET', '/readyz?verbose=1', 200, /"ready":true/],
     ['GET', '/metrics', 200, /^# TYPE one counter\none 1\n$/],
     ['POST', '/healthz', 404, /Invalid URL \(POST \/healthz\)/],
@@ -30,8 +30,12 @@ t.test('health, readiness, metrics', async t => {
 
 t.test('not ready: said so, failed, or silent for too long', async t => {
   const ops = await openOps(t)
-  ops.fleet.isReady = async () => false
-  t.same((await ops.call('GET', '/readyz')).json, { ready: false })
+  ops.fleet.isReady = async () => ({ ready: false, store: 'ok', reason: 'draining' })
+  const draining = await ops.call('GET', '/readyz')
+  t.same([draining.status, draining.json], [503, { ready: false, store: 'ok', reason: 'draining' }])
+  ops.fleet.isReady = async () => ({ ready: true, store: 'away' })
+  const away = await ops.call('GET', '/readyz')
+  t.same([away.status, away.json], [200, { ready: true, store: 'away' }], 'served from memory')
   ops.fleet.isReady = async () => {
     throw new Error('no')
   }
@@ -39,7 +43,7 @@ t.test('not ready: said so, failed, or silent for too long', async t => {
   ops.fleet.isReady = () => new Promise(() => ops.clock.advance(2001))
   const silent = await ops.call('GET', '/readyz')
   t.equal(silent.status, 503)
-  t.same(silent.json, { ready: false })
+  t.match(silent.json, { ready: false, reason: 'no answer' })
   t.equal((await ops.call('GET', '/healthz')).status, 200, 'alive all the same')
 })
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { idMaker } from '../../lib/base/ids.ts'
 import type { Micro } from '../../lib/base/money.ts'
-import type { Fleet } from '../../lib/ops/fleet.ts'
+import type { Fleet, Readiness } from '../../lib/ops/fleet.ts'
 import { createOpsServer } from '../../lib/ops/server.ts'
 import type { PurseId, Store } from '../../lib/store/store.ts'
 import { createLogger } from '../../lib/terms/log.ts'
@@ -15,11 +15,11 @@ import { memoryStore } from '../support/store.ts'
 export const TOKEN = 'a-token-for-tests'
 
 export class TestFleet implements Fleet {
-  isReady: () => Promise<boolean> = async () => true
+  isReady: () => Promise<Readiness> = async () => ({ ready: true, store: 'ok' })
   heldHere = new Map<PurseId, Micro>()
   states = new Map<string, ChannelState>()
   changes = 0
-  ready = (): Promise<boolean> => this.isReady()
+  ready = (): Promise<Readiness> => this.isReady()
   metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'
   held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
   holders = (): string[] => ['here']
