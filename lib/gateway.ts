@@ -21,6 +21,7 @@ import { type ListenName, listenOn, type Socket } from './listening.ts'
 import type { Readiness } from './ops/fleet.ts'
 import { LoopLag } from './public/lag.ts'
 import { createPublicServer } from './public/server.ts'
+import { readinessOf } from './readiness.ts'
 import { type Change, type Store, StoreUnavailable } from './store/store.ts'
 import type { Config } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
@@ -29,8 +30,6 @@ import { Pools } from './upstream/pools.ts'
 
 /** Changes made by another process are followed this often; those of our own admin API at once. */
 const FOLLOW_MS = 870
-/** Asked whether it is there, a store that says nothing for so long is away. Shorter than who asks us will wait. */
-const STORE_ANSWER_MS = 1_000
 const RETRY_FLOOR_PER_S = 10
 const RETRY_WINDOW_S = 10
 const CONNECTIONS_PER_ORIGIN = 16_384
@@ -132,27 +131,8 @@ export class Gateway {
     return this.#config
   }
 
-  /** The catalogue is loaded whenever this can be asked. */
-  async ready(): Promise<Readiness> {
-    const store = (await this.#storeAnswers()) ? 'ok' : 'away'
-    if (this.services.draining) return { ready: false, store, reason: 'draining' }
-    if (!this.ledger.accepting) return { ready: false, store, reason: 'the ledger takes no new requests' }
-    if (store === 'away' && !this.ledger.hasLeases)
-      return { ready: false, store, reason: 'the store is away and nothing is leased' }
-    return { ready: true, store }
-  }
-
-  #storeAnswers(): Promise<boolean> {
-    return new Promise(resolve => {
-      const cancel = clock.after(STORE_ANSWER_MS, () => resolve(false))
-      this.store
-        .ping()
-        .then(
-          () => resolve(true),
-          () => resolve(false),
-        )
-        .finally(cancel)
-    })
+  ready(): Promise<Readiness> {
+    return readinessOf({ store: this.store, ledger: this.ledger, clock }, () => this.services.draining)
   }
 
   /** A new config from now on; requests under way end with the world they began with. */

@@ -1,0 +1,33 @@
+/** Whether a serving process can take new requests, be it from memory. */
+import type { Clock } from './base/clock.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import type { Readiness } from './ops/fleet.ts'
+import type { Store } from './store/store.ts'
+
+/** Asked whether it is there, a store that says nothing for so long is away. Shorter than who asks us will wait. */
+const STORE_ANSWER_MS = 1_000
+
+/** The catalogue is loaded whenever this can be asked. */
+export async function readinessOf(
+  { store, ledger, clock }: { store: Store; ledger: Ledger; clock: Clock },
+  draining: () => boolean,
+): Promise<Readiness> {
+  const state = (await answers(store, clock)) ? 'ok' : 'away'
+  if (draining()) return { ready: false, store: state, reason: 'draining' }
+  if (!ledger.accepting) return { ready: false, store: state, reason: 'the ledger takes no new requests' }
+  if (state === 'away' && !ledger.hasLeases)
+    return { ready: false, store: state, reason: 'the store is away and nothing is leased' }
+  return { ready: true, store: state }
+}
+
+const answers = (store: Store, clock: Clock): Promise<boolean> =>
+  new Promise(resolve => {
+    const cancel = clock.after(STORE_ANSWER_MS, () => resolve(false))
+    store
+      .ping()
+      .then(
+        () => resolve(true),
+        () => resolve(false),
+      )
+      .finally(cancel)
+  })
