@@ -1,6 +1,14 @@
 /** This side of a thread with one SQLite connection: requests in order, and the turn-taking of those who use it. */
 import { Worker } from 'node:worker_threads'
-import { DuplicateKey, type OnStatement, type Param, type Row, type RunResult, type Statements } from './driver.ts'
+import {
+  CommitUncertain,
+  DuplicateKey,
+  type OnStatement,
+  type Param,
+  type Row,
+  type RunResult,
+  type Statements,
+} from './driver.ts'
 import { StoreUnavailable } from './store.ts'
 
 export interface WorkerRequest {
@@ -33,57 +41,90 @@ interface Waiting {
   reject(error: Error): void
 }
 
-export class Connection {
-  readonly #path: string
-  readonly #onStatement: OnStatement
-  #worker: Worker | null = null
+/** What is used of a thread. */
+export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMessage' | 'ref' | 'unref' | 'terminate'>
+
+const startThread: StartThread = path =>
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path } })
+
+class ThreadEnded extends StoreUnavailable {}
+
+/** One thread and what it has not answered yet. Once it has ended it answers nobody: another one has another's requests. */
+class Thread {
+  readonly #worker: ReturnType<StartThread>
   #waiting: Waiting[] = []
-  #turn: Promise<unknown> = Promise.resolve()
-  #users = 0
+  #endedBy: string | null = null
 
-  constructor(path: string, onStatement: OnStatement) {
-    this.#path = path
-    this.#onStatement = onStatement
-  }
-
-  /** Starts the thread ahead of the first request, while this one goes on starting. */
-  warm(): void {
-    this.#worker ??= this.#start()
-  }
-
-  #start(): Worker {
-    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path: this.#path } })
+  constructor(path: string, start: StartThread) {
+    const worker = (this.#worker = start(path))
     worker.on('message', (answer: WorkerAnswer) => {
       const waiting = this.#waiting.shift()
       if (this.#waiting.length === 0) worker.unref()
       if (answer.error === undefined) waiting?.resolve(answer)
       else waiting?.reject(failure(answer))
     })
-    worker.on('error', (error: Error) => this.#lost(`sqlite thread: ${error.message}`))
-    worker.on('exit', () => this.#lost('sqlite thread ended'))
+    worker.on('error', (error: Error) => this.#end(`sqlite thread: ${error.message}`))
+    worker.on('exit', () => this.#end('sqlite thread ended'))
     worker.unref()
-    return worker
   }
 
-  /** The next request starts a new thread. */
-  #lost(message: string): void {
-    this.#worker = null
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const { reject } of waiting) reject(new StoreUnavailable(message))
+  get ended(): boolean {
+    return this.#endedBy !== null
+  }
+
+  /** What it has locked is free when it is gone, so it is not left to die slowly. */
+  #end(message: string): void {
+    if (this.ended) return
+    this.#endedBy = message
+    for (const { reject } of this.#waiting.splice(0)) reject(new ThreadEnded(message))
+    void this.#worker.terminate()
   }
 
   ask(kind: WorkerRequest['kind'], sql: string, params: readonly Param[]): Promise<WorkerAnswer> {
-    const worker = (this.#worker ??= this.#start())
+    if (this.#endedBy !== null) return Promise.reject(new ThreadEnded(this.#endedBy))
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ resolve, reject }) === 1) worker.ref()
-      worker.postMessage({ kind, sql, params } satisfies WorkerRequest)
+      if (this.#waiting.push({ resolve, reject }) === 1) this.#worker.ref()
+      this.#worker.postMessage({ kind, sql, params } satisfies WorkerRequest)
     })
   }
 
-  async counted(op: string, kind: 'query' | 'run', sql: string, params: readonly Param[]): Promise<WorkerAnswer> {
+  close(): Promise<void> {
+    if (this.ended) return Promise.resolve()
+    this.#worker.ref()
+    const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
+    this.#worker.postMessage({ kind: 'close', sql: '', params: [] } satisfies WorkerRequest)
+    return ended
+  }
+}
+
+export class Connection {
+  readonly #path: string
+  readonly #onStatement: OnStatement
+  readonly #start: StartThread
+  #current: Thread | null = null
+  #turn: Promise<unknown> = Promise.resolve()
+  #users = 0
+
+  constructor(path: string, onStatement: OnStatement, start: StartThread = startThread) {
+    this.#path = path
+    this.#onStatement = onStatement
+    this.#start = start
+  }
+
+  /** Starts the thread ahead of the first request, while this one goes on starting. */
+  warm(): void {
+    this.#thread()
+  }
+
+  /** Another one when the last has ended. */
+  #thread(): Thread {
+    if (this.#current === null || this.#current.ended) this.#current = new Thread(this.#path, this.#start)
+    return this.#current
+  }
+
+  async #counted(thread: Thread, op: string, kind: 'query' | 'run', sql: string, params: readonly Param[]) {
     try {
-      const answer = await this.ask(kind, sql, params)
+      const answer = await thread.ask(kind, sql, params)
       this.#onStatement(op, true)
       return answer
     } catch (error) {
@@ -92,64 +133,74 @@ export class Connection {
     }
   }
 
+  query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
+    return this.#exclusive(async () => (await this.#counted(this.#thread(), op, 'query', sql, params)).rows!)
+  }
+
+  /** Its own transaction: an answer that is lost may be that of a commit. */
+  run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
+    return this.#exclusive(async () => result(await uncertain(this.#counted(this.#thread(), op, 'run', sql, params))))
+  }
+
   /** Nobody uses it or waits for it. */
   get idle(): boolean {
     return this.#users === 0
   }
 
   /** Runs `fn` when everyone before has finished. */
-  exclusive<T>(fn: () => Promise<T>): Promise<T> {
+  #exclusive<T>(fn: () => Promise<T>): Promise<T> {
     this.#users++
     const result = this.#turn.then(fn).finally(() => this.#users--)
     this.#turn = result.catch(() => {})
     return result
   }
 
-  statements(op: string): Statements {
+  #statements(thread: Thread, op: string): Statements {
     return {
-      query: async (sql, params) => (await this.counted(op, 'query', sql, params)).rows!,
-      run: async (sql, params) => result(await this.counted(op, 'run', sql, params)),
+      query: async (sql, params) => (await this.#counted(thread, op, 'query', sql, params)).rows!,
+      run: async (sql, params) => result(await this.#counted(thread, op, 'run', sql, params)),
     }
   }
 
   transaction<T>(begin: string, op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {
-    return this.#between(begin, () => fn(this.statements(op)))
+    return this.#between(begin, thread => fn(this.#statements(thread, op)))
   }
 
   script(statements: readonly string[]): Promise<void> {
-    return this.#between('BEGIN IMMEDIATE', async () => {
-      for (const sql of statements) await this.ask('exec', sql, []).catch(overlookRepeated)
+    return this.#between('BEGIN IMMEDIATE', async thread => {
+      for (const sql of statements) await thread.ask('exec', sql, []).catch(overlookRepeated)
     })
   }
 
-  #between<T>(begin: string, fn: () => Promise<T>): Promise<T> {
-    return this.exclusive(async () => {
-      await this.ask('exec', begin, [])
+  /** On one thread from begin to end: what is left of a transaction must not be done outside of it. */
+  #between<T>(begin: string, fn: (thread: Thread) => Promise<T>): Promise<T> {
+    return this.#exclusive(async () => {
+      const thread = this.#thread()
+      await thread.ask('exec', begin, [])
       try {
-        const value = await fn()
-        await this.ask('exec', 'COMMIT', [])
+        const value = await fn(thread)
+        await uncertain(thread.ask('exec', 'COMMIT', []))
         return value
       } catch (error) {
         // Some failures have rolled back already; what matters is the first error.
-        await this.ask('exec', 'ROLLBACK', []).catch(() => {})
+        await thread.ask('exec', 'ROLLBACK', []).catch(() => {})
         throw error
       }
     })
   }
 
-  async close(): Promise<void> {
-    await this.exclusive(async () => {
-      const worker = this.#worker
-      if (worker === null) return
-      worker.ref()
-      const ended = new Promise(resolve => worker.once('exit', resolve))
-      worker.postMessage({ kind: 'close', sql: '', params: [] } satisfies WorkerRequest)
-      await ended
-    })
+  close(): Promise<void> {
+    return this.#exclusive(async () => this.#current?.close())
   }
 }
 
-export const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!, insertId: answer.insertId! })
+/** When the thread ends meanwhile, it was committed or it was not. */
+const uncertain = <T>(commit: Promise<T>): Promise<T> =>
+  commit.catch(error => {
+    throw error instanceof ThreadEnded ? new CommitUncertain(error.message, { cause: error }) : error
+  })
+
+const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!, insertId: answer.insertId! })
 
 /** SQLite has no ADD COLUMN IF NOT EXISTS; a statement that fails leaves its transaction open. */
 function overlookRepeated(error: Error): void {

@@ -36,7 +36,8 @@ function database(): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_MS })
   try {
     useWal(db)
-    db.exec('PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000')
+    // The journal is emptied on the word of a commit, so a commit must be on the disk: NORMAL would leave it to a later sync.
+    db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000')
   } catch (error) {
     db.close()
     throw error

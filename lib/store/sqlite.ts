@@ -5,7 +5,7 @@
  */
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
-import { Connection, result } from './sqlite-thread.ts'
+import { Connection } from './sqlite-thread.ts'
 
 const dialect: Dialect = {
   name: 'sqlite',
@@ -29,11 +29,11 @@ class SqliteDriver implements Driver {
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
-    return this.#writer.exclusive(async () => (await this.#writer.counted(op, 'query', sql, params)).rows!)
+    return this.#writer.query(op, sql, params)
   }
 
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
-    return this.#writer.exclusive(async () => result(await this.#writer.counted(op, 'run', sql, params)))
+    return this.#writer.run(op, sql, params)
   }
 
   transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T> {

@@ -77,5 +77,5 @@ t.test('URLs of no store', async t => {
   for (const url of ['postgres://u:hidden@h/d', 'gateway.db', 'sqlite:']) {
     t.throws(() => openStore(url, { secret: 'x' }), /store: expected sqlite:PATH/, url)
   }
-  t.throws(() => openStore('postgres://u:hidden@h/d', { secret: 'x' }), /found postgres:\/\/u:\*\*\*@h\/d$/)
+  t.throws(() => openStore('postgres://u:hidden@h/d', { secret: 'x' }), /found another scheme$/)
 })
