@@ -81,7 +81,9 @@ export class MysqlPool {
       work.catch(() => {})
       const mapped = mapMysqlError(error)
       if (isDead(mapped)) connection.destroy()
-      if (mapped instanceof ServerMoved && this.#eras.get(connection.connection) === this.#era) this.#era++
+      // What was not answered here would not be on the connections beside it, if the server is gone without a word.
+      const leaves = mapped instanceof ServerMoved || mapped instanceof Timeout
+      if (leaves && this.#eras.get(connection.connection) === this.#era) this.#era++
       throw mapped
     } finally {
       clearTimeout(timer)

@@ -2,7 +2,6 @@
  * What a server says when it is read-only after a fail-over, or can prepare no more statements, left the connection in
  * the pool: every call failed until a restart.
  */
-import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -19,6 +18,7 @@ import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
+import { copyDatabase } from '../support/copy-database.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 
@@ -33,23 +33,6 @@ async function addUser(server: MysqlServer, ...grants: string[]): Promise<void> 
 await Promise.all([addUser(first), addUser(second)])
 
 const urlAt = (port: number, query = '') => `mysql://gateway@127.0.0.1:${port}/gateway${query}`
-
-/** The other server gets what this one has, as replication would have brought it. */
-async function copy(from: MysqlServer, to: MysqlServer): Promise<void> {
-  const [source, target] = await Promise.all([from, to].map(server => mysql.createConnection(server.url)))
-  for (const { table } of (
-    await source!.query("SELECT table_name AS 'table' FROM information_schema.tables WHERE table_schema = 'gateway'")
-  )[0] as { table: string }[]) {
-    const [[{ 'Create Table': create }]] = (await source!.query(`SHOW CREATE TABLE ${table}`)) as unknown as [
-      [{ 'Create Table': string }],
-    ]
-    await target!.query(`DROP TABLE IF EXISTS ${table}`)
-    await target!.query(create)
-    const rows = (await source!.query({ sql: `SELECT * FROM ${table}`, rowsAsArray: true }))[0] as unknown[]
-    if (rows.length > 0) await target!.query(`INSERT INTO ${table} VALUES ?`, [rows])
-  }
-  await Promise.all([source!.end(), target!.end()])
-}
 
 const unavailable = (t: Test, promise: Promise<unknown>, name: string) =>
   promise.then(
@@ -74,7 +57,7 @@ t.test('the server is read-only, and the address moves to another', async t => {
   await Promise.all(Array.from({ length: 8 }, lease))
 
   await first.admin('SET GLOBAL read_only = 1')
-  await copy(first, second)
+  await copyDatabase(first, second)
   await unavailable(t, lease(), 'a lease')
   await unavailable(t, store.ping(), 'readiness')
   await unavailable(t, store.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), 'a settlement')
@@ -84,7 +67,7 @@ t.test('the server is read-only, and the address moves to another', async t => {
   await store.ping()
   t.match(await lease(), { granted: 1 }, 'the first call succeeds')
   await Promise.all(Array.from({ length: 16 }, lease))
-  t.equal(await store.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), 1)
+  t.match(await store.settle([settlement(usageRow('r1', key, 1), 'h1', 1)]), { applied: 1 })
   t.match(await store.audit(), { ok: true, charges: 1, leased: 24 })
   const [{ leased }] = (await first.admin('SELECT SUM(amount) AS leased FROM gateway.leases')) as [{ leased: string }]
   t.equal(Number(leased), 8, 'the old server has not got anything since')
@@ -107,6 +90,24 @@ t.test('reads that were never refused follow too, as soon as one write was', asy
   const seen = await Promise.all(Array.from({ length: 16 }, () => store.changeSeq()))
   t.strictSame([...new Set(seen)], [4711])
 })
+
+t.test(
+  'the old server is silent, its connections open: they are left with the first that was not answered',
+  async t => {
+    const proxy = await startRewritingProxy(first.port)
+    const store = openStore(urlAt(proxy.port, '?query_ms=500&connect_ms=500'), { secret: 'x' })
+    t.teardown(async () => {
+      first.resume()
+      await store.close()
+      proxy.close()
+    })
+    await Promise.all(Array.from({ length: 8 }, () => store.accounts()))
+    first.pause()
+    proxy.target = second.port
+    await unavailable(t, store.accounts(), 'nobody answers')
+    await t.resolves(Promise.all(Array.from({ length: 16 }, () => store.accounts())))
+  },
+)
 
 const prepared = async (server: MysqlServer): Promise<number> =>
   Number(((await server.admin("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")) as { Value: string }[])[0]?.Value)
