@@ -13,7 +13,7 @@ import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
 import { finish } from './finish.ts'
-import { type Placement, passedQuery, queryKey, type Target } from './paths.ts'
+import { originForm, type Placement, passedQuery, queryKey, type Target } from './paths.ts'
 import { refuse } from './refuse.ts'
 import type { Relay } from './relay.ts'
 import { Reply } from './reply.ts'
@@ -86,7 +86,7 @@ export class Exchange {
     this.req = req
     this.reply = new Reply(req, res)
     this.method = req.method ?? ''
-    const url = req.url ?? ''
+    const url = originForm(req.url ?? '')
     const at = url.indexOf('?')
     this.path = at < 0 ? url : url.slice(0, at)
     this.query = at < 0 ? '' : url.slice(at + 1)

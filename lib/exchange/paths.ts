@@ -89,6 +89,13 @@ export interface PathQuestion {
 const plain = (e: Endpoint): Target => ({ endpoint: e, model: null, rawModel: '', verb: '' })
 const PLAIN = new Map<string, Target>(Object.entries(POST).map(([path, e]) => [`/v1${path}`, plain(e)]))
 
+/** A proxy may send the whole address; what stands in it before the path, a password perhaps, is not for us. */
+export function originForm(url: string): string {
+  if (url.startsWith('/')) return url
+  const rest = /^https?:\/\/[^/?#]*(.*)$/is.exec(url)?.[1]
+  return rest === undefined || rest.startsWith('/') ? (rest ?? url) : `/${rest}`
+}
+
 /** null = no such path, or not with this method. */
 export function findTarget(q: PathQuestion): Target | null {
   if (q.method === 'POST') return PLAIN.get(q.path) ?? postTarget(q)
@@ -154,7 +161,7 @@ export function passedQuery(query: string, protocol: Protocol | null, others = N
   return kept.size === 0 ? '' : `?${[...kept].map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** The value of the `key` parameter, or null. Found by the same reading that takes it out, so that it never goes upstream. */
+/** The value of the `key` parameter, or null. Of a name that is nearly that it is none. */
 export function queryKey(query: string): string | null {
   if (!/key|%/i.test(query)) return null
   const part = query.split('&').find(one => queryName(one) === 'key')

@@ -24,7 +24,7 @@ export class BadBytes {
   /** `x`: the newest exchange of the connection. */
   onError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
     if (isNoise(error)) this.#hear(error, socket, x)
-    else if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+    else if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) socket.destroy()
     else this.#answer(socket, x)
   }
 

@@ -11,8 +11,10 @@ import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
 import type { Services } from '../exchange/services.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { preflight } from './preflight.ts'
+import { cutStuck } from './stuck.ts'
 
-const HEADERS_MS = 130_000
+/** From its first byte, and of a new connection from its beginning. */
+const HEADERS_MS = 60_000
 /** An upload that takes longer than this is no request any more. */
 const REQUEST_MS = 600_000
 const MAX_HEADER_BYTES = 64 * 1024
@@ -35,6 +37,7 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.headersTimeout = HEADERS_MS
   server.maxHeadersCount = MOST_HEADERS
   server.requestTimeout = REQUEST_MS
+  cutStuck(server, services.clock, () => services.world.config.timeouts.slowClientMs)
   // nobody listens for upgrades, so that a request which offers one is an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return

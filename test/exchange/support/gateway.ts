@@ -204,6 +204,7 @@ export async function open(t: Test, options: Options = {}) {
     clock,
     store,
     urls,
+    servers,
     services,
     changeChannel,
     health,
