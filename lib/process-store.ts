@@ -1,5 +1,5 @@
 /** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
-import { applyCatalog } from './store/apply.ts'
+import { applyCatalog, warningsOf } from './store/apply.ts'
 import { openStore } from './store/open.ts'
 import type { Store } from './store/store.ts'
 import { loadCatalog } from './terms/catalog.ts'
@@ -16,9 +16,17 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
   })
 }
 
-export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv): Promise<void> {
+export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
   if (config.secretPrevious !== null) await store.reseal()
-  if (config.catalog !== null) await applyCatalog(store, loadCatalog(config.catalog, env))
+  if (config.catalog === null) return
+  const catalog = loadCatalog(config.catalog, env)
+  const kept = Object.entries(await applyCatalog(store, catalog)).filter(([, rows]) => rows.kept.length > 0)
+  if (kept.length > 0)
+    log.info(
+      { kept: Object.fromEntries(kept.map(([kind, rows]) => [kind, rows.kept])) },
+      'rows of the catalogue file stay as they were changed since (apply --force writes them)',
+    )
+  for (const warning of await warningsOf(store, catalog)) log.warn(warning)
 }

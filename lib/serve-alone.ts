@@ -31,7 +31,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
     {
       async reload() {
         const next = reloadedConfig(gateway.config, options, log)
-        await prepareStore(store, next, options.env)
+        await prepareStore(store, next, options.env, log)
         await gateway.reconfigure(next)
         await gateway.follow()
         ops.follow(next)

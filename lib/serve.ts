@@ -11,7 +11,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const metrics = new Metrics()
   const store = openProcessStore(config, metrics, log)
   // the store starts in its own thread while the rest is loaded
-  const prepared = prepareStore(store, config, options.env)
+  const prepared = prepareStore(store, config, options.env, log)
   prepared.catch(() => {}) // is heard below
   const ready =
     config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone

@@ -73,7 +73,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
     {
       async reload() {
         const next = reloadedConfig(current, options, log)
-        await prepareStore(store, next, options.env)
+        await prepareStore(store, next, options.env, log)
         await crew.replace(next)
         current = next
         ops.follow(next)

@@ -70,7 +70,9 @@ function createProgram(root: string): Command {
   )
   command('check', 'validate the config and the catalogue it names').action(async ({ config }: ConfigOption) => {
     const { check } = await import('./check.ts')
-    console.log(check(config, process.env))
+    const { text, warnings } = await check(config, process.env)
+    for (const warning of warnings) console.error(`warning: ${warning}`)
+    console.log(text)
   })
   command('migrate', 'create or upgrade the schema of the store').action(async ({ config }: ConfigOption) => {
     const { migrate } = await import('./store-commands.ts')

@@ -1,6 +1,6 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
 import { formatMicro } from '../base/money.ts'
-import { applyCatalog, type Summary } from '../store/apply.ts'
+import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Audit, Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'
@@ -36,7 +36,9 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
   const summary = await withStore(config, async store => {
     if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
     await store.reseal()
-    return applyCatalog(store, catalog, force)
+    const summary = await applyCatalog(store, catalog, force)
+    for (const warning of await warningsOf(store, catalog)) console.error(`warning: ${warning}`)
+    return summary
   })
   const kept = Object.values(summary).some(({ kept }) => kept.length > 0)
   return (

@@ -7,8 +7,8 @@ import os from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
-import type { LedgerLog } from './log.ts'
 import { buryWhole } from './bury.ts'
+import type { LedgerLog } from './log.ts'
 import { nextName } from './names.ts'
 
 const BEAT_MS = 20_000

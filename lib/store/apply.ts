@@ -45,6 +45,15 @@ export function applyCatalog(store: Store, file: CatalogFile, force = false): Pr
   return new Application(store, file, force).run()
 }
 
+/** What the file probably does not mean, with what the store has beside it. */
+export async function warningsOf(store: Store, file: CatalogFile): Promise<string[]> {
+  const { models, channels } = await store.catalog()
+  return file.warnings({
+    priced: models.flatMap(row => (row.price === null ? [] : [row.name])),
+    served: channels.flatMap(row => (row.status === 'enabled' ? Object.keys(row.models) : [])),
+  })
+}
+
 class Application {
   readonly #store: Store
   readonly #file: CatalogFile

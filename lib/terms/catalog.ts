@@ -1,10 +1,13 @@
 /** The catalogue file as the store takes it: our records, everything filled in. */
 import type { Micro } from '../base/money.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
+import { type KnownModels, warnOf } from './catalog-warnings.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
+import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { Channel, ChannelKey, Group, Model } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
+import { didYouMean } from './typos.ts'
 import { KINDS, unspoken } from './upstream-kinds.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
@@ -48,6 +51,8 @@ export interface CatalogFile {
    * Models need not exist: a model may be routed before it is priced.
    */
   checkReferences(known: KnownNames): void
+  /** What is probably not meant, a line each. */
+  warnings(known: KnownModels): string[]
 }
 
 /** The group that exists without being described. */
@@ -69,6 +74,9 @@ function fromSource(source: Source): CatalogFile {
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
       const reserved = reservedField(channel)
       if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED)
+      const ca = channel.ca === undefined ? undefined : readCertificates(channel.ca, file => source.resolve(file))
+      if (ca === null) source.problem(['channels', i, 'ca'], CERTIFICATES)
+      else if (ca !== undefined) channel.ca = ca
       const protocol = protocolProblem(channel)
       if (protocol !== null) source.problem(['channels', i, 'kind'], protocol)
     })
@@ -107,13 +115,20 @@ function checkReferences(form: CatalogForm, source: Source, known: KnownNames): 
   const groups = new Set([DEFAULT_GROUP, ...form.groups.map(g => g.name), ...known.groups])
   const accounts = new Set([...form.accounts.map(a => a.name), ...known.accounts])
   for (const { name, path } of groupsNamed(form)) {
-    if (!groups.has(name)) source.problem(path, `one of the groups ${[...groups].join(', ')}`)
+    if (!groups.has(name)) source.problem(path, `one of the groups ${someOf(name, groups)}`)
   }
   for (const [i, { account }] of form.keys.entries()) {
     if (!accounts.has(account))
-      source.problem(['keys', i, 'account'], `one of the accounts ${[...accounts].join(', ')}`)
+      source.problem(['keys', i, 'account'], `one of the accounts ${someOf(account, accounts)}`)
   }
   source.throwProblems()
+}
+
+/** A store may have thousands of them. */
+const SHOWN = 20
+function someOf(written: string, known: ReadonlySet<string>): string {
+  const names = [...known]
+  return names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ', …' : '') + didYouMean(written, names)
 }
 
 /** Every mention of a group, and where it stands. */
@@ -133,6 +148,10 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     keys: form.keys.map(toKey),
     texts: rowTexts(source.value, form),
     checkReferences: known => checkReferences(form, source, known),
+    warnings(known) {
+      warnOf(form, source, known)
+      return source.takeWarnings()
+    },
   }
 }
 

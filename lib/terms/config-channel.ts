@@ -95,19 +95,17 @@ function canBeSaid(credential: string, { protocol }: URL): boolean {
   }
 }
 
-const certificates = kind.scalar('PEM certificates, or a file of them', { type: 'string' }, value =>
-  typeof value === 'string' ? readCertificates(value) : undefined,
-)
+export const CERTIFICATES = 'PEM certificates, or a file of them'
 
-/** undefined when there is none, or one that cannot be read. */
-function readCertificates(value: string): string | undefined {
+/** null when there is none, or one that cannot be read. `resolve` says where a file is that was named. */
+export function readCertificates(value: string, resolve: (file: string) => string): string | null {
   try {
-    const pem = value.includes('-----BEGIN') ? value : readFileSync(value, 'utf8')
+    const pem = value.includes('-----BEGIN') ? value : readFileSync(resolve(value), 'utf8')
     const all = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
     for (const one of all) new X509Certificate(one)
-    return all.length === 0 ? undefined : `${all.join('\n')}\n`
+    return all.length === 0 ? null : `${all.join('\n')}\n`
   } catch {
-    return undefined
+    return null
   }
 }
 
@@ -222,7 +220,8 @@ export const channel = z.strictObject({
   proxy: proxyAddress.optional().meta({
     description: 'Proxy in between: `http://`, `https://` or `socks5://`, with user and password if need be.',
   }),
-  ca: certificates
+  ca: kind
+    .text(CERTIFICATES)
     .optional()
     .meta({ description: 'PEM certificates, or a file of them, trusted for this channel beside those of the system.' }),
   http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),

@@ -87,7 +87,7 @@ function fromSource(source: Source): Config {
   const form = validate(configSchema, source)
   if (form !== null) checkListeners(form, source)
   source.throwProblems()
-  return toConfig(form as ConfigForm)
+  return toConfig(form as ConfigForm, source)
 }
 
 function checkListeners({ listen }: ConfigForm, source: Source): void {
@@ -106,7 +106,7 @@ function addressOf({ host, port }: Listener): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-function toConfig(form: ConfigForm): Config {
+function toConfig(form: ConfigForm, source: Source): Config {
   const { timeouts, keepalive, listen } = form
   const adminToken = form.admin_token ?? null
   return {
@@ -117,7 +117,7 @@ function toConfig(form: ConfigForm): Config {
     secretPrevious: form.secret_previous || null,
     journal: form.journal,
     journalLimitBytes: form.journal_limit,
-    catalog: form.catalog ?? null,
+    catalog: form.catalog === undefined ? null : source.resolve(form.catalog),
     adminToken,
     workers: form.workers,
     trustedProxies: form.trusted_proxies,

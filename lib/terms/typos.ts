@@ -3,13 +3,15 @@
 const FARTHEST_TYPO = 2
 
 /** ` (did you mean X?)`, or nothing when no known name is near. */
-export function didYouMean(written: unknown, known: Iterable<string>): string {
+export function didYouMean(found: unknown, known: Iterable<string>): string {
+  const written = String(found)
   let best = ''
   let least = FARTHEST_TYPO + 1
   for (const name of known) {
-    if (Math.abs(name.length - String(written).length) >= least) continue
-    const distance = editDistance(String(written), name)
-    if (distance < least) [best, least] = [name, distance]
+    if (Math.abs(name.length - written.length) >= least) continue
+    const distance = editDistance(written, name)
+    // another name of a letter or two is no typo
+    if (distance < least && distance < Math.min(written.length, name.length)) [best, least] = [name, distance]
   }
   return best === '' ? '' : ` (did you mean ${best}?)`
 }

@@ -6,7 +6,8 @@
  * it is written. Problems show what is written in the file, never what the environment put there, because that is
  * where secrets come from.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
 import {
   type Document,
   isAlias,
@@ -50,7 +51,19 @@ interface Place {
   shown: string
 }
 
+interface Finding {
+  offset: number
+  line: string
+}
+
+const linesOf = (findings: Finding[]): string[] => [
+  ...new Set(findings.sort((a, b) => a.offset - b.offset).map(finding => finding.line)),
+]
+
 const DEEPEST = 32
+/** Of a file that a variable names. */
+const LONGEST_SECRET = 64 * 1024
+const FILE = 'file:'
 /** Aliases can multiply a small file. */
 const MOST_VALUES = 1_000_000
 const MOST_ALIASES = 2000
@@ -68,7 +81,8 @@ export class Source {
   readonly #places = new Map<string, Place>()
   /** Paths whose value could not be made: what a schema says about them is noise. */
   readonly #broken = new Set<string>()
-  readonly #problems: { offset: number; line: string }[] = []
+  readonly #problems: Finding[] = []
+  readonly #warnings: Finding[] = []
   #valueCount = 0
   #aliasCount = 0
 
@@ -88,26 +102,39 @@ export class Source {
 
   /** Adds a problem. For a `path` that is not in the file the nearest map around it tells the position. */
   problem(path: Path, expected: string, options: ProblemOptions = {}): void {
+    this.#find(this.#problems, path, expected, options)
+  }
+
+  /** The same for what works and is probably not meant. */
+  warn(path: Path, expected: string, options: ProblemOptions = {}): void {
+    this.#find(this.#warnings, path, expected, options)
+  }
+
+  /** What was warned of since it was asked last, in the order of the file. */
+  takeWarnings(): string[] {
+    return linesOf(this.#warnings.splice(0))
+  }
+
+  #find(into: Finding[], path: Path, expected: string, options: ProblemOptions): void {
     if (this.#broken.has(formatPath(path))) return
     const place = this.#places.get(formatPath(path))
     const found = options.atKey ? showText(String(path.at(-1))) : place === undefined ? 'nothing' : place.shown
     const isSingle = options.shape && !/^(a map|a list|nothing)$/.test(found)
     const shown = options.hidden && place !== undefined ? NOT_SHOWN : isSingle ? 'a single value' : found
     const offset = place === undefined ? this.#nearest(path) : options.atKey ? place.key : place.value
-    this.#add(offset, path, `expected ${expected}, found ${shown}`)
+    this.#add(into, offset, path, `expected ${expected}, found ${shown}`)
   }
 
   /** Throws what was found, in the order of the file. */
   throwProblems(): void {
     if (this.#problems.length === 0) return
-    const lines = this.#problems.sort((a, b) => a.offset - b.offset).map(p => p.line)
-    throw new ConfigError([...new Set(lines)])
+    throw new ConfigError(linesOf(this.#problems))
   }
 
-  #add(offset: number, path: Path, text: string): void {
+  #add(into: Finding[], offset: number, path: Path, text: string): void {
     const steps = path.map(step => (typeof step === 'string' && mayBeSecret(step) ? '…' : step))
     const where = path.length === 0 ? '' : `${formatPath(steps)}: `
-    this.#problems.push({ offset, line: `${this.#at(offset)}: ${where}${text}` })
+    into.push({ offset, line: `${this.#at(offset)}: ${where}${text}` })
   }
 
   #at(offset: number): string {
@@ -145,7 +172,7 @@ export class Source {
     for (const { key, value } of map.items) {
       const offset = (key as Node).range?.[0] ?? 0
       if (!isScalar(key)) {
-        this.#add(offset, path, 'expected a plain key, found something else')
+        this.#add(this.#problems, offset, path, 'expected a plain key, found something else')
         continue
       }
       const name = String(key.value)
@@ -155,13 +182,14 @@ export class Source {
     return Object.fromEntries(entries)
   }
 
-  /** `${NAME}` and `${NAME:-default}` (also for an empty NAME); `$${` is a plain `${`. */
+  /** `${NAME}`, `${NAME:-default}` (also for an empty NAME) and `${file:PATH}`; `$${` is a plain `${`. */
   #substitute(text: string, path: Path): string {
     return text.replace(VARIABLE, (whole, inside: string | undefined) => {
       if (inside === undefined) return '${'
+      if (inside.startsWith(FILE)) return this.#content(inside.slice(FILE.length), path)
       const [, name, fallback] = NAME_AND_DEFAULT.exec(inside) ?? []
       if (name === undefined) {
-        this.#break(path, 'a variable as ${NAME} or ${NAME:-default}')
+        this.#break(path, 'a variable as ${NAME}, ${NAME:-default} or ${file:PATH}')
         return whole
       }
       const value = this.#env[name]
@@ -169,6 +197,24 @@ export class Source {
       if (value === undefined) this.#break(path, `the environment variable ${name} to be set`)
       return value ?? whole
     })
+  }
+
+  /** Of a file with a secret, without the line break at its end. */
+  #content(file: string, path: Path): string {
+    const full = this.resolve(file)
+    try {
+      const { size } = statSync(full)
+      if (size <= LONGEST_SECRET) return readFileSync(full, 'utf8').replace(/\r?\n$/, '')
+    } catch {
+      // it is said below
+    }
+    this.#break(path, `${file} to be a readable file of at most ${LONGEST_SECRET / 1024} KiB`)
+    return ''
+  }
+
+  /** A file that this one names: from its folder. */
+  resolve(file: string): string {
+    return isAbsolute(file) ? file : join(dirname(this.file), file)
   }
 
   #break(path: Path, expected: string): void {

@@ -16,9 +16,9 @@ import {
 } from '../../lib/store/mysql-errors.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { copyDatabase } from '../support/copy-database.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
-import { copyDatabase } from '../support/copy-database.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 

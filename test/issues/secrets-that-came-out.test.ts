@@ -7,7 +7,7 @@ import { applyCatalog } from '../../lib/store/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { ConfigError, parseConfig } from '../../lib/terms/config.ts'
-import { KEY, MODEL, open, OTHER_KEY } from '../exchange/support/gateway.ts'
+import { KEY, MODEL, OTHER_KEY, open } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
 import { memoryStore } from '../support/store.ts'
 

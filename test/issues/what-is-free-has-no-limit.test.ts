@@ -1,6 +1,6 @@
 /** Count routes and model lists cost nothing, so only a limit of their own bounds them. */
 import t from 'tap'
-import { KEY, MODEL, NOTHING_LEFT, open, type Options } from '../exchange/support/gateway.ts'
+import { KEY, MODEL, NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
 import { until } from '../exchange/support/wait.ts'
 

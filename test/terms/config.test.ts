@@ -74,7 +74,7 @@ t.test('an empty file is all defaults, and plain data', async t => {
 })
 
 t.test('the file in the checkout shows every default', async t => {
-  const files = { catalog: 'config/catalog.yaml' }
+  const files = { catalog: new URL('catalog.yaml', `file://${FILE}`).pathname }
   t.strictSame(loadConfig(FILE, {}), { ...DEFAULTS, ...files })
   const secret = { adminToken: TOKEN, secret: TOKEN }
   t.strictSame(loadConfig(FILE, { GATEWAY_ADMIN_TOKEN: TOKEN }), { ...DEFAULTS, ...files, ...secret })

@@ -37,7 +37,7 @@ t.test('a variable that cannot be filled in', async t => {
   const problems = problemsOf(() => new Source('a:\n  - b: x${UNSET}\nc: ${1 + 1}', 'f.yaml', ENV).throwProblems())
   t.same(problems, [
     'f.yaml:2:8: a[0].b: expected the environment variable UNSET to be set, found "x${UNSET}"',
-    'f.yaml:3:4: c: expected a variable as ${NAME} or ${NAME:-default}, found "${1 + 1}"',
+    'f.yaml:3:4: c: expected a variable as ${NAME}, ${NAME:-default} or ${file:PATH}, found "${1 + 1}"',
   ])
 })
 

@@ -8,6 +8,7 @@ import {
   toGroup,
   toModel,
 } from '../../terms/catalog.ts'
+import { CERTIFICATES, readCertificates } from '../../terms/config-channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
 import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
@@ -47,6 +48,11 @@ export function readChannel(sent: object): Channel {
   if (problem !== null) throw new AdminError(400, `key: expected ${problem}`)
   const reserved = reservedField(row)
   if (reserved !== null) throw new AdminError(400, `${reserved}: expected ${NOT_RESERVED}`)
+  if (row.ca !== undefined) {
+    const ca = readCertificates(row.ca, file => file)
+    if (ca === null) throw new AdminError(400, `ca: expected ${CERTIFICATES}`)
+    row.ca = ca
+  }
   const protocol = protocolProblem(row)
   if (protocol !== null) throw new AdminError(400, `kind: expected ${protocol}`)
   return toChannel(row)

@@ -1,0 +1,72 @@
+/** What a catalogue file says and may well not mean: it can be applied, and then costs money or serves nobody. */
+import type { CatalogForm } from './config-catalog.ts'
+import { didYouMean } from './typos.ts'
+import { protocolEnding } from './upstream-kinds.ts'
+import type { Source } from './yaml.ts'
+
+/** Names that exist beside the file, in the store. */
+export interface KnownModels {
+  /** Those that have a price. */
+  priced: Iterable<string>
+  /** Those that a channel serves. */
+  served: Iterable<string>
+}
+
+export function warnOf(form: CatalogForm, source: Source, known: KnownModels): void {
+  const priced = new Set([...known.priced, ...form.models.flatMap(row => (row.price === undefined ? [] : [row.name]))])
+  const served = new Set(known.served)
+  for (const { status, models } of form.channels)
+    if (status === 'enabled') for (const name of Object.keys(models)) served.add(name)
+  const written = (source.value as { channels?: { models?: unknown }[] }).channels ?? []
+  for (const [i, { base_url, models }] of form.channels.entries()) {
+    const protocol = protocolEnding(base_url)
+    if (protocol !== null)
+      source.warn(['channels', i, 'base_url'], `an address without the path of ${protocol}, which is appended to it`)
+    const list = Array.isArray(written[i]?.models)
+    for (const [j, name] of Object.keys(models).entries())
+      if (!priced.has(name))
+        source.warn(['channels', i, 'models', list ? j : name], `a model that has a price${didYouMean(name, priced)}`, {
+          atKey: !list,
+        })
+  }
+  const unpriced = [...served].filter(name => !priced.has(name))
+  for (const [i, { name, price }] of form.models.entries())
+    if (price !== undefined && !served.has(name))
+      source.warn(['models', i, 'name'], `a model that an enabled channel serves${didYouMean(name, unpriced)}`)
+  warnOfWeights(form, source)
+  warnOfKeys(form, source, served)
+}
+
+/** A weight of 0 means "when nothing else is left", so that all of them would be meant to be left alone. */
+function warnOfWeights({ channels }: CatalogForm, source: Source): void {
+  const places = new Map<string, number[]>()
+  for (const [i, row] of channels.entries()) {
+    if (row.status !== 'enabled') continue
+    for (const group of row.groups)
+      for (const model of Object.keys(row.models))
+        for (const protocol of row.protocols) {
+          const place = JSON.stringify([group, model, protocol, row.priority])
+          places.set(place, [...(places.get(place) ?? []), i])
+        }
+  }
+  const first = new Set<number>()
+  for (const sharing of places.values())
+    if (sharing.length > 1 && sharing.every(i => channels[i]?.weight === 0)) first.add(sharing[0] as number)
+  for (const i of first)
+    source.warn(['channels', i, 'weight'], 'a weight above 0 at one of the channels that share a model and a priority')
+}
+
+function warnOfKeys({ accounts, keys }: CatalogForm, source: Source, served: ReadonlySet<string>): void {
+  const groups = new Map(accounts.map(row => [row.name, row.groups]))
+  for (const [i, { account, group, models }] of keys.entries()) {
+    const allowed = groups.get(account)
+    if (allowed !== undefined && !allowed.includes(group))
+      source.warn(
+        ['keys', i, 'group'],
+        `a group of account ${account} (${allowed.join(', ')})${didYouMean(group, allowed)}`,
+      )
+    for (const [j, name] of (models ?? []).entries())
+      if (!served.has(name))
+        source.warn(['keys', i, 'models', j], `a model that an enabled channel serves${didYouMean(name, served)}`)
+  }
+}

@@ -1,0 +1,185 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
+/** What a check must say of a catalogue file, and where secrets come from and stay. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { applyCatalog, warningsOf } from '../../lib/store/apply.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
+import { loadConfig } from '../../lib/terms/config.ts'
+
+type Json = Record<string, unknown>
+
+const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const CHANNEL = {
+  name: 'c',
+  base_url: 'http://127.0.0.1:9',
+  protocols: ['chat'],
+  key: 'up',
+  groups: ['default'],
+  models: ['beta-4.7'],
+}
+const FILE = {
+  groups: [{ name: 'vip' }],
+  models: [{ name: 'beta-4.7', price: { input: 1, output: 2 } }],
+  channels: [CHANNEL],
+  accounts: [{ name: 'acme', groups: ['default'] }],
+  keys: [{ account: 'acme', name: 'k', secret: 'sk-0123456789' }],
+}
+const NOTHING = { accounts: [], groups: [] }
+const parse = (change: Json) => parseCatalog(JSON.stringify({ ...FILE, ...change }, null, 1), 'cat.yaml', {})
+const warned = (change: Json) => parse(change).warnings({ priced: [], served: [] })
+
+t.test('what can be applied and is probably not meant', async t => {
+  const [key] = FILE.keys
+  const rows: [change: Json, ...expected: RegExp[]][] = [
+    [{}],
+    [
+      { channels: [{ ...CHANNEL, models: ['beta-4.7', 'beta-47'] }] },
+      /^cat\.yaml:\d+:\d+: channels\[0\]\.models\[1\]: expected a model that has a price \(did you mean beta-4\.7\?\), found "beta-47"$/,
+    ],
+    [
+      { channels: [{ ...CHANNEL, models: { 'beta-4.7': 'x', other: 'y' } }] },
+      /channels\[0\]\.models\.other: expected a model that has a price, found "other"$/,
+    ],
+    [
+      { models: [...FILE.models, { name: 'free' }], channels: [{ ...CHANNEL, models: ['beta-4.7', 'free'] }] },
+      /channels\[0\]\.models\[1\]: expected a model that has a price, found "free"$/,
+    ],
+    [
+      { models: [...FILE.models, { name: 'beta-5', price: { request: 1 } }] },
+      /models\[1\]\.name: expected a model that an enabled channel serves, found "beta-5"$/,
+    ],
+    [
+      { channels: [{ ...CHANNEL, status: 'disabled' }] },
+      /models\[0\]\.name: expected a model that an enabled channel serves, found "beta-4\.7"$/,
+    ],
+    ...(
+      ['/v1/chat/completions', '/v1/messages', '/v1/responses', '/v1beta/models', '/v1/images/generations'] as const
+    ).map((path): [Json, RegExp] => [
+      { channels: [{ ...CHANNEL, base_url: `http://127.0.0.1:9${path}` }] },
+      /channels\[0\]\.base_url: expected an address without the path of (chat|messages|responses|generate|images), /,
+    ]),
+    [
+      {
+        channels: [
+          { ...CHANNEL, weight: 0 },
+          { ...CHANNEL, name: 'd', weight: 0 },
+        ],
+      },
+      /channels\[0\]\.weight: expected a weight above 0 at one of the channels/,
+    ],
+    [
+      {
+        channels: [
+          { ...CHANNEL, weight: 0 },
+          { ...CHANNEL, name: 'd', weight: 0, priority: 1 },
+        ],
+      },
+    ],
+    [
+      {
+        channels: [
+          { ...CHANNEL, weight: 0 },
+          { ...CHANNEL, name: 'd' },
+        ],
+      },
+    ],
+    [
+      { keys: [{ ...key, group: 'vip' }] },
+      /keys\[0\]\.group: expected a group of account acme \(default\), found "vip"$/,
+    ],
+    [
+      { keys: [{ ...key, models: ['beta-4.6'] }] },
+      /keys\[0\]\.models\[0\]: expected a model that an enabled channel serves \(did you mean beta-4\.7\?\), found "beta-4\.6"$/,
+    ],
+  ]
+  for (const [change, ...expected] of rows) {
+    const found = warned(change)
+    t.match(found, expected, JSON.stringify(change))
+    t.equal(found.length, expected.length, JSON.stringify(found))
+  }
+  t.same(loadCatalog(`${ROOT}config/catalog.yaml`, {}).warnings({ priced: [], served: [] }), [], 'the example is clean')
+})
+
+t.test('names that stand nowhere are refused, with what was probably meant', async t => {
+  const [key] = FILE.keys
+  for (const [change, expected] of [
+    [
+      { channels: [{ ...CHANNEL, groups: ['vp'] }] },
+      /channels\[0\]\.groups\[0\]: expected one of the groups default, vip \(did you mean vip\?\), found "vp"$/,
+    ],
+    [
+      { keys: [{ ...key, account: 'acmee' }] },
+      /keys\[0\]\.account: expected one of the accounts acme \(did you mean acme\?\), found "acmee"$/,
+    ],
+    [
+      { channels: [{ ...CHANNEL, protocols: ['chta'] }] },
+      /protocols\[0\]: expected one of .*\(did you mean chat\?\), found "chta"$/,
+    ],
+  ] as const)
+    t.throws(() => parse(change).checkReferences(NOTHING), expected)
+  const many = { accounts: Array.from({ length: 3000 }, (_, i) => `customer-${i}`), groups: [] }
+  t.throws(() => parse({ keys: [{ ...key, account: 'customer-7x' }] }).checkReferences(many), /^.{1,600}$/)
+})
+
+t.test('apply knows what the store has beside the file', async t => {
+  const store = openStore('sqlite::memory:', { secret: 'a test secret' })
+  t.teardown(() => store.close())
+  await store.migrate()
+  const models = { models: FILE.models, groups: [], channels: [], accounts: [], keys: [] }
+  await applyCatalog(store, parse(models))
+  const channels = { ...models, models: [], channels: [CHANNEL] }
+  await applyCatalog(store, parse(channels))
+  t.same(await warningsOf(store, parse(models)), [])
+  t.same(await warningsOf(store, parse(channels)), [])
+})
+
+const run = (folder: string, ...args: string[]) =>
+  spawnSync(GATEWAY, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
+const config = (more: Json) => JSON.stringify({ store: 'sqlite:s.db', journal: 'j', catalog: 'cat.yaml', ...more })
+
+t.test('check prints warnings and goes on; secrets that cannot be read are said', async t => {
+  const folder = t.testdir({
+    'c.yaml': config({ admin_token: 'the-first-token' }),
+    'cat.yaml': JSON.stringify({ ...FILE, channels: [{ ...CHANNEL, models: ['beta-4.7', 'beta-47'] }] }),
+  })
+  const slip = /^warning: cat\.yaml:1:\d+: channels\[0\]\.models\[1\]: .*\(did you mean beta-4\.7\?\)/
+  t.match(run(folder, 'check'), { status: 0, stdout: /^ok: /, stderr: slip })
+  t.match(run(folder, 'apply', 'cat.yaml'), { status: 0, stderr: slip })
+  writeFileSync(`${folder}/c.yaml`, config({ admin_token: 'the-second-token' }))
+  t.match(run(folder, 'check').stderr, /^warning: store: channel c: sealed under another secret/m)
+  writeFileSync(`${folder}/c.yaml`, config({ admin_token: 'the-second-token', secret_previous: 'the-first-token' }))
+  t.notMatch(run(folder, 'check').stderr, /sealed/)
+})
+
+t.test('secrets from files, named from the folder of the file that names them, and read again', async t => {
+  const folder = t.testdir({
+    conf: {
+      'c.yaml': 'admin_token: ${file:secrets/token}\ncatalog: cat.yaml\n',
+      'cat.yaml': JSON.stringify({ ...FILE, channels: [{ ...CHANNEL, key: '${file:secrets/up}' }] }),
+      secrets: { token: 'a-token-from-a-file\n', up: 'up-from-a-file\r\n' },
+    },
+  })
+  const { adminToken, catalog } = loadConfig(`${folder}/conf/c.yaml`, {})
+  t.equal(adminToken, 'a-token-from-a-file')
+  t.equal(catalog, `${folder}/conf/cat.yaml`)
+  const key = () => loadCatalog(catalog as string, {}).channels[0]?.keys[0]?.key
+  t.equal(key(), 'up-from-a-file')
+  writeFileSync(`${folder}/conf/secrets/up`, 'up-changed')
+  t.equal(key(), 'up-changed')
+  writeFileSync(`${folder}/conf/secrets/up`, 'x'.repeat(70_000))
+  t.throws(key, /channels\[0\]\.key: expected secrets\/up to be a readable file of at most 64 KiB, found /)
+  writeFileSync(`${folder}/conf/c.yaml`, 'admin_token: ${file:gone}')
+  t.throws(
+    () => loadConfig(`${folder}/conf/c.yaml`, {}),
+    /c\.yaml:1:14: admin_token: expected gone to be a readable file/,
+  )
+  const pem = readFileSync(new URL('../../node_modules/node/package.json', import.meta.url), 'utf8')
+  mkdirSync(`${folder}/conf/certs`)
+  writeFileSync(`${folder}/conf/certs/ca.pem`, pem)
+  writeFileSync(`${folder}/conf/cat.yaml`, JSON.stringify({ channels: [{ ...CHANNEL, ca: 'certs/ca.pem' }] }))
+  t.throws(key, /channels\[0\]\.ca: expected PEM certificates, or a file of them, found "certs\/ca\.pem"/)
+})
