@@ -37,6 +37,8 @@ export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type:
   }
 })
 
+const LONGEST_ADDRESS = 2000
+
 /** An http(s) address without query, fragment and credentials; a slash at the end is dropped. */
 export const webAddress = scalar(
   'an http:// or https:// URL without query',
@@ -47,6 +49,7 @@ export const webAddress = scalar(
       url === null ||
       !/^https?:$/.test(url.protocol) ||
       /[?#]/.test(value as string) ||
+      url.href.length > LONGEST_ADDRESS ||
       url.username ||
       url.password
     ) {

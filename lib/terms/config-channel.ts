@@ -24,7 +24,7 @@ const RESERVED = [
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
 const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
 
-const HEADER_VALUE = /^=[\t\x20-\x7e]*$/
+const HEADER_VALUE = /^=[\t\x20-\x7e]{0,4096}$/
 
 const headers = kind.scalar(
   'a map of header names to header names or "=text"',
@@ -109,7 +109,7 @@ export function readCertificates(value: string, resolve: (file: string) => strin
   }
 }
 
-const PATH = /^\/(?:[!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2}|\{model\}|\{verb\})*$/
+const PATH = /^\/(?:[!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2}|\{model\}|\{verb\}){0,1000}$/
 
 const upstreamPath = (protocol: Protocol) => {
   const generate = protocol === 'generate'
@@ -151,7 +151,7 @@ const query = kind.scalar(
   true,
 )
 
-const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]+$/)
+const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]{1,4096}$/)
 
 const maxConcurrency = (whose: string) =>
   kind

@@ -1,7 +1,7 @@
 /** `Expect: 100-continue`: the 100 never stands inside of an answer, and nobody is asked for a body that is not wanted. */
 import net from 'node:net'
 import t, { type Test } from 'tap'
-import { KEY, MODEL, NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
+import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY } from '../exchange/support/gateway.ts'
 import { answers } from '../exchange/support/speech.ts'
 import { until } from '../exchange/support/wait.ts'
 
@@ -88,9 +88,14 @@ t.test('a client that waits is asked when it is its turn', async t => {
 })
 
 t.test('who is refused is not asked for the body, and the connection ends', async t => {
-  const { socket, heard, ended } = await connected(t)
-  socket.write(head({ expect: true, key: 'sk-nobody-has-it', length: 2 ** 20 }))
-  await until('the connection ends', ended)
-  t.same(read(heard()), [401])
-  t.match(heard(), /^connection: close\r$/im)
+  for (const [key, status] of [
+    ['sk-nobody-has-it', 401],
+    [POOR_KEY, 403],
+  ] as const) {
+    const { socket, heard, ended } = await connected(t)
+    socket.write(head({ expect: true, key, length: 2 ** 21 }))
+    await until('the connection ends', ended)
+    t.same(read(heard()), [status])
+    t.match(heard(), /^connection: close\r$/im)
+  }
 })

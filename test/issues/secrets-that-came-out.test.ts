@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import net from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { readChannel } from '../../lib/ops/admin/rows.ts'
 import { applyCatalog } from '../../lib/store/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
@@ -195,6 +196,7 @@ t.test(
         { groups: [{ name }] },
         { accounts: [{ name }] },
         { keys: [{ account: 'a', name, secret: 'sk-x' }] },
+        { keys: [{ account: 'a', name: 'k', secret: 'sk-x', models: [name] }] },
       ])
         t.not(
           problems(() => parseCatalog(JSON.stringify(file), 'c', {})),
@@ -202,6 +204,21 @@ t.test(
           JSON.stringify(file),
         )
     }
+    const long = 'x'.repeat(5000)
+    for (const more of [
+      { models: { m: '\ud800' } },
+      { name: 'a\udc00' },
+      { base_url: `https://up.example/${long}` },
+      { key: long },
+      { headers: { 'x-a': `=${long}` } },
+      { headers: { [long]: 'x-a' } },
+      { pass_headers: [long] },
+      { auth: { header: long } },
+      { paths: { generate: `/{model}${long}:{verb}` } },
+      { query: { a: long } },
+      { query: { a: '\ud800' } },
+    ])
+      t.throws(() => readChannel(row(more)), /expected/, JSON.stringify(more).slice(0, 60))
     await applyCatalog(store, parseCatalog(JSON.stringify({ channels: [row({ models: { m: '😀é' } })] }), 'c', {}))
     t.equal((await store.catalog()).channels.length, 1)
   },

@@ -21,8 +21,9 @@ export const readBody = stage<'admitted', 'body'>(x => {
   if (announced > limit) return refuseUnread(x, 'too_large', [sizeText(limit)])
   return new Promise(resolve => {
     const upload = new Upload(x, resolve)
-    if (announced > KEPT_FREE_BYTES) upload.askForMoney()
-    upload.read()
+    const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
+    if (asked === null) upload.read()
+    else void asked.then(() => upload.read())
   })
 })
 
@@ -61,7 +62,7 @@ class Upload {
     else if (!this.#isDropped && !x.buffer(chunk.length, bufferedBytes)) this.#refuse('unavailable')
     else {
       this.#pages.add(chunk)
-      if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.askForMoney()
+      if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.#pause(this.askForMoney())
     }
   }
 
@@ -71,38 +72,40 @@ class Upload {
     this.#resolve(understand(this.#x, this.#scan))
   }
 
-  /** Before more of it is read: is there any? */
-  askForMoney(): void {
+  #pause(until: Promise<void> | null): void {
+    const { req } = this.#x
+    if (until === null) return
+    req.pause()
+    void until.then(() => req.resume())
+  }
+
+  /** Before more of it is read: is there any? A promise, which never rejects, when the store has to say. */
+  askForMoney(): Promise<void> | null {
     this.#asked = true
     const { key, account } = this.#x.entry as KeyEntry
     const held = this.#x.services.ledger.reserve(account.id, key.id, null, micro(1))
-    if (!(held instanceof Promise)) {
-      this.#judge(held)
-      return
-    }
-    const { req } = this.#x
-    req.pause()
-    held.then(
-      answer => {
-        this.#judge(answer)
-        req.resume()
-      },
-      error => {
-        req.resume()
-        this.#resolve(storeFailed(this.#x, error))
-      },
-    )
+    if (held instanceof Promise)
+      return held.then(
+        answer => this.#judge(answer),
+        error => this.#resolve(storeFailed(this.#x, error)),
+      )
+    this.#judge(held)
+    return null
   }
 
   #judge(answer: Hold | Refusal): void {
     const x = this.#x
     if (answer instanceof Hold) x.services.ledger.void(answer)
-    else if (answer.refused === 'unavailable') this.#refuse('unavailable')
-    else if (!x.free) this.#refuse('quota', [formatMicro(answer.available)])
-    else {
+    else if (!x.free) this.#refuseMoney(answer)
+    else if (answer.refused !== 'unavailable') {
       this.#isDropped = true // counting is never refused for money; what is not kept is estimated here
       x.dropBody()
     }
+  }
+
+  #refuseMoney({ refused, available }: Refusal): void {
+    if (refused === 'unavailable') this.#refuse('unavailable')
+    else this.#refuse('quota', [formatMicro(available)])
   }
 
   #refuse(name: ErrorName, args: string[] = []): void {
