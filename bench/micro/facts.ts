@@ -23,7 +23,7 @@ export const bench: Bench = async (lib, seed) => {
     const talk = conversation(seed, bytes, image)
     const chunks = reads(withSeed(seed), talk.bytes)
     const scan = () => {
-      const facts = new FactsScan()
+      const facts = new FactsScan('messages')
       for (const chunk of chunks) facts.feed(chunk)
       return facts.end()
     }

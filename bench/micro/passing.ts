@@ -66,7 +66,7 @@ async function editing(lib: Lib, seed: number): Promise<Case> {
   const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
   const { bytes } = conversation(seed, BODY_BYTES)
   const chunks = reads(withSeed(seed), bytes)
-  const scan = new FactsScan()
+  const scan = new FactsScan('chat')
   for (const chunk of chunks) scan.feed(chunk)
   const facts = scan.end() as FactsModule.Facts
   const edit = () => editBody(chunks, [mapModel(facts, 'upstream-name'), askForUsage(facts)])

@@ -95,7 +95,7 @@ async function stagesOf(lib: Lib, body: Buffer): Promise<PlanModule.Plan['stages
   const { NEXT } = await lib<typeof VerdictModule>('exchange/verdict.ts')
   const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
   const scanBody: PlanModule.Plan['stages'][number] = x => {
-    const scan = new FactsScan()
+    const scan = new FactsScan('messages')
     scan.feed(body)
     x.body.push(body)
     x.bodyBytes = body.length

@@ -101,6 +101,11 @@ export class KeyCache {
     return null
   }
 
+  /** The same key as it is now; null = there is none any more. What has changed since it was found is read anew. */
+  current({ key }: KeyEntry): KeyEntry | null | Promise<KeyEntry | null> {
+    return this.#known.get(key.hash) ?? (this.#unknown.has(key.hash) ? null : this.#lookUp(key.hash))
+  }
+
   #refresh(digest: string): void {
     this.#lookUp(digest).catch(() => {}) // what is in memory serves on
   }

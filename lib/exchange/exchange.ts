@@ -24,7 +24,8 @@ export type Listener = 'main' | 'direct'
 
 export class Exchange {
   readonly services: Services
-  readonly world: World
+  /** The newest at the request's head, and again when its body is whole. */
+  world: World
   readonly listener: Listener
   readonly id: string
   readonly req: IncomingMessage

@@ -16,6 +16,7 @@ export type Fact =
   | 'admitted'
   | 'throttled'
   | 'body'
+  | 'confirmed'
   | 'model'
   | 'maker'
   | 'route'

@@ -5,6 +5,7 @@ import { admit } from './stages/admit.ts'
 import { authenticate } from './stages/authenticate.ts'
 import { findCandidates } from './stages/candidates.ts'
 import { chooseModel } from './stages/choose-model.ts'
+import { confirm } from './stages/confirm.ts'
 import { countLocally } from './stages/count.ts'
 import { credential } from './stages/credential.ts'
 import { dispatch } from './stages/dispatch.ts'
@@ -22,6 +23,7 @@ const known = new Plan<'target'>().step(credential).step(authenticate).step(admi
 const relay = known
   .step(throttle)
   .step(readBody)
+  .step(confirm)
   .step(chooseModel)
   .step(findMaker)
   .step(findCandidates)
@@ -33,6 +35,7 @@ const relay = known
 const count = known
   .step(throttleFree)
   .step(readBody)
+  .step(confirm)
   .step(chooseModel)
   .step(findMaker)
   .step(countLocally)

@@ -30,7 +30,7 @@ export interface Services {
   retries: RetryBudget
   pools: Pools
   sweeper: Sweeper
-  /** The newest world; an exchange keeps the one it began with. */
+  /** The newest world; an exchange keeps the one that was newest when its body was whole. */
   world: World
   drains: Drains
   /** No new work: the process is shutting down. */

@@ -3,6 +3,7 @@ import type { KeyEntry } from '../access/keys.ts'
 import { ZERO } from '../base/money.ts'
 import type { CommitGroup, Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
+import type { Facts } from '../protocols/facts.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
 import { type Basis, type End, noUsage, type Protocol, type Usage } from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
@@ -98,5 +99,5 @@ const counted = (usage: Usage, output: number): Bill => ({ basis: 'counted', usa
 /** Input as the hold estimated it. */
 const estimate = (x: Exchange): Usage => ({
   ...noUsage(),
-  input: (x.tariff as Tariff).estimatedInput(x.bodyBytes),
+  input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt),
 })

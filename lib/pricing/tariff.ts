@@ -9,20 +9,34 @@
  */
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
+import type { Prompt } from '../terms/prompt.ts'
 import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
 
 const MILLION = 1_000_000
 const BYTES_PER_TOKEN = 4
+/** No upstream counts more for a second of sound. */
+const TOKENS_PER_SECOND = 32
+/** A picture in an answer is at least so many tokens of it. */
+const PICTURE_TOKENS = 1000
 /** Tokens of one class, as the meter bounds them. */
 const MOST_TOKENS = 1_000_000_000
+/** Of all answers together, so that no product of what a request says leaves the whole numbers. */
+const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
 /** More than any balance, and what the ledger can set aside at once: 500 million CNY. */
 const MOST_MICRO = 500_000_000_000_000
 
 export interface Request {
-  bodyBytes: number
+  prompt: Prompt
   /** null = the request names none. */
   maxOutput: number | null
+  /** Output tokens that the maximum does not bound, of each answer. */
+  besideOutput: number
   n: number
+  /** Tools that make pictures, and how often all tools together may be used; null = not said. */
+  drawingTools: number
+  maxToolCalls: number | null
+  /** Passes by other models; null = as often, or as long, as the model allows. */
+  advisors: readonly { uses: number | null; maximum: number | null }[]
   cacheTtl: '5m' | '1h' | null
   protocol: Protocol
   /** At most this many output tokens are held at first. */
@@ -35,8 +49,19 @@ export function compileTariff(model: Model, group: Group): Tariff | null {
   return new Tariff(model, model.price, group.multiplier)
 }
 
+/** What each protocol's answers consist of; a price covers them when it has one of these sets. */
+const TEXT_COVER: readonly (readonly (keyof Price)[])[] = [['request'], ['input', 'output']]
+const COVER: Record<Protocol, readonly (readonly (keyof Price)[])[]> = {
+  messages: TEXT_COVER,
+  chat: TEXT_COVER,
+  responses: TEXT_COVER,
+  generate: TEXT_COVER,
+  images: [['image'], ['input', 'output'], ['request']],
+}
+
 export class Tariff {
   readonly #model: Model
+  readonly #price: Price
   readonly #input: number
   readonly #cacheRead: number
   readonly #cacheWrite5m: number
@@ -51,6 +76,7 @@ export class Tariff {
 
   constructor(model: Model, price: Price, multiplier: number) {
     this.#model = model
+    this.#price = price
     this.#input = price.input ?? 0
     this.#cacheRead = price.cache_read ?? this.#input
     this.#cacheWrite5m = price.cache_write_5m ?? this.#input
@@ -61,6 +87,11 @@ export class Tariff {
     const common = greatestCommonDivisor(multiplier, MILLION)
     this.#numerator = multiplier / common
     this.#denominator = (MILLION / common) * MILLION
+  }
+
+  /** A price counts only where it covers what the protocol returns; elsewhere the model is not priced. */
+  covers(protocol: Protocol): boolean {
+    return COVER[protocol].some(set => set.every(line => this.#price[line] !== undefined))
   }
 
   charge(usage: Usage): Micro {
@@ -87,10 +118,14 @@ export class Tariff {
 
   /** The worst that a request can cost, for all that it says itself. */
   estimate(request: Request): Micro {
-    const input = this.estimatedInput(request.bodyBytes)
+    const input = this.#mostInput(request.prompt)
     const dearest = this.#dearestInput(request)
-    const output = this.#mostOutput(request)
-    const images = request.protocol === 'images' ? request.n : 0
+    const most = this.#mostOutput(request)
+    const pictures = this.#mostPictures(request, most)
+    // where pictures have a price of their own, an answer is text or pictures, whichever costs more
+    const drawn = pictures * this.#image * MILLION > most * this.#output
+    const output = request.protocol === 'images' || !drawn ? most : 0
+    const images = (request.protocol === 'images' || drawn ? pictures : 0) + this.#drawings(request)
     const pico = input * dearest + output * this.#output + (images * this.#image + this.#request) * MILLION
     if (this.#isExact(pico)) return this.#round(pico)
     return this.#roundBig(
@@ -99,10 +134,31 @@ export class Tariff {
   }
 
   /** Tokens of all `n` answers together. */
-  #mostOutput({ maxOutput, n, outputCap }: Request): number {
-    const named = maxOutput ?? this.#model.defaultOutput
-    const each = this.#model.maxOutput === null ? named : Math.min(named, this.#model.maxOutput)
-    return outputCap === undefined ? each * n : Math.min(each * n, outputCap)
+  #mostOutput({ maxOutput, besideOutput, n, outputCap, advisors }: Request): number {
+    const each = this.#ceiling(maxOutput ?? this.#model.defaultOutput) + this.#ceiling(besideOutput)
+    const all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
+    const advice = advisors.reduce(
+      (sum, { uses, maximum }) =>
+        sum +
+        (uses ?? this.#model.maxSearches) *
+          this.#ceiling(maximum ?? this.#model.maxOutput ?? maxOutput ?? this.#model.defaultOutput),
+      0,
+    )
+    return Math.min(MOST_OUTPUT, all + advice)
+  }
+
+  #ceiling(tokens: number): number {
+    return this.#model.maxOutput === null ? tokens : Math.min(tokens, this.#model.maxOutput)
+  }
+
+  #mostPictures({ protocol, n }: Request, output: number): number {
+    if (protocol === 'images') return n
+    return this.#image === 0 ? 0 : Math.ceil(output / PICTURE_TOKENS)
+  }
+
+  /** Pictures that tools of the upstream may make. */
+  #drawings({ drawingTools, maxToolCalls }: Request): number {
+    return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * this.#model.maxSearches)
   }
 
   /** Of the input-side prices, the highest that this request can cause. */
@@ -114,9 +170,21 @@ export class Tariff {
     return dearest
   }
 
-  /** Tokens. */
-  estimatedInput(bodyBytes: number): number {
-    return Math.min(MOST_TOKENS, Math.ceil((bodyBytes * this.#model.inputFactor) / (BYTES_PER_TOKEN * MILLION)))
+  /** Tokens of what stands in the body itself. */
+  estimatedInput(prompt: Prompt): number {
+    const { inputFactor, mediaInput, maxInput } = this.#model
+    const text = Math.ceil((prompt.textBytes * inputFactor) / (BYTES_PER_TOKEN * MILLION))
+    const pages = Math.min(prompt.pages * mediaInput, prompt.documents * maxInput)
+    const sound = Math.min(prompt.soundS * TOKENS_PER_SECOND, prompt.sounds * maxInput)
+    return Math.min(MOST_TOKENS, text + prompt.pictures * mediaInput + pages + sound)
+  }
+
+  /** The same, and what the request only names or lets the upstream's tools find. */
+  #mostInput(prompt: Prompt): number {
+    const { mediaInput, maxInput, toolInput, maxSearches } = this.#model
+    const uses = prompt.toolUses + prompt.unlimitedTools * maxSearches
+    const named = prompt.remotePictures * mediaInput + prompt.remoteDocuments * maxInput + uses * toolInput
+    return Math.min(MOST_TOKENS, this.estimatedInput(prompt) + named)
   }
 
   ofOutput(tokens: number): Micro {

@@ -33,7 +33,7 @@ export class DocumentReader implements ScanEvents {
     if (this.#short !== 'no') this.#more(text)
     else if (this.#scanner !== null || chunk.length > SHORT) this.#scan(chunk, text)
     else {
-      const whole = parse(chunk)
+      const whole = parse(text)
       if (isFields(whole)) this.#take(whole)
       else this.#scan(chunk, text)
     }
@@ -63,11 +63,11 @@ export class DocumentReader implements ScanEvents {
     return this.#wanted.has(key) ? LONGEST_VALUE : 0
   }
 
-  member(key: string, kind: Kind, _start: number, _end: number, bytes: Buffer | null, items: number): void {
+  member(key: string, kind: Kind, _start: number, _end: number, text: string | null, items: number): void {
     this.known ||= this.#own.includes(key)
     if (kind === 'array' && this.#items.size < MOST_ARRAYS) this.#items.set(key, items)
-    if (bytes === null || !this.#wanted.has(key)) return
-    const value = parse(bytes)
+    if (text === null || !this.#wanted.has(key)) return
+    const value = parse(text)
     if (value !== null && value !== undefined) this.#values.set(key, value)
   }
 

@@ -1,5 +1,10 @@
-/** What a request body says, found by one shallow scan of its bytes. */
-import { decode, JsonScanner, type Kind, parse, type ScanEvents, scalarOf } from './scan.ts'
+/** What a request body says, found by one scan of its bytes while it arrives. */
+import type { Prompt } from '../terms/prompt.ts'
+import type { Protocol } from '../terms/records.ts'
+import { type Advisor, Draft } from './draft.ts'
+import type { Field, Frame, Place, Value } from './places.ts'
+import { BODIES } from './requests/table.ts'
+import { JsonScanner, type Kind, type ScanEvents } from './scan.ts'
 
 /** A half-open range of byte offsets in the whole body. */
 export interface Span {
@@ -8,10 +13,10 @@ export interface Span {
 }
 
 export interface StreamOptions {
-  /** The value of the (last) `stream_options` member. */
+  /** The value of the `stream_options` member. */
   span: Span
   isObject: boolean
-  /** Of its last `include_usage` value, when it is an object that has one. */
+  /** Of its `include_usage` value, when it is an object that has one. */
   includeUsage: Span | null
   empty: boolean
 }
@@ -21,194 +26,196 @@ export interface Facts {
   model: string | null
   /** False: there is a `model`, and it is no string, or too long to be a name. */
   modelIsString: boolean
-  /** The value of the deciding `model` member, quotes included. */
+  /** The value of the `model` member, quotes included. */
   modelSpan: Span | null
   stream: boolean
-  /** The largest maximum of output tokens that is named; null = none. 0 to 10^9. */
+  /** The largest maximum of output tokens that the protocol reads; null = none is named. 0 to 10^9. */
   maxOutput: number | null
-  /** `n`, or generationConfig.candidateCount; 1 to 10^6. */
+  /** Output tokens of each answer that the maximum does not bound. */
+  besideOutput: number
+  /** How many answers are wanted; 1 to 10^6. */
   n: number
   /** `stream_options.include_usage === true`. */
   includeUsage: boolean
   streamOptions: StreamOptions | null
   background: boolean
-  /** The longest life of a cache entry that the body asks for anywhere; null = no cache_control. */
+  /** The longest life of a cache entry that the body asks for; null = it asks for none. */
   cacheTtl: '5m' | '1h' | null
   /** `prompt_cache_key`, `metadata.user_id`: which conversation this is. */
   promptCacheKey: string | null
   userId: string | null
   /** `previous_response_id`: the earlier answer that this request continues; null = none. */
   previousAnswer: string | null
+  /** What the input is made of. */
+  prompt: Prompt
+  /** Tools of the upstream that make pictures, and how often all its tools may be used together; null = not said. */
+  drawingTools: number
+  maxToolCalls: number | null
+  /** Passes by other models in the course of the answer. */
+  advisors: readonly Advisor[]
+  /** Names of models beside the request's own. */
+  otherModels: readonly string[]
+  /** A field that is refused: two readers could take it differently, or it names what we do not offer. */
+  invalid: string | null
+  /** A field that asks for a tier that may cost more than the list says. */
+  dearTier: string | null
   /** Just after the opening brace. */
   openedAt: number
 }
 
-const LONGEST_NAME = 1024
-const LONGEST_OBJECT = 64 * 1024
-const MOST_TOKENS = 1e9
 const MOST_N = 1e6
 
-/** Members whose values are looked at, and up to how many bytes. */
-const WANTED = new Map([
-  ['model', LONGEST_NAME],
-  ['prompt_cache_key', LONGEST_NAME],
-  ['previous_response_id', LONGEST_NAME],
-  ['stream_options', LONGEST_OBJECT],
-  ['generationConfig', LONGEST_OBJECT],
-  ['generation_config', LONGEST_OBJECT],
-  ['metadata', LONGEST_OBJECT],
-])
-const CACHE_CONTROL = 'cache_control'
-const ONE_HOUR = '1h'
-const MAXIMA = new Set(['max_tokens', 'max_completion_tokens', 'max_output_tokens'])
+class OpenFrame implements Frame {
+  owner: Frame | null = null
+  place: Place | null = null
+  isArray = false
+  type = ''
+  mime = ''
+  dataLength = -1
+  head = ''
+  urls = 0
+  uses: number | null = null
+  maximum: number | null = null
+  names = false
+  says = false
+  seen = 0
+
+  reset(place: Place, isArray: boolean, owner: Frame | null): void {
+    this.owner = owner
+    this.place = place
+    this.isArray = isArray
+    this.type = this.mime = this.head = ''
+    this.dataLength = -1
+    this.urls = this.seen = 0
+    this.uses = this.maximum = null
+    this.names = this.says = false
+  }
+}
 
 export class FactsScan implements ScanEvents {
-  readonly #scanner = new JsonScanner(this, { words: [CACHE_CONTROL, ONE_HOUR] })
-  #cacheTtl: '5m' | '1h' | null = null
-  readonly #maxima = new Map<string, number | null>()
-  #model: string | null = null
-  #modelIsString = false
-  #modelSpan: Span | null = null
-  #stream = false
-  #n: number | null = null
-  #candidateCount: number | null = null
-  #streamOptions: StreamOptions | null = null
-  #includeUsage = false
-  #background = false
-  #promptCacheKey: string | null = null
-  #userId: string | null = null
-  #previousAnswer: string | null = null
+  readonly #scanner = new JsonScanner(this, { heads: true })
+  readonly #draft = new Draft()
+  readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
+  /** What is looked into, outermost first; those that are done are used again. */
+  readonly #frames: OpenFrame[] = [new OpenFrame()]
+  #depth = 0
+  #frame: OpenFrame
+  /** Of the member under way. */
+  #field: Field | null = null
+  /** It is that of the value that begins: it was looked up when the value was not entered. */
+  #isFound = false
+  #bytes = 0
+
+  constructor(protocol: Protocol) {
+    this.#frame = this.#frames[0] as OpenFrame
+    this.#frame.reset(BODIES[protocol], false, null)
+  }
 
   feed(chunk: Buffer): void {
+    this.#bytes += chunk.length
     this.#scanner.feed(chunk)
   }
 
+  /** The field is found when its value begins, whatever that is. */
+  #find(key: string): Field | null {
+    const { place, isArray } = this.#frame
+    if (place === null || isArray) return place?.element ?? null
+    const field = place.fields.get(key)
+    if (field === undefined) {
+      const almost = place.almost(key)
+      if (almost !== null) this.#draft.invalid ??= almost.name
+      place.other?.(this.#draft, key)
+      return null
+    }
+    if ((this.#frame.seen & field.bit) !== 0) this.#draft.invalid ??= field.name
+    this.#frame.seen |= field.bit
+    return field
+  }
+
   wants(key: string): number {
-    if (key === CACHE_CONTROL) this.word(key)
-    return WANTED.get(key) ?? 0
+    if (!this.#isFound) this.#field = this.#find(key)
+    this.#isFound = false
+    return this.#field === null || this.#field.read === null ? 0 : this.#field.limit
   }
 
-  /** The word for an hour stands in a `cache_control`, which comes before it. */
-  word(word: string): void {
-    if (word === CACHE_CONTROL) this.#cacheTtl ??= '5m'
-    else if (this.#cacheTtl !== null) this.#cacheTtl = '1h'
+  enter(key: string, kind: 'object' | 'array', start: number): boolean {
+    const { place, isArray } = this.#frame
+    if (isArray) {
+      if (kind === 'array' || place === null) return false
+      this.#push(place, false, start)
+      return true
+    }
+    this.#field = this.#find(key)
+    const inside = this.#field?.inside ?? null
+    this.#isFound = inside === null || (inside.single && kind === 'array')
+    if (this.#isFound || inside === null) return false
+    this.#push(inside, kind === 'array', start)
+    return true
   }
 
-  member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null): void {
-    const read = READERS.get(key)
-    if (read !== undefined) read.call(this, kind, { start, end }, bytes)
-    else if (MAXIMA.has(key)) this.#maxima.set(key, tokens(kind, bytes))
+  #push(place: Place, isArray: boolean, start: number): void {
+    const around = this.#frame
+    const frame = (this.#frames[++this.#depth] ??= new OpenFrame())
+    frame.reset(place, isArray, around.isArray ? around.owner : around)
+    this.#frame = frame
+    if (!isArray) place.begin?.(this.#draft, start)
+  }
+
+  leave(end: number): void {
+    const { place, isArray } = this.#frame
+    if (!isArray) place?.end?.(this.#draft, this.#frame, end)
+    this.#frame = this.#frames[--this.#depth] as OpenFrame
+  }
+
+  member(key: string, kind: Kind, start: number, end: number, text: string | null): void {
+    const field = kind === 'scalar' ? this.#find(key) : this.#field
+    if (field === null || field.read === null) return
+    const value = this.#value
+    value.kind = kind
+    value.start = start
+    value.end = end
+    value.text = text
+    field.read(this.#draft, value, this.#frame)
   }
 
   /** null = not a JSON object. */
   end(): Facts | null {
     if (!this.#scanner.complete) return null
+    const draft = this.#draft
     return {
-      model: this.#model,
-      modelIsString: this.#modelIsString,
-      modelSpan: this.#modelSpan,
-      stream: this.#stream,
-      maxOutput: this.#maxOutput,
-      n: Math.min(MOST_N, Math.max(1, this.#n ?? this.#candidateCount ?? 1)),
-      includeUsage: this.#includeUsage,
-      streamOptions: this.#streamOptions,
-      background: this.#background,
-      cacheTtl: this.#cacheTtl,
-      promptCacheKey: this.#promptCacheKey,
-      userId: this.#userId,
-      previousAnswer: this.#previousAnswer,
+      model: draft.model,
+      modelIsString: draft.modelIsString,
+      modelSpan: draft.modelSpan,
+      stream: draft.stream,
+      maxOutput: draft.maximum,
+      besideOutput: draft.beside,
+      n: Math.min(MOST_N, draft.n),
+      includeUsage: draft.includeUsage,
+      streamOptions: draft.streamOptions,
+      background: draft.background,
+      cacheTtl: draft.cacheTtl,
+      promptCacheKey: draft.promptCacheKey,
+      userId: draft.userId,
+      previousAnswer: draft.previousAnswer,
+      prompt: this.#prompt(),
+      drawingTools: draft.drawingTools,
+      maxToolCalls: draft.maxToolCalls,
+      advisors: draft.advisors,
+      otherModels: draft.otherModels,
+      invalid: draft.invalid,
+      dearTier: draft.dearTier,
       openedAt: this.#scanner.openedAt,
     }
   }
 
-  get #maxOutput(): number | null {
-    let most: number | null = null
-    for (const value of this.#maxima.values()) if (value !== null && (most === null || value > most)) most = value
-    return most
-  }
-
-  static readonly readers: Record<string, (this: FactsScan, kind: Kind, span: Span, bytes: Buffer | null) => void> = {
-    model(kind, span, bytes) {
-      this.#modelSpan = span
-      this.#model = kind === 'string' && bytes !== null ? decode(bytes) : null
-      this.#modelIsString = this.#model !== null
-    },
-    stream(kind, _span, bytes) {
-      this.#stream = isTrue(kind, bytes)
-    },
-    background(kind, _span, bytes) {
-      this.#background = isTrue(kind, bytes)
-    },
-    n(kind, _span, bytes) {
-      this.#n = tokens(kind, bytes)
-    },
-    prompt_cache_key(kind, _span, bytes) {
-      this.#promptCacheKey = kind === 'string' && bytes !== null ? decode(bytes) : null
-    },
-    previous_response_id(kind, _span, bytes) {
-      const named = kind === 'string' && bytes !== null ? decode(bytes) : null
-      // what cannot be read names an answer that nobody has
-      this.#previousAnswer = named ?? (isNull(kind, bytes) ? null : '')
-    },
-    metadata(_kind, _span, bytes) {
-      const id = bytes === null ? undefined : field(parse(bytes), 'user_id')
-      this.#userId = typeof id === 'string' && id !== '' ? id : null
-    },
-    generationConfig(_kind, _span, bytes) {
-      this.#generationConfig(bytes)
-    },
-    generation_config(_kind, _span, bytes) {
-      this.#generationConfig(bytes)
-    },
-    stream_options(kind, span, bytes) {
-      const value = bytes === null ? undefined : parse(bytes)
-      this.#includeUsage = kind === 'object' && field(value, 'include_usage') === true
-      this.#streamOptions = streamOptions(kind, span, bytes, value)
-    },
-  }
-
-  #generationConfig(bytes: Buffer | null): void {
-    const config = bytes === null ? undefined : parse(bytes)
-    this.#maxima.set('maxOutputTokens', bounded(field(config, 'maxOutputTokens') ?? field(config, 'max_output_tokens')))
-    this.#candidateCount = bounded(field(config, 'candidateCount') ?? field(config, 'candidate_count'))
+  #prompt(): Prompt {
+    const { prompt, mediaBytes, previousAnswer, maxToolCalls } = this.#draft
+    prompt.textBytes = this.#bytes - mediaBytes
+    if (previousAnswer !== null) prompt.remoteDocuments++
+    if (maxToolCalls !== null && prompt.unlimitedTools > 0) {
+      prompt.toolUses = maxToolCalls
+      prompt.unlimitedTools = 0
+    }
+    return prompt
   }
 }
-
-const READERS = new Map(Object.entries(FactsScan.readers))
-
-function streamOptions(kind: Kind, span: Span, bytes: Buffer | null, value: unknown): StreamOptions {
-  const found: StreamOptions = {
-    span,
-    isObject: kind === 'object' && value !== undefined,
-    includeUsage: null,
-    empty: false,
-  }
-  if (!found.isObject || bytes === null) return found
-  found.empty = Object.keys(value as object).length === 0
-  const scanner = new JsonScanner({
-    wants: () => 0,
-    member(key, _kind, start, end) {
-      if (key === 'include_usage') found.includeUsage = { start: span.start + start, end: span.start + end }
-    },
-  })
-  scanner.feed(bytes)
-  return found
-}
-
-const isTrue = (kind: Kind, bytes: Buffer | null): boolean =>
-  kind === 'scalar' && bytes !== null && scalarOf(bytes) === true
-
-const isNull = (kind: Kind, bytes: Buffer | null): boolean =>
-  kind === 'scalar' && bytes !== null && scalarOf(bytes) === null
-
-const tokens = (kind: Kind, bytes: Buffer | null): number | null =>
-  kind === 'scalar' && bytes !== null ? bounded(scalarOf(bytes)) : null
-
-/** A number as a count of tokens; anything else, and negative ones, as not said. */
-const bounded = (value: unknown): number | null =>
-  typeof value === 'number' && value >= 0 ? Math.min(MOST_TOKENS, Math.floor(value)) : null
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined

@@ -1,7 +1,8 @@
 /**
  * A shallow scanner of JSON that arrives in pieces. It knows the members of the top-level object (or of each object in a
- * top-level array): key, kind and place of each value; below that it only follows strings and brackets, which is what it
- * takes to find the end. No recursion, no copies of what it passes over, any chunking, never throws.
+ * top-level array): key, kind and place of each value; and the same of what stands inside of an object or array that its
+ * user wants to look into. Everywhere else it only follows strings and brackets, which is what it takes to find the end.
+ * No recursion, no copies of what it passes over, any chunking, never throws.
  *
  * Long strings are skipped natively from quote to quote; whether a quote ends the string is told by the backslashes
  * before it. Everything else is a byte loop over a handful of states.
@@ -12,20 +13,24 @@ export type Kind = 'string' | 'object' | 'array' | 'scalar'
 
 /** What the scanner tells; offsets are of the whole document. */
 export interface ScanEvents {
-  /** Should the value of this member be captured, up to how many bytes? 0 = no. */
+  /** Should the value of this member be captured, up to how many bytes? 0 = no. Numbers and words always are. */
   wants(key: string): number
-  /** A top-level member has ended. `bytes`: its value's text when it was captured whole. */
-  /** `items`: how many objects and arrays stand directly in it. */
-  member(key: string, kind: Kind, start: number, end: number, bytes: Buffer | null, items: number): void
-  /** A string below the top level is one of the words of the options, to the letter. */
-  word?(word: string): void
+  /**
+   * A member has ended. `text`: its value as Latin-1, a character a byte, when it was captured whole. `items`: how many
+   * objects and arrays stand directly in it.
+   */
+  member(key: string, kind: Kind, start: number, end: number, text: string | null, items: number): void
+  /** Is this value, which begins at `start`, to be looked into? Then its members, or its elements under the key `''`, are told. */
+  enter?(key: string, kind: 'object' | 'array', start: number): boolean
+  /** What was looked into has ended; its own `member` is not told. */
+  leave?(end: number): void
 }
 
 export interface ScanOptions {
   /** A top-level array of objects is read like an object. */
   arrays?: boolean
-  /** Strings below the top level, keys or values, that are to be told. ASCII, without escapes. */
-  words?: readonly string[]
+  /** Of a string that is longer than wanted, the beginning is told: `text` is shorter than the value. */
+  heads?: boolean
 }
 
 const QUOTE = 0x22
@@ -50,14 +55,15 @@ const SCALAR = 9
 const AFTER_VALUE = 10
 const DONE = 11
 const BAD = 12
-/** Between the elements of a top-level array of objects. */
+/** Between the elements of an array that is looked into. */
 const ELEMENT = 13
 const ELEMENT_OR_END = 14
-const AFTER_ELEMENT = 15
 
 const LONGEST_KEY = 256
 const LONGEST_SCALAR = 512
 const DEEPEST = 1 << 20
+/** No deeper than this is looked into anything. */
+const MOST_LEVELS = 32
 /** Strings shorter than this are cheaper in a byte loop than in a native call. */
 const SHORT = 12
 
@@ -66,8 +72,7 @@ const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d |
 export class JsonScanner {
   readonly #events: ScanEvents
   readonly #arrays: boolean
-  readonly #words: readonly string[]
-  readonly #longestWord: number
+  readonly #heads: boolean
   #state = START
   /** Bytes before the current chunk. */
   #base = 0
@@ -75,29 +80,28 @@ export class JsonScanner {
   #text = ''
   /** An odd run of backslashes ended the last chunk inside a string. */
   #escaped = false
-  /** Kinds of the open brackets below the top-level object: the byte that closes each. */
+  /** Of what is looked into, the byte that closes each, outermost first. */
+  readonly #levels: number[] = []
+  /** 1 in a top-level array of objects. */
+  #outer = 0
+  /** The same of what is not looked into. */
   readonly #closers: number[] = []
   #depth = 0
   #items = 0
-  /** How a string below the top level began in earlier chunks; null when it is too long for a word. */
-  #begun: string | null = null
-  #inArray = false
   #key = ''
   #kind: Kind = 'scalar'
   #valueStart = 0
-  /** Of the key or value under way: parts from earlier chunks, and where it begins in this one (-1 = not captured). */
-  #parts: Buffer[] = []
-  #partBytes = 0
+  /** Of the key or value under way: what came in earlier chunks, and where it begins in this one (-1 = not captured). */
+  #kept = ''
   #limit = 0
   #from = -1
   /** Offset just after the opening brace of the (first) top-level object. */
   openedAt = -1
 
-  constructor(events: ScanEvents, { arrays = false, words = [] }: ScanOptions = {}) {
+  constructor(events: ScanEvents, { arrays = false, heads = false }: ScanOptions = {}) {
     this.#events = events
     this.#arrays = arrays
-    this.#words = words
-    this.#longestWord = Math.max(0, ...words.map(word => word.length))
+    this.#heads = heads
   }
 
   /** A syntactically closed object (or array of objects), with nothing but space after it so far. */
@@ -116,52 +120,44 @@ export class JsonScanner {
     this.#text = text
     while (i < length && this.#state !== BAD) {
       if (this.#state === NESTED) i = this.#nested(chunk, i)
-      else if (this.#state === NESTED_STRING) i = this.#goOn(chunk, i)
+      else if (this.#state === NESTED_STRING) i = this.#skipString(chunk, i, NESTED)
       else if (this.#state === IN_STRING || this.#state === IN_KEY) i = this.#ownString(chunk, i)
       else i = this.#step(chunk, i)
     }
-    if (this.#from >= 0) {
-      this.#keep(chunk.subarray(this.#from))
-      if (this.#from >= 0) this.#from = 0
-    }
+    if (this.#from >= 0) this.#keep(chunk)
     this.#base += length
     this.#text = ''
   }
 
   /** All of it stands inside of one long string, as most of an image's chunks do: nothing is looked for in its text. */
   #isInside(chunk: Buffer): boolean {
-    const inString = this.#state === NESTED_STRING || this.#state === IN_STRING
-    if (!inString || chunk.length <= this.#longestWord || chunk.indexOf(QUOTE) >= 0) return false
-    this.#begun = null
-    return true
+    return (this.#state === NESTED_STRING || this.#state === IN_STRING) && chunk.indexOf(QUOTE) < 0
   }
 
   /** The text of the value under way goes on in the next chunk. */
-  #keep(part: Buffer): void {
-    this.#partBytes += part.length
-    if (this.#partBytes > this.#limit) this.#drop()
-    else this.#parts.push(Buffer.from(part))
-  }
-
-  #drop(): void {
-    this.#from = -1
-    this.#parts = []
+  #keep(chunk: Buffer): void {
+    const room = this.#limit - this.#kept.length
+    const fits = chunk.length - this.#from <= room
+    if (fits || (this.#heads && this.#state === IN_STRING))
+      this.#kept += chunk.toString('latin1', this.#from, Math.min(chunk.length, this.#from + room))
+    else this.#kept = ''
+    this.#from = fits ? 0 : -1
   }
 
   #begin(at: number, limit: number): void {
-    this.#parts = []
-    this.#partBytes = 0
+    this.#kept = ''
     this.#limit = limit
     this.#from = limit > 0 ? at : -1
   }
 
   /** What was captured up to `end` of this chunk; null when it was too long or not wanted. */
-  #captured(chunk: Buffer, end: number): Buffer | null {
-    if (this.#from < 0) return null
-    const last = chunk.subarray(this.#from, end)
+  #captured(chunk: Buffer, end: number, head: boolean): string | null {
+    const from = this.#from
+    if (from < 0) return this.#kept === '' ? null : this.#kept
     this.#from = -1
-    if (this.#partBytes + last.length > this.#limit) return null
-    return this.#parts.length === 0 ? last : Buffer.concat([...this.#parts, last])
+    const room = this.#limit - this.#kept.length
+    if (end - from > room && !head) return null
+    return this.#kept + chunk.toString('latin1', from, Math.min(end, from + room))
   }
 
   /** One byte outside of strings and nesting. */
@@ -173,12 +169,13 @@ export class JsonScanner {
       case START:
         if (c === OPEN_OBJECT) this.#open(i)
         else if (c === OPEN_ARRAY && this.#arrays) {
-          this.#inArray = true
+          this.#outer = 1
+          this.#levels.push(CLOSE_ARRAY)
           this.#state = ELEMENT_OR_END
         } else this.#state = BAD
         break
       case KEY_OR_END:
-        if (c === CLOSE_OBJECT) this.#close()
+        if (c === CLOSE_OBJECT) this.#close(i)
         else this.#beginKey(i, c)
         break
       case KEY:
@@ -191,17 +188,14 @@ export class JsonScanner {
         this.#beginValue(i, c)
         break
       case AFTER_VALUE:
-        if (c === COMMA) this.#state = KEY
-        else if (c === CLOSE_OBJECT) this.#close()
-        else this.#state = BAD
+        if (c === this.#levels[this.#levels.length - 1]) this.#close(i)
+        else if (c !== COMMA) this.#state = BAD
+        else this.#state = this.#inObject ? KEY : ELEMENT
         break
       case ELEMENT:
       case ELEMENT_OR_END:
-        if (c === OPEN_OBJECT) this.#open(i)
-        else this.#state = c === CLOSE_ARRAY && this.#state === ELEMENT_OR_END ? DONE : BAD
-        break
-      case AFTER_ELEMENT:
-        this.#state = c === COMMA ? ELEMENT : c === CLOSE_ARRAY ? DONE : BAD
+        if (c === CLOSE_ARRAY && this.#state === ELEMENT_OR_END) this.#close(i)
+        else this.#beginElement(i, c)
         break
       default:
         this.#state = BAD // something after the end
@@ -209,13 +203,28 @@ export class JsonScanner {
     return i + 1
   }
 
+  get #inObject(): boolean {
+    return this.#levels[this.#levels.length - 1] === CLOSE_OBJECT
+  }
+
+  /** A top-level object. */
   #open(i: number): void {
     if (this.openedAt < 0) this.openedAt = this.#base + i + 1
+    this.#levels.push(CLOSE_OBJECT)
     this.#state = KEY_OR_END
   }
 
-  #close(): void {
-    this.#state = this.#inArray ? AFTER_ELEMENT : DONE
+  #close(i: number): void {
+    this.#levels.pop()
+    this.#state = this.#levels.length === 0 ? DONE : AFTER_VALUE
+    if (this.#levels.length > this.#outer) this.#events.leave?.(this.#base + i + 1)
+  }
+
+  #beginElement(i: number, c: number): void {
+    this.#key = ''
+    if (this.#levels.length > this.#outer) this.#beginValue(i, c)
+    else if (c === OPEN_OBJECT) this.#open(i)
+    else this.#state = BAD
   }
 
   #beginKey(i: number, c: number): void {
@@ -229,18 +238,22 @@ export class JsonScanner {
 
   #beginValue(i: number, c: number): void {
     this.#valueStart = this.#base + i
-    const wanted = this.#events.wants(this.#key)
     if (c === QUOTE) {
       this.#kind = 'string'
       this.#state = IN_STRING
-      this.#begin(i, wanted)
+      this.#begin(i, this.#events.wants(this.#key))
     } else if (c === OPEN_OBJECT || c === OPEN_ARRAY) {
       this.#kind = c === OPEN_OBJECT ? 'object' : 'array'
+      if (this.#entered(this.#kind)) {
+        this.#levels.push(c + 2)
+        this.#state = c === OPEN_OBJECT ? KEY_OR_END : ELEMENT_OR_END
+        return
+      }
       this.#state = NESTED
       this.#depth = 1
       this.#items = 0
       this.#closers[0] = c + 2
-      this.#begin(i, wanted)
+      this.#begin(i, this.#events.wants(this.#key))
     } else {
       this.#kind = 'scalar'
       this.#state = SCALAR
@@ -248,21 +261,27 @@ export class JsonScanner {
     }
   }
 
+  #entered(kind: 'object' | 'array'): boolean {
+    const { enter } = this.#events
+    if (enter === undefined || this.#levels.length >= MOST_LEVELS) return false
+    return enter.call(this.#events, this.#key, kind, this.#valueStart)
+  }
+
   /** Numbers and words end where something that is none of theirs comes. */
   #scalar(chunk: Buffer, i: number, c: number): number {
-    if (c !== COMMA && c !== CLOSE_OBJECT && !isSpace(c)) return i + 1
-    const bytes = this.#captured(chunk, i)
-    if (bytes === null || !isScalar(bytes)) {
+    if (c !== COMMA && c !== CLOSE_OBJECT && c !== CLOSE_ARRAY && !isSpace(c)) return i + 1
+    const text = this.#captured(chunk, i, false)
+    if (text === null || scalarOf(text) === undefined) {
       this.#state = BAD
       return i
     }
-    this.#endMember(i, bytes)
+    this.#endMember(i, text)
     return i
   }
 
-  #endMember(end: number, bytes: Buffer | null): void {
+  #endMember(end: number, text: string | null): void {
     this.#state = AFTER_VALUE
-    this.#events.member(this.#key, this.#kind, this.#valueStart, this.#base + end, bytes, this.#items)
+    this.#events.member(this.#key, this.#kind, this.#valueStart, this.#base + end, text, this.#items)
   }
 
   /** A key or a top-level string value. */
@@ -270,10 +289,22 @@ export class JsonScanner {
     const isKey = this.#state === IN_KEY
     const next = this.#skipString(chunk, i, isKey ? BEFORE_COLON : AFTER_VALUE)
     if (this.#state === IN_KEY || this.#state === IN_STRING) return next
-    const bytes = this.#captured(chunk, next)
-    if (!isKey) this.#endMember(next, bytes)
-    else this.#key = bytes === null ? '' : (decode(bytes) ?? this.#fail())
+    if (isKey) this.#key = this.#readKey(chunk, next)
+    else this.#endMember(next, this.#captured(chunk, next, this.#heads))
     return next
+  }
+
+  /** A key that is too long to be any of ours reads as an empty one. */
+  #readKey(chunk: Buffer, end: number): string {
+    if (this.#from >= 0 && this.#kept === '' && end - this.#from <= this.#limit) {
+      const key = keyAt(this.#text, this.#from + 1, end - 1)
+      if (key !== null) {
+        this.#from = -1
+        return key
+      }
+    }
+    const text = this.#captured(chunk, end, false)
+    return text === null ? '' : (decode(text) ?? this.#fail())
   }
 
   #fail(): string {
@@ -320,20 +351,15 @@ export class JsonScanner {
     }
   }
 
-  /** Below the top level: only strings and brackets. */
+  /** What is not looked into: only strings and brackets. */
   #nested(chunk: Buffer, from: number): number {
     const { length } = chunk
     for (let i = from; i < length; i++) {
       const c = chunk[i] as number
       if (c === QUOTE) {
-        const begin = i + 1
         this.#state = NESTED_STRING
-        i = this.#skipString(chunk, begin, NESTED)
-        if (this.#state === NESTED_STRING) {
-          this.#begun = length - begin <= this.#longestWord ? this.#text.slice(begin) : null
-          return length
-        }
-        this.#tellWord(begin, --i)
+        i = this.#skipString(chunk, i + 1, NESTED) - 1
+        if (this.#state === NESTED_STRING) return length
       } else if (c === OPEN_OBJECT || c === OPEN_ARRAY) {
         if (!this.#push(c + 2)) return length
       } else if (c === CLOSE_OBJECT || c === CLOSE_ARRAY) {
@@ -342,30 +368,12 @@ export class JsonScanner {
           return length
         }
         if (this.#depth === 0) {
-          this.#endMember(i + 1, this.#captured(chunk, i + 1))
+          this.#endMember(i + 1, this.#captured(chunk, i + 1, false))
           return i + 1
         }
       }
     }
     return length
-  }
-
-  /** A string below the top level that began in an earlier chunk. */
-  #goOn(chunk: Buffer, from: number): number {
-    const next = this.#skipString(chunk, from, NESTED)
-    const ends = this.#state === NESTED
-    if (this.#begun === null) return next
-    const whole = this.#begun + this.#text.slice(from, Math.min(ends ? next - 1 : next, from + this.#longestWord + 1))
-    if (!ends) this.#begun = whole.length <= this.#longestWord ? whole : null
-    else if (this.#words.includes(whole)) this.#events.word?.(whole)
-    return next
-  }
-
-  #tellWord(from: number, end: number): void {
-    const length = end - from
-    if (length > this.#longestWord) return
-    for (const word of this.#words)
-      if (word.length === length && this.#text.startsWith(word, from)) this.#events.word?.(word)
   }
 
   #push(closer: number): boolean {
@@ -389,49 +397,48 @@ function isEscaped(chunk: Buffer, from: number, at: number): boolean {
 
 /** A string that says what it says: ASCII, nothing escaped. */
 const PLAIN = /^"[ !#-[\]-~]*"$/
+const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
-/** `"…"` with its escapes undone; null when it is not valid. */
-export function decode(bytes: Buffer): string | null {
-  const text = bytesAsText(bytes)
-  if (PLAIN.test(text)) return text.slice(1, -1)
-  try {
-    return JSON.parse(bytes.toString()) as string
-  } catch {
-    return null
-  }
+/** Keys that were read before, so that the same ones are not made again: there are few that are frequent. */
+const SEEN_KEYS: string[] = Array.from({ length: 256 }, () => '')
+const LONGEST_SEEN = 32
+
+/** A key that stands as it is written; null when it does not. */
+function keyAt(text: string, from: number, end: number): string | null {
+  const length = end - from
+  if (length === 0 || length > LONGEST_SEEN) return null
+  const slot = (text.charCodeAt(from) * 7 + text.charCodeAt(end - 1) * 31 + length * 57) & 255
+  const seen = SEEN_KEYS[slot] as string
+  if (seen.length === length && text.startsWith(seen, from)) return seen
+  const key = Buffer.from(text.slice(from, end), 'latin1').toString('latin1') // a copy: a slice would keep its chunk
+  if (!PLAIN_KEY.test(key)) return null
+  SEEN_KEYS[slot] = key
+  return key
 }
 
-/** Any JSON; undefined when it is none. */
-export function parse(bytes: Buffer): unknown {
+const ASCII = /^[\0-\x7f]*$/
+
+/** `"…"` with its escapes undone; null when it is not valid. */
+export function decode(text: string): string | null {
+  if (PLAIN.test(text)) return text.slice(1, -1)
+  const value = parse(text)
+  return typeof value === 'string' ? value : null
+}
+
+/** Any JSON, given as Latin-1; undefined when it is none. */
+export function parse(text: string): unknown {
   try {
-    return JSON.parse(bytes.toString())
+    return JSON.parse(ASCII.test(text) ? text : Buffer.from(text, 'latin1').toString())
   } catch {
     return undefined
   }
 }
 
-/** A whole number of few digits, which is what most scalars are; -1 for anything else. */
-function smallNumber(bytes: Buffer): number {
-  const { length } = bytes
-  if (length > 9 || (length > 1 && bytes[0] === 0x30)) return -1
-  let value = 0
-  for (let i = 0; i < length; i++) {
-    const digit = (bytes[i] as number) - 0x30
-    if (digit < 0 || digit > 9) return -1
-    value = value * 10 + digit
-  }
-  return length === 0 ? -1 : value
-}
-
-/** `true` by its bytes. */
-const isTrue = (b: Buffer): boolean =>
-  b.length === 4 && b[0] === 0x74 && b[1] === 0x72 && b[2] === 0x75 && b[3] === 0x65
+/** A whole number of few digits, which is what most scalars are. */
+const SMALL = /^(?:0|[1-9]\d{0,8})$/
 
 /** A number or word; undefined when it is none. */
-export function scalarOf(bytes: Buffer): unknown {
-  const number = smallNumber(bytes)
-  if (number >= 0) return number
-  return isTrue(bytes) ? true : parse(bytes)
+export function scalarOf(text: string): unknown {
+  if (SMALL.test(text)) return Number(text)
+  return text === 'true' ? true : parse(text)
 }
-
-const isScalar = (bytes: Buffer): boolean => scalarOf(bytes) !== undefined

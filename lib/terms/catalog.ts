@@ -5,7 +5,7 @@ import { type KnownModels, warnOf } from './catalog-warnings.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import type { Channel, ChannelKey, Group, Model } from './records.ts'
+import { type Channel, type ChannelKey, type Group, type Model, type Price, TOKEN_CLASSES } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
 import { didYouMean } from './typos.ts'
 import { KINDS, unspoken } from './upstream-kinds.ts'
@@ -83,6 +83,7 @@ function fromSource(source: Source): CatalogFile {
     form.models.forEach(({ price }, i) => {
       if (price !== undefined && Object.keys(price).length === 0)
         source.problem(['models', i, 'price'], 'at least one price')
+      else if (price !== undefined && lacksInput(price)) source.problem(['models', i, 'price', 'input'], WITH_INPUT)
     })
   }
   source.throwProblems()
@@ -168,7 +169,17 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   maxOutput: model.max_output ?? null,
   defaultOutput: model.default_output,
   inputFactor: model.input_factor,
+  maxInput: model.max_input,
+  mediaInput: model.media_input,
+  toolInput: model.tool_input,
+  maxSearches: model.max_searches,
 })
+
+export const WITH_INPUT = 'a price of input beside the other prices of tokens (0 where it is free)'
+
+/** Prices of tokens without one of input: a prompt of a million tokens would cost nothing. */
+export const lacksInput = (price: { [K in keyof Price]: number | undefined }): boolean =>
+  price.input === undefined && TOKEN_CLASSES.some(name => price[name] !== undefined)
 
 /** Only what is set, so that a row read back from the store is equal. */
 const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>

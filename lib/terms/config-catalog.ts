@@ -6,6 +6,10 @@ import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
 
 export const DEFAULT_OUTPUT = 4096
+const MOST_TOKENS = 1_000_000_000
+/** Of what a request may bring or cause beside its text; documents of earlier versions lack it. */
+export const MODEL_DEFAULTS = { maxInput: 200_000, mediaInput: 2000, toolInput: 16_000, maxSearches: 10 }
+
 const priced = (meaning: string) =>
   kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
 const perMillion = (meaning: string) => priced(`CNY per million tokens: ${meaning}`)
@@ -53,7 +57,23 @@ const model = z.strictObject({
   input_factor: kind
     .millionths('a factor above 0', 1)
     .prefault(1.1)
-    .meta({ description: 'Estimated input tokens are bytes / 4 × this.' }),
+    .meta({ description: 'Estimated input tokens are bytes of text / 4 × this.' }),
+  max_input: kind.whole(1, MOST_TOKENS).prefault(MODEL_DEFAULTS.maxInput).meta({
+    description:
+      'Input tokens held for each thing that a request names and does not carry: a document by URL, an answer it continues. No document counts more. Best the model’s context window.',
+  }),
+  media_input: kind
+    .whole(1, MOST_TOKENS)
+    .prefault(MODEL_DEFAULTS.mediaInput)
+    .meta({ description: 'Input tokens estimated for a picture, or for a page of a document.' }),
+  tool_input: kind
+    .whole(0, MOST_TOKENS)
+    .prefault(MODEL_DEFAULTS.toolInput)
+    .meta({ description: 'Input tokens held for each use of a tool that the upstream runs, such as a web search.' }),
+  max_searches: kind
+    .whole(0, MOST_TOKENS)
+    .prefault(MODEL_DEFAULTS.maxSearches)
+    .meta({ description: 'Uses held for such a tool when the request names no limit.' }),
 })
 
 const account = z.strictObject({

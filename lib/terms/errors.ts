@@ -44,6 +44,7 @@ export const ERRORS = {
   concurrency: row(429, 'later', limit => `您已达到并发数限制:最多同时进行${limit}个请求`),
   too_large: row(413, 'never', size => `请求体超过限制:最大${size}`),
   not_json: row(400, 'never', '请求体不是有效的JSON对象'),
+  field: row(400, 'never', field => `请求体字段无效:${field}`),
   background: row(400, 'never', '不支持background模式'),
   no_model: row(400, 'never', '未指定模型名称,模型名称不能为空'),
   answer_unknown: {

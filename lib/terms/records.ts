@@ -89,8 +89,16 @@ export interface Model {
   maxOutput: number | null
   /** Output tokens estimated when a request names no maximum. */
   defaultOutput: number
-  /** Millionths: estimated input tokens = bytes / 4 × this. */
+  /** Millionths: estimated input tokens = bytes of text / 4 × this. */
   inputFactor: number
+  /** Tokens held for what a request names and does not carry: a document by URL, a continued answer. */
+  maxInput: number
+  /** Tokens of a picture, or of a page of a document. */
+  mediaInput: number
+  /** Tokens that each use of a tool of the upstream may add to the input. */
+  toolInput: number
+  /** How often such a tool is used at most, where the request does not say. */
+  maxSearches: number
 }
 
 /** An upstream credential: leaves the process only in requests to its channel. */

@@ -33,7 +33,7 @@ for (const name of NAMES) {
 t.test('the checks find what is wrong', async t => {
   const { seed } = seeded(t)
   const talk = conversation(seed, 20_000)
-  const scan = new FactsScan()
+  const scan = new FactsScan('messages')
   scan.feed(talk.bytes)
   const facts = scan.end()
   checkFacts(facts, talk)

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import { textOnly } from '../../lib/terms/prompt.ts'
 import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 import { seeded } from '../support/random.ts'
 
@@ -11,6 +13,7 @@ const model = (price: Price | null, change: Partial<Model> = {}): Model => ({
   maxOutput: null,
   defaultOutput: 4096,
   inputFactor: 1_100_000,
+  ...MODEL_DEFAULTS,
   ...change,
 })
 const group = (multiplier = MILLION): Group => ({ name: 'g', multiplier, rate: null, hedgeMs: 0 })
@@ -21,9 +24,13 @@ const tariff = (price: Price, change: Partial<Model> = {}, multiplier = MILLION)
 }
 const cny = (amount: number) => Math.round(amount * MILLION)
 const request = (change: Partial<Request> = {}): Request => ({
-  bodyBytes: 0,
+  prompt: textOnly(0),
   maxOutput: 0,
+  besideOutput: 0,
   n: 1,
+  drawingTools: 0,
+  maxToolCalls: null,
+  advisors: [],
   cacheTtl: null,
   protocol: 'chat',
   ...change,
@@ -80,7 +87,7 @@ t.test('usage that is no count is a bug of ours, whatever the other classes hide
 })
 
 t.test('estimates: the dearest that a request can cause', async t => {
-  const million = { bodyBytes: 4_000_000 } // with a factor of 1: a million tokens, so the price itself is the answer
+  const million = { prompt: textOnly(4_000_000) } // with a factor of 1: a million tokens, so the price itself is the answer
   const one = { inputFactor: MILLION }
   const odd = { input: cny(3), cache_read: cny(5) }
   const rows: [string, Price, Partial<Model>, Partial<Request>, number][] = [
@@ -112,7 +119,9 @@ t.test('estimates: the dearest that a request can cause', async t => {
 })
 
 t.test('a small body adds a little to its output', async t => {
-  const need = tariff({ input: cny(2), output: cny(8) }).estimate(request({ bodyBytes: 120, maxOutput: 1_000_000 }))
+  const need = tariff({ input: cny(2), output: cny(8) }).estimate(
+    request({ prompt: textOnly(120), maxOutput: 1_000_000 }),
+  )
   t.ok(need >= cny(8) && need < cny(8.1), `${need}`)
 })
 
@@ -127,7 +136,7 @@ t.test('input is estimated from bytes, rounded up and bounded', async t => {
     [64 * 2 ** 20, 1e15, 1e9],
   ]
   for (const [bytes, inputFactor, want] of rows) {
-    t.equal(tariff({ input: 1 }, { inputFactor }).estimatedInput(bytes), want, `${bytes} × ${inputFactor}`)
+    t.equal(tariff({ input: 1 }, { inputFactor }).estimatedInput(textOnly(bytes)), want, `${bytes} × ${inputFactor}`)
   }
 })
 
@@ -167,7 +176,7 @@ t.test('sums are exact at every size', async t => {
     const got = tariff(price, {}, multiplier).charge(usage)
     if (BigInt(got) !== slowly(pico, multiplier)) t.fail(JSON.stringify({ price, multiplier, usage, got }))
     const held = tariff(price, {}, multiplier).estimate(
-      request({ bodyBytes: upTo(2 ** 26), maxOutput: usage.output, n: 1, cacheTtl: '1h' }),
+      request({ prompt: textOnly(upTo(2 ** 26)), maxOutput: usage.output, n: 1, cacheTtl: '1h' }),
     )
     if (BigInt(held) < slowly(BigInt(usage.output) * BigInt(price.output), multiplier)) t.fail('held less than output')
   }
@@ -180,8 +189,8 @@ t.test('a charge within what the request said is never above its estimate', asyn
   for (let i = 0; i < 5000; i++) {
     const price = { input: whole(1e8), output: whole(1e8), cache_write_5m: whole(2e8), cache_write_1h: whole(3e8) }
     const compiled = tariff(price, { inputFactor: MILLION }, whole(3e6))
-    const asked = request({ bodyBytes: whole(1e6), maxOutput: whole(1e5), n: 1 + whole(3), cacheTtl: '1h' })
-    let left = compiled.estimatedInput(asked.bodyBytes)
+    const asked = request({ prompt: textOnly(whole(1e6)), maxOutput: whole(1e5), n: 1 + whole(3), cacheTtl: '1h' })
+    let left = compiled.estimatedInput(asked.prompt)
     const usage = { ...noUsage(), output: whole((asked.maxOutput ?? 0) * asked.n) }
     for (const name of ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h'] as const) {
       usage[name] = whole(left)

@@ -1,9 +1,11 @@
 /** What every store must do, whatever it is made of. Two instances of one store stand for two gateways. */
+
 import type { Test } from 'tap'
 import { idAt, idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Channel } from '../../lib/terms/records.ts'
 import { fund, newKey, settlement, usageRow } from '../support/store.ts'
 
@@ -121,7 +123,14 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   check('catalogue', async (t, { one, two, url }) => {
     const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0 }
-    const model = { name: 'm', price: { input: 1 }, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000 }
+    const model = {
+      name: 'm',
+      price: { input: 1 },
+      maxOutput: null,
+      defaultOutput: 4096,
+      inputFactor: 1_100_000,
+      ...MODEL_DEFAULTS,
+    }
     await one.putGroup(group)
     await one.putModel(model)
     await one.putChannel(channel())

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { type CatalogFile, loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
 import { ConfigError } from '../../lib/terms/config.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 
 const FILE = new URL('../../config/catalog.yaml', import.meta.url).pathname
 const NOTHING = { accounts: [], groups: [] }
@@ -37,7 +38,7 @@ t.test('records, with every default', async t => {
     ],
     models: [
       { name: 'm', price: { input: 2.1, output: '0.000001' } },
-      { name: 'n', max_output: 5, default_output: 6, input_factor: 1.3 },
+      { name: 'n', max_output: 5, default_output: 6, input_factor: 1.3, max_input: 7, max_searches: 0 },
     ],
     channels: [CHANNEL],
     accounts: [{ name: 'a' }, { name: 'b', groups: ['vip'], balance: 0.5 }],
@@ -48,8 +49,24 @@ t.test('records, with every default', async t => {
     { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000 },
   ])
   t.strictSame(file.models, [
-    { name: 'm', price: { input: 2_100_000, output: 1 }, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000 },
-    { name: 'n', price: null, maxOutput: 5, defaultOutput: 6, inputFactor: 1_300_000 },
+    {
+      name: 'm',
+      price: { input: 2_100_000, output: 1 },
+      maxOutput: null,
+      defaultOutput: 4096,
+      inputFactor: 1_100_000,
+      ...MODEL_DEFAULTS,
+    },
+    {
+      name: 'n',
+      price: null,
+      maxOutput: 5,
+      defaultOutput: 6,
+      inputFactor: 1_300_000,
+      ...MODEL_DEFAULTS,
+      maxInput: 7,
+      maxSearches: 0,
+    },
   ])
   t.strictSame(file.channels, [
     {
@@ -146,6 +163,11 @@ t.test('problems', async t => {
     ],
     [{ models: [{ name: 'm', price: { inputs: 1 } }] }, /models\[0\]\.price\.inputs: .*did you mean input/],
     [{ models: [{ name: 'm', price: {} }] }, /models\[0\]\.price: expected at least one price, found a map/],
+    [
+      { models: [{ name: 'm', price: { output: 1, image: 1 } }] },
+      /models\[0\]\.price\.input: expected a price of input beside the other prices of tokens/,
+    ],
+    [{ models: [{ name: 'm', price: { cache_read: 0 } }] }, /models\[0\]\.price\.input: expected/],
     [{ models: [{ price: { input: 1 } }] }, /models\[0\]\.name: expected a name .*, found nothing/],
     [
       { models: [{ name: 'm' }, { name: 'm' }] },

@@ -12,6 +12,7 @@ const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
   too_large: ['<size>'],
   model_restricted: ['<model>'],
   model_unknown: ['<model>'],
+  field: ['<field>'],
   no_channel: ['<group>', '<model>'],
   channels_resting: ['<group>', '<model>'],
   unpriced: ['<model>'],

@@ -8,14 +8,14 @@ import { DONE, NEXT, type Verdict } from '../verdict.ts'
 export const authenticate = stage<'secret', 'key'>(x => {
   const found = x.secret === null ? null : x.services.keys.find(x.secret)
   x.secret = null // not needed again, so it is not kept
-  if (!(found instanceof Promise)) return judge(x, found)
+  if (!(found instanceof Promise)) return judgeKey(x, found)
   return found.then(
-    entry => judge(x, entry),
+    entry => judgeKey(x, entry),
     error => storeFailed(x, error),
   )
 })
 
-function judge(x: Exchange, entry: KeyEntry | null): Verdict {
+export function judgeKey(x: Exchange, entry: KeyEntry | null): Verdict {
   if (entry === null || !usable(x, entry)) {
     x.refuse('key')
     return DONE

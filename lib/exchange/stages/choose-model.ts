@@ -4,11 +4,15 @@ import type { Facts } from '../../protocols/facts.ts'
 import { stage } from '../plan.ts'
 import { DONE, NEXT } from '../verdict.ts'
 
-export const chooseModel = stage<'key' | 'body', 'model'>(x => {
+export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>(x => {
   const facts = x.facts as Facts
   const ofPath = x.target?.model ?? null
   if (ofPath === null && facts.modelSpan !== null && !facts.modelIsString) {
     x.refuse('not_json')
+    return DONE
+  }
+  if (ofPath !== null && facts.modelSpan !== null && !sameModel(facts.model, ofPath)) {
+    x.refuse('field', ['model'])
     return DONE
   }
   x.model = ofPath ?? facts.model ?? ''
@@ -23,3 +27,6 @@ export const chooseModel = stage<'key' | 'body', 'model'>(x => {
   }
   return NEXT
 })
+
+/** Some clients say the model of the path in the body too, and some upstreams may read it there. */
+const sameModel = (ofBody: string | null, ofPath: string): boolean => ofBody === ofPath || ofBody === `models/${ofPath}`

@@ -25,9 +25,14 @@ export const listModels = stage<'admitted', never>(x => {
 /** Routed in the key's group by an enabled channel, priced, and ticked when the key is restricted. Sorted. */
 function usableModels(x: Exchange): string[] {
   const { key, models } = x.entry as KeyEntry
-  return x.world.routes
-    .models(key.group)
-    .filter(id => x.world.tariff(key.group, id) !== null && (models === null || models.has(id)))
+  return x.world.routes.models(key.group).filter(id => isPriced(x, id) && (models === null || models.has(id)))
+}
+
+/** On one of the protocols at least that it is routed for. */
+function isPriced(x: Exchange, id: string): boolean {
+  const { group } = (x.entry as KeyEntry).key
+  const tariff = x.world.tariff(group, id)
+  return tariff !== null && x.world.routes.protocolsOf(group, id).some(protocol => tariff.covers(protocol))
 }
 
 function page(x: Exchange, ids: string[]): object {

@@ -4,6 +4,7 @@ import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import { FactsScan } from '../../protocols/facts.ts'
 import type { ErrorName } from '../../terms/errors.ts'
+import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { Pages } from '../pages.ts'
 import { stage } from '../plan.ts'
@@ -30,7 +31,7 @@ export const readBody = stage<'admitted', 'body'>(x => {
 class Upload {
   readonly #x: Exchange
   readonly #resolve: (verdict: Verdict) => void
-  readonly #scan = new FactsScan()
+  readonly #scan: FactsScan
   readonly #pages: Pages
   #asked = false
   /** It is scanned and counted only. */
@@ -39,6 +40,7 @@ class Upload {
   constructor(x: Exchange, resolve: (verdict: Verdict) => void) {
     this.#x = x
     this.#resolve = resolve
+    this.#scan = new FactsScan(x.protocol as Protocol)
     this.#pages = new Pages(part => {
       this.#scan.feed(part)
       if (!this.#isDropped) x.body.push(part)
@@ -131,12 +133,21 @@ function understand(x: Exchange, scan: FactsScan): Verdict {
     x.refuse('not_json')
     return DONE
   }
+  const invalid = isUtf8(x.req.headers['content-type']) ? x.facts.invalid : 'content-type'
+  if (invalid !== null) {
+    x.refuse('field', [invalid])
+    return DONE
+  }
   if (x.facts.background && x.protocol === 'responses' && !x.free) {
     x.refuse('background')
     return DONE
   }
   return NEXT
 }
+
+/** JSON is UTF-8; whoever is told of another charset reads another text than we do. */
+const isUtf8 = (type: string | undefined): boolean =>
+  type === undefined || !/charset/i.test(type.replaceAll(/;\s*charset\s*=\s*("?)utf-?8\1\s*(?=;|$)/gi, ''))
 
 /** `64MiB`, as the config writes it. */
 export function sizeText(bytes: number): string {

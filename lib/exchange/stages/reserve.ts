@@ -1,8 +1,8 @@
 /** Sets the worst case aside. From here on the exchange owes the ledger a settle or a void. */
 import type { KeyEntry } from '../../access/keys.ts'
-import { formatMicro, micro } from '../../base/money.ts'
+import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
-import type { Tariff } from '../../pricing/tariff.ts'
+import type { Request, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
@@ -27,18 +27,30 @@ export const reserve = stage<'tariff', 'hold'>(x => {
 })
 
 /** A stream can be ended when the money does, so only its first part need be held; a whole answer cannot. */
-function estimate(x: Exchange): ReturnType<Tariff['estimate']> {
+function estimate(x: Exchange): Micro {
   const facts = x.facts as Facts
   const cap = x.world.config.hold.outputTokens
   x.coveredOutput = cap > 0 && x.streams ? cap : 0
-  return (x.tariff as Tariff).estimate({
-    bodyBytes: x.bodyBytes,
+  const request: Request = {
+    prompt: facts.prompt,
     maxOutput: facts.maxOutput,
+    besideOutput: facts.besideOutput,
     n: facts.n,
+    drawingTools: facts.drawingTools,
+    maxToolCalls: facts.maxToolCalls,
+    advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
     protocol: x.protocol as Protocol,
     ...(x.coveredOutput > 0 ? { outputCap: x.coveredOutput } : {}),
-  })
+  }
+  const need = (x.tariff as Tariff).estimate(request)
+  return facts.otherModels.reduce((most, name) => dearer(most, x, name, request), need)
+}
+
+/** A pass by another model costs that model's price. */
+function dearer(most: Micro, x: Exchange, model: string, request: Request): Micro {
+  const other = x.world.tariff((x.entry as KeyEntry).key.group, model)
+  return other === null ? most : micro(Math.max(most, other.estimate(request)))
 }
 
 function judge(x: Exchange, answer: Hold | Refusal): Verdict {

@@ -1,12 +1,14 @@
 /** Rows of the catalogue as people write them, and as the store keeps them. */
 import {
   keyProblem,
+  lacksInput,
   NOT_RESERVED,
   protocolProblem,
   reservedField,
   toChannel,
   toGroup,
   toModel,
+  WITH_INPUT,
 } from '../../terms/catalog.ts'
 import { CERTIFICATES, readCertificates } from '../../terms/config-channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
@@ -31,15 +33,20 @@ export function readModel(sent: object): Model {
   const row = read(modelRow, sent)
   if (row.price !== undefined && Object.values(row.price).every(price => price === undefined))
     throw new AdminError(400, 'price: expected at least one price')
+  if (row.price !== undefined && lacksInput(row.price)) throw new AdminError(400, `price.input: expected ${WITH_INPUT}`)
   return toModel(row)
 }
 
-export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor }: Model): object => ({
+export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor, ...model }: Model): object => ({
   name,
   price: price === null ? null : Object.fromEntries(Object.entries(price).map(([line, cny]) => [line, decimal(cny)])),
   max_output: maxOutput,
   default_output: defaultOutput,
   input_factor: decimal(inputFactor),
+  max_input: model.maxInput,
+  media_input: model.mediaInput,
+  tool_input: model.toolInput,
+  max_searches: model.maxSearches,
 })
 
 export function readChannel(sent: object): Channel {

@@ -1,5 +1,6 @@
 /** Groups, models and channels: one JSON document a row, because they are only ever read whole. */
 import { isDeepStrictEqual } from 'node:util'
+import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
 import type { Channel, Group, Model } from '../../terms/records.ts'
 import type { Driver, Row } from '../driver.ts'
 import type { Sealer } from '../secrets.ts'
@@ -12,6 +13,8 @@ import { json, text } from './text.ts'
 type Kind = 'group' | 'model' | 'channel'
 
 /** Documents of earlier versions lack what came later. */
+const modelOf = (row: Row): Model => ({ ...MODEL_DEFAULTS, ...json<Partial<Model>>(row, 'doc') }) as Model
+
 const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
 
 const LATER = {
@@ -55,7 +58,7 @@ export class Catalogue {
     const of = (kind: Kind): Row[] => rows.filter(row => row['kind'] === kind)
     return {
       groups: of('group').map(row => groupOf(row)),
-      models: of('model').map(row => json<Model>(row, 'doc')),
+      models: of('model').map(modelOf),
       channels: of('channel').map(row => this.#open(channelOf(row))),
     }
   }
@@ -88,7 +91,7 @@ secret_previous, or apply a catalogue file with its key`)
   }
 
   putModel(model: Model, mark?: Mark): Promise<void> {
-    return this.#write('model', model, row => isDeepStrictEqual(json<Model>(row, 'doc'), model), mark)
+    return this.#write('model', model, row => isDeepStrictEqual(modelOf(row), model), mark)
   }
 
   putChannel(channel: Channel, mark?: Mark): Promise<void> {

@@ -57,6 +57,8 @@ export interface Options {
   channels?: Record<string, Json>
   /** Names that are priced beside `MODEL`. */
   models?: string[]
+  /** What differs in the row of `MODEL`. */
+  model?: Json
   hedge?: string
   /** Requests a minute; default: as many as come. */
   rate?: number
@@ -97,7 +99,11 @@ export async function open(t: Test, options: Options = {}) {
         ...(options.hedge ? { hedge: { after: options.hedge } } : {}),
       },
     ],
-    models: [MODEL, ...(options.models ?? [])].map(name => ({ name, price: { input: 2, output: 8, image: 0.5 } })),
+    models: [MODEL, ...(options.models ?? [])].map(name => ({
+      name,
+      price: { input: 2, output: 8, image: 0.5 },
+      ...(name === MODEL ? options.model : {}),
+    })),
     channels,
     accounts: [
       ...['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
@@ -200,9 +206,21 @@ export async function open(t: Test, options: Options = {}) {
     health.keep(services.world.routes.channels)
   }
 
+  /** What the store says is in force at once. */
+  const follow = async () => {
+    for (const change of (await store.changesSince(changesSeen)) ?? []) {
+      services.keys.onChange(change)
+      ledger.onChange(change)
+      changesSeen = change.seq
+    }
+    services.world = new World(config, await store.catalog())
+  }
+  let changesSeen = await store.changeSeq()
+
   return {
     clock,
     store,
+    follow,
     urls,
     servers,
     services,

@@ -9,6 +9,9 @@ const CHANNEL = {
   key: 'up-secret',
 }
 
+/** Of a model, what is assumed of what a request brings beside its text. */
+const BESIDE = { max_input: 200_000, media_input: 2000, tool_input: 16_000, max_searches: 10 }
+
 t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
   const rows: [path: string, sent: object, shown: object][] = [
     ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
@@ -27,17 +30,26 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         max_output: null,
         default_output: 4096,
         input_factor: 1.1,
+        ...BESIDE,
       },
     ],
     [
       'models/m',
-      { price: { request: '0.10', image: null }, max_output: 100, default_output: 5, input_factor: 1.3 },
-      { name: 'm', price: { request: 0.1 }, max_output: 100, default_output: 5, input_factor: 1.3 },
+      { price: { request: '0.10', image: null }, max_output: 100, default_output: 5, input_factor: 1.3, tool_input: 9 },
+      {
+        name: 'm',
+        price: { request: 0.1 },
+        max_output: 100,
+        default_output: 5,
+        input_factor: 1.3,
+        ...BESIDE,
+        tool_input: 9,
+      },
     ],
     [
       'models/m',
       { price: null, max_output: null },
-      { name: 'm', price: null, max_output: null, default_output: 4096, input_factor: 1.1 },
+      { name: 'm', price: null, max_output: null, default_output: 4096, input_factor: 1.1, ...BESIDE },
     ],
     [
       'channels/one',
@@ -226,6 +238,7 @@ t.test('what is refused names the field and changes nothing', async t => {
     ['models/m', { price: { inputs: 1 } }, /price\.inputs: unknown field/],
     ['models/m', { price: { input: -1 } }, /price\.input: expected a price/],
     ['models/m', { price: {} }, /price: expected at least one price/],
+    ['models/m', { price: { output: 1 } }, /price\.input: expected a price of input/],
     ['models/m', { price: 5 }, /price: expected an object/],
     ['models/m', { price: { input: 1 }, input_factor: 0 }, /input_factor: expected a factor above 0/],
     ['models/m', { max_output: 0 }, /max_output: expected a whole number/],

@@ -1,0 +1,28 @@
+/**
+ * A body may take ten minutes: what was true at the request's head is asked again when it is whole. From here on the
+ * newest world holds, with its prices and channels, and the key and the account as they are now, from memory.
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Exchange } from '../exchange.ts'
+import { stage } from '../plan.ts'
+import { storeFailed } from '../store-failed.ts'
+import { DONE, NEXT, type Verdict } from '../verdict.ts'
+import { admit } from './admit.ts'
+import { judgeKey } from './authenticate.ts'
+
+export const confirm = stage<'key' | 'body', 'confirmed'>(x => {
+  x.world = x.services.world
+  const found = x.services.keys.current(x.entry as KeyEntry)
+  if (!(found instanceof Promise)) return judge(x, found)
+  return found.then(
+    entry => judge(x, entry),
+    error => storeFailed(x, error),
+  )
+})
+
+function judge(x: Exchange, entry: KeyEntry | null): Verdict {
+  const before = (x.entry as KeyEntry).account.id
+  // what the exchange has taken meanwhile is its account's, so a secret that is another account's now begins anew
+  if (judgeKey(x, entry?.account.id === before ? entry : null) === NEXT) return admit(x) as Verdict
+  return DONE
+}

@@ -1,0 +1,90 @@
+/** The body of a responses request. */
+import * as d from '../draft.ts'
+import { HEAD, Place } from '../places.ts'
+import { imageUrl, inputAudio, top } from './openai.ts'
+
+const CLIENT_TOOLS = new Set([
+  '',
+  'function',
+  'custom',
+  'namespace',
+  'computer',
+  'computer_use_preview',
+  'local_shell',
+  'apply_patch',
+  'tool_search',
+])
+
+const container = new Place().has('id', d.stored('container')).has('file_ids', d.stored('file_ids'))
+const environment = new Place().has('container_id', d.stored('container_id')).has('file_ids', d.stored('file_ids'))
+const mask = new Place().has('image_url', { limit: HEAD, read: d.pictureUrl }).has('file_id', d.stored('file_id'))
+
+const tool = new Place({
+  end(draft, frame) {
+    if (CLIENT_TOOLS.has(frame.type)) return
+    d.serverTool(draft, frame)
+    if (frame.type === 'image_generation') draft.drawingTools++
+  },
+})
+  .has('type', { read: d.type })
+  .has('container', { ...d.stored('container'), inside: container })
+  .has('environment', { inside: environment })
+  .has('vector_store_ids', d.stored('vector_store_ids'))
+  .has('input_image_mask', { inside: mask })
+// of a namespace
+tool.has('tools', { inside: tool })
+
+/** Items and the parts of their content: no name means one thing in the one and another in the other. */
+const item = new Place({
+  end(draft, frame) {
+    const { type, dataLength } = frame
+    if (type === 'image_generation_call' && dataLength > 0) d.inline(draft, 'image/png', dataLength)
+    if (type === 'item_reference' || (type === '' && frame.names && !frame.says)) draft.invalid ??= 'item_reference'
+  },
+})
+  .has('type', { read: d.type })
+  .has('id', {
+    read(_draft, value, frame) {
+      frame.names = !d.isNull(value)
+    },
+  })
+  .has('role', {
+    read(_draft, _value, frame) {
+      frame.says = true
+    },
+  })
+  .has('image_url', { limit: HEAD, read: d.pictureUrl, inside: imageUrl })
+  .has('file_url', { limit: HEAD, read: d.documentUrl })
+  .has('file_id', d.stored('file_id'))
+  .has('file_data', {
+    limit: HEAD,
+    read(draft, value, frame) {
+      d.data(draft, value, frame)
+      d.inlineOrFetched(draft, frame)
+      frame.dataLength = -1
+    },
+  })
+  .has('input_audio', { inside: inputAudio })
+  .has('result', { limit: HEAD, read: d.data })
+  .has('tools', { inside: tool })
+item.has('content', { inside: item }).has('output', { inside: item })
+
+export const responses = top()
+  .has('max_output_tokens', { read: d.maximum })
+  .has('max_tool_calls', {
+    read(draft, value) {
+      draft.maxToolCalls = d.amountOf(value)
+    },
+  })
+  .has('background', d.background)
+  .has('input', { inside: item })
+  .has('tools', { inside: tool })
+  .has('previous_response_id', {
+    limit: d.LONGEST_NAME,
+    read(draft, value) {
+      // what cannot be read names an answer that nobody has
+      draft.previousAnswer = d.textOf(value) ?? (d.isNull(value) ? null : '')
+    },
+  })
+  .has('conversation', d.stored('conversation'))
+  .has('prompt', d.stored('prompt'))
