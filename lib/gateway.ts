@@ -15,6 +15,7 @@ import { Drains } from './exchange/drains.ts'
 import { proveKey } from './exchange/prove-key.ts'
 import type { Services } from './exchange/services.ts'
 import { Sweeper } from './exchange/sweeper.ts'
+import { UpstreamLog } from './exchange/upstream-log.ts'
 import { World } from './exchange/world.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { type ListenName, listenOn, type Socket } from './listening.ts'
@@ -68,6 +69,7 @@ export class Gateway {
     this.ledger = ledger
     this.health = new Health({
       clock,
+      onChange: change => this.services.upstreamLog.breaker(change),
       prove: (channel, key) => proveKey(this.services, channel, key),
       onAuthFailure: channel => log.error({ channel }, 'the upstream refuses the channel key: resting it for long'),
     })
@@ -88,6 +90,7 @@ export class Gateway {
       sweeper: new Sweeper(clock),
       world,
       drains: new Drains(),
+      upstreamLog: new UpstreamLog(log, clock),
       draining: false,
       lag: this.#lag,
       openCount: 0,

@@ -113,7 +113,10 @@ for (let s = 0; s < MINUTES * 60; s += 10) {
   const open = ['gateway_inflight', 'gateway_upstream_open', 'gateway_holds_open'].map(name => sum(text, name))
   const mib = gateway.rssBytes() / 2 ** 20
   memory.push(mib)
-  console.error(`${s + 10} s: ${clients.asked.length} asked, ${mib.toFixed(0)} MiB, open ${open.join(' ')}`)
+  const kinds = ['nodejs_heap_size_used_bytes', 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes']
+  const parts = kinds.map(name => (sum(text, name) / 2 ** 20).toFixed(0))
+  const of = `${mib.toFixed(0)} MiB (heap used, heap, outside of it: ${parts.join(' ')})`
+  console.error(`${s + 10} s: ${clients.asked.length} asked, ${of}, open ${open.join(' ')}`)
 }
 await fetch(`http://127.0.0.1:${upstream.port}/calm`)
 await clients.stop()

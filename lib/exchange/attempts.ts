@@ -10,26 +10,11 @@ import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import { BadRequest } from '../upstream/http1-request.ts'
+import type { AnswerEvents } from './answer-events.ts'
 import type { Exchange } from './exchange.ts'
 import { upstreamRequest } from './upstream-request.ts'
+import { EXCERPT_BYTES } from './upstream-log.ts'
 import { refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
-
-/** Receives the one answer that counts. */
-export interface AnswerEvents {
-  /** An upstream is being asked; whatever an earlier one said is void. */
-  onAsked(): void
-  onHead(attempt: Attempt): void
-  onData(chunk: Buffer): void
-  onEnd(): void
-  /** It broke off after its first byte. */
-  onBroken(): void
-  /** No upstream gave an answer, and none is left to ask. */
-  onNoAnswer(name: ErrorName): void
-  /** A byte of the answer came, so that no other can take its place unless it proves to be none. */
-  readonly began: boolean
-  /** The client is there and has seen nothing that would bind us to this answer. */
-  readonly open: boolean
-}
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 class GaveUp extends Error {
@@ -41,6 +26,8 @@ class GaveUp extends Error {
     this.row = row
   }
 }
+
+const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
 
 export class Attempts implements AttemptEvents {
   readonly #x: Exchange
@@ -60,7 +47,7 @@ export class Attempts implements AttemptEvents {
 
   /** Name of the channel whose answer counts. */
   get channel(): string {
-    return (this.#current as Attempt).claim.candidate.channel.name
+    return nameOf(this.#current as Attempt)
   }
 
   /** The upstream key that the answer which counts was made with. */
@@ -87,7 +74,10 @@ export class Attempts implements AttemptEvents {
   #begin(claim: Claim): Attempt {
     this.#x.attempts++
     this.#answer.onAsked()
-    return new Attempt(claim, this.#x.services.clock.monotonic(), this)
+    const { clock, upstreamLog } = this.#x.services
+    const attempt = new Attempt(claim, clock.monotonic(), this)
+    if (upstreamLog.wantsBodies) attempt.keepExcerpt(EXCERPT_BYTES)
+    return attempt
   }
 
   /** What cannot be sent is an attempt that failed: it may be heard of before this returns. */
@@ -110,6 +100,7 @@ export class Attempts implements AttemptEvents {
     current.discard(this.#x.services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
     this.#current = this.#begin(claim)
+    this.#x.services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(this.#current))
     this.#send(this.#current)
     return true
   }
@@ -143,8 +134,11 @@ export class Attempts implements AttemptEvents {
 
   /** One verdict per attempt, for the channel's health and the metrics. */
   #report(attempt: Attempt, outcome: Outcome, retryAfterS?: number): void {
-    if (attempt.claim.report(outcome, retryAfterS))
-      this.#x.services.metrics.attempt(attempt.claim.candidate.channel.name, outcome)
+    if (!attempt.claim.report(outcome, retryAfterS)) return
+    const { metrics, upstreamLog } = this.#x.services
+    metrics.attempt(nameOf(attempt), outcome)
+    const isWell = outcome === 'ok' || (outcome === 'ignored' && attempt.error === null)
+    if (!isWell) upstreamLog.failed(this.#x.id, this.#x.attempts, attempt, outcome)
   }
 
   /** What the answer that counts turned out to be. */
@@ -154,7 +148,9 @@ export class Attempts implements AttemptEvents {
 
   /** The answer that counts broke off after it was judged. */
   broke(): void {
-    this.#current?.claim.broke()
+    const current = this.#current as Attempt
+    current.claim.broke()
+    this.#x.services.upstreamLog.brokeOff(this.#x.id, current)
   }
 
   // --- what upstreams say
@@ -200,6 +196,10 @@ export class Attempts implements AttemptEvents {
 
   onFault(error: unknown): void {
     this.#x.fail(error)
+  }
+
+  onOver(attempt: Attempt): void {
+    if (attempt.excerpt !== null && attempt.status >= 300) this.#x.services.upstreamLog.body(this.#x.id, attempt)
   }
 
   // --- two at once

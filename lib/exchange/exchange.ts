@@ -3,6 +3,7 @@
  * It ends in `finish`, exactly once, whatever happened.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { clientAddress } from '../access/ip.ts'
 import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Candidates } from '../channels/pick.ts'
@@ -37,6 +38,8 @@ export class Exchange {
   readonly query: string
   /** Monotonic ms. */
   readonly startedMs: number
+  /** Of the connection; a closed one would not say it any more. */
+  readonly #remote: string | undefined
 
   target: Target | null = null
   secret: string | null = null
@@ -92,6 +95,7 @@ export class Exchange {
     this.path = at < 0 ? url : url.slice(0, at)
     this.query = at < 0 ? '' : url.slice(at + 1)
     this.startedMs = services.clock.monotonic()
+    this.#remote = req.socket.remoteAddress
   }
 
   get protocol(): Protocol | null {
@@ -107,6 +111,11 @@ export class Exchange {
   get streams(): boolean {
     if (this.protocol !== 'generate') return this.facts?.stream === true
     return this.target?.verb === 'streamGenerateContent' && passedQuery(this.query, 'generate') === '?alt=sse'
+  }
+
+  /** Of whoever asks, behind the proxies that are trusted. */
+  get address(): string {
+    return clientAddress(this.#remote, this.req.headers['x-forwarded-for'] as string | undefined, this.world.trusted)
   }
 
   /** The header under its own name or one of its aliases. */

@@ -37,7 +37,11 @@ function log(x: Exchange, totalMs: number): void {
   let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quotedFromClient(x.path)}`
   line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quotedFromClient(x.model)},"status":${x.status}`
   line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
-  if (entry !== null) line += `,"account":${entry.account.id},"key":${entry.key.id}`
+  line += `,"address":${quoted(x.address)}`
+  if (entry !== null) {
+    const { account, key } = entry
+    line += `,"account":${account.id},"account_name":${quoted(account.name)},"key":${key.id},"key_name":${quoted(key.name)}`
+  }
   line += `,"attempts":${x.attempts}`
   if (row !== null) {
     line += `,"channel":${quoted(row.channel)},"end":"${row.end}","basis":"${row.basis}","charge":"${formatMicro(row.charge)}"`

@@ -13,6 +13,7 @@ import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { Drains } from './drains.ts'
 import type { Sweeper } from './sweeper.ts'
+import type { UpstreamLog } from './upstream-log.ts'
 import type { World } from './world.ts'
 
 export interface Services {
@@ -33,6 +34,7 @@ export interface Services {
   /** The newest world; an exchange keeps the one that was newest when its body was whole. */
   world: World
   drains: Drains
+  upstreamLog: UpstreamLog
   /** No new work: the process is shutting down. */
   draining: boolean
   /** How late the event loop is at the moment. */

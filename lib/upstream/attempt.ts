@@ -14,6 +14,8 @@ export interface AttemptEvents {
   onError(attempt: Attempt, error: Error): void
   /** One of these has thrown: a fault of ours, which is nobody's but this exchange's. */
   onFault(error: unknown): void
+  /** Nothing more comes of it, whoever wanted to hear. */
+  onOver(attempt: Attempt): void
 }
 
 /** An answer nobody wants is read to its end up to here, because that keeps the connection; then it is cut. */
@@ -26,10 +28,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly claim: Claim
   /** Monotonic ms. */
   readonly startedMs: number
+  readonly #listener: AttemptEvents
   /** 0 = no answer yet. */
   status = 0
   /** The last byte of the request has been written. */
   sent = false
+  /** Why it failed. */
+  error: Error | null = null
+  /** How its answer began; null = that is not kept. */
+  excerpt: Buffer | null = null
+  #excerptBytes = 0
   headers: IncomingHttpHeaders = NO_HEADERS
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
@@ -43,7 +51,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
   constructor(claim: Claim, startedMs: number, events: AttemptEvents) {
     this.claim = claim
     this.startedMs = startedMs
-    this.#events = events
+    this.#events = this.#listener = events
+  }
+
+  /** Of its answer, so many bytes. */
+  keepExcerpt(bytes: number): void {
+    this.excerpt = Buffer.alloc(0)
+    this.#excerptBytes = bytes
+  }
+
+  #excerpt(kept: Buffer, chunk: Buffer): void {
+    const room = this.#excerptBytes - kept.length
+    if (room > 0) this.excerpt = Buffer.concat([kept, chunk.subarray(0, room)])
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -68,6 +87,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.excerpt !== null) this.#excerpt(this.excerpt, chunk)
     if (this.#events !== null) {
       try {
         this.#events.onData(this, chunk)
@@ -95,6 +115,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#events = null
     this.#over = true
     this.#isWhole = error === null
+    this.error = error
     this.#cancelDiscard?.()
     try {
       if (error === null) events?.onEnd(this)
@@ -103,6 +124,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       events?.onFault(fault)
     } finally {
       this.claim.release()
+      this.#listener.onOver(this)
     }
   }
 

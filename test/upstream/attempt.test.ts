@@ -5,7 +5,7 @@ import { Attempt } from '../../lib/upstream/attempt.ts'
 import { TestClock } from '../support/clock.ts'
 import { listen, pools, until, way } from './support.ts'
 
-const nobody = { onHead() {}, onData() {}, onEnd() {}, onError() {}, onFault() {} }
+const nobody = { onHead() {}, onData() {}, onEnd() {}, onError() {}, onFault() {}, onOver() {} }
 
 t.test('a discarded answer is read to its end, and cut when it is slow or long', async t => {
   const rows: [name: string, body: (res: http.ServerResponse) => void, cut: boolean][] = [

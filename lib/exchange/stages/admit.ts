@@ -1,22 +1,13 @@
 /** May this key be used from here, by this account, in this group? */
-import { clientAddress } from '../../access/ip.ts'
 import type { KeyEntry } from '../../access/keys.ts'
 import { stage } from '../plan.ts'
 import { DONE, NEXT } from '../verdict.ts'
 
 export const admit = stage<'key', 'admitted'>(x => {
   const { key, account, allow } = x.entry as KeyEntry
-  if (allow !== null) {
-    const { socket, headers } = x.req
-    const address = clientAddress(
-      socket.remoteAddress,
-      headers['x-forwarded-for'] as string | undefined,
-      x.world.trusted,
-    )
-    if (!allow.has(address)) {
-      x.refuse('ip')
-      return DONE
-    }
+  if (allow !== null && !allow.has(x.address)) {
+    x.refuse('ip')
+    return DONE
   }
   if (account.status === 'banned') {
     x.refuse('banned')

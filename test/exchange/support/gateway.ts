@@ -10,11 +10,12 @@ import { KeyCache } from '../../../lib/access/keys.ts'
 import { RateLimiter } from '../../../lib/access/rate.ts'
 import { idMaker } from '../../../lib/base/ids.ts'
 import { RetryBudget } from '../../../lib/channels/budget.ts'
-import { Health, type KeyHealth } from '../../../lib/channels/health.ts'
+import { type BreakerChange, Health, type KeyHealth } from '../../../lib/channels/health.ts'
 import { Drains } from '../../../lib/exchange/drains.ts'
 import { proveKey } from '../../../lib/exchange/prove-key.ts'
 import type { Services } from '../../../lib/exchange/services.ts'
 import { Sweeper } from '../../../lib/exchange/sweeper.ts'
+import { UpstreamLog } from '../../../lib/exchange/upstream-log.ts'
 import { World } from '../../../lib/exchange/world.ts'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { listenOn } from '../../../lib/listening.ts'
@@ -117,13 +118,14 @@ export async function open(t: Test, options: Options = {}) {
   }
   await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
   const logged: Json[] = []
-  const log = createLogger('info', { write: (line: string) => logged.push(JSON.parse(line) as Json) })
+  const log = createLogger(config.log.level, { write: (line: string) => logged.push(JSON.parse(line) as Json) })
   const metrics = new Metrics()
   const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 2 ** 28 })
   const world = new World(config, await store.catalog())
   const refusedKeys: string[] = []
   const prove = (name: string, key: KeyHealth) => proveKey(services, name, key)
-  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0, prove })
+  const onChange = (change: BreakerChange) => services.upstreamLog.breaker(change)
+  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0, prove, onChange })
   health.keep(world.routes.channels)
   const services: Services = {
     clock,
@@ -142,6 +144,7 @@ export async function open(t: Test, options: Options = {}) {
     sweeper: new Sweeper(clock),
     world,
     drains: new Drains(),
+    upstreamLog: new UpstreamLog(log, clock),
     draining: false,
     lag: { ms: 0 },
     openCount: 0,

@@ -1,0 +1,155 @@
+/**
+ * What goes wrong with upstreams, for whoever must find out why: attempts that fail, how they go on, and channels that begin
+ * or cease to rest. A dead channel fails with every request, so each channel has so many lines in a while; what was left out
+ * is counted and stands in its next line.
+ *
+ * Upstreams like to quote what they refuse. Nothing of theirs is written before our own secrets are taken out of it.
+ */
+import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
+import type { BreakerChange, Outcome } from '../channels/health.ts'
+import type { CompiledChannel } from '../channels/table.ts'
+import type { Logger } from '../terms/log.ts'
+import type { Attempt } from '../upstream/attempt.ts'
+
+const LINES = 20
+const WHILE_MS = 10_000
+const MOST_CHANNELS = 10_000
+const MOST_TEXT = 300
+/** Of what an upstream says about its failure. */
+const MOST_BODY = 500
+/** Kept of a body: a secret that begins within what is shown is whole, and recognized. */
+const LONGEST_SECRET = 4096
+export const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
+/** How providers call their own name of a request. */
+const ID_HEADERS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-ms-request-id', 'cf-ray']
+
+interface Lines {
+  sinceMs: number
+  written: number
+  left: number
+}
+
+export class UpstreamLog {
+  readonly #log: Logger
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #lines = latest<string, Lines>(MOST_CHANNELS)
+
+  constructor(log: Logger, clock: Pick<Clock, 'monotonic'>) {
+    this.#log = log
+    this.#clock = clock
+  }
+
+  /** Bodies of failures are wanted. */
+  get wantsBodies(): boolean {
+    return this.#log.isLevelEnabled('debug')
+  }
+
+  /** `nth`: of its request. */
+  failed(id: string, nth: number, attempt: Attempt, outcome: Outcome): void {
+    this.#attempt(id, attempt, { attempt: nth, outcome }, 'attempt failed')
+  }
+
+  brokeOff(id: string, attempt: Attempt): void {
+    this.#attempt(id, attempt, {}, 'answer broke off')
+  }
+
+  #attempt(id: string, attempt: Attempt, more: object, message: string): void {
+    const { channel } = attempt.claim.candidate
+    this.#write(channel.name, unsaid => {
+      const ms = Math.round(this.#clock.monotonic() - attempt.startedMs)
+      const line = { id, channel: channel.name, ...more, ...whyOf(attempt), ms, ...unsaid }
+      this.#log.warn(line, message)
+    })
+  }
+
+  goesOn(id: string, from: string, to: string): void {
+    this.#write(from, unsaid => this.#log.info({ id, channel: from, next: to, ...unsaid }, 'another channel is asked'))
+  }
+
+  /** What an upstream said that answered with an error. */
+  body(id: string, { claim, status, excerpt }: Attempt): void {
+    const { channel } = claim.candidate
+    if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET)) return
+    const body = withoutSecrets(excerpt.toString(), channel).slice(0, MOST_BODY)
+    this.#write(channel.name, unsaid =>
+      this.#log.debug({ id, channel: channel.name, status, body, ...unsaid }, 'what the upstream said'),
+    )
+  }
+
+  breaker({ channel, key, was, state, restMs }: BreakerChange): void {
+    const which = key === null ? { channel } : { channel, key: key + 1 }
+    const rests = state === 'open'
+    this.#write(`${channel} rests`, unsaid =>
+      this.#log.warn(
+        { ...which, was, state, ...(rests ? { rest_ms: Math.round(restMs) } : {}), ...unsaid },
+        rests ? 'channel rests' : 'channel is asked again',
+      ),
+    )
+  }
+
+  #write(about: string, line: (unsaid: { unsaid?: number }) => void): void {
+    const now = this.#clock.monotonic()
+    let lines = this.#lines.get(about)
+    if (lines === undefined) this.#lines.set(about, (lines = { sinceMs: now, written: 0, left: 0 }))
+    if (now - lines.sinceMs >= WHILE_MS) {
+      lines.sinceMs = now
+      lines.written = 0
+    }
+    if (lines.written >= LINES) {
+      lines.left++
+      return
+    }
+    lines.written++
+    const unsaid = lines.left === 0 ? {} : { unsaid: lines.left }
+    lines.left = 0
+    line(unsaid)
+  }
+}
+
+function whyOf({ status, headers, error, claim }: Attempt): object {
+  const { channel } = claim.candidate
+  const named = ID_HEADERS.map(name => headers[name]).find(value => typeof value === 'string')
+  return {
+    ...(status === 0 ? {} : { status }),
+    ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), channel) }),
+    ...(typeof named === 'string' ? { upstream_id: shown(named, channel) } : {}),
+  }
+}
+
+const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name
+
+/** Of several addresses that were tried, the first; of a fault of ours, what is behind it. */
+function reasonOf(error: Error): string {
+  const [first] = error instanceof AggregateError ? (error.errors as Error[]) : []
+  if (first !== undefined) return first.message
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}
+
+const shown = (text: string, channel: CompiledChannel): string => withoutSecrets(text, channel).slice(0, MOST_TEXT)
+
+function secretsOf({ keys, connection }: CompiledChannel): string[] {
+  const proxy = connection.proxy === null ? null : URL.parse(connection.proxy)
+  const said = [...keys.map(key => key.secret), proxy?.password ?? '']
+  return said
+    .filter(secret => secret !== '')
+    .flatMap(secret => [secret, encodeURIComponent(decoded(secret)), decoded(secret)])
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const HIDDEN = '***'
+/** Credentials of any kind, also those that an upstream knows from elsewhere. */
+const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
+
+function withoutSecrets(text: string, channel: CompiledChannel): string {
+  let clean = text
+  for (const secret of secretsOf(channel)) clean = clean.replaceAll(secret, HIDDEN)
+  return clean.replace(CREDENTIALS, (_, before: string) => `${before}${HIDDEN}`)
+}
