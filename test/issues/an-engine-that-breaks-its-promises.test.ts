@@ -38,11 +38,11 @@ const LIES: Record<string, [rewriting: Rewriting, says: RegExp]> = {
     /not committed must be neither seen.*another connection read it.*the tables know no transactions/,
   ],
   'READ UNCOMMITTED': [
-    { texts: [[READ_COMMITTED, "SET tx_isolation = 'READ-UNCOMMITTED'"]] },
+    { texts: [[READ_COMMITTED, 'SET LOCAL TRANSACTION ISOLATION LEVEL READ UNCOMMITTED']] },
     /not committed must be neither seen.*another connection read it.*isolation level is not READ COMMITTED/,
   ],
   'REPEATABLE READ': [
-    { texts: [[READ_COMMITTED, "SET tx_isolation = 'REPEATABLE-READ'"]] },
+    { texts: [[READ_COMMITTED, 'SET LOCAL TRANSACTION ISOLATION LEVEL REPEATABLE READ']] },
     /must read what others have committed meanwhile \(READ COMMITTED\), but it read 1 and not 2/,
   ],
   'snapshots of no level': [

@@ -37,6 +37,8 @@ export interface Launch {
   args: string[]
   env?: NodeJS.ProcessEnv
   port: number
+  /** Of root; none unless said. */
+  password?: string
   /** Removed at the end. */
   folder: string
   /** Shown when it does not start. */
@@ -46,7 +48,7 @@ export interface Launch {
 }
 
 export async function startServer(launch: Launch): Promise<MysqlServer> {
-  const { command, args, env = process.env, port, folder, log, answers } = launch
+  const { command, args, env = process.env, port, password = '', folder, log, answers } = launch
   let child: ChildProcess | null = null
   const endChild = () => child?.kill('SIGKILL')
   process.on('exit', endChild)
@@ -73,11 +75,11 @@ export async function startServer(launch: Launch): Promise<MysqlServer> {
     await exited
   }
 
-  const admin = (sql: string) => statement(port, sql)
+  const admin = (sql: string) => statement(port, sql, password)
 
   async function database(name: string): Promise<string> {
     await admin(`CREATE DATABASE ${name} CHARACTER SET utf8mb4`)
-    return `mysql://root@127.0.0.1:${port}/${name}`
+    return `mysql://root${password === '' ? '' : `:${password}`}@127.0.0.1:${port}/${name}`
   }
 
   await start()
@@ -111,8 +113,8 @@ export async function startServer(launch: Launch): Promise<MysqlServer> {
 }
 
 /** As administrator, on a connection of its own. */
-export async function statement(port: number, sql: string): Promise<unknown> {
-  const connection = await mysql.createConnection({ host: '127.0.0.1', port, user: 'root' })
+export async function statement(port: number, sql: string, password = ''): Promise<unknown> {
+  const connection = await mysql.createConnection({ host: '127.0.0.1', port, user: 'root', password })
   try {
     return (await connection.query(sql))[0]
   } finally {

@@ -2,6 +2,7 @@
  * A private server of OceanBase's engine, single-node. It comes as a Python wheel that `.ci/oceanbase` fetches and
  * unpacks outside the tree; without it the tests that need it do not run, and `npm test` says so at its end.
  */
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,19 +22,28 @@ export const OCEANBASE_MISSING = existsSync(SERVER)
 export async function startOceanbase(): Promise<MysqlServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-oceanbase-'))
   const port = await freePort()
+  // It listens on every address, whatever it is told, and begins without one.
+  const password = randomBytes(12).toString('hex')
   const parameters = PARAMETERS.flatMap(parameter => ['--parameter', parameter])
+  let sealed = false
   return startServer({
     command: SERVER,
     args: ['--nodaemon', '-P', String(port), '--base-dir', folder, '--log-level', 'ERROR', ...parameters],
     env: { ...process.env, LD_LIBRARY_PATH: `${LIBRARIES}:${LIBRARIES}.libs` },
     port,
+    password,
     folder,
     log: join(folder, 'log/seekdb.log'),
     // It accepts connections long before it serves them.
-    answers: () =>
-      statement(port, 'SELECT 1').then(
-        () => true,
-        () => false,
-      ),
+    async answers() {
+      try {
+        if (!sealed) await statement(port, `ALTER USER root IDENTIFIED BY '${password}'`)
+        sealed = true
+        await statement(port, 'SELECT 1', password)
+        return true
+      } catch {
+        return false
+      }
+    },
   })
 }
