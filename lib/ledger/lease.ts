@@ -149,7 +149,7 @@ export class Lease {
       if (grant === null) this.#refuse(short, { denied: 'store' })
       else {
         const hopeful = short.filter(w => w.tries++ < RECALL_TRIES && this.#mayCome(grant, w.amount))
-        const denial: Denial = { denied: 'money', purse: grant.purse, available: this.#available(grant.purse) }
+        const denial: Denial = { denied: 'money', purse: grant.purse, available: this.#available(grant) }
         this.#refuse(
           short.filter(w => !hopeful.includes(w)),
           denial,
@@ -183,7 +183,7 @@ export class Lease {
 
   /** What others have leased would be enough, if they do not need it. */
   #mayCome(grant: Grant, amount: number): boolean {
-    if (!grant.heldElsewhere) return false
+    if (grant.elsewhere.leased === 0) return false
     const { credit, spent } = grant.purse
     return credit !== null && credit - spent - this.held >= amount
   }
@@ -244,9 +244,12 @@ export class Lease {
     })
   }
 
-  /** What nobody holds, here or (as far as is known) elsewhere. */
-  #available({ credit, spent, leased }: Purse): Micro {
-    return credit === null ? micro(MOST) : micro(credit - spent - leased + Math.max(0, this.idle))
+  /** What no open request holds, here or (as far as is known) elsewhere, without charges that the store does not have yet. */
+  #available({ purse, elsewhere }: Grant): Micro {
+    const { credit, spent, leased } = purse
+    if (credit === null) return micro(MOST)
+    const unsettled = Math.max(0, leased - elsewhere.leased - this.leased)
+    return micro(credit - spent - unsettled - this.held - elsewhere.held)
   }
 
   /** Another process wants it. */

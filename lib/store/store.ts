@@ -66,8 +66,8 @@ export interface Grant {
   granted: Micro
   /** The purse after the grant. */
   purse: Purse
-  /** Other processes hold something that they may give back when asked. */
-  heldElsewhere: boolean
+  /** What other processes have leased of it, and what of that is held by open requests, as they last told. */
+  elsewhere: { leased: Micro; held: Micro }
 }
 
 /** A resolved exchange on its way into the books. */

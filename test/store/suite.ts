@@ -211,11 +211,11 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     ] as const) {
       const grant = await one.lease(purse, 'h1', micro(need), micro(want), partial)
       t.equal(grant.granted, granted, `need ${need}, want ${want}, ${partial ? 'partial' : 'whole'}`)
-      t.equal(grant.heldElsewhere, false)
+      t.equal(grant.elsewhere.leased, 0)
     }
     t.match(await one.lease(purse, 'h2', micro(1), micro(1), false), {
       granted: 0,
-      heldElsewhere: true,
+      elsewhere: { leased: 1_000, held: 0 },
       purse: { id: purse, credit: 1_000, spent: 0, leased: 1_000 },
     })
     await one.giveBack(purse, 'h1', micro(30))

@@ -36,13 +36,14 @@ const floorOf = (need: number, want: number): number =>
 
 const viewOf = (ids: number): string =>
   'SELECT p.id, p.credit, p.promised, COALESCE(SUM(l.amount), 0) AS leased, ' +
-  'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.amount ELSE 0 END), 0) AS elsewhere ' +
+  'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.amount ELSE 0 END), 0) AS elsewhere, ' +
+  'COALESCE(SUM(CASE WHEN l.holder <> ? THEN l.held ELSE 0 END), 0) AS held_elsewhere ' +
   `FROM purses p LEFT JOIN leases l ON l.purse_id = p.id WHERE p.id IN (${marks(ids)}) ` +
   'GROUP BY p.id, p.credit, p.promised'
 
 interface View {
   purse: Purse
-  heldElsewhere: boolean
+  elsewhere: Grant['elsewhere']
 }
 
 async function views(
@@ -52,12 +53,13 @@ async function views(
 ): Promise<Map<string, View>> {
   const asked = padded(ids)
   const result = new Map<string, View>()
-  for (const row of await tx.query(viewOf(asked.length), [holder, ...asked])) {
+  for (const row of await tx.query(viewOf(asked.length), [holder, holder, ...asked])) {
     const id = text(row, 'id') as PurseId
     const leased = money(row, 'leased')
     const spent = micro(integer(row, 'promised') - leased)
     const purse = { id, credit: moneyOrNull(row, 'credit'), spent, leased }
-    result.set(id, { purse, heldElsewhere: integer(row, 'elsewhere') > 0 })
+    const elsewhere = { leased: money(row, 'elsewhere'), held: money(row, 'held_elsewhere') }
+    result.set(id, { purse, elsewhere })
   }
   return result
 }
@@ -169,8 +171,8 @@ async function view(tx: Statements, purse: PurseId, holder: string): Promise<Vie
   return found
 }
 
-const grantOf = ({ purse, heldElsewhere }: View, granted: number): Grant => ({
+const grantOf = ({ purse, elsewhere }: View, granted: number): Grant => ({
   granted: micro(granted),
   purse,
-  heldElsewhere,
+  elsewhere,
 })

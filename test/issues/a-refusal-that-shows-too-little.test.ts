@@ -1,0 +1,28 @@
+/**
+ * A refusal for money showed what this process could get at, and not what the account has: what another process had leased
+ * and nobody held was missing, and an account with money read "quota used up".
+ */
+import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { accountPurse } from '../../lib/store/store.ts'
+import { house } from '../ledger/house.ts'
+
+t.test('the balance that is shown is what no open request holds', async t => {
+  const { store, key, open } = await house(t)
+  const purse = accountPurse(key.accountId)
+  const ledger = await open()
+  t.teardown(() => ledger.stop())
+  await store.register({ id: 'other', host: 'h', beat: 0 })
+  await store.lease(purse, 'other', micro(1_000), micro(1_000), false)
+  const refused = () => ledger.reserve(key.accountId, key.id, null, micro(1_001))
+  t.match(await refused(), { refused: 'estimate', available: 1_000, need: 1_001 })
+  await store.reportHeld('other', new Map([[purse, micro(200)]]))
+  t.match(await refused(), { refused: 'estimate', available: 800 })
+  await store.reportHeld('other', new Map([[purse, micro(1_000)]]))
+  t.match(await refused(), { refused: 'quota', available: 0 })
+  await store.giveBack(purse, 'other', micro(600))
+  await store.reportHeld('other', new Map([[purse, micro(300)]]))
+  const hold = await ledger.reserve(key.accountId, key.id, null, micro(100))
+  t.match(await refused(), { refused: 'estimate', available: 600 })
+  ledger.void(hold as Parameters<typeof ledger.void>[0])
+})
