@@ -57,8 +57,9 @@ export class Growth {
     }
     this.waiting = true
     ledger.growLater(this.#hold, amount).then(
-      grown => this.#answered(tokens, grown),
-      () => this.#answered(SMALLEST_STEP, false), // the store is away: what is covered must do
+      grown => this.#x.guard(() => this.#answered(tokens, grown)),
+      // the store is away: what is covered must do
+      () => this.#x.guard(() => this.#answered(SMALLEST_STEP, false)),
     )
   }
 

@@ -168,7 +168,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     else if (held) {
       this.#decodeHeld(chunk, decoder, growth, boundary)
       return
-    } else if (!decoder.write(chunk, () => this.#resume(DECODING))) this.#pause(DECODING)
+    } else if (!decoder.write(chunk, () => this.#x.guard(() => this.#resume(DECODING)))) this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
     if (this.#x.row !== null && (!meter.terminal || meter.counted > this.#charged)) {
       this.#endBehindEnd()
@@ -245,7 +245,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
     else if (reading.decoder === null) this.#complete(reading)
-    else reading.decoder.end(() => this.#complete(reading))
+    else reading.decoder.end(() => this.#x.guard(() => this.#complete(reading)))
   }
 
   /** What is not 2xx has passed as it came. */

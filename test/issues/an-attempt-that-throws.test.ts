@@ -1,4 +1,5 @@
 /** Whatever an attempt throws, its exchange goes on to the next candidate or ends in a 502, and nobody else hears of it. */
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Candidate } from '../../lib/channels/table.ts'
 import type { Relay } from '../../lib/exchange/relay.ts'
@@ -94,6 +95,34 @@ t.test('what is thrown where an answer is looked at ends this exchange and no ot
     t.equal(books.failures.length, 1)
   }
 })
+
+t.test(
+  'what is thrown where an answer is charged, also one that must be decoded first, ends this exchange only',
+  async t => {
+    for (const packed of [false, true]) {
+      const s = await open(t)
+      const { settle } = s.services.ledger
+      s.services.ledger.settle = () => {
+        throw new Error('broken')
+      }
+      const client = s.ask(document())
+      const call = await s.at('a').call()
+      const text = JSON.stringify({ choices: [{ message: { content: 'hello' } }], usage: { prompt_tokens: 1 } })
+      const body = packed ? gzipSync(text) : Buffer.from(text)
+      const headers: Record<string, string> = packed ? { 'content-encoding': 'gzip' } : {}
+      call.start(200, { 'content-type': 'application/json', 'content-length': String(body.length), ...headers })
+      call.raw(body)
+      const end = await client.end()
+      t.ok(end === 'cut' || client.status === 500, 'never a clean 200')
+      s.services.ledger.settle = settle
+      const other = s.ask(document())
+      answers(100, 10)(await s.at('a').call(1))
+      t.equal(await other.end(), 'whole')
+      t.equal(other.status, 200)
+      t.ok(s.logged.some(line => line['msg'] === 'exchange failed'))
+    }
+  },
+)
 
 t.test('a proxy that can never be used is refused in the catalogue, and its password not shown', t => {
   const read = (proxy: string) => {
