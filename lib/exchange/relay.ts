@@ -289,6 +289,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   onBroken(): void {
     const x = this.#x
     this.#upstreamDone = true
+    // of a document that came with its break nothing need reach the client
+    if (x.status === 0 && !this.#reading?.events) this.client.lastComes = true
     if (!this.#flushLast()) return
     this.#reading?.meter.end(false)
     this.#whenKept(() => {

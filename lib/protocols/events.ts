@@ -9,6 +9,9 @@ const SPACE = 0x20
 const COLON = 0x3a
 export const BLANK_LINE = Buffer.from('\n\n')
 
+/** Of `data`, `event`, `id`, `retry`, comments, and of what stands before the first line. */
+const BEGINNINGS = new Set([0x64, 0x65, 0x69, 0x72, COLON, CR, 0xef])
+
 /** An event (or what is kept of it) is at most this long. */
 const LONGEST = 64 * 1024
 const HEAD = 256
@@ -128,6 +131,7 @@ export class EventReader {
     }
     this.#settlePlace()
     if (from < chunk.length) {
+      if (this.#line.length === 0) this.#look(chunk[from] as number)
       this.#line.add(chunk.subarray(from))
       this.atBoundary = false
     }
@@ -160,7 +164,12 @@ export class EventReader {
     const first = (head ?? bytes)[head === null ? start : 0]
     if (first === 0x64) this.#dataLine(bytes, start, end, head)
     else if (first === 0x65 && head === null) this.#nameLine(bytes, start, end)
-    else if (first !== COLON && first !== 0x69 && first !== 0x72) this.stray = true // no comment, id or retry
+    else this.#look(first as number)
+  }
+
+  /** At how a line begins. */
+  #look(first: number): void {
+    if (!BEGINNINGS.has(first)) this.stray = true
   }
 
   #nameLine(bytes: Buffer, start: number, end: number): void {
