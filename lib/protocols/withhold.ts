@@ -12,11 +12,13 @@ const CR = 0x0d
 const LONGEST = 16 * 1024
 /** Bytes of which the one event has some; with `"usage":null`, as every other event has it, they do not match. */
 const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
-const EMPTY = Buffer.alloc(0)
+/** More of them are joined, so that an event of one-byte chunks is no thousand buffers. */
+const MOST_PIECES = 512
 
 export class Withholder {
-  /** An incomplete event. */
-  #held: Buffer = EMPTY
+  /** An incomplete event, in the pieces that came. */
+  #held: Buffer[] = []
+  #heldBytes = 0
   /** The event under way was too long to be held; the rest of it passes too. */
   #passing = false
   /** Bytes of the line under way, its CR not counted, so as to know an empty one. */
@@ -25,7 +27,7 @@ export class Withholder {
 
   /** What may go on now; null = nothing yet. `matters`: no event with usage ends before it; 0 = nobody has looked. */
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
-    const fresh = this.#boundary && this.#held.length === 0 && this.#lineBytes === 0
+    const fresh = this.#boundary && this.#heldBytes === 0 && this.#lineBytes === 0
     if (!fresh) return this.#sort(chunk)
     if (matters === chunk.length && endsEvent(chunk)) return chunk
     const end = matters === 0 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 1)
@@ -54,8 +56,7 @@ export class Withholder {
   }
 
   #endEvent(bytes: Buffer, out: Buffer[]): void {
-    const event = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes])
-    this.#held = EMPTY
+    const event = this.#heldBytes === 0 ? bytes : Buffer.concat([this.#takeHeld(), bytes])
     if (this.#passing || !isUsageOnly(event)) out.push(event)
     this.#passing = false
     this.#boundary = true
@@ -66,18 +67,25 @@ export class Withholder {
       out.push(bytes)
       return
     }
-    this.#held = this.#held.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#held, bytes])
-    if (this.#held.length <= LONGEST) return
-    out.push(this.#held)
-    this.#held = EMPTY
+    this.#held.push(Buffer.from(bytes))
+    this.#heldBytes += bytes.length
+    if (this.#held.length > MOST_PIECES) this.#held = [Buffer.concat(this.#held)]
+    if (this.#heldBytes <= LONGEST) return
+    out.push(this.#takeHeld())
     this.#passing = true
     this.#boundary = false
   }
 
+  #takeHeld(): Buffer {
+    const held = this.#held.length === 1 ? (this.#held[0] as Buffer) : Buffer.concat(this.#held)
+    this.#held = []
+    this.#heldBytes = 0
+    return held
+  }
+
   /** The stream has ended: what was held back was no complete event of any kind, unless only its blank line is missing. */
   flush(): Buffer | null {
-    const rest = this.#held
-    this.#held = EMPTY
+    const rest = this.#takeHeld()
     if (rest.length === 0 || isUsageOnly(rest)) return null
     this.#boundary = false
     return rest
