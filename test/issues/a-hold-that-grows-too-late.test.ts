@@ -11,6 +11,7 @@ import type { Call, Headers } from '../exchange/support/upstream.ts'
 
 /** The key's cap in micro-CNY; an output token costs 8, so it is enough for some 1,200. */
 const CAP = 10_000
+const PRICE = { input: 2, output: 8 }
 const WORDS = 'The quick brown fox jumps over the lazy dog. '
 const JSON_TYPE = { 'content-type': 'application/json' }
 const STREAM_TYPE = { 'content-type': 'text/event-stream' }
@@ -137,7 +138,7 @@ async function play(s: Scene, call: Call, { headers, chunks }: Case): Promise<vo
 
 for (const c of CASES)
   t.test(`${c.protocol}: ${c.what}`, async t => {
-    const s = await open(t, { config: { hold: { output_tokens: 20 } }, key: { cap: CAP / 1e6 } })
+    const s = await open(t, { config: { hold: { output_tokens: 20 } }, key: { cap: CAP / 1e6 }, price: PRICE })
     const { ask } = SPEECH[c.protocol]
     const client = s.ask({ ...ask, path: ask.path.replace('alt=sse', 'alt=sse&alt=json') })
     await play(s, await s.at('a').call(), c)

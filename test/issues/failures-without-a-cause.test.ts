@@ -1,6 +1,6 @@
 /** An operator must see from the log why attempts fail, and nothing secret, and not a thousand lines a second. */
 import t from 'tap'
-import { KEY, open, type Options, type Scene } from '../exchange/support/gateway.ts'
+import { KEY, type Options, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call, Script } from '../exchange/support/upstream.ts'
 import { until } from '../exchange/support/wait.ts'

@@ -56,6 +56,8 @@ export interface Options {
   config?: Json
   /** Names and what differs in them. */
   channels?: Record<string, Json>
+  /** Of every model; default: 2 in, 8 out, and half a yuan a picture. */
+  price?: Json
   /** Names that are priced beside `MODEL`. */
   models?: string[]
   /** What differs in the row of `MODEL`. */
@@ -102,7 +104,7 @@ export async function open(t: Test, options: Options = {}) {
     ],
     models: [MODEL, ...(options.models ?? [])].map(name => ({
       name,
-      price: { input: 2, output: 8, image: 0.5 },
+      price: options.price ?? { input: 2, output: 8, image: 0.5 },
       ...(name === MODEL ? options.model : {}),
     })),
     channels,
