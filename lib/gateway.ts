@@ -75,7 +75,7 @@ export class Gateway {
     })
     this.services = {
       clock,
-      nextId: idMaker(clock.now),
+      nextId: idMaker(() => ledger.now()),
       log,
       metrics,
       keys: new KeyCache({ store, clock }),
@@ -177,6 +177,8 @@ export class Gateway {
       holdsOpen: () => ledger.holdsOpen,
       heldMicro: () => ledger.heldTotal,
       journalEntries: () => ledger.journalEntries,
+      setAside: () => ledger.setAside,
+      clockSkewMs: () => ledger.clockSkewMs,
       settlementLagMs: () => ledger.settlementLagMs,
       channelStates: () => health.states(),
       imbalanceMicro: () => this.imbalanceMicro(),

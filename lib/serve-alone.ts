@@ -2,6 +2,7 @@
 import { systemClock } from './base/clock.ts'
 import { Gateway } from './gateway.ts'
 import type { Fleet } from './ops/fleet.ts'
+import { countAside } from './ledger/aside.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
@@ -16,6 +17,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
     clock: systemClock,
     log,
     retentionMs: () => gateway.config.usageRetentionMs,
+    setAside: () => countAside(config.journal),
   })
   gateway.imbalanceMicro = () => housekeeping.imbalance
   housekeeping.start()

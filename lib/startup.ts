@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from './base/clock.ts'
 import { idMaker } from './base/ids.ts'
 import { listenOn, underSupervision } from './listening.ts'
+import { countAside } from './ledger/aside.ts'
 import type { Fleet } from './ops/fleet.ts'
 import { createOpsServer } from './ops/server.ts'
 import type { Store } from './store/store.ts'
@@ -47,6 +48,7 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
     log,
     ids: idMaker(systemClock.now),
     fleet,
+    setAside: () => countAside(config.journal),
   })
   const address = await listenOn(server, 'ops', config.listen.ops)
   return {

@@ -9,6 +9,7 @@ import { systemClock } from './base/clock.ts'
 import type { Micro } from './base/money.ts'
 import { type Socket, socketFor } from './listening.ts'
 import type { Fleet, Readiness } from './ops/fleet.ts'
+import { countAside } from './ledger/aside.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
@@ -50,11 +51,19 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   const crew = new Crew(config, log)
   const addresses = await crew.fill()
   let current = config
-  const housekeeping = new Housekeeping({ store, clock: systemClock, log, retentionMs: () => current.usageRetentionMs })
+  const housekeeping = new Housekeeping({
+    store,
+    clock: systemClock,
+    log,
+    retentionMs: () => current.usageRetentionMs,
+    setAside: () => countAside(config.journal),
+  })
   metrics.observe({
     holdsOpen: () => 0,
     heldMicro: () => 0,
     journalEntries: () => 0,
+    setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+    clockSkewMs: () => 0,
     settlementLagMs: () => 0,
     channelStates: () => [],
     imbalanceMicro: () => housekeeping.imbalance,

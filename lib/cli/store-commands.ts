@@ -1,5 +1,6 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
 import { formatMicro } from '../base/money.ts'
+import { countAside } from '../ledger/aside.ts'
 import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Audit, Store } from '../store/store.ts'
@@ -65,7 +66,10 @@ export async function audit(
 ): Promise<{ text: string; ok: boolean }> {
   const config = loadConfig(configFile, env)
   const books = await withStore(config, store => store.audit())
-  return { text: json ? JSON.stringify(toRow(books)) : toTable(books), ok: books.ok }
+  const { settlements, unreadable } = countAside(config.journal)
+  const aside = settlements + unreadable
+  const ok = books.ok && aside === 0
+  return { text: json ? JSON.stringify({ ...toRow(books), ok, set_aside: aside }) : toTable(books, aside), ok }
 }
 
 const toRow = ({ ok, accounts, credits, charges, balances, leased, imbalance }: Audit) => ({
@@ -78,11 +82,12 @@ const toRow = ({ ok, accounts, credits, charges, balances, leased, imbalance }: 
   imbalance: formatMicro(imbalance),
 })
 
-function toTable(books: Audit): string {
+function toTable(books: Audit, aside: number): string {
   const { ok, ...rest } = toRow(books)
   const width = Math.max(...Object.values(rest).map(value => String(value).length))
   const lines = Object.entries(rest).map(([name, value]) => `${name.padEnd(10)} ${String(value).padStart(width)}`)
   lines.push(ok ? 'the books balance' : `the books do not balance: accounts with id ${books.broken.join(', ')}`)
+  if (aside > 0) lines.push(`set aside in the journal folder, and not in the books: ${aside}`)
   return lines.join('\n')
 }
 

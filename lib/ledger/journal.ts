@@ -16,9 +16,9 @@ import type { LedgerLog } from './log.ts'
 import { encode, SEGMENT_SUFFIX } from './records.ts'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
-/** An active segment whose records the store all has is emptied from this size on, or this part of the bound. */
+/** An active segment whose records the store all has is emptied from this size on, or this part of the bound, which many share. */
 const EMPTY_FROM_BYTES = 1024 * 1024
-const EMPTY_FROM_PART = 0.5
+const EMPTY_FROM_PART = 1 / 64
 const SYNC_MS = 100
 /** After the disk refused a record it is tried with so much before new requests are taken again. */
 const RETRY_MS = 1_000
@@ -94,9 +94,12 @@ export class Journal {
     return this.#entries
   }
 
-  /** False at the bound, and after the disk refused a record until it is seen to have room. */
-  get accepting(): boolean {
-    if (this.#closed || this.#bytes >= this.#o.limitBytes) return false
+  /**
+   * False at the bound, and after the disk refused a record until it is seen to have room. `besideBytes`: what other
+   * processes have in the same folder, as the bound is for all together.
+   */
+  accepts(besideBytes: number): boolean {
+    if (this.#closed || this.#bytes + besideBytes >= this.#o.limitBytes) return false
     return this.#failedMs === null || (this.#o.clock.monotonic() - this.#failedMs > RETRY_MS && this.#probe())
   }
 

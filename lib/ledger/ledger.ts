@@ -9,6 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
+import { countAside, type SetAside } from './aside.ts'
 import { CommitGroup } from './commit-group.ts'
 import { Forgetting } from './forget.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
@@ -20,6 +21,7 @@ import type { LedgerLog } from './log.ts'
 import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'
 import { Tabs } from './tabs.ts'
+import { WallTime } from './wall-time.ts'
 
 export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
@@ -42,10 +44,12 @@ export interface LedgerOptions {
 export class Ledger {
   readonly #clock: Clock
   readonly #log: LedgerLog
+  readonly #folder: string
   readonly #journal: Journal
   readonly #settler: Settler
   readonly #orphans: Orphans
   readonly #life: LifeSign
+  readonly #wall: WallTime
   readonly #leases: Leases
   readonly #tabs: Tabs
   readonly #forgetting: Forgetting
@@ -57,8 +61,10 @@ export class Ledger {
   private constructor({ store, clock, log, folder }: LedgerOptions, storeId: number, journal: Journal) {
     this.#clock = clock
     this.#log = log
+    this.#folder = folder
     this.#journal = journal
     this.#settler = new Settler({ store, journal, clock, log, folder })
+    this.#wall = new WallTime({ store, clock, log })
     this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
     this.#life = new LifeSign({
       store,
@@ -81,9 +87,11 @@ export class Ledger {
     const journal = newJournal({ ...options, store: storeId })
     const ledger = new Ledger(options, storeId, journal)
     try {
+      await ledger.#wall.start()
       await ledger.#life.start()
       await ledger.#orphans.start()
     } catch (error) {
+      await ledger.#wall.stop()
       await ledger.#life.stop()
       journal.close(await ledger.#life.leave())
       throw error
@@ -99,12 +107,27 @@ export class Ledger {
 
   /** False: no new requests now, because their charges could not be kept or their money is not surely theirs. */
   get accepting(): boolean {
-    return !this.#stopping && this.#journal.accepting && !this.#life.fenced
+    return !this.#stopping && this.#journal.accepts(this.#orphans.besideBytes()) && !this.#life.fenced
   }
 
   /** Money that can be held without asking the store. */
   get hasLeases(): boolean {
     return this.#leases.any
+  }
+
+  /** Wall time, as the store has it where this machine's clock is far off. */
+  now(): number {
+    return this.#wall.now()
+  }
+
+  /** The store's time less this machine's. */
+  get clockSkewMs(): number {
+    return this.#wall.skewMs
+  }
+
+  /** What is not in the books and waits for people, on this machine. */
+  get setAside(): SetAside & { journals: number } {
+    return { ...countAside(this.#folder), journals: this.#orphans.left }
   }
 
   get journalEntries(): number {
@@ -284,6 +307,7 @@ export class Ledger {
     await this.#orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
     await this.#forgetting.stop()
+    await this.#wall.stop()
     await this.#life.stop()
     const closed = settled && (await this.#life.leave())
     this.#journal.close(closed)

@@ -7,13 +7,15 @@ import { CORRUPT, setAside } from './aside.ts'
 import { buryWhole } from './bury.ts'
 import { Lock } from './lock.ts'
 import { firstName } from './names.ts'
-import { JournalReader, NotOurs } from './records.ts'
+import { JournalReader, journalBytes, NotOurs } from './records.ts'
 import { type Replayed, type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
 /** What the store refuses is tried in so many rounds. */
 const REFUSED_ROUNDS = 5
+/** How often the other journals are measured. */
+const MEASURED_MS = 1_000
 
 /** In the folder while somebody applies it: then the lock's owner is not the process that wrote it. */
 const MARK = 'adopting'
@@ -33,6 +35,7 @@ export class Orphans {
   /** One visit at a time: our own lock must not look like a living process's. */
   #turn: Promise<unknown> = Promise.resolve()
   #stopped = false
+  #beside = { bytes: 0, atMs: Number.NEGATIVE_INFINITY }
   /** Journals that are left as they are, by name: each is named in the log once. */
   readonly #left = new Set<string>()
   /** Of journals with records that the store refuses: in how many rounds it has. */
@@ -46,6 +49,22 @@ export class Orphans {
   async start(): Promise<void> {
     await this.#round()
     this.#schedule()
+  }
+
+  /** Journals that are not for this program or this store. */
+  get left(): number {
+    return this.#left.size
+  }
+
+  /** Of all other journals here that are for this store, of the living too. */
+  besideBytes(): number {
+    const now = this.#o.clock.monotonic()
+    if (now - this.#beside.atMs < MEASURED_MS) return this.#beside.bytes
+    const { folder } = this.#o
+    const names = this.#names().filter(name => !this.#left.has(name))
+    const bytes = names.reduce((sum, name) => sum + journalBytes(path.join(folder, name)), 0)
+    this.#beside = { bytes, atMs: now }
+    return bytes
   }
 
   async stop(): Promise<void> {

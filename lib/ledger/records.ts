@@ -3,7 +3,7 @@
  * and the settlements that were written together. Of a settlement only the values are written, in one order, because names would be most of the
  * bytes. A version only adds values at the end, so that a reload to newer code reads what the older code wrote.
  */
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
@@ -68,6 +68,16 @@ const checksum = (text: string): string => crc32(text).toString(16).padStart(8, 
 /** Not for this program, or not for this store: whose it is will know what to do with it. */
 export class NotOurs extends Error {
   override name = 'NotOurs'
+}
+
+/** Of one journal; 0 when there is none. */
+export function journalBytes(folder: string): number {
+  const sizeOf = (name: string): number => statSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  try {
+    return readdirSync(folder).reduce((sum, name) => sum + (name.endsWith(SEGMENT_SUFFIX) ? sizeOf(name) : 0), 0)
+  } catch {
+    return 0 // a file of another kind, or gone meanwhile
+  }
 }
 
 /** A dead process's journal. */

@@ -1,6 +1,7 @@
 /** What nobody asks for and somebody must do: auditing the books now and then, and deleting usage rows that are too old. */
 import type { Clock } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
+import type { SetAside } from '../ledger/aside.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 
@@ -16,6 +17,8 @@ export interface HousekeepingOptions {
   log: Logger
   /** 0 = rows are kept for ever. */
   retentionMs: () => number
+  /** What is not in the books and waits for people, on this machine. */
+  setAside: () => SetAside
 }
 
 export class Housekeeping {
@@ -63,6 +66,9 @@ export class Housekeeping {
     this.imbalance = audit.imbalance
     const tookMs = clock.monotonic() - began
     this.#auditDueMs = clock.monotonic() + tookMs / AUDIT_SHARE
+    const { settlements, unreadable } = this.#o.setAside()
+    if (settlements + unreadable > 0)
+      log.error({ settlements, unreadable }, 'charges are set aside beside the journals: they are not in the books')
     if (!audit.ok) {
       log.error({ accounts: audit.broken, imbalance: formatMicro(audit.imbalance) }, 'the books do not add up')
     }
@@ -72,9 +78,11 @@ export class Housekeeping {
     const { clock, store, log } = this.#o
     const retentionMs = this.#o.retentionMs()
     if (retentionMs === 0) return
+    // One machine whose clock is far ahead must not delete what others still need.
+    const beforeMs = ((await store.now()) ?? clock.now()) - retentionMs
     let deleted = 0
     while (!this.#stopped) {
-      const count = await store.pruneUsage(clock.now() - retentionMs, PRUNE_ROWS)
+      const count = await store.pruneUsage(beforeMs, PRUNE_ROWS)
       deleted += count
       if (count < PRUNE_ROWS) break
       await new Promise<void>(resolve => clock.after(PRUNE_PAUSE_MS, resolve)) // others want the store too

@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import { http } from '../base/http.ts'
 import { prefersEnglish } from '../exchange/refuse.ts'
+import type { SetAside } from '../ledger/aside.ts'
 import { type Store, StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import type { Logger } from '../terms/log.ts'
@@ -21,6 +22,8 @@ export interface OpsDeps {
   /** Makes request ids. */
   ids: () => string
   fleet: Fleet
+  /** What is not in the books and waits for people, on this machine. */
+  setAside: () => SetAside
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'

@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { ZERO } from '../base/money.ts'
 import type { CatalogAccount, CatalogFile, CatalogKey } from '../terms/catalog.ts'
 import type { Kind, RowText } from '../terms/catalog-text.ts'
 import { secretHeaders } from '../terms/credentials.ts'
@@ -25,9 +26,6 @@ export interface Applied {
   same: number
 }
 export type Summary = Record<Kind, Applied>
-
-/** The reference under which an account's opening balance is credited. */
-const OPENING = 'opening'
 
 type Outcome = 'created' | 'updated' | 'kept' | 'same'
 
@@ -164,10 +162,10 @@ class Application {
     const store = this.#store
     let row = this.#accounts.get(name) ?? null
     if (row === null) {
-      row = await createdHere(store.createAccount({ name, groups }, moved(mark)))
+      const opening = { amount: balance ?? ZERO, atMs: Date.now() }
+      row = await createdHere(store.createAccount({ name, groups, opening }, moved(mark)))
       if (row !== null) {
         this.#accounts.set(name, row)
-        if (balance !== null && balance > 0) await store.topUp(row.id, balance, OPENING, Date.now())
         return 'created'
       }
       row = await store.accountByName(name)

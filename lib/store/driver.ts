@@ -28,6 +28,8 @@ export interface Dialect {
   ignore: string
   /** The end of an INSERT that overwrites `columns` when the row with this `key` is there already. */
   overwrite(key: readonly string[], columns: readonly string[]): string
+  /** An expression: the engine's time in seconds since 1970; null: it has no clock but this machine's. */
+  now: string | null
   /** Behind a table's name: this index is used, whatever the planner believes of the table. */
   using(index: string): string
 }

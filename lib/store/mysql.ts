@@ -24,6 +24,7 @@ import { StoreUnavailable } from './store.ts'
 
 const dialect: Dialect = {
   name: 'mysql',
+  now: 'UNIX_TIMESTAMP()',
   ignore: 'IGNORE',
   using: index => `FORCE INDEX (${index})`,
   overwrite: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = VALUES(${c})`).join(', ')}`,

@@ -17,7 +17,7 @@ import { Keys } from './sql/keys.ts'
 import { pruneUsage } from './sql/prune.ts'
 import { settle } from './sql/settle.ts'
 import { usage } from './sql/usage.ts'
-import type { Holder, Mark, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
+import type { Holder, Mark, NewAccount, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {
   readonly #driver: Driver
@@ -46,12 +46,18 @@ export class SqlStore implements Store {
   }
 
   id = () => storeId(this.#driver)
+  now = async () => {
+    const { now } = this.#driver.dialect
+    if (now === null) return null
+    const [row] = await this.#driver.query('now', `SELECT ${now} AS now`, [])
+    return Number(row?.['now']) * 1000
+  }
 
   findKey = (hash: string) => this.#keys.find(hash)
   accounts = () => this.#accounts.list()
   account = (id: number) => this.#accounts.byId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
-  createAccount = (account: { name: string; groups: string[] }, mark?: Mark) => this.#accounts.create(account, mark)
+  createAccount = (account: NewAccount, mark?: Mark) => this.#accounts.create(account, mark)
   updateAccount = (id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark) =>
     this.#accounts.update(id, change, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)

@@ -10,6 +10,7 @@ import { Connection } from './sqlite-thread.ts'
 const dialect: Dialect = {
   name: 'sqlite',
   ignore: 'OR IGNORE',
+  now: null,
   using: index => `INDEXED BY ${index}`,
   overwrite: (key, columns) =>
     `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,

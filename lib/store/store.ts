@@ -105,6 +105,13 @@ export interface Catalog {
   channels: Channel[]
 }
 
+export interface NewAccount {
+  name: string
+  groups: string[]
+  /** Its first credit, if any. */
+  opening?: { amount: Micro; atMs: number }
+}
+
 export interface NewKey {
   accountId: number
   name: string
@@ -162,13 +169,15 @@ export interface Store {
   close(): Promise<void>
   /** A number that no other store has, so that nobody's settlements go into another's books. */
   id(): Promise<number>
+  /** ms since 1970 by the store's own clock, to about a second; null when it has none but this machine's. */
+  now(): Promise<number | null>
 
   // --- keys and accounts
   findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
   accounts(): Promise<Account[]>
   account(id: number): Promise<Account | null>
   accountByName(name: string): Promise<Account | null>
-  createAccount(account: { name: string; groups: string[] }, mark?: Mark): Promise<Account>
+  createAccount(account: NewAccount, mark?: Mark): Promise<Account>
   updateAccount(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
   key(id: number): Promise<Key | null>

@@ -5,6 +5,7 @@ import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 
 const GiB = 2 ** 30
+const DAY_MS = 86_400_000
 
 /** A section: unknown keys are errors, absent keys take their defaults. */
 const section = <T extends z.ZodRawShape>(meaning: string, shape: T) =>
@@ -180,10 +181,12 @@ export const configSchema = z.strictObject({
     lag: timeout('0ms', 0, 'Event-loop lag above which new requests are answered 503; `0ms` = never.'),
   }),
   usage_retention: kind
-    .duration({ most: 36_500 * 86_400_000 })
+    .duration({ most: 36_500 * DAY_MS })
+    .refine(ms => ms === 0 || ms >= DAY_MS, '`0s`, or at least a day: settlements may come late')
     .prefault('0s')
     .meta({
-      description: 'Age at which usage rows are deleted; what they charged stays in the books. `0s` = keep all.',
+      description:
+        "Age at which usage rows are deleted, at least a day by the store's clock; what they charged stays in the books. `0s` = keep all.",
     }),
   public: section('How people reach the gateway, for pages and snippets.', {
     main: address.webAddress

@@ -63,6 +63,15 @@ export const METRICS = {
     aggregator: 'max',
   }),
   journalEntries: gauge('gateway_journal_entries', [], 'Settlements that the store does not hold yet.'),
+  setAside: gauge(
+    'gateway_set_aside',
+    ['what'],
+    'Beside the journals of this machine, for people to look at: settlements that are not in the books, journals that are unreadable in part, journals of another store or a newer version.',
+    { aggregator: 'max' },
+  ),
+  clockSkew: gauge('gateway_clock_skew_seconds', [], "How far this machine's clock is from the store's.", {
+    aggregator: 'max',
+  }),
   storeQueries: counter('gateway_store_queries_total', ['op'], 'Statements sent to the store.'),
   storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements of these that failed.'),
   clientGone: counter(

@@ -18,6 +18,8 @@ export interface Observed {
   holdsOpen(): number
   heldMicro(): number
   journalEntries(): number
+  setAside(): { settlements: number; unreadable: number; journals: number }
+  clockSkewMs(): number
   settlementLagMs(): number
   channelStates(): Iterable<readonly [string, ChannelState]>
   imbalanceMicro(): number
@@ -27,6 +29,8 @@ const NOTHING: Observed = {
   holdsOpen: () => 0,
   heldMicro: () => 0,
   journalEntries: () => 0,
+  setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+  clockSkewMs: () => 0,
   settlementLagMs: () => 0,
   channelStates: () => [],
   imbalanceMicro: () => 0,
@@ -185,6 +189,10 @@ export class Metrics {
         return plain(observed.settlementLagMs() / 1000)
       case 'journalEntries':
         return plain(observed.journalEntries())
+      case 'setAside':
+        return Object.entries(observed.setAside()).map(([what, value]) => ({ labels: { what }, value }))
+      case 'clockSkew':
+        return plain(Math.abs(observed.clockSkewMs()) / 1000)
       case 'storeQueries':
         return this.#storeQueries.samples(labels)
       case 'storeErrors':

@@ -30,7 +30,7 @@ export interface House {
   clock: TestClock
   folder: string
   said: string[]
-  open(change?: { store?: Store; holder?: string }): Promise<Ledger>
+  open(change?: { store?: Store; holder?: string; limitBytes?: number }): Promise<Ledger>
   /** A journal as a process leaves it that was killed, its leases too. */
   dead(holder: string, settlements: Settlement[]): Promise<void>
   spent(): Promise<number>

@@ -28,7 +28,13 @@ function open(store: Partial<Store>, retentionMs = 0) {
   return {
     clock,
     logged,
-    keeper: new Housekeeping({ store: store as Store, clock, log, retentionMs: () => retentionMs }),
+    keeper: new Housekeeping({
+      store: store as Store,
+      clock,
+      log,
+      setAside: () => ({ settlements: 0, unreadable: 0 }),
+      retentionMs: () => retentionMs,
+    }),
   }
 }
 

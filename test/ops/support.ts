@@ -53,6 +53,7 @@ export interface Ops {
   fleet: TestFleet
   clock: TestClock
   logged: string[]
+  aside: { settlements: number; unreadable: number }
   /** With the token; a string is sent as it is, anything else as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<Reply>
   call(method: string, path: string, headers?: http.OutgoingHttpHeaders, body?: string | Buffer): Promise<Reply>
@@ -64,6 +65,7 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
   const fleet = new TestFleet()
   const clock = new TestClock()
   const logged: string[] = []
+  const aside = { settlements: 0, unreadable: 0 }
   const log = createLogger(
     'info',
     new Writable({
@@ -80,6 +82,7 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
     log,
     ids: idMaker(clock.now.bind(clock)),
     fleet,
+    setAside: () => aside,
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {
@@ -95,6 +98,7 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
     fleet,
     clock,
     logged,
+    aside,
     call,
     admin: (method, path, body) =>
       call(method, path, bearer, body === undefined || typeof body === 'string' ? body : JSON.stringify(body)),

@@ -43,6 +43,9 @@ t.test('what is broken shows', async t => {
     [`UPDATE purses SET credit = credit + 3 WHERE id = 'a${one}'`, 3, [one]],
     [`UPDATE purses SET promised = promised + 5 WHERE id = 'a${two}'`, 8, [one, two]],
     [`INSERT INTO leases VALUES ('a${three}', 'h', -2, 0, '')`, 12, [one, two, three]],
+    [`UPDATE purses SET promised = promised + 1 WHERE id = 'k${people[0]!.key.id}'`, 13, [one, two, three]],
+    [`DELETE FROM leases`, 9, [one, two]],
+    [`INSERT INTO leases VALUES ('a${three}', 'gone', 4, 0, '')`, 17, [one, two, three]],
   ] as const) {
     db.exec(sql)
     t.match(await store.audit(), { ok: false, imbalance, broken }, sql)

@@ -38,6 +38,8 @@ const observed = (
   settlementLagMs: () => change.settlementLagMs ?? 0,
   channelStates: () => states.map(([name, state, keys = [state]]) => [name, { state, keys, open: 0 }] as const),
   imbalanceMicro: () => change.imbalanceMicro ?? 0,
+  setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+  clockSkewMs: () => 0,
 })
 
 /** As it comes out of another process. */
@@ -71,6 +73,10 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_settlements_total{basis="none"} 0',
     'gateway_settlement_lag_seconds 0',
     'gateway_journal_entries 0',
+    'gateway_set_aside{what="settlements"} 0',
+    'gateway_set_aside{what="unreadable"} 0',
+    'gateway_set_aside{what="journals"} 0',
+    'gateway_clock_skew_seconds 0',
     'gateway_client_gone_total{outcome="drained"} 0',
     'gateway_client_gone_total{outcome="cut"} 0',
     'gateway_client_gone_total{outcome="slow"} 0',

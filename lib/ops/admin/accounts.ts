@@ -10,9 +10,6 @@ import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { read } from './read.ts'
 
-/** Under which the balance of a new account is credited. */
-const OPENING = 'opening'
-
 export class Accounts {
   readonly #deps: OpsDeps
 
@@ -32,8 +29,8 @@ export class Accounts {
     const { store, clock } = this.#deps
     const { name, groups, balance } = read(newAccount, withoutNulls(body))
     await checkGroups(store, 'groups', groups)
-    const account = await store.createAccount({ name, groups })
-    if (balance !== undefined && balance > 0) await store.topUp(account.id, balance, OPENING, clock.now())
+    const opening = { amount: balance ?? ZERO, atMs: clock.now() }
+    const account = await store.createAccount({ name, groups, opening })
     return created(await this.#showOne(account))
   }
 

@@ -50,7 +50,7 @@ export class Admin {
         route(`DELETE /admin/${kind}/*`, ([name]) => catalogue.remove(kind, name!)),
       ]),
       route('GET /admin/usage', (_, query) => usage.page(query)),
-      route('GET /admin/audit', () => readAudit(deps.store)),
+      route('GET /admin/audit', () => readAudit(deps.store, deps.setAside())),
     ]
   }
 

@@ -3,12 +3,16 @@ import { invariant } from '../../base/assert.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
-import { accountPurse, type Mark, StoreConflict } from '../store.ts'
+import { accountPurse, type Mark, type NewAccount, StoreConflict } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { integer, json, jsonOrNull, text, toJson } from './text.ts'
 
 export const ACCOUNT_COLUMNS = 'a.id, a.name, a.status, a.allowed_groups, a.rate'
+
+/** The reference under which an account's opening balance is credited. */
+const OPENING = 'opening'
+const TOP_UP = 'INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (?, ?, ?, ?)'
 
 export const toAccount = (row: Row): Account => ({
   id: integer(row, 'id'),
@@ -43,13 +47,16 @@ export class Accounts {
     return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
   }
 
-  async create({ name, groups }: { name: string; groups: string[] }, mark?: Mark): Promise<Account> {
+  /** With its opening balance, or not at all: no account is left without its money. */
+  async create({ name, groups, opening }: NewAccount, mark?: Mark): Promise<Account> {
     const insert = "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES (?, 'active', ?, 0)"
     try {
       return await this.#driver.transaction('createAccount', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
         const { insertId: id } = await tx.run(insert, [name, toJson(groups)])
-        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, 0, 0)', [accountPurse(id)])
+        const { amount = 0, atMs = 0 } = opening ?? {}
+        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
+        if (amount !== 0) await tx.run(TOP_UP, [id, OPENING, amount, Math.floor(atMs)])
         await recordChange(tx, 'account', String(id))
         return { id, name, status: 'active', groups: [...groups], rate: null }
       })
@@ -83,13 +90,12 @@ export class Accounts {
   /** The reference's row is what makes it once: two that come together wait for each other there. */
   async topUp(id: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'> {
     invariant(Number.isSafeInteger(amount), `top-up of ${amount}`)
-    const insert = 'INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (?, ?, ?, ?)'
     // The last condition keeps the sum a safe integer.
     const credit = 'UPDATE purses SET credit = credit + ? WHERE id = ? AND credit + ? BETWEEN ? AND ?'
     const { MIN_SAFE_INTEGER, MAX_SAFE_INTEGER } = Number
     try {
       return await this.#driver.transaction('topUp', async tx => {
-        await tx.run(insert, [id, reference, amount, Math.floor(atMs)])
+        await tx.run(TOP_UP, [id, reference, amount, Math.floor(atMs)])
         const range = [amount, MIN_SAFE_INTEGER, MAX_SAFE_INTEGER]
         const { changes } = await tx.run(credit, [amount, accountPurse(id), ...range])
         if (changes !== 1) throw new StoreConflict(`no account with id ${id}, or its credits would pass all bounds`)

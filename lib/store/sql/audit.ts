@@ -1,10 +1,11 @@
 /**
  * Do the books add up? For every account, at one moment: what was paid in is the purse's credit, what its usage rows
- * (and those pruned) charged is what the purse has spent, and no lease is below zero.
+ * (and those pruned) charged is what the purse has spent, what its keys' purses have spent is the same in all, no lease is
+ * below zero, and none is of a holder that is gone, whom nobody would bury.
  */
 import { micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
-import { type Audit, accountPurse } from '../store.ts'
+import { type Audit, accountPurse, keyPurse } from '../store.ts'
 import { big, integer, text } from './text.ts'
 
 interface Account {
@@ -14,8 +15,12 @@ interface Account {
   credit: bigint
   promised: bigint
   leased: bigint
-  /** Sum of what leases are below zero, without sign. */
+  /** Sum of what leases are below zero, without sign; of its keys' too. */
   below: bigint
+  /** Spent by its keys' purses. */
+  byKeys: bigint
+  /** Leased to nobody who is registered, from its purse or its keys'. */
+  stray: bigint
 }
 
 const size = (value: bigint): bigint => (value < 0n ? -value : value)
@@ -25,12 +30,13 @@ const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
   topups: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM topups GROUP BY account_id',
   usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_rows GROUP BY account_id',
-  purses:
-    "SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses WHERE id LIKE 'a%'",
+  keys: 'SELECT id, account_id FROM api_keys',
+  purses: 'SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses',
   leases:
     'SELECT purse_id AS id, CAST(SUM(amount) AS CHAR) AS leased, ' +
-    'CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS CHAR) AS below ' +
-    "FROM leases WHERE purse_id LIKE 'a%' GROUP BY purse_id",
+    'CAST(SUM(CASE WHEN amount < 0 THEN -amount ELSE 0 END) AS CHAR) AS below, ' +
+    'CAST(SUM(CASE WHEN h.id IS NULL AND amount > 0 THEN amount ELSE 0 END) AS CHAR) AS stray ' +
+    'FROM leases LEFT JOIN holders h ON h.id = holder GROUP BY purse_id',
 }
 
 async function read(tx: Statements): Promise<Map<string, Account>> {
@@ -40,28 +46,43 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   const of = (id: number) => {
     let account = byPurse.get(accountPurse(id))
     if (account === undefined) {
-      account = { id, paidIn: 0n, charged: 0n, credit: 0n, promised: 0n, leased: 0n, below: 0n }
+      account = { id, paidIn: 0n, charged: 0n, credit: 0n, promised: 0n, leased: 0n, below: 0n, byKeys: 0n, stray: 0n }
       byPurse.set(accountPurse(id), account)
     }
     return account
   }
-  const ofPurse = (row: Row) => of(Number(text(row, 'id').slice(1)))
+  const owners = new Map<string, number>()
+  await each('keys', row => owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
+  /** Of the account, or of the one that has the key. */
+  const ofPurse = (id: string) => of(id.startsWith('a') ? Number(id.slice(1)) : (owners.get(id) ?? 0))
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
   await each('topups', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
   await each('purses', row => {
-    ofPurse(row).credit = big(row, 'credit')
-    ofPurse(row).promised = big(row, 'promised')
+    const id = text(row, 'id')
+    const account = ofPurse(id)
+    if (id.startsWith('k')) account.byKeys += big(row, 'promised')
+    else {
+      account.credit = big(row, 'credit')
+      account.promised = big(row, 'promised')
+    }
   })
   await each('leases', row => {
-    ofPurse(row).leased = big(row, 'leased')
-    ofPurse(row).below = big(row, 'below')
+    const id = text(row, 'id')
+    const account = ofPurse(id)
+    if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
+    else account.leased = big(row, 'leased')
+    account.below += big(row, 'below')
+    account.stray += big(row, 'stray')
   })
   return byPurse
 }
 
-const imbalanceOf = (a: Account): bigint =>
-  size(a.paidIn - a.credit) + size(a.charged - (a.promised - a.leased)) + a.below
+const spentOf = (a: Account): bigint => a.promised - a.leased
+const imbalanceOf = (a: Account): bigint => {
+  const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
+  return size(a.paidIn - a.credit) + (byRows > byKeys ? byRows : byKeys) + a.below + a.stray
+}
 
 export async function audit(driver: Driver): Promise<Audit> {
   const accounts = [...(await driver.snapshot('audit', read)).values()]
@@ -72,7 +93,7 @@ export async function audit(driver: Driver): Promise<Audit> {
     accounts: accounts.length,
     credits: total(a => a.paidIn),
     charges: total(a => a.charged),
-    balances: total(a => a.credit - (a.promised - a.leased)),
+    balances: total(a => a.credit - spentOf(a)),
     leased: total(a => a.leased),
     imbalance: total(imbalanceOf),
     broken,

@@ -162,6 +162,8 @@ export async function open(t: Test, options: Options = {}) {
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),
     imbalanceMicro: () => 0,
+    setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+    clockSkewMs: () => 0,
   })
   const servers: http.Server[] = []
   const listen = (listener: 'main' | 'direct') => {

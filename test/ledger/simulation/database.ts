@@ -11,6 +11,7 @@ const DUPLICATE = new Set([1555, 2067, 2579])
 export const dialect: Dialect = {
   name: 'sqlite',
   ignore: 'OR IGNORE',
+  now: null,
   using: index => `INDEXED BY ${index}`,
   overwrite: (key, columns) =>
     `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,

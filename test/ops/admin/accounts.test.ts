@@ -152,5 +152,6 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
     balances: '-0.250000',
     leased: '1.750000',
     imbalance: '0.000000',
+    set_aside: 0,
   })
 })

@@ -1,0 +1,34 @@
+/** The store goes away while an account is made: the account is there with its money, or not there. */
+import t from 'tap'
+import { applyCatalog } from '../../lib/store/apply.ts'
+import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { parseCatalog } from '../../lib/terms/catalog.ts'
+import { changed } from '../ledger/house.ts'
+import { openOps } from '../ops/support.ts'
+import { memoryStore } from '../support/store.ts'
+
+const away = () => Promise.reject(new StoreUnavailable('away'))
+/** It answers until the account is there. */
+const leaving = (store: Store): Store => changed(store, { topUp: away })
+
+t.test('by the catalogue file', async t => {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const file = parseCatalog(
+    JSON.stringify({ accounts: [{ name: 'rich', balance: 100 }, { name: 'poor' }] }),
+    'c.yaml',
+    {},
+  )
+  await applyCatalog(leaving(store), file).catch(() => {})
+  await applyCatalog(store, file)
+  t.match(await store.audit(), { ok: true, accounts: 2, credits: 100_000_000, balances: 100_000_000 })
+  const rich = await store.accountByName('rich')
+  t.equal(await store.topUp(rich!.id, 100_000_000 as never, 'opening', 0), 'same', 'under its reference')
+})
+
+t.test('by the admin API', async t => {
+  const { admin, store } = await openOps(t, leaving)
+  t.match(await admin('POST', '/admin/accounts', { name: 'rich', balance: '7.5' }), { status: 201 })
+  t.match(await admin('GET', '/admin/accounts/rich'), { status: 200, json: { balance: '7.500000' } })
+  t.match(await store.audit(), { ok: true, credits: 7_500_000 })
+})
