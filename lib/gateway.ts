@@ -75,7 +75,7 @@ export class Gateway {
     })
     this.services = {
       clock,
-      nextId: idMaker(() => ledger.now()),
+      nextId: idMaker(() => ledger.wall.now()),
       log,
       metrics,
       keys: new KeyCache({ store, clock }),
@@ -177,8 +177,8 @@ export class Gateway {
       holdsOpen: () => ledger.holdsOpen,
       heldMicro: () => ledger.heldTotal,
       journalEntries: () => ledger.journalEntries,
-      setAside: () => ledger.setAside,
-      clockSkewMs: () => ledger.clockSkewMs,
+      setAside: () => ledger.orphans.setAside,
+      clockSkewMs: () => ledger.wall.skewMs,
       settlementLagMs: () => ledger.settlementLagMs,
       channelStates: () => health.states(),
       imbalanceMicro: () => this.imbalanceMicro(),

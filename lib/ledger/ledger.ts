@@ -9,7 +9,6 @@ import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { accountPurse, type Change, keyPurse, type PurseId, type Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
-import { countAside, type SetAside } from './aside.ts'
 import { CommitGroup } from './commit-group.ts'
 import { Forgetting } from './forget.ts'
 import { accountRefusal, Hold, keyRefusal, type Refusal } from './hold.ts'
@@ -27,7 +26,7 @@ export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
 const FLUSH_WAIT_MS = 500
-/** On the way out the store is waited for so long; what it has not got then stays in the journal for the next start. */
+/** On the way out the store is waited for so long; the rest stays in the journal for the next start. */
 const STOP_WAIT_MS = 10_000
 
 export interface LedgerOptions {
@@ -44,12 +43,12 @@ export interface LedgerOptions {
 export class Ledger {
   readonly #clock: Clock
   readonly #log: LedgerLog
-  readonly #folder: string
   readonly #journal: Journal
   readonly #settler: Settler
-  readonly #orphans: Orphans
+  readonly orphans: Orphans
   readonly #life: LifeSign
-  readonly #wall: WallTime
+  /** Where this machine's clock is far off, as the store has it. */
+  readonly wall: WallTime
   readonly #leases: Leases
   readonly #tabs: Tabs
   readonly #forgetting: Forgetting
@@ -61,24 +60,23 @@ export class Ledger {
   private constructor({ store, clock, log, folder }: LedgerOptions, storeId: number, journal: Journal) {
     this.#clock = clock
     this.#log = log
-    this.#folder = folder
     this.#journal = journal
     this.#settler = new Settler({ store, journal, clock, log, folder })
-    this.#wall = new WallTime({ store, clock, log })
-    this.#orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
+    this.wall = new WallTime({ store, clock, log })
+    this.orphans = new Orphans({ store, clock, log, folder, own: journal.folder, storeId })
     this.#life = new LifeSign({
       store,
       clock,
       log,
       holder: journal.holder,
-      held: () => this.held(),
+      held: this.held,
       onLost: () => this.#lost(),
-      bury: (id, beat) => this.#orphans.bury(id, beat),
+      bury: (id, beat) => this.orphans.bury(id, beat),
     })
     const options = { store, clock, log, holder: () => this.#life.holder }
-    this.#leases = new Leases(options)
-    this.#tabs = new Tabs(options)
-    this.#forgetting = new Forgetting({ ...options, leases: this.#leases, tabs: this.#tabs })
+    const leases = (this.#leases = new Leases(options))
+    const tabs = (this.#tabs = new Tabs(options))
+    this.#forgetting = new Forgetting({ ...options, leases, tabs })
   }
 
   /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
@@ -87,11 +85,11 @@ export class Ledger {
     const journal = newJournal({ ...options, store: storeId })
     const ledger = new Ledger(options, storeId, journal)
     try {
-      await ledger.#wall.start()
+      await ledger.wall.start()
       await ledger.#life.start()
-      await ledger.#orphans.start()
+      await ledger.orphans.start()
     } catch (error) {
-      await ledger.#wall.stop()
+      await ledger.wall.stop()
       await ledger.#life.stop()
       journal.close(await ledger.#life.leave())
       throw error
@@ -107,27 +105,12 @@ export class Ledger {
 
   /** False: no new requests now, because their charges could not be kept or their money is not surely theirs. */
   get accepting(): boolean {
-    return !this.#stopping && this.#journal.accepts(this.#orphans.besideBytes()) && !this.#life.fenced
+    return !this.#stopping && this.#journal.accepts(this.orphans.besideBytes()) && !this.#life.fenced
   }
 
   /** Money that can be held without asking the store. */
   get hasLeases(): boolean {
     return this.#leases.any
-  }
-
-  /** Wall time, as the store has it where this machine's clock is far off. */
-  now(): number {
-    return this.#wall.now()
-  }
-
-  /** The store's time less this machine's. */
-  get clockSkewMs(): number {
-    return this.#wall.skewMs
-  }
-
-  /** What is not in the books and waits for people, on this machine. */
-  get setAside(): SetAside & { journals: number } {
-    return { ...countAside(this.#folder), journals: this.#orphans.left }
   }
 
   get journalEntries(): number {
@@ -148,9 +131,7 @@ export class Ledger {
   }
 
   /** Open holds per purse. */
-  held(): Map<PurseId, Micro> {
-    return this.#leases.held()
-  }
+  held = (): Map<PurseId, Micro> => this.#leases.held()
 
   #capped(purse: PurseId): Lease {
     this.#tabs.close(purse) // from before it had a cap
@@ -252,8 +233,8 @@ export class Ledger {
     if (group === null) return
     this.#group = null
     const segment = this.#journal.append(group.settlements)
-    if (segment !== null) group.keep()
     const done = segment === null ? group.keepOneByOne() : null
+    if (done === null) group.keep()
     for (const settlement of group.settlements) this.#settler.add(settlement, segment, done)
   }
 
@@ -304,15 +285,15 @@ export class Ledger {
   async stop(): Promise<void> {
     this.#stopping = true
     this.write()
-    await this.#orphans.stop()
+    await this.orphans.stop()
     const settled = await this.#settler.stop(STOP_WAIT_MS)
     await this.#forgetting.stop()
-    await this.#wall.stop()
+    await this.wall.stop()
     await this.#life.stop()
     const closed = settled && (await this.#life.leave())
     this.#journal.close(closed)
     if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
-    if (!closed)
-      this.#log.warn({ folder: this.#journal.folder }, 'the store is away: the next start closes these books')
+    const { folder } = this.#journal
+    if (!closed) this.#log.warn({ folder }, 'the store is away: the next start closes these books')
   }
 }

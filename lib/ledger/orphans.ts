@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statS
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { CORRUPT, setAside } from './aside.ts'
+import { CORRUPT, countAside, type SetAside, setAside } from './aside.ts'
 import { buryWhole } from './bury.ts'
 import { Lock } from './lock.ts'
 import { firstName } from './names.ts'
@@ -51,9 +51,9 @@ export class Orphans {
     this.#schedule()
   }
 
-  /** Journals that are not for this program or this store. */
-  get left(): number {
-    return this.#left.size
+  /** What waits for people on this machine; `journals`: those that are not for this program or this store. */
+  get setAside(): SetAside & { journals: number } {
+    return { ...countAside(this.#o.folder), journals: this.#left.size }
   }
 
   /** Of all other journals here that are for this store, of the living too. */

@@ -59,7 +59,7 @@ t.test("a clock far from the store's is not believed, and people hear of it", as
   const { store, clock, open, said } = await house(t)
   let stored = clock.now()
   const ledger = await open({ store: changed(store, { now: async () => stored }) })
-  t.equal(ledger.now(), clock.now())
+  t.equal(ledger.wall.now(), clock.now())
   const look = async () => {
     clock.advance(60_000)
     await store.ping()
@@ -68,14 +68,14 @@ t.test("a clock far from the store's is not believed, and people hear of it", as
   clock.step(-3 * DAY)
   stored += 60_000
   await look()
-  t.equal(ledger.now(), stored)
-  t.equal(ledger.clockSkewMs, 3 * DAY)
+  t.equal(ledger.wall.now(), stored)
+  t.equal(ledger.wall.skewMs, 3 * DAY)
   t.match(said, [/clock is far/])
   await look()
   t.equal(said.length, 1, 'once')
   stored = clock.now() + 60_000
   await look()
-  t.equal(ledger.now(), clock.now(), 'near enough')
+  t.equal(ledger.wall.now(), clock.now(), 'near enough')
   t.match(said[1], /near/)
   await ledger.stop()
 })
