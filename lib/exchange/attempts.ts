@@ -12,8 +12,8 @@ import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import { BadRequest } from '../upstream/http1-request.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import type { Exchange } from './exchange.ts'
-import { upstreamRequest } from './upstream-request.ts'
 import { EXCERPT_BYTES } from './upstream-log.ts'
+import { upstreamRequest } from './upstream-request.ts'
 import { refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */

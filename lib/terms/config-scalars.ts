@@ -10,13 +10,13 @@ type Json = Record<string, unknown>
 
 /**
  * A value of one kind. `expected` names it in problems, perhaps by what was found; `read` gives undefined for what it is not.
- * `hidden`: a secret, which problems do not show.
+ * `hidden`: a secret, which problems do not show; perhaps by its looks.
  */
 export function scalar<T>(
   expected: string | ((value: unknown) => string),
   json: Json,
   read: (value: unknown) => T | undefined,
-  hidden = false,
+  hidden: boolean | ((value: unknown) => boolean) = false,
 ) {
   return z
     .unknown()
@@ -24,7 +24,8 @@ export function scalar<T>(
       const result = read(value)
       if (result !== undefined) return result
       const message = typeof expected === 'string' ? expected : expected(value)
-      context.addIssue({ code: 'custom', message, params: { hidden } })
+      const secret = typeof hidden === 'boolean' ? hidden : hidden(value)
+      context.addIssue({ code: 'custom', message, params: { hidden: secret } })
       return z.NEVER
     })
     .meta(json)

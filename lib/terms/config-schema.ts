@@ -37,8 +37,13 @@ const storeAddress = kind.scalar(
     const url = value.startsWith('mysql://') ? URL.parse(value) : null
     return url !== null && url.hostname !== '' && url.pathname.length > 1 && !endsEarly(url) ? value : undefined
   },
-  true,
+  mayHoldPassword,
 )
+
+/** An address with nothing in it but a scheme and names is shown, so that a slip is found. */
+function mayHoldPassword(value: unknown): boolean {
+  return typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:\/\/[^:@]*$/i.test(value)
+}
 
 /** The password holds what ends it in a URL, so that a part of it would be taken for the database or what is behind that. */
 function endsEarly({ username, password, pathname, search, hash }: URL): boolean {

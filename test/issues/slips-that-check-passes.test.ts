@@ -7,7 +7,7 @@ import t from 'tap'
 import { applyCatalog, warningsOf } from '../../lib/store/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
-import { loadConfig } from '../../lib/terms/config.ts'
+import { loadConfig, parseConfig } from '../../lib/terms/config.ts'
 
 type Json = Record<string, unknown>
 
@@ -140,6 +140,21 @@ t.test('apply knows what the store has beside the file', async t => {
 const run = (folder: string, ...args: string[]) =>
   spawnSync(GATEWAY, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
 const config = (more: Json) => JSON.stringify({ store: 'sqlite:s.db', journal: 'j', catalog: 'cat.yaml', ...more })
+
+t.test('an address of the store that is none is shown, unless a password may stand in it', async t => {
+  const problem = (store: string) => {
+    try {
+      parseConfig(JSON.stringify({ store }), 'c.yaml', {})
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  t.match(problem('postgres://db/x'), /store: expected .*, found "postgres:\/\/db\/x"$/)
+  for (const store of ['postgres://u:hunter2@h/d', 'mysql://u:hunter2/d', 'hunter2@h', 'mysql://hunter2@h'])
+    t.notMatch(problem(store), /"[^"]*hunter2@?h?\/?d?"$/, store)
+  t.match(problem('postgres://u:hunter2@h/d'), /not shown/)
+})
 
 t.test('check prints warnings and goes on; secrets that cannot be read are said', async t => {
   const folder = t.testdir({
