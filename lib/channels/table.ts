@@ -71,6 +71,8 @@ export class CompiledChannel {
   readonly hash: number
   /** Place in `Routes.channels`. */
   readonly index: number
+  /** Names that the upstream knows models by → ours. */
+  readonly modelsOf: ReadonlyMap<string, readonly string[]>
 
   constructor(channel: Channel, index: number) {
     const url = new URL(channel.baseUrl)
@@ -93,6 +95,7 @@ export class CompiledChannel {
     this.priority = channel.priority
     this.hash = hashText(channel.name)
     this.index = index
+    this.modelsOf = Map.groupBy(Object.keys(channel.models), model => channel.models[model] as string)
   }
 }
 

@@ -4,8 +4,9 @@
  * waits for the store; when the money has ended what is covered was delivered, and not a token more.
  */
 import type { Hold } from '../ledger/ledger.ts'
-import type { Tariff } from '../pricing/tariff.ts'
+import { Tariff } from '../pricing/tariff.ts'
 import type { Exchange } from './exchange.ts'
+import { tariffOfPass } from './passes.ts'
 
 /** The last of the money is asked for in ever smaller steps, down to this many tokens. */
 const SMALLEST_STEP = 16
@@ -20,6 +21,8 @@ export class Growth {
   readonly #hold: Hold
   readonly #events: GrowthEvents
   readonly #stepTokens: number
+  /** Of the dearest model that may have a part in it. */
+  readonly #tariff: Tariff
   #covered: number
   #exhausted = false
   #kept: Buffer[] = []
@@ -34,6 +37,9 @@ export class Growth {
     this.#hold = hold
     this.#events = events
     this.#stepTokens = this.#covered = x.coveredOutput
+    const others = x.facts?.otherModels ?? []
+    const channel = x.claim?.candidate.channel
+    this.#tariff = Tariff.dearest([x.tariff as Tariff, ...others.map(name => tariffOfPass(x, channel, name))])
   }
 
   /** May an answer of `tokens` so far go on to the client? Grows ahead of need. */
@@ -49,7 +55,7 @@ export class Growth {
   }
 
   #grow(tokens: number): void {
-    const amount = (this.#x.tariff as Tariff).ofOutput(tokens)
+    const amount = this.#tariff.ofOutput(tokens)
     const { ledger } = this.#x.services
     if (ledger.grow(this.#hold, amount)) {
       this.#covered += tokens

@@ -1,12 +1,14 @@
 /** What an exchange that reached an upstream is charged, by the way it ended: the charging policy, in one place. */
 import type { KeyEntry } from '../access/keys.ts'
-import { ZERO } from '../base/money.ts'
+import { type Micro, ZERO } from '../base/money.ts'
 import type { CommitGroup, Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
+import type { Pass } from '../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
 import { type Basis, type End, noUsage, type Protocol, type Usage } from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
+import { chargeOfPasses } from './passes.ts'
 import type { Reading } from './reading.ts'
 
 /**
@@ -37,6 +39,8 @@ const MOST_TOKENS = 1e9
 interface Bill {
   basis: Basis
   usage: Usage
+  /** Of several models; absent or empty: all of it is the asked one's. */
+  passes?: readonly Pass[]
 }
 
 const NOTHING: Bill = { basis: 'none', usage: noUsage() }
@@ -45,7 +49,8 @@ const NOTHING: Bill = { basis: 'none', usage: noUsage() }
 export function settle(x: Exchange, o: Outcome): CommitGroup {
   const { services } = x
   const entry = x.entry as KeyEntry
-  const { basis, usage } = bill(x, o)
+  const billed = bill(x, o)
+  const { basis, usage } = billed
   const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
@@ -67,13 +72,18 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
     cache_write_1h: usage.cache_write_1h,
     output: usage.output,
     images: usage.images,
-    charge: basis === 'none' ? ZERO : (x.tariff as Tariff).charge(usage),
+    charge: charge(x, o.channel, billed),
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),
     answerId,
     upstreamKey: answerId === null ? null : o.upstreamKey,
   }
   return services.ledger.settle(x.hold as Hold, x.row)
+}
+
+function charge(x: Exchange, channel: string, { basis, usage, passes = [] }: Bill): Micro {
+  if (basis === 'none') return ZERO
+  return passes.length > 0 ? chargeOfPasses(x, channel, passes) : (x.tariff as Tariff).charge(usage)
 }
 
 function bill(x: Exchange, o: Outcome): Bill {
@@ -86,11 +96,18 @@ function bill(x: Exchange, o: Outcome): Bill {
   if (reading.foreign) return counted(estimate(x), Math.min(most, reading.tokensOfBytes))
   const { meter } = reading
   const { usage } = meter
-  if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage }
+  if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
   if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
   const output = Math.min(most, meter.produced)
   const told = how !== 'stopped' && usage !== null && usage.output >= output
-  return told ? { basis: 'reported', usage: { ...usage, output } } : counted(usage ?? estimate(x), output)
+  const seen: Bill = told ? { basis: 'reported', usage: { ...usage, output } } : counted(usage ?? estimate(x), output)
+  return usage === null || how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, output - usage.output) }
+}
+
+/** What was counted beyond the reports is the asked model's. */
+function withMore(passes: readonly Pass[], output: number): readonly Pass[] {
+  if (passes.length === 0 || output <= 0) return passes
+  return [...passes, { model: null, usage: { ...noUsage(), output } }]
 }
 
 /** What was reported so far, with the output as it was counted. */

@@ -70,6 +70,7 @@ export class Tariff {
   /** pico-CNY a piece, like the tokens'. */
   readonly #image: number
   readonly #request: number
+  readonly #multiplier: number
   readonly #numerator: number
   /** Of the multiplier, times the pico-CNY in a micro-CNY. */
   readonly #denominator: number
@@ -84,6 +85,7 @@ export class Tariff {
     this.#output = price.output ?? 0
     this.#image = price.image ?? 0
     this.#request = price.request ?? 0
+    this.#multiplier = multiplier
     const common = greatestCommonDivisor(multiplier, MILLION)
     this.#numerator = multiplier / common
     this.#denominator = (MILLION / common) * MILLION
@@ -105,15 +107,39 @@ export class Tariff {
       cache_write_1h * this.#cacheWrite1h +
       output * this.#output +
       (images * this.#image + this.#request) * MILLION
-    if (this.#isExact(pico)) return this.#round(pico)
-    return this.#roundBig(
+    return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(this.#tokensBig(usage) + this.#piecesBig(images))
+  }
+
+  /** What several models of one group had a part in: tokens at each one's own price, fees at this one's, rounded up once. */
+  chargeParts(parts: readonly { tariff: Tariff; usage: Usage }[]): Micro {
+    return this.#roundBig(parts.reduce((sum, { tariff, usage }) => sum + tariff.#tokensBig(usage), this.#piecesBig(0)))
+  }
+
+  #tokensBig({ input, cache_read, cache_write_5m, cache_write_1h, output }: Usage): bigint {
+    return (
       BigInt(input) * BigInt(this.#input) +
-        BigInt(cache_read) * BigInt(this.#cacheRead) +
-        BigInt(cache_write_5m) * BigInt(this.#cacheWrite5m) +
-        BigInt(cache_write_1h) * BigInt(this.#cacheWrite1h) +
-        BigInt(output) * BigInt(this.#output) +
-        this.#piecesBig(images),
+      BigInt(cache_read) * BigInt(this.#cacheRead) +
+      BigInt(cache_write_5m) * BigInt(this.#cacheWrite5m) +
+      BigInt(cache_write_1h) * BigInt(this.#cacheWrite1h) +
+      BigInt(output) * BigInt(this.#output)
     )
+  }
+
+  /** Class by class the dearest of these tariffs of one group. */
+  static dearest(of: readonly [Tariff, ...Tariff[]]): Tariff {
+    const [first] = of
+    if (of.length === 1) return first
+    const most = (price: (tariff: Tariff) => number) => Math.max(...of.map(price))
+    const price = {
+      input: most(t => t.#input),
+      output: most(t => t.#output),
+      cache_read: most(t => t.#cacheRead),
+      cache_write_5m: most(t => t.#cacheWrite5m),
+      cache_write_1h: most(t => t.#cacheWrite1h),
+      image: most(t => t.#image),
+      request: most(t => t.#request),
+    }
+    return new Tariff(first.#model, price, first.#multiplier)
   }
 
   /** The worst that a request can cost, for all that it says itself. */

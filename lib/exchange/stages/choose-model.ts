@@ -25,6 +25,12 @@ export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>(x => {
     x.refuse('model_restricted', [x.model])
     return DONE
   }
+  // a pass by another model, which the key may not use
+  const other = models === null || x.free ? undefined : facts.otherModels.find(name => name !== x.model)
+  if (other !== undefined) {
+    x.refuse('model_restricted', [other])
+    return DONE
+  }
   return NEXT
 })
 

@@ -6,6 +6,7 @@ import type { Request, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
+import { tariffOfPass } from '../passes.ts'
 import { stage } from '../plan.ts'
 import { storeFailed } from '../store-failed.ts'
 import { DONE, NEXT, type Verdict } from '../verdict.ts'
@@ -49,8 +50,7 @@ function estimate(x: Exchange): Micro {
 
 /** A pass by another model costs that model's price. */
 function dearer(most: Micro, x: Exchange, model: string, request: Request): Micro {
-  const other = x.world.tariff((x.entry as KeyEntry).key.group, model)
-  return other === null ? most : micro(Math.max(most, other.estimate(request)))
+  return micro(Math.max(most, tariffOfPass(x, x.claim?.candidate.channel, model).estimate(request)))
 }
 
 function judge(x: Exchange, answer: Hold | Refusal): Verdict {

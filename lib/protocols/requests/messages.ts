@@ -83,7 +83,12 @@ export const messages = new Place()
   .has('system', { inside: block })
   .has('tools', { inside: tool })
   .has('mcp_servers', { inside: server })
-  .has('fallbacks', { inside: fallback })
+  .has('fallbacks', {
+    limit: d.LONGEST_NAME,
+    // as a text it names whatever the upstream falls back to
+    read: (draft, value) => value.kind === 'string' && d.otherModel.read(draft, value),
+    inside: fallback,
+  })
   .has('container', { ...d.stored('container'), inside: container })
   .has('thread', { inside: thread })
   .has('thinking', { inside: thinking })

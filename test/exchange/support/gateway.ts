@@ -56,8 +56,8 @@ export interface Options {
   config?: Json
   /** Names and what differs in them. */
   channels?: Record<string, Json>
-  /** Of every model; default: 2 in, 8 out, and half a yuan a picture. */
-  price?: Json
+  /** By model; default: 2 in, 8 out, and half a yuan a picture. */
+  prices?: Record<string, Json>
   /** Names that are priced beside `MODEL`. */
   models?: string[]
   /** What differs in the row of `MODEL`. */
@@ -102,9 +102,9 @@ export async function open(t: Test, options: Options = {}) {
         ...(options.hedge ? { hedge: { after: options.hedge } } : {}),
       },
     ],
-    models: [MODEL, ...(options.models ?? [])].map(name => ({
+    models: [...new Set([MODEL, ...(options.models ?? []), ...Object.keys(options.prices ?? {})])].map(name => ({
       name,
-      price: options.price ?? { input: 2, output: 8, image: 0.5 },
+      price: options.prices?.[name] ?? { input: 2, output: 8, image: 0.5 },
       ...(name === MODEL ? options.model : {}),
     })),
     channels,

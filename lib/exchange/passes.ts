@@ -1,0 +1,31 @@
+/** What a pass costs that the upstream made by another model than the one asked for (advisors, fallbacks). */
+import type { KeyEntry } from '../access/keys.ts'
+import type { Micro } from '../base/money.ts'
+import type { CompiledChannel } from '../channels/table.ts'
+import { Tariff } from '../pricing/tariff.ts'
+import type { Pass } from '../protocols/usage.ts'
+import type { Exchange } from './exchange.ts'
+
+/** `name`: as the upstream calls the model; null = the one asked for. */
+export function tariffOfPass(x: Exchange, channel: CompiledChannel | undefined, name: string | null): Tariff {
+  const asked = x.tariff as Tariff
+  if (name === null) return asked
+  const mapped = channel?.modelsOf.get(name) ?? []
+  if (mapped.includes(x.model)) return asked
+  const could = mapped.length > 0 ? mapped : [name]
+  const priced = could.map(model => priceOf(x, model)).filter(tariff => tariff !== null)
+  if (could.length === 1 && priced[0] !== undefined) return priced[0]
+  // nobody can say which one it is: class by class the dearest of all that it could be
+  return Tariff.dearest([asked, ...priced])
+}
+
+function priceOf(x: Exchange, model: string): Tariff | null {
+  const tariff = x.world.tariff((x.entry as KeyEntry).key.group, model)
+  return tariff?.covers('messages') ? tariff : null
+}
+
+export function chargeOfPasses(x: Exchange, channel: string, passes: readonly Pass[]): Micro {
+  const at = x.world.routes.channels.find(({ name }) => name === channel)
+  const parts = passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))
+  return (x.tariff as Tariff).chargeParts(parts)
+}

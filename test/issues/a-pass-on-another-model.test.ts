@@ -1,0 +1,112 @@
+/**
+ * An advisor's or a fallback's tokens were charged at the asked model's price, however dear the other one is, and a key that
+ * may not use that other model got it all the same.
+ */
+import t from 'tap'
+import { KEY, MODEL, NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
+
+const pass = (type: string, output: number, model?: string) => ({
+  type,
+  ...(model === undefined ? {} : { model }),
+  input_tokens: 100,
+  output_tokens: output,
+})
+const advisor = (model: string, more: object = {}) => ({
+  tools: [{ type: 'advisor_20260301', name: 'advisor', model, max_uses: 1, max_tokens: 100, ...more }],
+})
+const ask = (more: object = {}) => ({
+  path: '/v1/messages',
+  headers: { 'x-api-key': KEY },
+  body: { model: MODEL, max_tokens: 100, messages: [], ...more },
+})
+
+/** `m` is known upstream as `up-m`, and costs 2 and 8; the dear ones 20 and 80; `odd` costs 20 and 4. */
+const MODELS = { [MODEL]: 'up-m', dear: 'up-dear', one: 'up-two-names', other: 'up-two-names', odd: 'up-odd' }
+const PRICES = {
+  [MODEL]: { input: 2, output: 8 },
+  dear: { input: 20, output: 80 },
+  one: { input: 1, output: 80 },
+  other: { input: 20, output: 4 },
+  odd: { input: 20, output: 4 },
+}
+const OPTIONS = { channels: { a: { models: MODELS } }, prices: PRICES }
+
+const ROWS: [string, object[], number, { input: number; output: number }][] = [
+  ['all of the asked model', [pass('message', 10), pass('compaction', 20, 'up-m')], 640, { input: 200, output: 30 }],
+  ['an advisor', [pass('message', 10), pass('advisor_message', 10, 'up-dear')], 280 + 2800, { input: 200, output: 20 }],
+  [
+    'by its own name',
+    [pass('message', 10), pass('advisor_message', 10, 'odd')],
+    280 + 2040,
+    { input: 200, output: 20 },
+  ],
+  [
+    'one of two',
+    [pass('message', 10), pass('advisor_message', 10, 'up-two-names')],
+    280 + 2800,
+    { input: 200, output: 20 },
+  ],
+  ['nobody knows', [pass('message', 10), pass('advisor_message', 10, 'x')], 560, { input: 200, output: 20 }],
+  [
+    'a fallback: the top level is its',
+    [pass('message', 3), pass('fallback_message', 10, 'up-dear')],
+    2800,
+    { input: 100, output: 10 },
+  ],
+  [
+    'passes that leave something out',
+    [{ type: 'message' }, pass('message', 1, 'up-dear')],
+    280,
+    { input: 100, output: 10 },
+  ],
+]
+
+t.test('each pass costs its own model’s price', async t => {
+  const s = await open(t, OPTIONS)
+  for (const stream of [false, true])
+    for (const [what, iterations, charge, want] of ROWS) {
+      const usage = { input_tokens: 100, output_tokens: 10, iterations }
+      s.at('a').script = call => {
+        if (!stream) {
+          call.whole(200, { content: [], usage })
+          return
+        }
+        call.stream()
+        call.chunk(`event: message_delta\ndata: ${JSON.stringify({ type: 'message_delta', usage })}\n\n`)
+        call.chunk('event: message_stop\ndata: {"type":"message_stop"}\n\n')
+        call.end()
+      }
+      t.equal(await s.ask(ask({ stream })).end(), 'whole')
+      const { rows, ...books } = await s.books()
+      t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
+      t.match(rows.at(-1), { charge, basis: 'reported', ...want }, `${what}, stream ${stream}`)
+    }
+})
+
+t.test('a restricted key may not cause one', async t => {
+  const s = await open(t, { ...OPTIONS, key: { models: [MODEL] } })
+  s.at('a').script = call => call.whole(200, { content: [], usage: { input_tokens: 100, output_tokens: 10 } })
+  for (const more of [advisor('up-dear'), { fallbacks: [{ model: 'dear' }] }, { fallbacks: 'default' }]) {
+    const client = s.ask(ask(more))
+    t.equal(await client.end(), 'whole')
+    t.equal(client.status, 403, JSON.stringify(more))
+  }
+  for (const more of [advisor(MODEL), { fallbacks: null }, { fallbacks: [] }, {}]) {
+    const client = s.ask(ask(more))
+    t.equal(await client.end(), 'whole')
+    t.equal(client.status, 200, JSON.stringify(more))
+  }
+})
+
+t.test('the hold covers the dearest that is named, under the upstream’s name too', async t => {
+  const holds: number[] = []
+  for (const model of ['up-m', 'up-dear', 'dear']) {
+    const s = await open(t, OPTIONS)
+    s.ask(ask(advisor(model)))
+    await s.at('a').call()
+    holds.push(s.services.ledger.heldTotal)
+  }
+  const [cheap = 0, mapped = 0, named = 0] = holds
+  t.ok(mapped >= 200 * 80, `${mapped}`)
+  t.ok(mapped > cheap && named > cheap)
+})
