@@ -1,0 +1,163 @@
+/**
+ * Whatever a request says, in whatever spelling, its hold covers the dearest answer that it allows: no account gets below
+ * zero, by more than one step where holds grow, and no answer with content is free. `REQUESTS=20000` for a longer run.
+ */
+import t, { type Test } from 'tap'
+import { accountPurse } from '../../lib/store/store.ts'
+import { PROTOCOLS, type Protocol } from '../../lib/terms/records.ts'
+import { type Random, seeded } from '../support/random.ts'
+import { type Dearest, dearest, SETTINGS } from './support/bodies.ts'
+import { KEY, MODEL, NOTHING_LEFT, type Options, open } from './support/gateway.ts'
+import type { Call } from './support/upstream.ts'
+
+const REQUESTS = Number(process.env['REQUESTS'] ?? 400)
+const AT_ONCE = 8
+/** CNY per million tokens. */
+const PRICE = { input: 10, output: 50, cache_read: 1, cache_write_5m: 12.5, cache_write_1h: 20, image: 0.02 }
+const PATHS: Record<Protocol, string> = {
+  messages: '/v1/messages',
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  images: '/v1/images/generations',
+  generate: `/v1beta/models/${MODEL}:generateContent`,
+}
+const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
+/** Nothing where nothing may be written. */
+const textOf = ({ output }: Dearest): string => (output < 10 ? '' : 'Once upon a time there was a gateway. ')
+
+const event = (data: object & { type?: string }): string =>
+  `${data.type === undefined ? '' : `event: ${data.type}\n`}data: ${JSON.stringify(data)}\n\n`
+
+/** Tokens that may be reported for a body: those of its text, and what else it may cause. */
+const inputOf = ({ text, input }: Dearest) => {
+  const media = text.match(/(QUJD){20,}/g)?.reduce((sum, one) => sum + one.length, 0) ?? 0
+  return Math.floor((text.length - media) / 4) + input
+}
+
+/** The dearest usage, as its protocol reports it. */
+function usageOf(d: Dearest): object {
+  const input = inputOf(d)
+  const output = d.output * d.n
+  if (d.protocol === 'generate')
+    return { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output }
+  if (d.protocol === 'chat')
+    return { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: { cache_write_tokens: input } }
+  if (d.protocol === 'responses')
+    return { input_tokens: input, output_tokens: output, input_tokens_details: { cache_write_tokens: input } }
+  if (d.cacheTtl === null) return { input_tokens: input, output_tokens: output }
+  return {
+    input_tokens: 0,
+    output_tokens: output,
+    cache_creation_input_tokens: input,
+    cache_creation: { [`ephemeral_${d.cacheTtl}_input_tokens`]: input },
+  }
+}
+
+function answer(d: Dearest, usage: object | undefined): object {
+  const more = usage === undefined ? {} : { usage }
+  switch (d.protocol) {
+    case 'messages':
+      return { type: 'message', content: [{ type: 'text', text: textOf(d) }], ...more }
+    case 'chat':
+      return { choices: [{ message: { content: textOf(d) } }], ...more }
+    case 'responses':
+      return { object: 'response', output: [{ content: [{ type: 'output_text', text: textOf(d) }] }], ...more }
+    case 'generate':
+      return {
+        candidates: [{ content: { parts: [{ text: textOf(d) }] }, finishReason: 'STOP' }],
+        ...(usage === undefined ? {} : { usageMetadata: usage }),
+      }
+    case 'images':
+      return { created: 1, data: Array.from({ length: Math.min(10, d.n) }, () => ({ b64_json: 'AAAA' })) }
+  }
+}
+
+function events(d: Dearest, usage: object | undefined): string[] {
+  const more = usage === undefined ? {} : { usage }
+  if (d.protocol === 'messages')
+    return [
+      event({ type: 'message_start', message: { id: 'm', usage: { input_tokens: 0, output_tokens: 1 } } } as object),
+      event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: textOf(d) } } as object),
+      event({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, ...more } as object),
+      event({ type: 'message_stop' }),
+    ]
+  if (d.protocol === 'responses')
+    return [
+      event({ type: 'response.created', response: { id: 'r' } } as object),
+      event({ type: 'response.output_text.delta', delta: textOf(d) } as object),
+      event({ type: 'response.completed', response: { id: 'r', ...more } } as object),
+    ]
+  return [
+    event({ id: 'c', choices: [{ index: 0, delta: { content: textOf(d) } }] } as object),
+    event({ id: 'c', choices: [], ...more } as object),
+    'data: [DONE]\n\n',
+  ]
+}
+
+/** Whole, or broken off, or without usage. */
+function speak(random: Random, call: Call, d: Dearest): void {
+  const usage = d.output < 10 || random.next() < 0.8 ? usageOf(d) : undefined
+  if (!d.streams) {
+    call.whole(200, answer(d, usage))
+    return
+  }
+  const all = events(d, usage)
+  call.stream()
+  const cut = random.next() < 0.15
+  for (const one of cut ? all.slice(0, -1) : all) call.chunk(one)
+  if (cut) call.halfClose()
+  else call.end()
+}
+
+/** `over`: what a charge may be above its hold, in micro-CNY. */
+async function run(
+  t: Test,
+  random: Random,
+  { price = PRICE, over = 0, ...options }: Options & { price?: object; over?: number },
+) {
+  const s = await open(t, { ...options, model: { price, ...SETTINGS } })
+  const bodies = new Map<string, Dearest>()
+  s.at('a').script = call => speak(random, call, bodies.get(/"user":"(\w+)"/.exec(call.body)?.[1] ?? '') as Dearest)
+  const { ledger } = s.services
+  const settle = ledger.settle.bind(ledger)
+  let settled = 0
+  ledger.settle = (hold, row) => {
+    settled++
+    if (row.charge > hold.amount + over) t.fail(`held ${hold.amount}, charged ${row.charge}: ${JSON.stringify(row)}`)
+    return settle(hold, row)
+  }
+  const statuses = new Map<number, number>()
+  let next = 0
+  const client = async () => {
+    while (next < REQUESTS) {
+      const id = `r${next++}`
+      const d = dearest(random, random.pick(PROTOCOLS), id)
+      bodies.set(id, d)
+      const asking = s.ask({ path: PATHS[d.protocol], headers: HEADERS, body: d.text })
+      await asking.end()
+      statuses.set(asking.status, (statuses.get(asking.status) ?? 0) + 1)
+      bodies.delete(id)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, client))
+  const { rows, ok, left, failures } = await s.books()
+  t.match({ ok, left, failures }, { ok: true, left: NOTHING_LEFT, failures: [] })
+  t.ok(rows.every(row => row.status !== 200 || row.charge > 0))
+  t.ok([...statuses.keys()].every(status => [200, 400, 403].includes(status)) && statuses.size === 3, 'of each some')
+  t.comment(JSON.stringify([...statuses]))
+  t.ok(settled > REQUESTS / 10)
+  const [purse] = await s.store.purses([accountPurse(1)])
+  return (purse?.credit ?? 0) - (purse?.spent ?? 0)
+}
+
+t.test('no answer costs more than was held for it, and none with content is free', async t => {
+  t.ok((await run(t, seeded(t), {})) >= 0)
+})
+
+t.test('where holds grow, by no more than a step', async t => {
+  const step = 200
+  const price = { ...PRICE, output: 500 }
+  const over = step * price.output
+  const left = await run(t, seeded(t), { price, over, config: { hold: { output_tokens: step } } })
+  t.ok(left >= -over, `${left}`)
+})

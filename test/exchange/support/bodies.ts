@@ -1,0 +1,209 @@
+/**
+ * Random request bodies in every spelling that readers of the protocols accept, each with the most that an upstream could
+ * make of it: whichever of two members of a name it takes, blind to case or not, lenient about numbers.
+ */
+import type { Protocol } from '../../../lib/terms/records.ts'
+import type { Random } from '../../support/random.ts'
+import { MODEL } from './gateway.ts'
+
+export const CEILING = 20_000
+export const DEFAULT_OUTPUT = 600
+const MEDIA = 2000
+const MAX_INPUT = 9000
+const TOOL = 500
+const SEARCHES = 3
+export const SETTINGS = {
+  max_output: CEILING,
+  default_output: DEFAULT_OUTPUT,
+  input_factor: 1,
+  media_input: MEDIA,
+  max_input: MAX_INPUT,
+  tool_input: TOOL,
+  max_searches: SEARCHES,
+}
+
+export interface Dearest {
+  protocol: Protocol
+  text: string
+  streams: boolean
+  /** Tokens that the upstream may report, beside those of the body's text. */
+  input: number
+  /** Of one answer. */
+  output: number
+  n: number
+  cacheTtl: '5m' | '1h' | null
+}
+
+/** JSON text and what it is to a lenient reader: NaN = anything it likes. */
+type Numeral = [text: string, value: number | null]
+
+function numeral(random: Random, most: number): Numeral {
+  const value = random.int(1, most)
+  return random.pick<() => Numeral>([
+    () => [`${value}`, value],
+    () => [`${value}`, value],
+    () => [`"${value}"`, value],
+    () => [`" ${value}"`, value],
+    () => [`${value}.5`, value + 1],
+    () => [`${value}e0`, value],
+    () => [`"${value}.0"`, value],
+    () => ['0', 0],
+    () => ['null', null],
+    () => ['-1', Number.NaN],
+    () => ['1e400', Number.NaN],
+    () => ['true', Number.NaN],
+    () => ['"lots"', Number.NaN],
+    () => ['{"value":7}', Number.NaN],
+    () => [`"${'0'.repeat(80)}${value}"`, value],
+  ])()
+}
+
+/** A name as some readers take it for this one. */
+function spelled(random: Random, name: string): string {
+  const at = random.int(0, name.length - 1)
+  const c = name[at] as string
+  const put = (other: string) => `"${name.slice(0, at)}${other}${name.slice(at + 1)}"`
+  const odd = random.int(0, 11)
+  if (odd === 0) return put(c.toUpperCase())
+  if (odd === 1) return put(`\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  if (odd === 2) return `"${name.replace('k', '\u212A').replace('s', '\u017F')}"`
+  return `"${name}"`
+}
+
+class Writer {
+  readonly random: Random
+  readonly members: string[] = []
+  constructor(random: Random) {
+    this.random = random
+  }
+
+  chance(share: number): boolean {
+    return this.random.next() < share
+  }
+
+  add(name: string, value: string): void {
+    this.members.push(`${spelled(this.random, name)}:${value}`)
+  }
+
+  /** The largest that any reader may take from the spellings; null = it may take none. */
+  numbers(names: readonly string[], most: number, share: number): number | null {
+    let largest: number | null = null
+    for (const name of names) {
+      for (let times = this.chance(share) ? (this.chance(0.05) ? 2 : 1) : 0; times > 0; times--) {
+        const [text, value] = numeral(this.random, most)
+        this.add(name, text)
+        if (value !== null) largest = Math.max(largest ?? 0, Number.isNaN(value) ? Number.POSITIVE_INFINITY : value)
+      }
+    }
+    return largest
+  }
+
+  get text(): string {
+    const mixed = [...this.members].sort(() => this.random.next() - 0.5)
+    return `{${mixed.join(this.random.pick([',', ', ', ' ,\n']))}}`
+  }
+}
+
+const MAXIMA: Record<Protocol, string[]> = {
+  messages: ['max_tokens'],
+  chat: ['max_tokens', 'max_completion_tokens'],
+  responses: ['max_output_tokens'],
+  generate: ['maxOutputTokens', 'max_output_tokens'],
+  images: [],
+}
+const FOREIGN = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens']
+const COUNTS: Record<Protocol, string[]> = {
+  messages: [],
+  chat: ['n', 'best_of'],
+  responses: [],
+  generate: ['candidateCount', 'candidate_count'],
+  images: ['n'],
+}
+
+const picture = 'QUJD'.repeat(500)
+
+/** A thing beside text, as the protocol writes it, and the tokens it may come to. */
+function things(random: Random, protocol: Protocol): [content: string, tokens: number][] {
+  const block = (type: string, source: string) => `{"type":"${type}","source":${source}}`
+  const part = (member: string) => `{${member}}`
+  const url = '"https://example.test/x"'
+  const data = `"data:image/png;base64,${picture}"`
+  const all: Record<Protocol, [string, number][]> = {
+    messages: [
+      [block('image', `{"type":"base64","media_type":"image/png","data":"${picture}"}`), MEDIA],
+      [block('image', `{"type":"url","url":${url}}`), MEDIA],
+      [block('document', `{"url":${url},"type":"url"}`), MAX_INPUT],
+      [`{"content":[${block('document', `{"type":"url","url":${url}}`)}],"type":"tool_result"}`, MAX_INPUT],
+    ],
+    chat: [
+      [part(`"image_url":{"url":${data}}`), MEDIA],
+      [part(`"image_url":{"url":${url}}`), MEDIA],
+      [part(`"video_url":{"url":${url}}`), MAX_INPUT],
+    ],
+    responses: [
+      [part(`"type":"input_image","image_url":${data}`), MEDIA],
+      [part(`"type":"input_image","image_url":${url}`), MEDIA],
+      [part(`"type":"input_file","file_url":${url}`), MAX_INPUT],
+    ],
+    generate: [
+      [part(`"inlineData":{"mimeType":"image/png","data":"${picture}"}`), MEDIA],
+      [part(`"file_data":{"file_uri":${url},"mime_type":"image/png"}`), MEDIA],
+      [part(`"fileData":{"fileUri":${url}}`), MAX_INPUT],
+    ],
+    images: [],
+  }
+  return Array.from({ length: random.int(0, 2) }, () => random.pick(all[protocol])).filter(one => one !== undefined)
+}
+
+/** A body that names `id`, so that the upstream knows it again. */
+export function dearest(random: Random, protocol: Protocol, id: string): Dearest {
+  const w = new Writer(random)
+  w.members.push(`"user":"${id}"`)
+  if (protocol !== 'generate') w.members.push(`"model":"${MODEL}"`)
+  if (protocol !== 'generate' && w.chance(0.03)) w.add('model', '"another"')
+  const nested = protocol === 'generate' ? new Writer(random) : w
+  const maximum = nested.numbers(MAXIMA[protocol], CEILING * 2, 0.5)
+  const counts = nested.numbers(COUNTS[protocol], 4, 0.2)
+  if (protocol === 'generate') {
+    if (w.chance(0.1)) nested.add('stopSequences', `["${'x'.repeat(70_000)}"]`)
+    w.add(random.pick(['generationConfig', 'generation_config']), nested.text)
+  }
+  for (const name of FOREIGN)
+    if (!MAXIMA[protocol].includes(name) && w.chance(0.2)) w.members.push(`"${name}":${random.int(0, 3)}`)
+
+  const streams = protocol !== 'generate' && protocol !== 'images' && w.chance(0.4)
+  if (streams) w.add('stream', 'true')
+  const found = things(random, protocol)
+  let input = found.reduce((sum, [, tokens]) => sum + tokens, 0)
+  const content = found.map(([text]) => text).join(',')
+  const said = 'Tell me more. '.repeat(random.int(0, 200))
+  if (protocol === 'generate') w.add('contents', `[{"parts":[{"text":"${said}"}${content && `,${content}`}]}]`)
+  else if (protocol === 'responses')
+    w.add('input', `[{"role":"user","content":[{"type":"input_text","text":"${said}"}${content && `,${content}`}]}]`)
+  else if (protocol !== 'images')
+    w.add('messages', `[{"role":"user","content":[{"type":"text","text":"${said}"}${content && `,${content}`}]}]`)
+
+  let cacheTtl: Dearest['cacheTtl'] = protocol === 'messages' ? null : '5m'
+  if (protocol === 'messages' && w.chance(0.5)) {
+    cacheTtl = random.pick(['5m', '1h'])
+    const mark = `{"type":"ephemeral"${cacheTtl === '1h' ? random.pick([',"ttl":"1h"', ',"t\\u0074l":"\\u0031h"']) : ''}}`
+    w.add('system', `[{"type":"text","text":"x",${random.pick(['"cache_control"', '"cache\\u005fcontrol"'])}:${mark}}]`)
+  }
+  if (protocol === 'messages' && w.chance(0.3)) {
+    const uses = random.pick([null, 2])
+    w.add(
+      'tools',
+      `[{"type":"web_search_20250305","name":"web_search"${uses === null ? '' : `,"max_uses":"${uses}"`}}]`,
+    )
+    input += (uses ?? SEARCHES) * TOOL
+  }
+  if ((protocol === 'responses' || protocol === 'chat') && w.chance(0.3)) {
+    w.add('tools', '[{"type":"web_search"}]')
+    input += SEARCHES * TOOL
+  }
+  const n = Math.min(Math.max(1, counts ?? 1), 50)
+  // messages warm a cache with 0 and write nothing; to the others it names none, and they do as they like
+  const isNamed = maximum !== null && (maximum > 0 || protocol === 'messages')
+  const output = isNamed ? Math.min(CEILING, maximum) : DEFAULT_OUTPUT
+  return { protocol, text: w.text, streams, input, output, n, cacheTtl }
+}
