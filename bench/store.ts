@@ -12,7 +12,7 @@ import { fillUsage } from './parts/store-fill.ts'
 import { measurePages } from './parts/store-pages.ts'
 import { measurePruning } from './parts/store-prune.ts'
 import { openBooks } from './parts/store-rows.ts'
-import { measureSettling } from './parts/store-settle.ts'
+import { measureCommits, measureSettling } from './parts/store-settle.ts'
 import { measureStalls } from './parts/store-stalls.ts'
 import { ROOT } from './parts/subjects.ts'
 
@@ -23,6 +23,7 @@ const values = scriptOptions(import.meta.filename, {
 })
 const settlements = Number(values.settlements)
 const usageRows = Number(values.usage)
+const COMMITS = 500
 const lines: string[] = []
 const print = (line: string) => {
   console.log(line)
@@ -52,6 +53,8 @@ try {
       print(`## ${name}\n`)
       if (settlements > 0) {
         const { perSecond, stallMs } = await measureSettling(books, settlements)
+        const commit = await measureCommits(books, COMMITS)
+        print(`Commits one after the other: ${commit.p50.toFixed(2)} ms each, ${commit.max.toFixed(1)} ms at most.\n`)
         print('| settlements | a second | longest stall of the event loop, ms |')
         print('|---|---|---|')
         print(`| ${settlements} | ${perSecond.toFixed(0)} | ${stallMs.toFixed(1)} |\n`)

@@ -49,6 +49,7 @@ export interface Outcome {
   p50us: number
   p99us: number
   p999us: number
+  longestUs: number
   firstByteP50us: number
   /** open: between scheduled and sent. */
   lateP99us: number

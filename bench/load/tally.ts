@@ -35,6 +35,7 @@ export class Tally {
       p50us: us(this.#whole, 0.5),
       p99us: us(this.#whole, 0.99),
       p999us: us(this.#whole, 0.999),
+      longestUs: us(this.#whole, 1),
       firstByteP50us: us(this.#firstByte, 0.5),
       lateP99us: us(this.#late, 0.99),
       loadCpuS: (user + system) / 1e6,

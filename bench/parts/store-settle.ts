@@ -8,6 +8,7 @@ import { micro } from '../../lib/base/money.ts'
 import { Journal } from '../../lib/ledger/journal.ts'
 import { Settler } from '../../lib/ledger/settler.ts'
 import { accountPurse, keyPurse } from '../../lib/store/store.ts'
+import { quantile } from '../report/statistics.ts'
 import { type Books, rows, settlementOf } from './store-rows.ts'
 
 const LEASE = 1_000_000_000_000
@@ -18,6 +19,21 @@ const WAITING = 5_000
 export interface SettleFigures {
   perSecond: number
   stallMs: number
+}
+
+/** One commit after the other, as leases come: what a disk's own sync takes is most of it. */
+export async function measureCommits(
+  { store, keys, holder }: Books,
+  count: number,
+): Promise<{ p50: number; max: number }> {
+  const tookMs: number[] = []
+  for (const row of rows(keys, count, FROM_MS - 86_400_000, 2)) {
+    const began = performance.now()
+    await store.settle([{ ...settlementOf(row, holder), fromAccountLease: micro(0), fromKeyLease: micro(0) }])
+    tookMs.push(performance.now() - began)
+  }
+  tookMs.sort((a, b) => a - b)
+  return { p50: quantile(tookMs, 0.5), max: quantile(tookMs, 1) }
 }
 
 /** `run`: each brings other requests. */
