@@ -52,7 +52,6 @@ export class ClientSide {
     if (this.announced) headers.push('content-length', length as string)
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status
-    x.dropBody() // no other attempt will want it
     x.reply.begin(status, headers, x.services.clock.now())
   }
 

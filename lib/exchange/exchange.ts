@@ -148,9 +148,10 @@ export class Exchange {
 
   /** Nobody will want it again. */
   dropBody(): void {
-    this.body = []
-    if (this.#buffered > 0) this.services.buffered.give((this.entry as KeyEntry).account.id, this.#buffered)
+    if (this.#buffered === 0) return
+    this.services.buffered.give((this.entry as KeyEntry).account.id, this.#buffered)
     this.#buffered = 0
+    this.body = []
   }
 
   refuse(name: ErrorName, args: string[] = [], retryAfterS = 0): void {

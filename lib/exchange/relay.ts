@@ -338,6 +338,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   #send(chunk: Buffer): void {
+    this.#x.dropBody() // no other attempt will want it
     if (this.goneMs > 0) return
     if (this.#x.status === 0) this.#sendHead()
     this.#relayed = true

@@ -114,6 +114,27 @@ t.test('the limit of all bodies: 503, and everything is given back', async t => 
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
 })
 
+t.test('a body is kept until an upstream answers, also where the stream has begun before', async t => {
+  for (const early of ['1s', '0s']) {
+    const s = await open(t, { config: { keepalive: { early } } })
+    const { ask, first, rest } = SPEECH.messages
+    const client = s.ask(ask)
+    const call = await s.at('a').call()
+    t.ok(s.services.buffered.bytes > 0)
+    s.clock.advance(2000)
+    if (early !== '0s') await client.sees('\n')
+    t.ok(s.services.buffered.bytes > 0)
+    call.stream()
+    call.chunk(first)
+    await client.sees('Good morning')
+    t.equal(s.services.buffered.bytes, 0, `early: ${early}`)
+    call.chunk(rest)
+    call.end()
+    t.equal(await client.end(), 'whole')
+    t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+  }
+})
+
 t.test('the limit is shared by accounts', async t => {
   const buffered = new Buffered()
   t.ok(buffered.take(1, 0, 90, 100), 'one body may be as large as the limit')
