@@ -1,4 +1,5 @@
 /** `gateway serve`: one process, or a primary with workers. */
+import { prepareFolders } from './data-paths.ts'
 import { openProcessStore, prepareStore } from './process-store.ts'
 import type { ServeOptions } from './startup.ts'
 import type { Config } from './terms/config.ts'
@@ -7,6 +8,7 @@ import { Metrics } from './terms/metrics.ts'
 
 /** Resolves when the gateway is ready. It ends by signal. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
+  prepareFolders(config, options.configFile)
   const log = createLogger(config.log.level)
   const metrics = new Metrics()
   const store = openProcessStore(config, metrics, log)

@@ -69,6 +69,7 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
 const READ_AT_START = {
   store: 'store',
   secret: 'secret',
+  secret_previous: 'secretPrevious',
   journal: 'journal',
   journal_limit: 'journalLimitBytes',
   listen: 'listen',

@@ -114,7 +114,7 @@ t.test('failures are one clear line', async t => {
     [['serve'], { admin_token: '' }, /^[^\n]*admin_token: expected [^\n]*\n$/],
     [['apply', 'cat.yaml'], { admin_token: '' }, /^c\.yaml: secret: expected a secret or an admin_token[^\n]*\n$/],
     [['apply', 'gone.yaml'], {}, /^gone\.yaml: expected a readable file[^\n]*\n$/],
-    [['audit'], {}, /^gateway: [^\n]*\n$/],
+    [['audit'], {}, /^c\.yaml: store: expected a store, found no file [^\n]*\n$/],
     [
       ['migrate'],
       { store: 'mysql://u:hunter2@127.0.0.1:1/d' },

@@ -1,5 +1,6 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
 import { formatMicro } from '../base/money.ts'
+import { wantStore } from '../data-paths.ts'
 import { countAside } from '../ledger/aside.ts'
 import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
@@ -65,6 +66,7 @@ export async function audit(
   json: boolean,
 ): Promise<{ text: string; ok: boolean }> {
   const config = loadConfig(configFile, env)
+  wantStore(config, configFile)
   const books = await withStore(config, store => store.audit())
   const { settlements, unreadable } = countAside(config.journal)
   const aside = settlements + unreadable

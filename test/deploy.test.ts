@@ -1,0 +1,121 @@
+/** The recipes of config/deploy and the commands in docs, as far as they can be tried without a daemon of systemd or Docker. */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { METRICS } from '../lib/terms/metric-rows.ts'
+
+const ROOT = path.resolve(import.meta.dirname, '..')
+const DEPLOY = path.join(ROOT, 'config/deploy')
+const BIN = path.join(ROOT, 'bin/gateway')
+const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8')
+
+interface Service {
+  volumes?: string[]
+  environment: Record<string, string>
+}
+
+t.test('compose: what a container writes is on a volume of its own, and what it mounts exists', async t => {
+  const compose = parse(read('config/deploy/compose.yaml'), { merge: true }) as {
+    services: Record<string, Service>
+    volumes: Record<string, object>
+  }
+  const data = '/var/lib/gateway'
+  const dockerfile = read('config/deploy/Dockerfile')
+  t.match(dockerfile, new RegExp(`^VOLUME ${data}$`, 'm'))
+  t.match(dockerfile, new RegExp(`^ENV NODE_COMPILE_CACHE=${data}/`, 'm'), 'the cache of compiled code too')
+  for (const source of dockerfile.matchAll(/^COPY (.+) \S+$/gm))
+    for (const file of (source[1] as string).split(' ')) t.ok(existsSync(path.join(ROOT, file)), `COPY ${file}`)
+  const used = new Set<string>()
+  for (const [name, { volumes = [], environment }] of Object.entries(compose.services)) {
+    const mounts = volumes.map(volume => volume.split(':') as [string, string])
+    for (const [source] of mounts)
+      if (source.startsWith('.')) t.ok(statSync(path.join(DEPLOY, source)).isFile(), `${name} mounts ${source}`)
+      else t.ok(source in compose.volumes && !used.has(source) && used.add(source), `${name} has the volume ${source}`)
+    if (!name.startsWith('gateway-')) continue
+    t.ok(
+      mounts.some(([source, target]) => target === data && !source.startsWith('.')),
+      `${name} keeps ${data}`,
+    )
+    const config = parse(read('config/deploy/gateway.compose.yaml')) as { journal: string; store: string }
+    t.ok(config.journal.startsWith(`${data}/`), 'the journal is there')
+    t.match(config.store, /^mysql:/)
+    const env = Object.fromEntries(Object.keys(environment).map(key => [key, 'http://a-value']))
+    const at = t.testdir({ 'gateway.yaml': read('config/deploy/gateway.compose.yaml').replace('/etc/gateway/', '') })
+    spawnSync('cp', [path.join(ROOT, 'config/catalog.yaml'), at])
+    const checked = spawnSync(BIN, ['check', '--config', `${at}/gateway.yaml`], {
+      env: { PATH: process.env['PATH'], ...env, DB_PASSWORD: 'word' },
+      encoding: 'utf8',
+    })
+    t.equal(checked.status, 0, checked.stderr)
+  }
+})
+
+t.test('systemd: after the installation everything that the unit names is there, and its first steps work', async t => {
+  const dest = t.testdir({})
+  const env = { ...process.env, DESTDIR: dest }
+  for (const round of ['first', 'second']) {
+    const done = spawnSync(path.join(DEPLOY, 'install'), { env, encoding: 'utf8' })
+    t.equal(done.status, 0, `${round}: ${done.stderr}`)
+  }
+  const unit = readFileSync(`${dest}/etc/systemd/system/gateway.service`, 'utf8')
+  const values = (key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(match => match[1] as string)
+  const [state] = values('StateDirectory')
+  t.equal(`/var/lib/${state}`, values('WorkingDirectory')[0], 'systemd makes the folder that the service is in')
+  t.match(values('Environment'), [`NODE_COMPILE_CACHE=/var/cache/${values('CacheDirectory')[0]}`])
+  t.match(read('config/deploy/install'), new RegExp(`useradd [^\\n]*${values('User')[0]}$`, 'm'), 'the user is made')
+  const [environment] = values('EnvironmentFile')
+  t.equal(statSync(dest + environment).mode & 0o077, 0, 'secrets are nobody else’s')
+  const secrets = Object.fromEntries(
+    readFileSync(dest + environment, 'utf8')
+      .split('\n')
+      .filter(line => /^\w/.test(line))
+      .map(line => line.split(/=(.*)/).slice(0, 2)),
+  )
+  for (const name of ['gateway.yaml', 'catalog.yaml']) t.ok(existsSync(`${dest}/etc/gateway/${name}`), name)
+  mkdirSync(`${dest}/var/lib/gateway`, { recursive: true })
+  const [check] = values('ExecStartPre')
+  for (const command of [...values('ExecStartPre'), ...values('ExecStart'), ...values('ExecReload')]) {
+    const [program] = command.split(' ') as [string]
+    t.ok(existsSync(program.startsWith('/opt/') ? dest + program : program), program)
+    if (program.startsWith('/opt/')) t.equal(command.split(' --config ')[1], check?.split(' --config ')[1])
+  }
+  // the files name each other by their places on a real system
+  const config = `${dest}/etc/gateway/gateway.yaml`
+  const text = readFileSync(config, 'utf8').replaceAll('/etc/gateway', `${dest}/etc/gateway`)
+  spawnSync('tee', [config], { input: text })
+  const ran = spawnSync(`${dest}/opt/gateway/bin/gateway`, ['check', '--config', config], {
+    cwd: `${dest}/var/lib/gateway`,
+    env: { PATH: '/usr/bin:/bin', ...secrets },
+    encoding: 'utf8',
+  })
+  t.equal(ran.status, 0, `the installed program runs without what is only for tests: ${ran.stderr}`)
+})
+
+t.test('docs: every command there is, every metric and file they name exists', async t => {
+  const help = spawnSync(BIN, ['--help'], { encoding: 'utf8' }).stdout
+  const commands = [...help.matchAll(/^ {2}([a-z]+) /gm)].map(match => match[1])
+  const scripts = Object.keys(JSON.parse(read('package.json')).scripts as object)
+  const metrics = new Set(Object.values(METRICS).map(({ name }) => name as string))
+  const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(path.join(ROOT, 'docs')).map(name => `docs/${name}`)]
+  for (const page of pages.filter(name => name.endsWith('.md'))) {
+    const text = read(page)
+    for (const [, command] of text.matchAll(/bin\/gateway ([a-z]+)/g))
+      t.ok(commands.includes(command), `${page}: ${command}`)
+    for (const [, script] of text.matchAll(/npm run ([a-z:0-9]+)/g))
+      t.ok(scripts.includes(script as string), `${page}: ${script}`)
+    for (const [, file] of text.matchAll(/`((?:config|lib|test|bench)\/[\w./-]+\.\w+)`/g))
+      t.ok(existsSync(path.join(ROOT, file as string)), `${page}: ${file}`)
+    for (const [, page2] of text.matchAll(/\]\(((?!https?:)[\w./-]+\.md)/g))
+      t.ok(existsSync(path.join(ROOT, path.dirname(page), page2 as string)), `${page} leads to ${page2}`)
+  }
+  const known = (name: string) => metrics.has(name.replace(/_(bucket|sum|count)$/, '')) || name.startsWith('nodejs_')
+  const alerts = parse(read('config/deploy/alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] }
+  const table = read('docs/operating.md')
+  for (const { alert, expr } of alerts.groups.flatMap(group => group.rules)) {
+    for (const [name] of expr.matchAll(/\b(?:gateway|nodejs)_\w+/g)) t.ok(known(name), `${alert}: ${name}`)
+    t.match(table, new RegExp(`^\\| ${alert} \\|`, 'm'), `${alert} is explained`)
+  }
+  for (const [name] of table.matchAll(/\bgateway_\w+/g)) t.ok(known(name), name)
+})
