@@ -15,11 +15,12 @@ export class MessageUsage {
     this.#ttl = ttl
   }
 
-  /** `placeholder`: the output it names is none, as in a stream's first event. */
-  add(usage: unknown, placeholder = false): void {
+  /** `event`: of a stream. The output that its first event names is a placeholder; a zero in a later one is no number. */
+  add(usage: unknown, event?: 'first' | 'later'): void {
     if (!isFields(usage)) return
-    for (const name of TOTALS) if (!placeholder || name !== 'output_tokens') this.#put(name, usage[name])
-    this.#namesOutput ||= !placeholder && first(usage, 'output_tokens') !== null
+    for (const name of TOTALS) if (event !== 'first' || name !== 'output_tokens') this.#put(name, usage[name])
+    const output = event === 'first' ? null : first(usage, 'output_tokens')
+    this.#namesOutput ||= output !== null && (output > 0 || event === undefined)
     const split = fieldsOf(usage['cache_creation'])
     for (const name of SPLIT) this.#put(name, split[name])
     if (Array.isArray(usage['iterations'])) this.#iterations = usage['iterations'].filter(isFields)

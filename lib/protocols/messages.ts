@@ -49,7 +49,7 @@ class Rules implements EventRules {
         this.#start(tally, data, cut)
         return
       case 'message_delta':
-        this.#usage.add(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1))
+        this.#usage.add(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1), 'later')
         tally.report(this.#usage.report)
         return
       case 'content_block_start':
@@ -69,7 +69,7 @@ class Rules implements EventRules {
   #start(tally: Tally, data: Buffer, cut: Buffer | null): void {
     this.#usage = new MessageUsage(this.#ttl) // a second start begins the count anew
     const message = parseEvent(data, cut)?.['message']
-    this.#usage.add(isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), true)
+    this.#usage.add(isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
     tally.report(this.#usage.report)
   }
 }

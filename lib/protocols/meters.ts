@@ -57,11 +57,9 @@ abstract class Counted {
     return Math.max(this.counted, this.usage?.output ?? 0)
   }
 
-  /** Content at no output at all is what upstreams say that do not count. */
+  /** Also when it says that there was none: what is reported is what is charged. */
   protected get namesOutput(): boolean {
-    const { reported } = this
-    if (reported === null || !reported.namesOutput) return false
-    return reported.usage.output > 0 || reported.usage.images > 0 || this.counted === 0
+    return this.reported?.namesOutput ?? false
   }
 }
 
