@@ -105,7 +105,10 @@ export const configSchema = z.strictObject({
   journal_limit: kind
     .size(64 * 1024, 1024 * GiB, 'from 64KiB to 1TiB')
     .prefault('256MiB')
-    .meta({ description: 'Most that the journal may take; beyond it new requests are refused, nothing is dropped.' }),
+    .meta({
+      description:
+        'Most that the journal may take, of all workers together; beyond it new requests are refused, nothing is dropped.',
+    }),
   catalog: kind
     .text('a file')
     .optional()
