@@ -1,8 +1,8 @@
 /** A gateway of one process. */
 import { systemClock } from './base/clock.ts'
 import { Gateway } from './gateway.ts'
-import type { Fleet } from './ops/fleet.ts'
 import { countAside } from './ledger/aside.ts'
+import type { Fleet } from './ops/fleet.ts'
 import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'

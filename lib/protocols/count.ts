@@ -45,16 +45,24 @@ type Kind = 'text' | 'encoded' | 'whole' | 'again'
 /** The keys under which content stands; made once per protocol. */
 export class ContentKeys {
   readonly patterns: Patterns
-  readonly #kinds = new Map<string, Kind>()
+  /** Without those under which a text is said again: once it was said the first time, they are not looked for. */
+  readonly first: Patterns
+  /** Those that are not of text, with their quotes. */
+  readonly #others: [string, Kind][] = []
 
   constructor(keys: Partial<Record<Kind, readonly string[]>>) {
-    for (const kind in keys) for (const key of keys[kind as Kind] ?? []) this.#kinds.set(key, kind as Kind)
-    this.patterns = new Patterns([...this.#kinds.keys()].map(key => `"${key}"`))
+    const quoted = (kind: Kind): string[] => (keys[kind] ?? []).map(key => `"${key}"`)
+    for (const kind of ['encoded', 'whole', 'again'] as const)
+      for (const key of quoted(kind)) this.#others.push([key, kind])
+    const first = [...quoted('text'), ...quoted('encoded'), ...quoted('whole')]
+    this.first = new Patterns(first)
+    this.patterns = keys.again === undefined ? this.first : new Patterns([...first, ...quoted('again')])
   }
 
   /** Of the key, with its quotes, that ends there. */
   kindAt(text: string, end: number): Kind {
-    return this.#kinds.get(text.slice(text.lastIndexOf('"', end - 2) + 1, end - 1)) ?? 'text'
+    for (const [key, kind] of this.#others) if (text.startsWith(key, end - key.length)) return kind
+    return 'text'
   }
 }
 
@@ -99,7 +107,7 @@ function plainUntil(text: string, from: number): number {
 
 export class ContentCounter {
   readonly #keys: ContentKeys
-  readonly #patterns: Patterns
+  #patterns: Patterns
   /** To the end of the first key of a chunk, to that of the next one after a text, and what follows the last text. */
   readonly #lead = new Alike()
   readonly #gap = new Alike()
@@ -149,7 +157,10 @@ export class ContentCounter {
   #add(bytes: number): void {
     if (this.#kind === 'encoded') this.#encoded += bytes
     else if (this.#kind === 'again') this.#again += bytes
-    else this.#text += bytes
+    else {
+      this.#text += bytes
+      this.#patterns = this.#keys.first
+    }
   }
 
   /** A key that began in the last chunk. Returns where to go on in this one. */
@@ -223,7 +234,18 @@ export class ContentCounter {
     } else this.#state = SEARCH
   }
 
+  /** Nothing is escaped in base64 that could hide its end, so that is searched natively. */
+  #inEncoded(text: string, from: number): number {
+    const quote = text.indexOf('"', from)
+    const end = quote < 0 ? text.length : quote
+    if (end > from) this.#plain(end - from)
+    if (quote < 0) return end
+    this.#state = SEARCH
+    return end + 1
+  }
+
   #inText(text: string, from: number): number {
+    if (this.#kind === 'encoded') return this.#inEncoded(text, from)
     let i = this.#escaped || this.#skip > 0 ? this.#escape(text, from) : from
     while (i < text.length) {
       const end = plainUntil(text, i)

@@ -16,16 +16,15 @@ import { Patterns } from './patterns.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
-const ENCODED = ['result', 'encrypted_content']
 /** In a stream only deltas are new text; other events say it again, and some upstreams send no others. */
 const STREAM_KEYS = new ContentKeys({
   text: ['delta'],
-  again: ['text', 'arguments', 'refusal', 'input'],
-  encoded: ENCODED,
+  again: ['text', 'arguments'],
+  encoded: ['result'],
 })
 const DOCUMENT_KEYS = new ContentKeys({
   text: ['text', 'arguments', 'refusal', 'input', 'code', 'logs'],
-  encoded: ENCODED,
+  encoded: ['result', 'encrypted_content'],
 })
 /** Of an answer that is one document. */
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error'])
