@@ -163,15 +163,9 @@ export class DocumentMeter extends Counted implements Meter {
     this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
     this.#reported = undefined
-    if (this.#document.complete && !this.failed && this.#saysAll) return
+    if (this.#document.complete && !this.failed && this.namesOutput) return
     this.counter.feed(text)
     this.#reported = undefined
-  }
-
-  /** There is nothing to count. */
-  get #saysAll(): boolean {
-    const { usage } = this
-    return usage !== null && (usage.output > 0 || usage.images > 0)
   }
 
   end(whole: boolean): void {
