@@ -1,5 +1,5 @@
 /** OpenAI-compatible chat completions (beta). A stream reports usage only when asked, in an event without choices. */
-import { ContentKeys } from './count.ts'
+import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,

@@ -6,7 +6,8 @@
  * Events of one stream are much alike: what stood between two texts is compared with what stands there now, which costs a
  * sixth of searching it for keys again.
  */
-import { Patterns } from './patterns.ts'
+import type { ContentKeys, Kind } from './content-keys.ts'
+import type { Patterns } from './patterns.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -35,36 +36,6 @@ const AFTER_KEY = 1
 const BEFORE_VALUE = 2
 const IN_TEXT = 3
 const IN_VALUE = 4
-
-/**
- * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array, by
- * its bytes between the outer brackets. `again`: a text that streams say once more behind the deltas, and others say only there.
- */
-type Kind = 'text' | 'encoded' | 'whole' | 'again'
-
-/** The keys under which content stands; made once per protocol. */
-export class ContentKeys {
-  readonly patterns: Patterns
-  /** Without those under which a text is said again: once it was said the first time, they are not looked for. */
-  readonly first: Patterns
-  /** Those that are not of text, with their quotes. */
-  readonly #others: [string, Kind][] = []
-
-  constructor(keys: Partial<Record<Kind, readonly string[]>>) {
-    const quoted = (kind: Kind): string[] => (keys[kind] ?? []).map(key => `"${key}"`)
-    for (const kind of ['encoded', 'whole', 'again'] as const)
-      for (const key of quoted(kind)) this.#others.push([key, kind])
-    const first = [...quoted('text'), ...quoted('encoded'), ...quoted('whole')]
-    this.first = new Patterns(first)
-    this.patterns = keys.again === undefined ? this.first : new Patterns([...first, ...quoted('again')])
-  }
-
-  /** Of the key, with its quotes, that ends there. */
-  kindAt(text: string, end: number): Kind {
-    for (const [key, kind] of this.#others) if (text.startsWith(key, end - key.length)) return kind
-    return 'text'
-  }
-}
 
 /** A longer piece is not remembered. */
 const LONGEST_ALIKE = 1024

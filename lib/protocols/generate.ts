@@ -1,5 +1,5 @@
 /** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
-import { ContentKeys } from './count.ts'
+import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,

@@ -1,7 +1,7 @@
 /** OpenAI-compatible images. The pieces in the answer are what was used; tokens are reported by some models only. */
 import { noUsage } from '../terms/records.ts'
 import { chat } from './chat.ts'
-import { ContentKeys } from './count.ts'
+import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,

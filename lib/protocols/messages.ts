@@ -1,5 +1,5 @@
 /** The messages protocol (alpha). Usage is cumulative, and the output that a stream's first event names is a placeholder. */
-import { ContentKeys } from './count.ts'
+import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import { MessageUsage } from './message-usage.ts'
 import {

@@ -1,6 +1,7 @@
 /** The two kinds of meter, whatever the protocol: over an event stream, and over one JSON document. */
 import type { Usage } from '../terms/records.ts'
-import { ContentCounter, type ContentKeys } from './count.ts'
+import type { ContentKeys } from './content-keys.ts'
+import { ContentCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
 import { EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'

@@ -1,5 +1,5 @@
 /** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
-import { ContentKeys } from './count.ts'
+import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import {
   DocumentMeter,
