@@ -6,8 +6,8 @@
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { scriptOptions } from '../test/support/script.ts'
 import { childrenOf, servingOf } from '../test/support/processes.ts'
+import { scriptOptions } from '../test/support/script.ts'
 import { KEY, startGateway, startUpstream } from './parts/subjects.ts'
 import { chatBody } from './parts/workloads.ts'
 

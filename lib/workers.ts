@@ -14,10 +14,10 @@ import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
 import type { PurseId } from './store/store.ts'
+import type { BreakerState, ChannelState } from './terms/channel.ts'
 import type { Config } from './terms/config.ts'
 import type { Logger } from './terms/log.ts'
 import { formatMetrics, type Metrics, type Snapshot } from './terms/metrics.ts'
-import type { BreakerState, ChannelState } from './terms/records.ts'
 
 /** What the primary may ask of a worker, and what comes back. */
 export interface WorkerCalls {

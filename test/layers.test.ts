@@ -29,6 +29,16 @@ const FORBIDDEN: [from: RegExp, to: RegExp, why: string][] = [
   [/^lib\//, /^(test|bench)\//, 'the product does not need its tests'],
 ]
 
+/** Files that know each other in circles, by their types alone: no others may come, and those that are untied leave the list. */
+const TIED: Record<string, string> = {
+  exchange:
+    'affinity attempts client deadlines exchange finish growth plan reading refuse relay settle upstream-request',
+  'exchange/stages': 'candidates count',
+  ops: 'server',
+  'ops/admin': 'accounts admin catalogue keys usage',
+  simulator: 'handler reply',
+}
+
 const files = readdirSync(path.join(ROOT, 'lib'), { recursive: true, encoding: 'utf8' })
   .filter(f => f.endsWith('.ts'))
   .map(f => `lib/${f}`)
@@ -70,6 +80,17 @@ t.test('no file imports itself in a circle at run time', async t => {
   }
   for (const file of files) visit(file, [])
   t.ok(files.every(file => done.has(file)))
+})
+
+t.test('no new circle of types', t => {
+  const graph = new Map(files.map(f => [f, importsOf(f)]))
+  const reaches = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const next of graph.get(from) ?? []) if (graph.has(next) && !seen.has(next)) reaches(next, seen.add(next))
+    return seen
+  }
+  const tied = Object.entries(TIED).flatMap(([dir, names]) => names.split(' ').map(name => `lib/${dir}/${name}.ts`))
+  t.same(files.filter(file => reaches(file).has(file)).sort(), tied.sort())
+  t.end()
 })
 
 /** Without `import type`, which leaves nothing behind. */

@@ -14,7 +14,7 @@
  * While it rests after failures it may be asked all the same, when nothing else is left: up to a share of those who want to
  * ask, so that an upstream in trouble does not get all of them, and one that is well again is found by the first of them.
  */
-import type { BreakerState } from '../terms/records.ts'
+import type { BreakerState } from '../terms/channel.ts'
 import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
 

@@ -6,7 +6,7 @@
  * 5xx), and each key's hears what is about the key (refused, too busy): one exhausted key does not rest the others.
  */
 import type { Clock } from '../base/clock.ts'
-import type { BreakerState, ChannelState } from '../terms/records.ts'
+import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { Breaker, type Credential, type Outcome } from './breaker.ts'
 
 export type { Outcome } from './breaker.ts'

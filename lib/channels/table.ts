@@ -1,8 +1,10 @@
 /** The catalogue compiled for look-ups: group, model, protocol → tiers of candidates. Immutable, built with its world. */
 import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
-import { type Channel, type ChannelKey, PROTOCOLS, type Protocol } from '../terms/records.ts'
-import { type KindName, pathAt, queryAt } from '../terms/upstream-kinds.ts'
+import type { Channel, ChannelKey } from '../terms/channel.ts'
+import { PROTOCOLS, type Protocol } from '../terms/records.ts'
+import type { KindName } from '../terms/upstream-kinds.ts'
+import { pathAt, queryAt } from '../terms/upstream-paths.ts'
 
 /** How an upstream is reached. */
 export interface Connection {

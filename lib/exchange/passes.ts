@@ -4,10 +4,18 @@ import type { Micro } from '../base/money.ts'
 import type { CompiledChannel } from '../channels/table.ts'
 import { Tariff } from '../pricing/tariff.ts'
 import type { Pass } from '../protocols/usage.ts'
-import type { Exchange } from './exchange.ts'
+import type { World } from './world.ts'
+
+/** What is known of the request by which the passes came about. */
+interface Asking {
+  readonly world: World
+  readonly entry: KeyEntry | null
+  readonly model: string
+  readonly tariff: Tariff | null
+}
 
 /** `name`: as the upstream calls the model; null = the one asked for. */
-export function tariffOfPass(x: Exchange, channel: CompiledChannel | undefined, name: string | null): Tariff {
+export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, name: string | null): Tariff {
   const asked = x.tariff as Tariff
   if (name === null) return asked
   const mapped = channel?.modelsOf.get(name) ?? []
@@ -19,12 +27,13 @@ export function tariffOfPass(x: Exchange, channel: CompiledChannel | undefined, 
   return Tariff.dearest([asked, ...priced])
 }
 
-function priceOf(x: Exchange, model: string): Tariff | null {
+function priceOf(x: Asking, model: string): Tariff | null {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, model)
   return tariff?.covers('messages') ? tariff : null
 }
 
-export function chargeOfPasses(x: Exchange, channel: string, passes: readonly Pass[]): Micro {
+/** `channel`: the name of the one that made them. */
+export function chargeOfPasses(x: Asking, channel: string, passes: readonly Pass[]): Micro {
   const at = x.world.routes.channels.find(({ name }) => name === channel)
   const parts = passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))
   return (x.tariff as Tariff).chargeParts(parts)

@@ -1,7 +1,7 @@
 /** The serving processes of this gateway, one or many, as the ops listener sees them. */
 import type { Micro } from '../base/money.ts'
 import type { PurseId } from '../store/store.ts'
-import type { ChannelState } from '../terms/records.ts'
+import type { ChannelState } from '../terms/channel.ts'
 
 /** Whether new requests can be served now, be it from memory. */
 export interface Readiness {

@@ -1,8 +1,20 @@
-/** What a request body has said so far, and the readers of values that protocols share. */
+/** What a request body has said so far: plain data that the readers of its values fill in. */
 import { type Prompt, textOnly } from '../terms/prompt.ts'
-import type { Span, StreamOptions } from './facts.ts'
-import type { Frame, Read, Value } from './places.ts'
-import { decode, parse, scalarOf } from './scan.ts'
+
+/** A half-open range of byte offsets in the whole body. */
+export interface Span {
+  start: number
+  end: number
+}
+
+export interface StreamOptions {
+  /** The value of the `stream_options` member. */
+  span: Span
+  isObject: boolean
+  /** Of its `include_usage` value, when it is an object that has one. */
+  includeUsage: Span | null
+  empty: boolean
+}
 
 export class Draft {
   model: string | null = null
@@ -42,227 +54,4 @@ export interface Advisor {
   uses: number | null
   /** Output tokens of each use; null = not limited. */
   maximum: number | null
-}
-
-/** No honest request names more. */
-const MOST_MODELS = 16
-
-/** Tokens, candidates or uses beyond which no number is told apart from another. */
-export const MOST = 1e9
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
-
-/**
- * A number as any reader may take it: a fraction as the next whole one, a text as its number. null = nothing is named.
- * What cannot be read, and a negative number, which some take for "no limit", is the most.
- */
-export function amountOf({ kind, text }: Value): number | null {
-  let value: unknown
-  if (text !== null && kind === 'scalar') value = scalarOf(text)
-  else if (text !== null && kind === 'string') {
-    const number = decode(text)?.trim() ?? ''
-    value = DECIMAL.test(number) ? Number(number) : undefined
-  }
-  if (value === null) return null
-  return typeof value === 'number' && value >= 0 ? Math.min(MOST, Math.ceil(value)) : MOST
-}
-
-/** Of the maxima the largest counts; 0 names none. */
-export const maximum: Read = (draft, value) => {
-  draft.maximum = largest(draft.maximum, amountOf(value) || null)
-}
-
-/** How many answers are wanted. */
-export const answers: Read = (draft, value) => {
-  draft.n = Math.max(draft.n, amountOf(value) ?? 1)
-}
-
-export const largest = (a: number | null, b: number | null): number | null =>
-  a === null ? b : b === null ? a : Math.max(a, b)
-
-/** A string of what was captured whole; null for anything else. */
-export const textOf = ({ kind, text }: Value): string | null =>
-  kind === 'string' && text !== null ? decode(text) : null
-
-export const isTrue = ({ kind, text }: Value): boolean => kind === 'scalar' && text !== null && scalarOf(text) === true
-
-export const isNull = ({ kind, text }: Value): boolean => kind === 'scalar' && text !== null && scalarOf(text) === null
-
-const refuse = (draft: Draft, field: string): void => {
-  draft.invalid ??= field
-}
-
-export const LONGEST_NAME = 1024
-const LONGEST_ID = 4096
-
-export const model = {
-  limit: LONGEST_NAME,
-  read: (draft: Draft, value: Value): void => {
-    draft.modelSpan = { start: value.start, end: value.end }
-    draft.model = textOf(value)
-    draft.modelIsString = draft.model !== null
-  },
-}
-
-/** Of a pass that the upstream makes beside the request's own. */
-export const otherModel = {
-  limit: LONGEST_NAME,
-  read: (draft: Draft, value: Value): void => {
-    const name = textOf(value)
-    if (name !== null && draft.otherModels.length < MOST_MODELS) draft.otherModels.push(name)
-    else if (!isNull(value)) refuse(draft, 'model')
-  },
-}
-
-const flagOf = (draft: Draft, field: string, { kind, text }: Value): boolean => {
-  const value = kind === 'scalar' && text !== null ? scalarOf(text) : undefined
-  if (typeof value !== 'boolean' && value !== null) refuse(draft, field)
-  return value === true
-}
-
-export const stream = {
-  read: (draft: Draft, value: Value): void => {
-    draft.stream = flagOf(draft, 'stream', value)
-  },
-}
-
-export const background = {
-  read: (draft: Draft, value: Value): void => {
-    draft.background = flagOf(draft, 'background', value)
-  },
-}
-
-export const promptCacheKey = {
-  limit: LONGEST_NAME,
-  read: (draft: Draft, value: Value): void => {
-    draft.promptCacheKey = textOf(value)
-  },
-}
-
-export const userId = {
-  limit: LONGEST_ID,
-  read: (draft: Draft, value: Value): void => {
-    draft.userId = textOf(value) || null
-  },
-}
-
-/** What the upstream keeps for whoever made it: its account is shared by all customers, so nobody may name any of it. */
-export const stored = (field: string) => ({
-  read: (draft: Draft, value: Value): void => {
-    const said = value.text === null ? undefined : parse(value.text)
-    const nothing = said === null || said === '' || (Array.isArray(said) && said.length === 0)
-    if (!nothing) refuse(draft, field)
-  },
-})
-
-/** Tiers and the like that cost no more than the list says. */
-export const tier = (field: string, ...plain: string[]) => ({
-  read: (draft: Draft, value: Value): void => {
-    if (!isNull(value) && !plain.includes(textOf(value) ?? '')) draft.dearTier ??= field
-  },
-})
-
-export const PLAIN_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex']
-
-/** How long the entries of a cache live that the request asks for; what is not known lives long. */
-export const ttl =
-  (...short: string[]): Read =>
-  (draft, value) => {
-    if (!isNull(value) && !short.includes(textOf(value) ?? '')) draft.cacheTtl = '1h'
-  }
-
-export const type: Read = (_draft, value, frame) => {
-  frame.type = textOf(value) ?? '?'
-}
-
-export const mime: Read = (_draft, value, frame) => {
-  frame.mime = textOf(value) ?? '?'
-}
-
-/** A string of data, told by its beginning. */
-export const data: Read = (_draft, value, frame) => {
-  if (value.kind !== 'string' || value.text === null) return
-  frame.dataLength = value.end - value.start - 2
-  frame.head = headOf(value.text)
-}
-
-export const url: Read = (_draft, value, frame) => {
-  if (value.kind === 'string' && value.end - value.start > 2) frame.urls++
-}
-
-export const uses: Read = (_draft, value, frame) => {
-  frame.uses = amountOf(value)
-}
-
-/** The beginning of a string with its escapes undone; some writers escape every slash. */
-const headOf = (text: string): string =>
-  text
-    .slice(1)
-    .replace(/\\(?:u([0-9a-f]{4})|(.))/gi, (_, code: string | undefined, one: string | undefined) =>
-      code === undefined ? (one ?? '') : String.fromCharCode(Number.parseInt(code, 16)),
-    )
-
-// --- pictures, documents and sound
-
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
-const WEB = /^https?:/i
-const UNKNOWN = 'application/octet-stream'
-
-/**
- * A page of a document has at least so many bytes: its count cannot be seen in its base64. So a short text may count as
- * several pages; a document is never counted as more than the model's `max_input`.
- */
-const PAGE_BYTES = 4096
-/** A second of sound has at least so many: 6 kbit/s compressed, and 8 bits at 8 kHz as plain samples. */
-const SOUND_BYTES_PER_S = 750
-const SAMPLES_PER_S = 8000
-const SAMPLES = /^audio\/(x-)?(wave?|pcm(16)?|l16|vnd\.wave)\b/i
-
-/** Base64 that stands in the body: its kind and size tell what it may come to; it is not text. */
-export function inline(draft: Draft, mimeType: string, length: number): void {
-  const { prompt } = draft
-  const bytes = Math.ceil(length * 0.75)
-  draft.mediaBytes += length
-  if (mimeType.startsWith('image/')) prompt.pictures++
-  else if (mimeType.startsWith('text/')) draft.mediaBytes -= Math.min(bytes, length)
-  else if (mimeType.startsWith('audio/')) {
-    prompt.sounds++
-    prompt.soundS += Math.ceil(bytes / (SAMPLES.test(mimeType) ? SAMPLES_PER_S : SOUND_BYTES_PER_S))
-  } else {
-    prompt.documents++
-    prompt.pages += Math.ceil(bytes / PAGE_BYTES)
-  }
-}
-
-/** The URL or the bare base64 that `head` begins: a data URL has it inside, and other URLs are fetched. */
-function fetched(draft: Draft, head: string, length: number, picture: boolean): void {
-  const found = DATA_URL.exec(head)
-  if (found !== null) inline(draft, found[1] || UNKNOWN, length - found[0].length)
-  else if (picture) draft.prompt.remotePictures++
-  else draft.prompt.remoteDocuments++
-}
-
-/** The data of a frame, which may be bare base64 too. */
-export function inlineOrFetched(draft: Draft, { head, dataLength }: Frame, bare = UNKNOWN): void {
-  if (dataLength <= 0) return
-  if (DATA_URL.test(head) || WEB.test(head)) fetched(draft, head, dataLength, false)
-  else inline(draft, bare, dataLength)
-}
-
-const readUrl =
-  (picture: boolean): Read =>
-  (draft, value) => {
-    const length = value.end - value.start - 2
-    if (value.kind === 'string' && value.text !== null && length > 0)
-      fetched(draft, headOf(value.text), length, picture)
-  }
-
-/** A picture as a URL, which may have it inside. */
-export const pictureUrl = readUrl(true)
-/** A document, film or sound as a URL, which may have it inside. */
-export const documentUrl = readUrl(false)
-
-/** A tool that the upstream runs: what it finds becomes input, as often as it may be used. */
-export function serverTool(draft: Draft, frame: Frame): void {
-  if (frame.uses === null) draft.prompt.unlimitedTools++
-  else draft.prompt.toolUses += frame.uses
 }

@@ -1,5 +1,6 @@
 /** The few edits that a body may need on its way up: in place, as a list of buffers, so that the rest is never copied. */
-import type { Facts, Span } from './facts.ts'
+import type { Span } from './draft.ts'
+import type { Facts } from './facts.ts'
 
 export interface Edit {
   span: Span

@@ -1,25 +1,10 @@
 /** What a request body says, found by one scan of its bytes while it arrives. */
 import type { Prompt } from '../terms/prompt.ts'
 import type { Protocol } from '../terms/records.ts'
-import { type Advisor, Draft } from './draft.ts'
+import { type Advisor, Draft, type Span, type StreamOptions } from './draft.ts'
 import type { Field, Frame, Place, Value } from './places.ts'
 import { BODIES } from './requests/table.ts'
 import { JsonScanner, type Kind, type ScanEvents } from './scan.ts'
-
-/** A half-open range of byte offsets in the whole body. */
-export interface Span {
-  start: number
-  end: number
-}
-
-export interface StreamOptions {
-  /** The value of the `stream_options` member. */
-  span: Span
-  isObject: boolean
-  /** Of its `include_usage` value, when it is an object that has one. */
-  includeUsage: Span | null
-  empty: boolean
-}
 
 export interface Facts {
   /** Top-level `model`, decoded; null = missing. */

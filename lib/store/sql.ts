@@ -1,6 +1,7 @@
 /** The store over any SQL engine. The ideas are in the files of `sql/`; this one joins them to the interface. */
 import type { Micro } from '../base/money.ts'
-import type { Account, Channel, Group, Model } from '../terms/records.ts'
+import type { Channel } from '../terms/channel.ts'
+import type { Account, Group, Model } from '../terms/records.ts'
 import type { Driver } from './driver.ts'
 import { migrate, storeId } from './migrations.ts'
 import type { Sealer } from './secrets.ts'

@@ -7,7 +7,8 @@
  * What may still be promised is `credit - spent - leased`; a lease row says how much of it which process holds.
  */
 import type { Micro } from '../base/money.ts'
-import type { Account, Channel, Group, Key, Model, UsageRow } from '../terms/records.ts'
+import type { Channel } from '../terms/channel.ts'
+import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
 
 /** The store did not answer or refused for a reason of its own (down, read-only, too many connections): try again later. */
 export class StoreUnavailable extends Error {

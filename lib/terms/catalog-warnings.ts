@@ -1,7 +1,7 @@
 /** What a catalogue file says and may well not mean: it can be applied, and then costs money or serves nobody. */
 import type { CatalogForm } from './config-catalog.ts'
 import { didYouMean } from './typos.ts'
-import { protocolEnding } from './upstream-kinds.ts'
+import { protocolEnding } from './upstream-paths.ts'
 import type { Source } from './yaml.ts'
 
 /** Names that exist beside the file, in the store. */

@@ -2,13 +2,15 @@
 import type { Micro } from '../base/money.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
 import { type KnownModels, warnOf } from './catalog-warnings.ts'
+import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import { type Channel, type ChannelKey, type Group, type Model, type Price, TOKEN_CLASSES } from './records.ts'
+import { type Group, type Model, type Price, TOKEN_CLASSES } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
 import { didYouMean } from './typos.ts'
-import { KINDS, unspoken } from './upstream-kinds.ts'
+import { KINDS } from './upstream-kinds.ts'
+import { unspoken } from './upstream-paths.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
 export interface CatalogAccount {

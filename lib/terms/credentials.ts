@@ -1,5 +1,5 @@
 /** Which settings of a channel hold secrets beside its keys: constants of headers that carry credentials. */
-import type { Channel } from './records.ts'
+import type { Channel } from './channel.ts'
 
 const CREDENTIAL = /(^|[^a-z])(api-?key|key|token|secret|password|sig|signature|auth|authorization|credential|cookie)$/i
 

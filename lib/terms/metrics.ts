@@ -3,8 +3,9 @@
  * the process's own metrics, for adding up several processes, and for the text.
  */
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import type { BreakerState, ChannelState } from './channel.ts'
 import { METRICS, type MetricRow } from './metric-rows.ts'
-import { BASES, type BreakerState, type ChannelState, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>

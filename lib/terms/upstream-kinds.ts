@@ -1,18 +1,9 @@
 /**
- * Where an upstream answers each protocol, and how it wants to be asked: one row for each kind of provider that people
- * put behind the gateway. What a channel says itself goes before its kind. Paths are from the provider's host; they were
- * read in the providers' own pages and in the clients that speak to them.
+ * How an upstream wants to be asked: one row for each kind of provider that people put behind the gateway. A channel's
+ * own settings win over those of its kind. Paths begin at the provider's host; they, the headers and the queries were
+ * taken from the providers' own pages and from the clients that speak to them.
  */
-import type { Channel, Protocol } from './records.ts'
-
-/** Where a protocol is by itself. `{model}` and `{verb}` stand for those of the request. */
-export const OWN_PATHS: Readonly<Record<Protocol, string>> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  images: '/v1/images/generations',
-  generate: '/v1beta/models/{model}:{verb}',
-}
+import type { Protocol } from './records.ts'
 
 export interface Kind {
   /** The protocols that it speaks. */
@@ -93,7 +84,7 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS
 export const KIND_NAMES = Object.keys(KINDS) as KindName[]
 
-const kindOf = (name: KindName | null): Kind | null => (name === null ? null : KINDS[name])
+export const kindOf = (name: KindName | null): Kind | null => (name === null ? null : KINDS[name])
 
 /** How the providers themselves call what our protocols call by other names. */
 interface ProviderHeaders {
@@ -126,69 +117,4 @@ export function providerHeaders(name: KindName | null, protocol: Protocol): Prov
   if (of === null) return PLAIN
   const usual = PROVIDER_HEADERS[protocol]
   return { ...usual, auth: of.auth[protocol] ?? usual.auth }
-}
-
-type Asked = Pick<Channel, 'baseUrl' | 'kind' | 'paths' | 'query'>
-
-/** Protocols of a channel that its kind does not speak and for which it names no path. */
-export function unspoken({ kind: name, paths, protocols }: Asked & Pick<Channel, 'protocols'>): Protocol[] {
-  const known = { ...kindOf(name)?.paths, ...paths }
-  return name === null ? [] : protocols.filter(protocol => known[protocol] === undefined)
-}
-
-/** The path of a protocol at a channel's upstream, from its host, with `{model}` and `{verb}` where they belong. */
-export function pathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol): string {
-  const base = new URL(baseUrl).pathname.replace(/\/+$/, '')
-  const own = paths[protocol]
-  if (own !== undefined) return withoutRepeat(base, own) + own
-  const known = kindOf(name)?.paths
-  const ofKind = known?.[protocol]
-  if (known !== undefined && ofKind !== undefined) return rootOf(base, Object.values(known)) + ofKind
-  return joined(base, OWN_PATHS[protocol])
-}
-
-export const queryAt = ({ kind: name, query }: Asked): Record<string, string> => ({ ...kindOf(name)?.query, ...query })
-
-const LAST_VERSION = /\/(v\d+(?:alpha|beta)?)$/
-const FIRST_VERSION = /^\/(v\d+(?:alpha|beta)?)(?=\/)/
-
-const withoutRepeat = (base: string, path: string): string => {
-  const version = LAST_VERSION.exec(base)?.[1]
-  return version !== undefined && FIRST_VERSION.exec(path)?.[1] === version ? base.replace(LAST_VERSION, '') : base
-}
-
-/**
- * A base that ends in a version replaces the protocol's own (`/api/paas/v4`, `/api/v3`), because that is the address which
- * clients are given. Only `/v1` beside `/v1beta` is a matter of the protocol: upstreams that speak several have both.
- */
-function joined(base: string, path: string): string {
-  const ofBase = LAST_VERSION.exec(base)?.[1]
-  const ofPath = FIRST_VERSION.exec(path)?.[1] as string
-  if (ofBase === undefined) return base + path
-  if (/^v1(alpha|beta)?$/.test(ofBase) && (ofBase === 'v1') !== (ofPath === 'v1'))
-    return base.replace(LAST_VERSION, '') + path
-  return base + path.replace(FIRST_VERSION, '')
-}
-
-/** Of a base that was given as far as into one of the kind's paths, what stands before them. */
-function rootOf(base: string, paths: readonly string[]): string {
-  const steps = base.split('/').slice(1)
-  for (let from = 0; from < steps.length; from++) {
-    const tail = `/${steps.slice(from).join('/')}/`
-    if (paths.some(path => path.startsWith(tail))) return base.slice(0, base.length - tail.length + 1)
-  }
-  return base.replace(LAST_VERSION, '')
-}
-
-/** The protocol whose path ends the address, which would then stand in it twice; null = none. */
-export function protocolEnding(baseUrl: string): Protocol | null {
-  const path = new URL(baseUrl).pathname
-  const endings: [Protocol, RegExp][] = [
-    ['messages', /\/messages$/],
-    ['chat', /\/chat\/completions$/],
-    ['responses', /\/responses$/],
-    ['images', /\/images\/generations$/],
-    ['generate', /\/models(\/[^/]*)?$/],
-  ]
-  return endings.find(([, ending]) => ending.test(path))?.[0] ?? null
 }

@@ -3,7 +3,7 @@ import type { Claim } from '../../lib/channels/claim.ts'
 import type { ChannelIdentity } from '../../lib/channels/health.ts'
 import { Candidates } from '../../lib/channels/pick.ts'
 import { compileRoutes, type Route } from '../../lib/channels/table.ts'
-import type { Channel } from '../../lib/terms/records.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
 import { seeded } from '../support/random.ts'
 import { channel, namedHealth } from './support.ts'
 

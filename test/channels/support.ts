@@ -1,5 +1,5 @@
 import { type ChannelIdentity, Health, type Heard, type KeyHealth, type Outcome } from '../../lib/channels/health.ts'
-import type { Channel } from '../../lib/terms/records.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
 import { TestClock } from '../support/clock.ts'
 
 export const channel = (name: string, change: Partial<Channel> = {}): Channel => ({

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
-import type { Channel } from '../../lib/terms/records.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
 import { channel } from './support.ts'
 
 const routes = (...channels: Channel[]) => compileRoutes({ groups: [], models: [], channels })

@@ -8,7 +8,8 @@ import { applyCatalog, type Summary } from '../../lib/store/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
-import type { Channel, Key, Model } from '../../lib/terms/records.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
+import type { Key, Model } from '../../lib/terms/records.ts'
 
 const SECRET = 'the secret of the store'
 const CHANNEL = {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import type { Span } from '../../lib/protocols/draft.ts'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/edit.ts'
-import { type Facts, FactsScan, type Span } from '../../lib/protocols/facts.ts'
+import { type Facts, FactsScan } from '../../lib/protocols/facts.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
 

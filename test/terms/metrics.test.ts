@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
+import type { BreakerState } from '../../lib/terms/channel.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
-import { type BreakerState, noUsage, type UsageRow } from '../../lib/terms/records.ts'
+import { noUsage, type UsageRow } from '../../lib/terms/records.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
 

@@ -1,6 +1,6 @@
 /** Groups, models and channels: the same calls for each. */
 import type { Store } from '../../store/store.ts'
-import type { Channel, ChannelState } from '../../terms/records.ts'
+import type { Channel, ChannelState } from '../../terms/channel.ts'
 import { AdminError, type Answer, NO_CONTENT, ok } from '../answer.ts'
 import type { OpsDeps } from '../server.ts'
 import type { Body } from './admin.ts'

@@ -10,9 +10,10 @@ import {
   toModel,
   WITH_INPUT,
 } from '../../terms/catalog.ts'
+import type { Channel, ChannelKey, ChannelState } from '../../terms/channel.ts'
 import { CERTIFICATES, readCertificates } from '../../terms/config-channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
-import type { Channel, ChannelKey, ChannelState, Group, Model } from '../../terms/records.ts'
+import type { Group, Model } from '../../terms/records.ts'
 import { AdminError } from '../answer.ts'
 import { channelRow, groupRow, modelRow } from './forms.ts'
 import { read } from './read.ts'

@@ -1,32 +1,33 @@
 /** The body of a chat request. */
-import * as d from '../draft.ts'
+
 import { HEAD, Place } from '../places.ts'
+import * as read from '../readers.ts'
 import { imageUrl, inputAudio, mediaUrl, top } from './openai.ts'
 
-const file = new Place({ end: (draft, frame) => d.inlineOrFetched(draft, frame) })
-  .has('file_data', { limit: HEAD, read: d.data })
-  .has('file_url', { limit: HEAD, read: d.documentUrl })
-  .has('file_id', d.stored('file_id'))
+const file = new Place({ end: (draft, frame) => read.inlineOrFetched(draft, frame) })
+  .has('file_data', { limit: HEAD, read: read.data })
+  .has('file_url', { limit: HEAD, read: read.documentUrl })
+  .has('file_id', read.stored('file_id'))
 
 const part = new Place()
-  .has('image_url', { limit: HEAD, read: d.pictureUrl, inside: imageUrl })
-  .has('video_url', { limit: HEAD, read: d.documentUrl, inside: mediaUrl })
-  .has('audio_url', { limit: HEAD, read: d.documentUrl, inside: mediaUrl })
+  .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('video_url', { limit: HEAD, read: read.documentUrl, inside: mediaUrl })
+  .has('audio_url', { limit: HEAD, read: read.documentUrl, inside: mediaUrl })
   .has('input_audio', { inside: inputAudio })
   .has('file', { inside: file })
 
 /** An earlier answer's sound. */
-const spoken = new Place().has('id', d.stored('audio'))
+const spoken = new Place().has('id', read.stored('audio'))
 
 const message = new Place().has('content', { inside: part }).has('audio', { inside: spoken })
 
 const tool = new Place({
   end(draft, frame) {
-    if (!['', 'function', 'custom'].includes(frame.type)) d.serverTool(draft, frame)
+    if (!['', 'function', 'custom'].includes(frame.type)) read.serverTool(draft, frame)
   },
-}).has('type', { read: d.type })
+}).has('type', { read: read.type })
 
-const search = new Place({ end: d.serverTool })
+const search = new Place({ end: read.serverTool })
 
 const streamOptions = new Place({
   single: true,
@@ -41,7 +42,7 @@ const streamOptions = new Place({
   },
 }).has('include_usage', {
   read(draft, value) {
-    draft.includeUsage = d.isTrue(value)
+    draft.includeUsage = read.isTrue(value)
     if (draft.streamOptions === null) return
     draft.streamOptions.empty = false
     draft.streamOptions.includeUsage = { start: value.start, end: value.end }
@@ -49,16 +50,16 @@ const streamOptions = new Place({
 })
 
 export const chat = top()
-  .has('max_tokens', { read: d.maximum })
-  .has('max_completion_tokens', { read: d.maximum })
+  .has('max_tokens', { read: read.maximum })
+  .has('max_completion_tokens', { read: read.maximum })
   .has('thinking_budget', {
     // where it is read, thoughts are not in the maximum
     read(draft, value) {
-      draft.beside = d.amountOf(value) ?? 0
+      draft.beside = read.amountOf(value) ?? 0
     },
   })
-  .has('n', { read: d.answers })
-  .has('best_of', { read: d.answers })
+  .has('n', { read: read.answers })
+  .has('best_of', { read: read.answers })
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
   .has('web_search_options', { inside: search })

@@ -1,16 +1,17 @@
 /** The body of a generate-content request, in both spellings that its readers take. */
-import * as d from '../draft.ts'
+
 import { HEAD, Place } from '../places.ts'
+import * as read from '../readers.ts'
 
 const LONGEST_URL = 4096
 
 const blob = new Place({
   end(draft, { dataLength, mime }) {
-    if (dataLength > 0) d.inline(draft, mime, dataLength)
+    if (dataLength > 0) read.inline(draft, mime, dataLength)
   },
 })
-  .has('mimeType', { alias: 'mime_type', read: d.mime })
-  .has('data', { limit: HEAD, read: d.data })
+  .has('mimeType', { alias: 'mime_type', read: read.mime })
+  .has('data', { limit: HEAD, read: read.data })
 
 const fileData = new Place({
   end(draft, { urls, mime }) {
@@ -18,13 +19,13 @@ const fileData = new Place({
     else draft.prompt.remoteDocuments += urls
   },
 })
-  .has('mimeType', { alias: 'mime_type', read: d.mime })
+  .has('mimeType', { alias: 'mime_type', read: read.mime })
   .has('fileUri', {
     alias: 'file_uri',
     limit: LONGEST_URL,
     read(draft, value, frame) {
-      d.url(draft, value, frame)
-      if (frame.urls > 0 && !isOfTheWeb(d.textOf(value))) draft.invalid ??= 'fileUri'
+      read.url(draft, value, frame)
+      if (frame.urls > 0 && !isOfTheWeb(read.textOf(value))) draft.invalid ??= 'fileUri'
     },
   })
 
@@ -41,7 +42,7 @@ const functionResponse = new Place().has('parts', { inside: part })
 part.has('functionResponse', { alias: 'function_response', inside: functionResponse })
 const content = new Place().has('parts', { inside: part })
 
-const server = new Place({ end: d.serverTool })
+const server = new Place({ end: read.serverTool })
 
 /** Each name is a tool; those that are not the client's are the upstream's. */
 const tool = new Place({
@@ -52,15 +53,15 @@ const tool = new Place({
   .has('functionDeclarations', { alias: 'function_declarations' })
   .has('computerUse', { alias: 'computer_use' })
   .has('mcpServers', { alias: 'mcp_servers', inside: server })
-  .has('fileSearch', { alias: 'file_search', ...d.stored('fileSearch') })
-  .has('retrieval', d.stored('retrieval'))
+  .has('fileSearch', { alias: 'file_search', ...read.stored('fileSearch') })
+  .has('retrieval', read.stored('retrieval'))
 
 const config = new Place()
-  .has('maxOutputTokens', { alias: 'max_output_tokens', read: d.maximum })
-  .has('candidateCount', { alias: 'candidate_count', read: d.answers })
+  .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum })
+  .has('candidateCount', { alias: 'candidate_count', read: read.answers })
 
 export const generate = new Place()
-  .has('model', d.model)
+  .has('model', read.model)
   .has('contents', { inside: content })
   .has('systemInstruction', { alias: 'system_instruction', inside: content })
   .has('generationConfig', {
@@ -68,10 +69,10 @@ export const generate = new Place()
     inside: config,
   })
   .has('tools', { inside: tool })
-  .has('cachedContent', { alias: 'cached_content', ...d.stored('cachedContent') })
+  .has('cachedContent', { alias: 'cached_content', ...read.stored('cachedContent') })
   .has('serviceTier', {
     alias: 'service_tier',
-    ...d.tier('serviceTier', 'unspecified', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'flex', 'STANDARD', 'FLEX'),
+    ...read.tier('serviceTier', 'unspecified', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'flex', 'STANDARD', 'FLEX'),
   })
 // a count may carry the whole request
 generate.has('generateContentRequest', { alias: 'generate_content_request', inside: generate })

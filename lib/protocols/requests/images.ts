@@ -1,19 +1,20 @@
 /** The body of an images request. */
-import * as d from '../draft.ts'
+
 import { HEAD, Place } from '../places.ts'
+import * as read from '../readers.ts'
 
 /** One picture, or several, as URLs or objects with one. */
-const picture = new Place({ element: d.pictureUrl })
-  .has('image_url', { limit: HEAD, read: d.pictureUrl })
-  .has('url', { limit: HEAD, read: d.pictureUrl })
-  .has('file_id', d.stored('file_id'))
+const picture = new Place({ element: read.pictureUrl })
+  .has('image_url', { limit: HEAD, read: read.pictureUrl })
+  .has('url', { limit: HEAD, read: read.pictureUrl })
+  .has('file_id', read.stored('file_id'))
 
-const pictures = { limit: HEAD, read: d.pictureUrl, inside: picture }
+const pictures = { limit: HEAD, read: read.pictureUrl, inside: picture }
 
 export const images = new Place()
-  .has('model', d.model)
-  .has('stream', d.stream)
-  .has('n', { read: d.answers })
+  .has('model', read.model)
+  .has('stream', read.stream)
+  .has('n', { read: read.answers })
   .has('image', pictures)
   .has('images', pictures)
   .has('mask', pictures)

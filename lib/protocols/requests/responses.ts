@@ -1,6 +1,7 @@
 /** The body of a responses request. */
-import * as d from '../draft.ts'
+
 import { HEAD, Place } from '../places.ts'
+import * as read from '../readers.ts'
 import { imageUrl, inputAudio, top } from './openai.ts'
 
 const CLIENT_TOOLS = new Set([
@@ -15,21 +16,23 @@ const CLIENT_TOOLS = new Set([
   'tool_search',
 ])
 
-const container = new Place().has('id', d.stored('container')).has('file_ids', d.stored('file_ids'))
-const environment = new Place().has('container_id', d.stored('container_id')).has('file_ids', d.stored('file_ids'))
-const mask = new Place().has('image_url', { limit: HEAD, read: d.pictureUrl }).has('file_id', d.stored('file_id'))
+const container = new Place().has('id', read.stored('container')).has('file_ids', read.stored('file_ids'))
+const environment = new Place()
+  .has('container_id', read.stored('container_id'))
+  .has('file_ids', read.stored('file_ids'))
+const mask = new Place().has('image_url', { limit: HEAD, read: read.pictureUrl }).has('file_id', read.stored('file_id'))
 
 const tool = new Place({
   end(draft, frame) {
     if (CLIENT_TOOLS.has(frame.type)) return
-    d.serverTool(draft, frame)
+    read.serverTool(draft, frame)
     if (frame.type === 'image_generation') draft.drawingTools++
   },
 })
-  .has('type', { read: d.type })
-  .has('container', { ...d.stored('container'), inside: container })
+  .has('type', { read: read.type })
+  .has('container', { ...read.stored('container'), inside: container })
   .has('environment', { inside: environment })
-  .has('vector_store_ids', d.stored('vector_store_ids'))
+  .has('vector_store_ids', read.stored('vector_store_ids'))
   .has('input_image_mask', { inside: mask })
 // of a namespace
 tool.has('tools', { inside: tool })
@@ -38,14 +41,14 @@ tool.has('tools', { inside: tool })
 const item = new Place({
   end(draft, frame) {
     const { type, dataLength } = frame
-    if (type === 'image_generation_call' && dataLength > 0) d.inline(draft, 'image/png', dataLength)
+    if (type === 'image_generation_call' && dataLength > 0) read.inline(draft, 'image/png', dataLength)
     if (type === 'item_reference' || (type === '' && frame.names && !frame.says)) draft.invalid ??= 'item_reference'
   },
 })
-  .has('type', { read: d.type })
+  .has('type', { read: read.type })
   .has('id', {
     read(_draft, value, frame) {
-      frame.names = !d.isNull(value)
+      frame.names = !read.isNull(value)
     },
   })
   .has('role', {
@@ -53,38 +56,38 @@ const item = new Place({
       frame.says = true
     },
   })
-  .has('image_url', { limit: HEAD, read: d.pictureUrl, inside: imageUrl })
-  .has('file_url', { limit: HEAD, read: d.documentUrl })
-  .has('file_id', d.stored('file_id'))
+  .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('file_url', { limit: HEAD, read: read.documentUrl })
+  .has('file_id', read.stored('file_id'))
   .has('file_data', {
     limit: HEAD,
     read(draft, value, frame) {
-      d.data(draft, value, frame)
-      d.inlineOrFetched(draft, frame)
+      read.data(draft, value, frame)
+      read.inlineOrFetched(draft, frame)
       frame.dataLength = -1
     },
   })
   .has('input_audio', { inside: inputAudio })
-  .has('result', { limit: HEAD, read: d.data })
+  .has('result', { limit: HEAD, read: read.data })
   .has('tools', { inside: tool })
 item.has('content', { inside: item }).has('output', { inside: item })
 
 export const responses = top()
-  .has('max_output_tokens', { read: d.maximum })
+  .has('max_output_tokens', { read: read.maximum })
   .has('max_tool_calls', {
     read(draft, value) {
-      draft.maxToolCalls = d.amountOf(value)
+      draft.maxToolCalls = read.amountOf(value)
     },
   })
-  .has('background', d.background)
+  .has('background', read.background)
   .has('input', { inside: item })
   .has('tools', { inside: tool })
   .has('previous_response_id', {
-    limit: d.LONGEST_NAME,
+    limit: read.LONGEST_NAME,
     read(draft, value) {
       // what cannot be read names an answer that nobody has
-      draft.previousAnswer = d.textOf(value) ?? (d.isNull(value) ? null : '')
+      draft.previousAnswer = read.textOf(value) ?? (read.isNull(value) ? null : '')
     },
   })
-  .has('conversation', d.stored('conversation'))
-  .has('prompt', d.stored('prompt'))
+  .has('conversation', read.stored('conversation'))
+  .has('prompt', read.stored('prompt'))

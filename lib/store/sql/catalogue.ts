@@ -1,7 +1,8 @@
 /** Groups, models and channels: one JSON document a row, because they are only ever read whole. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Channel } from '../../terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
-import type { Channel, Group, Model } from '../../terms/records.ts'
+import type { Group, Model } from '../../terms/records.ts'
 import type { Driver, Row } from '../driver.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Catalog, Mark } from '../store.ts'

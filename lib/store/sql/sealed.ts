@@ -1,6 +1,7 @@
 /** A channel as it is stored: its keys, its proxy, which has a password, and the credentials among its headers are sealed. */
+
+import type { Channel } from '../../terms/channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
-import type { Channel } from '../../terms/records.ts'
 import type { Sealer } from '../secrets.ts'
 
 export interface SealedChannel extends Omit<Channel, 'sealed'> {
