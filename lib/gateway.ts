@@ -8,6 +8,7 @@ import { KeyCache } from './access/keys.ts'
 import { RateLimiter } from './access/rate.ts'
 import { systemClock } from './base/clock.ts'
 import { idMaker } from './base/ids.ts'
+import { Rounds } from './base/rounds.ts'
 import { RetryBudget } from './channels/budget.ts'
 import { Health } from './channels/health.ts'
 import { consolePages } from './console/page.ts'
@@ -56,7 +57,7 @@ export class Gateway {
   #config: Config
   #changeSeq = 0
   #following: Promise<void> = Promise.resolve()
-  #cancelFollow: (() => void) | null = null
+  readonly #follows = new Rounds(clock, FOLLOW_MS, () => this.follow())
   #storeReachable = true
   #drainUntilMs = Number.POSITIVE_INFINITY
   #drained: Promise<void> | null = null
@@ -112,7 +113,7 @@ export class Gateway {
     gateway.#enter(gateway.services.world)
     gateway.#observe()
     gateway.#lag.start()
-    gateway.#scheduleFollow()
+    gateway.#follows.start()
     return gateway
   }
 
@@ -193,14 +194,6 @@ export class Gateway {
     return this.#following
   }
 
-  #scheduleFollow(): void {
-    this.#cancelFollow = clock.after(FOLLOW_MS, () => {
-      void this.follow().then(() => {
-        if (this.#cancelFollow !== null) this.#scheduleFollow()
-      })
-    })
-  }
-
   async #catchUp(): Promise<void> {
     const changes = await this.store.changesSince(this.#changeSeq)
     if (!this.#storeReachable) this.#log.info('the store answers again')
@@ -269,8 +262,7 @@ export class Gateway {
     services.sweeper.each(relay => relay.shutDown())
     for (const server of this.#servers) server.closeAllConnections()
     this.#lag.stop()
-    this.#cancelFollow?.()
-    this.#cancelFollow = null
+    await this.#follows.stop()
     await this.#following
     await this.ledger.stop()
     await services.pools.destroy()

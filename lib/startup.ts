@@ -87,7 +87,7 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
   return { ...next, ...kept }
 }
 
-export interface Acts {
+interface Acts {
   reload(): Promise<Config>
   /** Ends within the config's `timeouts.drain`; `retire`: another process serves, so it may take its time. */
   stop(): Promise<void>

@@ -1,16 +1,9 @@
 /** `gateway serve` is renewed as a whole while clients ask. */
 import http from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { KEY, startGateway } from './support/gateway.ts'
 import { childrenOf } from './support/processes.ts'
-
-const until = async (what: string, holds: () => boolean | Promise<boolean>) => {
-  for (let tries = 0; !(await holds()); tries++) {
-    if (tries > 400) throw new Error(`it never came that ${what}`)
-    await sleep(25)
-  }
-}
+import { until } from './support/wait.ts'
 
 const ask = (main: string, agent: http.Agent, body: object): Promise<string> =>
   new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@
  * store, at most a second later; an id that is not found is therefore looked up again until a second has passed.
  */
 import type { LRUCache } from 'lru-cache'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, pause } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import { type AnswerMaker, type Store, StoreUnavailable } from '../store/store.ts'
 import { Turns } from './turns.ts'
@@ -48,7 +48,7 @@ export class Answers {
 
   async #lookUp(accountId: number, answerId: string): Promise<AnswerMaker | null> {
     for (const pauseMs of [0, ...PAUSES_MS]) {
-      if (pauseMs > 0) await new Promise<void>(resolve => this.#clock.after(pauseMs, resolve))
+      if (pauseMs > 0) await pause(this.#clock, pauseMs)
       const maker = await this.#turns.take(() => this.#store.answerMaker(accountId, answerId))
       if (maker === null) continue
       this.remember(accountId, answerId, maker)

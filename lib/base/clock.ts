@@ -12,6 +12,9 @@ export interface Clock {
   soon(fn: () => void): void
 }
 
+/** Resolves after `ms`. */
+export const pause = (clock: Clock, ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

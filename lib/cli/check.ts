@@ -4,7 +4,7 @@ import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
 import { type Config, loadConfig } from '../terms/config.ts'
 
-export interface Checked {
+interface Checked {
   /** What was read, for people. */
   text: string
   /** What can be used and is probably not meant. */

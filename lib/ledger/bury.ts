@@ -1,10 +1,10 @@
 /** Gives all leases of a process back, in steps with a pause between them in which others reach the store. */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, pause } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 
 const PAUSE_MS = 10
 
-export interface BurialOptions {
+interface BurialOptions {
   store: Store
   clock: Clock
 }
@@ -17,7 +17,7 @@ export async function buryWhole(
   stopped = () => false,
 ): Promise<boolean> {
   while (!(await store.bury(holder, beat))) {
-    await new Promise<void>(resolve => clock.after(PAUSE_MS, resolve))
+    await pause(clock, PAUSE_MS)
     if (stopped()) return false
   }
   return true

@@ -1,5 +1,6 @@
 /** Purses nobody has used for a while are given back and forgotten, in memory and in the store. */
 import type { Clock } from '../base/clock.ts'
+import { Rounds } from '../base/rounds.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Leases } from './leases.ts'
 import type { LedgerLog } from './log.ts'
@@ -18,34 +19,28 @@ export interface ForgettingOptions {
 
 export class Forgetting {
   readonly #o: ForgettingOptions
-  #cancel: (() => void) | null = null
-  #running: Promise<void> = Promise.resolve()
-  #stopped = false
+  readonly #rounds: Rounds
 
   constructor(options: ForgettingOptions) {
     this.#o = options
+    this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.#forget())
   }
 
   start(): void {
-    if (this.#stopped) return
-    this.#cancel = this.#o.clock.after(EVERY_MS, () => {
-      this.#o.leases.forget()
-      this.#o.tabs.forget()
-      this.#running = this.#rows().then(() => this.start())
-    })
+    this.#rounds.start()
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#running
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
-  /** Of which nothing is left. */
-  async #rows(): Promise<void> {
-    const { store, holder, log } = this.#o
+  /** In the store, the rows of which nothing is left. */
+  async #forget(): Promise<void> {
+    const { store, leases, tabs, holder, log } = this.#o
+    leases.forget()
+    tabs.forget()
     try {
-      while (!this.#stopped && (await store.forgetLeases(holder())) > 0);
+      while (!this.#rounds.stopped && (await store.forgetLeases(holder())) > 0);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'forgetting leases failed')
     }

@@ -4,7 +4,7 @@
  * who wait; the lease is renewed ahead of need, so that in a steady flow nobody ever waits.
  */
 import { invariant } from '../base/assert.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, pause } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 import { Burn } from './burn.ts'
@@ -199,7 +199,7 @@ export class Lease {
     } catch (error) {
       this.#failed(error) // without it, the next try says so
     }
-    await new Promise<void>(resolve => this.#o.clock.after(RECALL_WAIT_MS, resolve))
+    await pause(this.#o.clock, RECALL_WAIT_MS)
   }
 
   /** null when the store does not answer, or not to this holder. */

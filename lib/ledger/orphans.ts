@@ -2,6 +2,7 @@
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
+import { Rounds } from '../base/rounds.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { CORRUPT, countAside, type SetAside, setAside } from './aside.ts'
 import { buryWhole } from './bury.ts'
@@ -30,11 +31,9 @@ export interface OrphansOptions extends ReplayOptions {
 
 export class Orphans {
   readonly #o: OrphansOptions
-  #cancel: (() => void) | null = null
-  #running: Promise<void> = Promise.resolve()
+  readonly #rounds: Rounds
   /** One visit at a time: our own lock must not look like a living process's. */
   #turn: Promise<unknown> = Promise.resolve()
-  #stopped = false
   #beside = { bytes: 0, atMs: Number.NEGATIVE_INFINITY }
   /** Journals that are left as they are, by name: each is named in the log once. */
   readonly #left = new Set<string>()
@@ -43,12 +42,13 @@ export class Orphans {
 
   constructor(options: OrphansOptions) {
     this.#o = options
+    this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.#round())
   }
 
   /** Resolves after the first round, so that a restart serves with true books. */
   async start(): Promise<void> {
     await this.#round()
-    this.#schedule()
+    this.#rounds.start()
   }
 
   /** What waits for people on this machine; `journals`: those that are not for this program or this store. */
@@ -67,23 +67,14 @@ export class Orphans {
     return bytes
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#running
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return
-    this.#cancel = this.#o.clock.after(EVERY_MS, () => {
-      this.#running = this.#round().then(() => this.#schedule())
-    })
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   /** A failure is for the next round. */
   async #round(): Promise<void> {
     try {
-      for (const name of this.#names()) if (!this.#stopped) await this.#visit(name)
+      for (const name of this.#names()) if (!this.#rounds.stopped) await this.#visit(name)
     } catch (error) {
       this.#failed(error, this.#o.folder)
     }
@@ -140,7 +131,7 @@ export class Orphans {
   }
 
   #bury(holder: string, beat?: number): Promise<boolean> {
-    return buryWhole(this.#o, holder, beat, () => this.#stopped)
+    return buryWhole(this.#o, holder, beat, () => this.#rounds.stopped)
   }
 
   async #adopt(folder: string, name: string): Promise<void> {
@@ -149,7 +140,7 @@ export class Orphans {
     const so: Replayed = { records: 0, applied: 0, refused: [] }
     for (const settlements of journal.pieces())
       for (let i = 0; i < settlements.length; i += BATCH) {
-        if (this.#stopped) return
+        if (this.#rounds.stopped) return
         await replay(this.#o, settlements.slice(i, i + BATCH), so)
       }
     if (so.refused.length > 0 && !this.#refusedForGood(name, so)) return

@@ -3,6 +3,7 @@
  * that is far from the store's is not believed: the store's time is used in its place, and the log and a metric say so.
  */
 import type { Clock } from '../base/clock.ts'
+import { Rounds } from '../base/rounds.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { LedgerLog } from './log.ts'
 
@@ -19,32 +20,22 @@ export interface WallTimeOptions {
 
 export class WallTime {
   readonly #o: WallTimeOptions
-  #cancel: (() => void) | null = null
-  #running: Promise<void> = Promise.resolve()
-  #stopped = false
+  readonly #rounds: Rounds
   /** The store's time less ours, as last seen. */
   skewMs = 0
 
   constructor(options: WallTimeOptions) {
     this.#o = options
+    this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.#look())
   }
 
   async start(): Promise<void> {
     await this.#look()
-    this.#schedule()
+    this.#rounds.start()
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#running
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return
-    this.#cancel = this.#o.clock.after(EVERY_MS, () => {
-      this.#running = this.#look().then(() => this.#schedule())
-    })
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   get #far(): boolean {

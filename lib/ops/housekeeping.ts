@@ -1,6 +1,7 @@
 /** What nobody asks for and somebody must do: auditing the books now and then, and deleting usage rows that are too old. */
-import type { Clock } from '../base/clock.ts'
+import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
+import { Rounds } from '../base/rounds.ts'
 import type { SetAside } from '../ledger/aside.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
@@ -23,29 +24,22 @@ export interface HousekeepingOptions {
 
 export class Housekeeping {
   readonly #o: HousekeepingOptions
-  #cancel: (() => void) | null = null
-  #running: Promise<void> = Promise.resolve()
-  #stopped = false
+  readonly #rounds: Rounds
   #auditDueMs = 0
   /** Of the latest audit. */
   imbalance: Micro = ZERO
 
   constructor(options: HousekeepingOptions) {
     this.#o = options
+    this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.run())
   }
 
   start(): void {
-    this.#cancel = this.#o.clock.after(EVERY_MS, () => {
-      this.#running = this.run().then(() => {
-        if (!this.#stopped) this.start()
-      })
-    })
+    this.#rounds.start()
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancel?.()
-    await this.#running
+  stop(): Promise<void> {
+    return this.#rounds.stop()
   }
 
   /** One round; failures are logged, and the next round tries again. */
@@ -81,11 +75,11 @@ export class Housekeeping {
     // One machine whose clock is far ahead must not delete what others still need.
     const beforeMs = ((await store.now()) ?? clock.now()) - retentionMs
     let deleted = 0
-    while (!this.#stopped) {
+    while (!this.#rounds.stopped) {
       const count = await store.pruneUsage(beforeMs, PRUNE_ROWS)
       deleted += count
       if (count < PRUNE_ROWS) break
-      await new Promise<void>(resolve => clock.after(PRUNE_PAUSE_MS, resolve)) // others want the store too
+      await pause(clock, PRUNE_PAUSE_MS) // others want the store too
     }
     if (deleted > 0) log.info({ rows: deleted }, 'old usage rows deleted')
   }

@@ -101,7 +101,7 @@ const UNKNOWN = 1105
 type TextRow = [text: RegExp, cure: Cure, commit: Commit, meaning: string, source: string]
 const VITESS = 'Vitess source, vterrors'
 
-export const MYSQL_TEXTS: readonly TextRow[] = [
+const MYSQL_TEXTS: readonly TextRow[] = [
   [
     /operation not allowed in state (NOT_SERVING|SHUTTING_DOWN)/,
     'moved',

@@ -4,10 +4,10 @@
  */
 import t, { type Test } from 'tap'
 import { accountPurse } from '../../lib/store/store.ts'
-import { PROTOCOLS, type Protocol } from '../../lib/terms/records.ts'
+import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { type Dearest, dearest, SETTINGS } from './support/bodies.ts'
-import { KEY, MODEL, NOTHING_LEFT, type Options, open } from './support/gateway.ts'
+import { HEADERS, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
 import type { Call } from './support/upstream.ts'
 
 /** Of one account, whose money lasts about so long. */
@@ -16,14 +16,6 @@ const ROUNDS = Math.ceil(Number(process.env['REQUESTS'] ?? REQUESTS) / REQUESTS)
 const AT_ONCE = 8
 /** CNY per million tokens. */
 const PRICE = { input: 10, output: 50, cache_read: 1, cache_write_5m: 12.5, cache_write_1h: 20, image: 0.02 }
-const PATHS: Record<Protocol, string> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  images: '/v1/images/generations',
-  generate: `/v1beta/models/${MODEL}:generateContent`,
-}
-const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
 /** Nothing where nothing may be written. */
 const textOf = ({ output }: Dearest): string => (output < 10 ? '' : 'Once upon a time there was a gateway. ')
 

@@ -1,9 +1,9 @@
 /** A client that leaves: its answer is read on for its usage, within bounds, and nothing is asked twice. */
 import t from 'tap'
 import type { Relay } from '../../lib/exchange/relay.ts'
+import { until } from '../support/wait.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'
-import { until } from './support/wait.ts'
 
 /** Of the buffers of two connections and the kernel, far below what a long answer has. */
 const MOST_BYTES = 40_000_000

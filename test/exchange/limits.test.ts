@@ -1,8 +1,8 @@
 /** Full channels, resting channels, an overloaded process: who is asked instead, and what the client hears. */
 import t from 'tap'
+import { until } from '../support/wait.ts'
 import { NOTHING_LEFT, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
-import { until } from './support/wait.ts'
 
 const good = answers(100, 10)
 

@@ -8,10 +8,11 @@ import { Sealer } from '../../lib/store/secrets.ts'
 import { SqlStore } from '../../lib/store/sql.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import { keyPurse, type Store } from '../../lib/store/store.ts'
-import { changed, house, reserve, row, until } from '../ledger/house.ts'
+import { changed, house, reserve, row } from '../ledger/house.ts'
 import { TestClock } from '../support/clock.ts'
 import { kept } from '../support/kept.ts'
 import { fund, usageRow } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 
 const PURSES = 1_500
 /** Of one step: locks and writes of purses and leases. */
@@ -92,7 +93,7 @@ t.test('a pause between the steps', async t => {
   await store.ping()
   for (let i = 0; i < 50; i++) await new Promise(resolve => setImmediate(resolve))
   t.notOk(done)
-  await until(t, 'buried', () => {
+  await until('buried', () => {
     clock.advance(10)
     return done
   })
@@ -113,7 +114,7 @@ t.test('a lease of which nothing is left is forgotten, also when charges used it
   await kept(ledger.settle(await reserve(ledger, key, 1_000_000), row(key, 1_000_000)))
   await ledger.flush()
   t.equal(await count(own), 1)
-  await until(t, 'forgotten', async () => {
+  await until('forgotten', async () => {
     clock.advance(20_000)
     return (await count(own)) === 0
   })
@@ -148,7 +149,7 @@ t.test('whoever buries others, or applies a long journal, gives its own signs of
   t.ok((await beats()) >= before + 8, 'the burial takes for ever, the beat goes on')
   t.ok(ledger.accepting)
   release()
-  await until(t, 'buried', async () => {
+  await until('buried', async () => {
     clock.advance(1_000)
     return (await store.holders()).length === 1
   })

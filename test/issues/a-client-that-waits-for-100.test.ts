@@ -3,7 +3,7 @@ import net from 'node:net'
 import t, { type Test } from 'tap'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY } from '../exchange/support/gateway.ts'
 import { answers } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const BODY = JSON.stringify({ model: MODEL, max_tokens: 10 })

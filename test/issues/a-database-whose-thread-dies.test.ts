@@ -8,7 +8,8 @@ import { CommitUncertain } from '../../lib/store/driver.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import { Connection, type StartThread, type WorkerRequest } from '../../lib/store/sqlite-thread.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'
-import { changed, house, reserve, row, until } from '../ledger/house.ts'
+import { changed, house, reserve, row } from '../ledger/house.ts'
+import { until } from '../support/wait.ts'
 
 /** A thread that answers when it is told to. */
 class FakeThread {
@@ -150,14 +151,14 @@ t.test('the journal keeps a settlement until its commit is answered', async t =>
   ledger.settle(await reserve(ledger, key, 10), row(key, 10))
   ledger.write()
   clock.advance(1_000)
-  await until(t, 'in the books', async () => (await spent()) === 10)
+  await until('in the books', async () => (await spent()) === 10)
   const own = path.join(folder, ledger.holder)
   const bytes = () =>
     readdirSync(own).reduce((sum, name) => sum + (name.endsWith('.log') ? statSync(path.join(own, name)).size : 0), 0)
   t.ok(bytes() > 0)
   t.equal(ledger.journalEntries, 1)
   answer()
-  await until(t, 'done with', () => ledger.journalEntries === 0)
+  await until('done with', () => ledger.journalEntries === 0)
   await ledger.stop()
   t.notOk(existsSync(own))
 })

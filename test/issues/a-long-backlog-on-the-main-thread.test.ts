@@ -7,9 +7,10 @@ import { Journal } from '../../lib/ledger/journal.ts'
 import { encode, JournalReader } from '../../lib/ledger/records.ts'
 import { Settler } from '../../lib/ledger/settler.ts'
 import { keyPurse } from '../../lib/store/store.ts'
-import { away, changed, house, reserve, row, until } from '../ledger/house.ts'
+import { away, changed, house, reserve, row } from '../ledger/house.ts'
 import { kept } from '../support/kept.ts'
 import { settlement } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 
 const MANY = 20_000
 
@@ -81,7 +82,7 @@ t.test('a refusal and a batch cost as much with many waiting as with few', async
   t.equal(looks, added, 'nobody goes through them for a sum')
   t.equal(settler.unsettledOf(keyPurse(key.id)), 2 * MANY)
   there = true
-  await until(t, 'all sent', () => {
+  await until('all sent', () => {
     clock.advance(1_000)
     return settler.lagMs === 0
   })
@@ -105,7 +106,7 @@ t.test('the bound of the journal is for all workers together', async t => {
   clock.advance(1_000)
   t.notOk(two.accepting, 'which has nothing itself')
   there = true
-  await until(t, 'room again', () => {
+  await until('room again', () => {
     clock.advance(1_000)
     return one.accepting && two.accepting
   })

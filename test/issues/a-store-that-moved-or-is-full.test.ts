@@ -34,13 +34,8 @@ await Promise.all([addUser(first), addUser(second)])
 
 const urlAt = (port: number, query = '') => `mysql://gateway@127.0.0.1:${port}/gateway${query}`
 
-const unavailable = (t: Test, promise: Promise<unknown>, name: string) =>
-  promise.then(
-    () => t.fail(`${name}: should have failed`),
-    error => t.ok(error instanceof StoreUnavailable && !(error instanceof CommitUncertain), `${name}: ${error}`),
-  )
-
-t.test('the server is read-only, and the address moves to another', async t => {
+/** A store at an address that leads to the first server, and may lead to the second later. */
+async function behindAnAddress(t: Test) {
   const proxy = await startRewritingProxy(first.port)
   const store = openStore(urlAt(proxy.port), { secret: 'x' })
   t.teardown(async () => {
@@ -49,6 +44,17 @@ t.test('the server is read-only, and the address moves to another', async t => {
     await first.admin('SET GLOBAL read_only = 0')
   })
   await store.migrate()
+  return { store, proxy }
+}
+
+const unavailable = (t: Test, promise: Promise<unknown>, name: string) =>
+  promise.then(
+    () => t.fail(`${name}: should have failed`),
+    error => t.ok(error instanceof StoreUnavailable && !(error instanceof CommitUncertain), `${name}: ${error}`),
+  )
+
+t.test('the server is read-only, and the address moves to another', async t => {
+  const { store, proxy } = await behindAnAddress(t)
   const { account, key } = await fund(store, 'demo', 1_000)
   await store.register({ id: 'h1', host: 'here', beat: 0 })
   const purse = accountPurse(account.id)
@@ -74,14 +80,7 @@ t.test('the server is read-only, and the address moves to another', async t => {
 })
 
 t.test('reads that were never refused follow too, as soon as one write was', async t => {
-  const proxy = await startRewritingProxy(first.port)
-  const store = openStore(urlAt(proxy.port), { secret: 'x' })
-  t.teardown(async () => {
-    await store.close()
-    proxy.close()
-    await first.admin('SET GLOBAL read_only = 0')
-  })
-  await store.migrate()
+  const { store, proxy } = await behindAnAddress(t)
   await Promise.all(Array.from({ length: 8 }, () => store.accounts()))
   await second.admin("UPDATE gateway.meta SET value = 4711 WHERE name = 'changes'")
   await first.admin('SET GLOBAL read_only = 1')

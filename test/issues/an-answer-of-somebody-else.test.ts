@@ -5,8 +5,8 @@ import type { AnswerMaker } from '../../lib/store/store.ts'
 import type { Client } from '../exchange/support/client.ts'
 import { KEY, MODEL, OTHER_KEY, open, type Scene } from '../exchange/support/gateway.ts'
 import type { Call } from '../exchange/support/upstream.ts'
-import { until } from '../exchange/support/wait.ts'
 import { TestClock } from '../support/clock.ts'
+import { until } from '../support/wait.ts'
 
 const ID = 'resp_0123'
 const usage = { input_tokens: 10, output_tokens: 5 }

@@ -6,7 +6,7 @@ import { Drains } from '../../lib/exchange/drains.ts'
 import { NOTHING_LEFT, type Options, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const PAST_DRAIN_MS = 31_000
 const silent = () => {}

@@ -5,7 +5,7 @@ import { Buffered } from '../../lib/access/buffered.ts'
 import { Pages } from '../../lib/exchange/pages.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const MiB = 2 ** 20
 const CHAT = '/v1/chat/completions'

@@ -6,16 +6,8 @@
  */
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
-import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
+import { HEADERS, MODEL, open, PATHS } from '../exchange/support/gateway.ts'
 
-const PATHS: Record<Protocol, string> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  images: '/v1/images/generations',
-  generate: `/v1beta/models/${MODEL}:generateContent`,
-}
-const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
 const M = `"model":"${MODEL}"`
 
 async function scene(t: Parameters<typeof open>[0]) {

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Micro } from '../../lib/base/money.ts'
 import { MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const ASK = document()
 const BODY = JSON.stringify(ASK.body)

@@ -6,9 +6,10 @@ import { idMaker } from '../../lib/base/ids.ts'
 import { countAside } from '../../lib/ledger/aside.ts'
 import { encode } from '../../lib/ledger/records.ts'
 import { accountPurse, type Settlement } from '../../lib/store/store.ts'
-import { changed, house, reserve, row, until } from '../ledger/house.ts'
+import { changed, house, reserve, row } from '../ledger/house.ts'
 import { kept } from '../support/kept.ts'
 import { settlement, usageRow } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 
 const lines = (file: string) => readFileSync(file, 'utf8').trim().split('\n')
 
@@ -44,7 +45,7 @@ t.test('a record that the store refuses: the others count, the leases return, an
   const ledger = await open({ store: picky })
   t.equal(await spent(), 40, 'at once')
   t.ok(existsSync(path.join(folder, 'p')), 'the store may take it yet')
-  await until(t, 'given up', () => {
+  await until('given up', () => {
     clock.advance(5_000)
     return !existsSync(path.join(folder, 'p'))
   })
@@ -75,7 +76,7 @@ t.test('a store that refuses every record of a journal is at fault itself: nothi
   }
   t.same(countAside(folder), { settlements: 0, unreadable: 0 })
   broken = false
-  await until(t, 'applied', async () => {
+  await until('applied', async () => {
     clock.advance(5_000)
     return (await spent()) === 3
   })
@@ -117,9 +118,9 @@ t.test('two answers with one request id: the second is not free for that, whatev
   ledger.settle(await reserve(ledger, key, 30), other)
   ledger.write()
   clock.advance(1_000)
-  await until(t, 'sent', async () => (await spent()) === 40)
+  await until('sent', async () => (await spent()) === 40)
   lost = () => false
-  await until(t, 'sent again', () => {
+  await until('sent again', () => {
     clock.advance(1_000)
     return ledger.journalEntries === 0
   })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { KEY, type Options, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call, Script } from '../exchange/support/upstream.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const good = answers(100, 10)
 const ask = async (s: Scene) => {

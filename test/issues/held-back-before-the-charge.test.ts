@@ -5,7 +5,7 @@
 import t from 'tap'
 import { KEY, MODEL, NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const ASK = {
   path: '/v1/chat/completions',

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 t.test('no sign of life in the middle of an event whose end waits', async t => {
   const s = await open(t)

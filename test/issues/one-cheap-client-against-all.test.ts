@@ -3,7 +3,7 @@ import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const BODY = JSON.stringify({ model: MODEL, max_tokens: 5 })
 const SIZE = BODY.length.toString(16)

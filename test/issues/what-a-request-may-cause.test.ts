@@ -5,16 +5,8 @@
  */
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
-import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS, type Scene } from '../exchange/support/gateway.ts'
 
-const PATHS: Record<Protocol, string> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  images: '/v1/images/generations',
-  generate: `/v1beta/models/${MODEL}:generateContent`,
-}
-const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
 const DEFAULT = 4096
 const CEILING = 100_000
 const MAX_INPUT = 200_000

@@ -1,8 +1,8 @@
 /** Count routes and model lists cost nothing, so only a limit of their own bounds them. */
 import t from 'tap'
-import { KEY, MODEL, NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'
+import { HEADERS, KEY, MODEL, NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 type Scene = Awaited<ReturnType<typeof open>>
 
@@ -12,8 +12,7 @@ const get = async (s: Scene, path: string) => {
 }
 
 const count = async (s: Scene, path = '/v1/messages/count_tokens') => {
-  const headers = { 'x-api-key': KEY, authorization: `Bearer ${KEY}`, 'x-goog-api-key': KEY }
-  const client = s.ask({ path, headers, body: { model: MODEL } })
+  const client = s.ask({ path, headers: HEADERS, body: { model: MODEL } })
   await client.end()
   return { status: client.status, retryAfter: client.answer.headers.get('retry-after'), text: client.text }
 }

@@ -13,7 +13,8 @@ import { TestClock } from '../support/clock.ts'
 import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
-import { away, changed, house, reserve, row, until } from './house.ts'
+import { until } from '../support/wait.ts'
+import { away, changed, house, reserve, row } from './house.ts'
 import { Disk } from './simulation/disk.ts'
 
 const SECOND = 1_000
@@ -101,8 +102,8 @@ t.test(
     first.kill('SIGKILL')
     await once(first, 'exit')
     clock.advance(5 * SECOND)
-    await until(t, 'the journal of the dead one is applied by the living', async () => (await spent()) === 10)
-    await until(t, 'and removed', () => !existsSync(path.join(journal, 'p')))
+    await until('the journal of the dead one is applied by the living', async () => (await spent()) === 10)
+    await until('and removed', () => !existsSync(path.join(journal, 'p')))
     t.ok(existsSync(path.join(journal, 'q')))
     await alive.stop()
   },
@@ -158,14 +159,14 @@ t.test('disk full and store away: nothing is dropped, and all is well once there
   disk.room.delete(own)
   clock.advance(2 * SECOND)
   t.ok(ledger.accepting)
-  await until(t, 'kept in the journal', () => {
+  await until('kept in the journal', () => {
     clock.advance(SECOND)
     return count === 2
   })
   t.match(readJournal(own, await store.id()), { settlements: { length: 3 }, corrupt: 0, torn: false })
   there = true
   clock.advance(10 * SECOND)
-  await until(t, 'in the store', async () => (await spent()) === 60)
+  await until('in the store', async () => (await spent()) === 60)
   await ledger.stop()
   t.same(fs.readdirSync(folder), [])
 })
@@ -185,7 +186,7 @@ t.test(
     there = false
     let stopped = false
     const stopping = ledger.stop().then(() => (stopped = true))
-    await until(t, 'stops', () => {
+    await until('stops', () => {
       clock.advance(SECOND)
       return stopped
     })
@@ -216,11 +217,11 @@ t.test('a settlement that the store cannot take keeps no other one waiting', asy
     await kept(ledger.settle(await reserve(ledger, key, charge), made))
   }
   clock.advance(SECOND)
-  await until(t, 'the others', async () => (await spent()) === 25)
+  await until('the others', async () => (await spent()) === 25)
   t.equal(ledger.journalEntries, 1)
   t.match(said[0], /settling failed/)
   poison = ''
-  await until(t, 'and this one when it can', async () => {
+  await until('and this one when it can', async () => {
     clock.advance(SECOND)
     return (await spent()) === 28
   })
@@ -296,7 +297,7 @@ t.test('two that each have half want most of it: one gets it, because neither ke
       answers.push(a instanceof Hold),
     )
   let seen = 0
-  await until(t, 'both are answered', async () => {
+  await until('both are answered', async () => {
     clock.advance(20)
     for (const change of (await store.changesSince(seen)) ?? []) {
       seen = change.seq
@@ -332,7 +333,7 @@ t.test('a silent process whose journal is here: its charges first, then its leas
   }
   t.same(order, [], 'silent for long, but what it charged is not in the books')
   broken = false
-  await until(t, 'adopted', () => {
+  await until('adopted', () => {
     clock.advance(5 * SECOND)
     return !existsSync(path.join(folder, 'p'))
   })

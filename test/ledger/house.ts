@@ -11,20 +11,11 @@ import { fund, memoryStore, usageRow } from '../support/store.ts'
 
 const nextId = idMaker(() => Date.now())
 
-/** Promises and the store's thread go on while the clock stands. */
-export const until = async (t: Test, what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-  for (let i = 0; i < 2_000; i++) {
-    if (await condition()) return
-    await new Promise(resolve => setTimeout(resolve, 1))
-  }
-  t.fail(`never: ${what}`)
-}
-
 /** A store of which some methods are others. */
 export const changed = (store: Store, methods: Partial<Store>): Store => Object.assign(Object.create(store), methods)
 export const away = () => Promise.reject(new StoreUnavailable('away'))
 
-export interface House {
+interface House {
   store: Store
   key: Key
   clock: TestClock

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { KEY, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
-import { until } from '../exchange/support/wait.ts'
+import { until } from '../support/wait.ts'
 
 const { ask, first, rest } = SPEECH.messages
 const BAD = '\0\r\n\r\n'

@@ -32,7 +32,7 @@ export interface MysqlServer {
   stop(): Promise<void>
 }
 
-export interface Launch {
+interface Launch {
   command: string
   args: string[]
   env?: NodeJS.ProcessEnv

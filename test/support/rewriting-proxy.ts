@@ -1,15 +1,12 @@
 /**
- * A TCP proxy in front of MySQL that says other statements than it was told, so that a sound server seems to break its
+ * A proxy in front of MySQL that says other statements than it was told, so that a sound server seems to break its
  * promises. A statement takes the place of one that is as long or longer; blanks fill the rest.
  */
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
-export interface RewritingProxy {
-  port: number
+interface RewritingProxy extends TcpProxy {
   /** Where it leads; connections that exist stay where they are. */
   target: number
-  close(): void
 }
 
 export interface Rewriting {
@@ -24,38 +21,23 @@ const FLAGS_AT = 4
 
 export async function startRewritingProxy(port: number, rewriting: Rewriting = {}): Promise<RewritingProxy> {
   const { texts = [], withoutFlags = 0 } = rewriting
-  const sockets = new Set<Socket>()
-  const server = createServer(client => {
-    const upstream = connect(proxy.target, '127.0.0.1')
-    let greeted = false
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        client.destroy()
-        upstream.destroy()
-      })
-    }
-    client.on('data', (bytes: Buffer) => {
-      if (!greeted) bytes.writeUInt32LE((bytes.readUInt32LE(FLAGS_AT) & ~withoutFlags) >>> 0, FLAGS_AT)
-      greeted = true
-      for (const [from, to] of texts) {
-        for (let at = bytes.indexOf(from); at !== -1; at = bytes.indexOf(from, at + 1))
-          bytes.write(to.padEnd(from.length), at, 'latin1')
+  const proxy = await startTcpProxy(
+    () => rewritten.target,
+    (_client, server) => {
+      let greeted = false
+      return {
+        fromClient(bytes) {
+          if (!greeted) bytes.writeUInt32LE((bytes.readUInt32LE(FLAGS_AT) & ~withoutFlags) >>> 0, FLAGS_AT)
+          greeted = true
+          for (const [from, to] of texts) {
+            for (let at = bytes.indexOf(from); at !== -1; at = bytes.indexOf(from, at + 1))
+              bytes.write(to.padEnd(from.length), at, 'latin1')
+          }
+          server.write(bytes)
+        },
       }
-      upstream.write(bytes)
-    })
-    upstream.on('data', bytes => void client.write(bytes))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const proxy: RewritingProxy = {
-    port: (server.address() as AddressInfo).port,
-    target: port,
-    close() {
-      server.close()
-      for (const socket of sockets) socket.destroy()
     },
-  }
-  return proxy
+  )
+  const rewritten: RewritingProxy = { ...proxy, target: port }
+  return rewritten
 }

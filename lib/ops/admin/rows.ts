@@ -77,7 +77,7 @@ export function shownProxy(proxy: string | null): string | null {
 
 /** In the place of a constant that is a secret; it may be sent back, and then stays. */
 export const HIDDEN = '=…'
-export const shownSecrets = (headers: Channel['headers']): Channel['headers'] =>
+const shownSecrets = (headers: Channel['headers']): Channel['headers'] =>
   Object.fromEntries(Object.keys(secretHeaders(headers)).map(name => [name, HIDDEN]))
 
 /** The state of a channel whose credentials cannot be read: it is not used. */

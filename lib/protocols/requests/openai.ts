@@ -16,7 +16,7 @@ export const inputAudio = new Place({
 
 export const metadata = new Place({ free: true }).has('user_id', read.userId)
 
-export const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
+const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
 
 /** The members that both have at the top. */
 export const top = (): Place =>

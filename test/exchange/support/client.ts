@@ -1,6 +1,6 @@
 /** A client over a bare socket: every byte it gets is kept in order, and whether its answer ended or was cut off. */
 import net, { type Socket } from 'node:net'
-import { until } from './wait.ts'
+import { until } from '../../support/wait.ts'
 
 export interface Ask {
   path: string

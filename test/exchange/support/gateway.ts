@@ -27,12 +27,13 @@ import type { Channel } from '../../../lib/terms/channel.ts'
 import { parseConfig } from '../../../lib/terms/config.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
 import { Metrics } from '../../../lib/terms/metrics.ts'
+import { PROTOCOLS, type Protocol } from '../../../lib/terms/records.ts'
 import { Pools } from '../../../lib/upstream/pools.ts'
 import { TestClock } from '../../support/clock.ts'
 import { memoryStore } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
 import { type Ask, Client } from './client.ts'
 import { Upstream } from './upstream.ts'
-import { until } from './wait.ts'
 
 type Json = Record<string, unknown>
 interface Test {
@@ -49,7 +50,15 @@ export const OTHER_KEY = 'sk-scenario-of-another'
 /** Of an account without money. */
 export const POOR_KEY = 'sk-scenario-of-the-poor'
 export const MODEL = 'm'
-const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate']
+/** A path of each protocol, and a key wherever any of them reads one. */
+export const PATHS: Readonly<Record<Protocol, string>> = {
+  messages: '/v1/messages',
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  images: '/v1/images/generations',
+  generate: `/v1beta/models/${MODEL}:generateContent`,
+}
+export const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
 
 export interface Options {
   /** Sections of the config file over the defaults. */

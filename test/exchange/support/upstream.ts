@@ -1,7 +1,7 @@
 /** An upstream that does nothing by itself: each request waits for what its test says, byte by byte. */
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
-import { until } from './wait.ts'
+import { until } from '../../support/wait.ts'
 
 export type Headers = Record<string, string>
 

@@ -3,7 +3,7 @@ const MOST_MS = 15_000
 
 export const turn = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 1))
 
-export async function until(what: string, holds: () => boolean | undefined | null): Promise<void> {
-  for (const end = performance.now() + MOST_MS; !holds(); await turn())
+export async function until(what: string, holds: () => unknown): Promise<void> {
+  for (const end = performance.now() + MOST_MS; !(await holds()); await turn())
     if (performance.now() > end) throw new Error(`waited in vain: ${what}`)
 }
