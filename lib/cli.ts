@@ -1,7 +1,7 @@
 /** The command line, started by `bin/gateway`. */
 import { flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { SUPERVISED, supervise } from './supervise.ts'
+import { SUPERVISED, supervise } from './process/supervise.ts'
 
 const args = process.argv.slice(2)
 if (args[0] === 'serve' && process.env[SUPERVISED] === undefined) supervise(args)

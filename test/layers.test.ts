@@ -13,7 +13,8 @@ const LAYERS: [name: string, matches: RegExp][] = [
   ['upstream', /^lib\/upstream\//],
   ['exchange', /^lib\/exchange\//],
   ['edges', /^lib\/(public|ops|console|simulator)\//],
-  ['root', /^lib\/([\w-]+\.ts$|cli\/)/],
+  ['process', /^lib\/process\//],
+  ['command line', /^lib\/cli(\.ts$|\/)/],
 ]
 /** Engines that must not know each other in the other direction. */
 const FORBIDDEN: [from: RegExp, to: RegExp, why: string][] = [

@@ -15,7 +15,7 @@ import type * as PlansModule from '../../lib/exchange/plans.ts'
 import type * as DispatchModule from '../../lib/exchange/stages/dispatch.ts'
 import type * as ReadBodyModule from '../../lib/exchange/stages/read-body.ts'
 import type * as VerdictModule from '../../lib/exchange/verdict.ts'
-import type * as GatewayModule from '../../lib/gateway.ts'
+import type * as GatewayModule from '../../lib/process/gateway.ts'
 import type * as FactsModule from '../../lib/protocols/facts.ts'
 import type * as ApplyModule from '../../lib/store/apply.ts'
 import type * as OpenModule from '../../lib/store/open.ts'
@@ -115,7 +115,7 @@ function request() {
 
 /** A gateway that listens nowhere. */
 async function open(lib: Lib) {
-  const { Gateway } = await lib<typeof GatewayModule>('gateway.ts')
+  const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
   const { openStore } = await lib<typeof OpenModule>('store/open.ts')
   const { applyCatalog } = await lib<typeof ApplyModule>('store/apply.ts')
   const { parseCatalog } = await lib<typeof CatalogModule>('terms/catalog.ts')

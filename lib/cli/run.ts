@@ -64,7 +64,7 @@ function createProgram(root: string): Command {
       const { ConfigError, loadConfig } = await import('../terms/config.ts')
       const read = loadConfig(config, process.env)
       if (read.adminToken === null) throw new ConfigError([`${config}: ${NO_TOKEN}`])
-      const { serve } = await import('../serve.ts')
+      const { serve } = await import('../process/serve.ts')
       await serve(read, { configFile: config, env: process.env })
     },
   )
@@ -96,7 +96,7 @@ function createProgram(root: string): Command {
   addSimulate(command('simulate', 'a simulated upstream that speaks all five protocols (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {
-      const { demo } = await import('../demo.ts')
+      const { demo } = await import('../process/demo.ts')
       await demo({ configFile: config, env: process.env })
     },
   )

@@ -1,7 +1,7 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
 import { formatMicro } from '../base/money.ts'
-import { wantStore } from '../data-paths.ts'
 import { countAside } from '../ledger/aside.ts'
+import { wantStore } from '../process/data-paths.ts'
 import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Audit, Store } from '../store/store.ts'

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 
-const GATEWAY = fileURLToPath(new URL('../bin/gateway', import.meta.url))
+const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const ANY_PORT = '127.0.0.1:0'
 
 /** Started in a folder of its own; `config` may be written again for a reload. */

@@ -1,12 +1,12 @@
 /** A gateway of one process. */
-import { systemClock } from './base/clock.ts'
+import { systemClock } from '../base/clock.ts'
+import { countAside } from '../ledger/aside.ts'
+import type { Fleet } from '../ops/fleet.ts'
+import { Housekeeping } from '../ops/housekeeping.ts'
+import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
-import { countAside } from './ledger/aside.ts'
-import type { Fleet } from './ops/fleet.ts'
-import { Housekeeping } from './ops/housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
-import { formatMetrics } from './terms/metrics.ts'
 
 export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<void> {
   const gateway = await Gateway.start(config, log, metrics, store)

@@ -1,7 +1,7 @@
 /** Where the gateway keeps data, tried before anything is opened: what is wrong is then said in words an operator can act on. */
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { type Config, ConfigError } from './terms/config.ts'
+import { type Config, ConfigError } from '../terms/config.ts'
 
 /** The embedded store's file; null where there is none. */
 function fileOf({ store }: Config): string | null {

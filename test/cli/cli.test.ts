@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 
-const GATEWAY = fileURLToPath(new URL('../bin/gateway', import.meta.url))
+const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const TOKEN = 'a-long-enough-token'
 const CATALOG = {
   models: [{ name: 'm', price: { request: 1 } }],
@@ -42,7 +42,7 @@ function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.Process
 t.test('help and wrong usage', async t => {
   const { folder } = create(t)
   const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'simulate', 'demo']
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
   t.match(run(['--version'], folder), { status: 0, stdout: `${version}\n`, stderr: '' })
@@ -138,7 +138,7 @@ t.test('failures are one clear line', async t => {
 
 t.test('the default config is the checkout’s, wherever one is', async t => {
   const { folder } = create(t)
-  const checkout = fileURLToPath(new URL('..', import.meta.url))
+  const checkout = fileURLToPath(new URL('../..', import.meta.url))
   t.match(run(['check'], checkout), { status: 0, stdout: `ok: ${checkout}config/gateway.yaml` })
   t.match(run(['check', '--help'], folder).stdout.replace(/\s+/g, ''), `${checkout}config/gateway.yaml`)
 })

@@ -1,8 +1,8 @@
 /** Whether a serving process can take new requests, be it from memory. */
-import type { Clock } from './base/clock.ts'
-import type { Ledger } from './ledger/ledger.ts'
-import type { Readiness } from './ops/fleet.ts'
-import type { Store } from './store/store.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Readiness } from '../ops/fleet.ts'
+import type { Store } from '../store/store.ts'
 
 /** Asked whether it is there, a store that says nothing for so long is away. Shorter than who asks us will wait. */
 const STORE_ANSWER_MS = 1_000

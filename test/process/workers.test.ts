@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { startGateway } from './support/gateway.ts'
-import { childrenOf, servingOf } from './support/processes.ts'
+import { startGateway } from '../support/gateway.ts'
+import { childrenOf, servingOf } from '../support/processes.ts'
 
 const gateway = await startGateway({ config: { workers: 2 } })
 t.teardown(() => gateway.stop())

@@ -1,9 +1,9 @@
 /** `gateway serve` is renewed as a whole while clients ask. */
 import http from 'node:http'
 import t from 'tap'
-import { KEY, startGateway } from './support/gateway.ts'
-import { childrenOf } from './support/processes.ts'
-import { until } from './support/wait.ts'
+import { KEY, startGateway } from '../support/gateway.ts'
+import { childrenOf } from '../support/processes.ts'
+import { until } from '../support/wait.ts'
 
 const ask = (main: string, agent: http.Agent, body: object): Promise<string> =>
   new Promise((resolve, reject) => {

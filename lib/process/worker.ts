@@ -1,8 +1,9 @@
 /** One worker of several: a serving process that its primary configures, asks and drains. */
+
+import { createLogger } from '../terms/log.ts'
+import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { openProcessStore } from './process-store.ts'
-import { createLogger } from './terms/log.ts'
-import { Metrics } from './terms/metrics.ts'
 import type { FromWorker, ToWorker, WorkerCalls } from './workers.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)

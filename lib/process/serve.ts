@@ -1,10 +1,11 @@
 /** `gateway serve`: one process, or a primary with workers. */
+
+import type { Config } from '../terms/config.ts'
+import { createLogger } from '../terms/log.ts'
+import { Metrics } from '../terms/metrics.ts'
 import { prepareFolders } from './data-paths.ts'
 import { openProcessStore, prepareStore } from './process-store.ts'
 import type { ServeOptions } from './startup.ts'
-import type { Config } from './terms/config.ts'
-import { createLogger } from './terms/log.ts'
-import { Metrics } from './terms/metrics.ts'
 
 /** Resolves when the gateway is ready. It ends by signal. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
@@ -20,5 +21,5 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   await prepared
   await ready({ config, options, log, metrics, store })
   // what the start can do without, before anybody waits for it
-  await Promise.all([metrics.watchProcess(), import('./ops/admin/admin.ts')])
+  await Promise.all([metrics.watchProcess(), import('../ops/admin/admin.ts')])
 }

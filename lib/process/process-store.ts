@@ -1,11 +1,11 @@
 /** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
-import { applyCatalog, warningsOf } from './store/apply.ts'
-import { openStore } from './store/open.ts'
-import type { Store } from './store/store.ts'
-import { loadCatalog } from './terms/catalog.ts'
-import type { Config } from './terms/config.ts'
-import type { Logger } from './terms/log.ts'
-import type { Metrics } from './terms/metrics.ts'
+import { applyCatalog, warningsOf } from '../store/apply.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { loadCatalog } from '../terms/catalog.ts'
+import type { Config } from '../terms/config.ts'
+import type { Logger } from '../terms/log.ts'
+import type { Metrics } from '../terms/metrics.ts'
 
 export function openProcessStore(config: Config, metrics: Metrics, log: Logger): Store {
   return openStore(config.store, {

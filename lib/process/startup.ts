@@ -1,15 +1,15 @@
 /** What a gateway does the same with one process and with several: the ops listener, signals. */
 import { isDeepStrictEqual } from 'node:util'
-import { systemClock } from './base/clock.ts'
-import { idMaker } from './base/ids.ts'
-import { countAside } from './ledger/aside.ts'
+import { systemClock } from '../base/clock.ts'
+import { idMaker } from '../base/ids.ts'
+import { countAside } from '../ledger/aside.ts'
+import type { Fleet } from '../ops/fleet.ts'
+import { createOpsServer } from '../ops/server.ts'
+import type { Store } from '../store/store.ts'
+import { type Config, ConfigError, loadConfig } from '../terms/config.ts'
+import { announce, type Logger } from '../terms/log.ts'
+import type { Metrics } from '../terms/metrics.ts'
 import { listenOn, underSupervision } from './listening.ts'
-import type { Fleet } from './ops/fleet.ts'
-import { createOpsServer } from './ops/server.ts'
-import type { Store } from './store/store.ts'
-import { type Config, ConfigError, loadConfig } from './terms/config.ts'
-import { announce, type Logger } from './terms/log.ts'
-import type { Metrics } from './terms/metrics.ts'
 
 /** Who has a successor has no reason to hurry; long answers end by themselves. */
 export const PATIENT_DRAIN_MS = 24 * 3600_000
