@@ -29,8 +29,8 @@ export interface Request {
   prompt: Prompt
   /** null = the request names none. */
   maxOutput: number | null
-  /** Output tokens that the maximum does not bound, of each answer. */
-  besideOutput: number
+  /** Output tokens that the maximum does not bound, of each answer; null = as many as where no maximum is named. */
+  besideOutput: number | null
   n: number
   /** Tools that make pictures, and how often all tools together may be used; null = not said. */
   drawingTools: number
@@ -161,7 +161,8 @@ export class Tariff {
 
   /** Tokens of all `n` answers together. */
   #mostOutput({ maxOutput, besideOutput, n, outputCap, advisors }: Request): number {
-    const each = this.#ceiling(maxOutput ?? this.#model.defaultOutput) + this.#ceiling(besideOutput)
+    const { defaultOutput } = this.#model
+    const each = this.#ceiling(maxOutput ?? defaultOutput) + this.#ceiling(besideOutput ?? defaultOutput)
     const all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
     const advice = advisors.reduce(
       (sum, { uses, maximum }) =>

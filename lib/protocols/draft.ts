@@ -23,9 +23,13 @@ export class Draft {
   stream = false
   /** Of all maxima that the protocol reads; null = none is named. */
   maximum: number | null = null
-  /** Output tokens beyond the maximum. */
+  /** Output tokens beyond the maximum; and whether there are some, be it that nobody says how many. */
   beside = 0
+  thinks = false
   n = 1
+  /** Pictures that follow from one another, and how many there may be; null = not said. */
+  sequence = false
+  sequenceLimit: number | null = null
   streamOptions: StreamOptions | null = null
   includeUsage = false
   background = false

@@ -16,8 +16,8 @@ export interface Facts {
   stream: boolean
   /** The largest maximum of output tokens that the protocol reads; null = none is named. 0 to 10^9. */
   maxOutput: number | null
-  /** Output tokens of each answer that the maximum does not bound. */
-  besideOutput: number
+  /** Output tokens of each answer that the maximum does not bound; null = there are some, and nobody says how many. */
+  besideOutput: number | null
   /** How many answers are wanted; 1 to 10^6. */
   n: number
   /** `stream_options.include_usage === true`. */
@@ -49,6 +49,8 @@ export interface Facts {
 }
 
 const MOST_N = 1e6
+/** Pictures of a sequence whose length is not said. */
+const LONGEST_SEQUENCE = 15
 
 class OpenFrame implements Frame {
   owner: Frame | null = null
@@ -173,8 +175,8 @@ export class FactsScan implements ScanEvents {
       modelSpan: draft.modelSpan,
       stream: draft.stream,
       maxOutput: draft.maximum,
-      besideOutput: draft.beside,
-      n: Math.min(MOST_N, draft.n),
+      besideOutput: draft.beside || (draft.thinks ? null : 0),
+      n: Math.min(MOST_N, Math.max(draft.n, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1)),
       includeUsage: draft.includeUsage,
       streamOptions: draft.streamOptions,
       background: draft.background,

@@ -30,7 +30,7 @@ export const maximum: Read = (draft, value) => {
   draft.maximum = largest(draft.maximum, amountOf(value) || null)
 }
 
-/** How many answers are wanted. */
+/** How many answers are wanted, under whichever name. */
 export const answers: Read = (draft, value) => {
   draft.n = Math.max(draft.n, amountOf(value) ?? 1)
 }
@@ -144,12 +144,15 @@ export const data: Read = (_draft, value, frame) => {
   frame.head = headOf(value.text)
 }
 
-export const url: Read = (_draft, value, frame) => {
-  if (value.kind === 'string' && value.end - value.start > 2) frame.urls++
+export const url: Read = (draft, value, frame) => {
+  if (value.kind !== 'string' || value.end - value.start <= 2) return
+  frame.urls++
+  if (value.text !== null && namesStored(headOf(value.text))) refuse(draft, 'url')
 }
 
+/** 0 limits nothing, as some readers take it for a field that is not there. */
 export const uses: Read = (_draft, value, frame) => {
-  frame.uses = amountOf(value)
+  frame.uses = amountOf(value) || null
 }
 
 /** The beginning of a string with its escapes undone; some writers escape every slash. */
@@ -164,6 +167,7 @@ const headOf = (text: string): string =>
 
 const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
 const WEB = /^https?:/i
+const SCHEME = /^\s*([a-z][a-z0-9+.-]*):/i
 const UNKNOWN = 'application/octet-stream'
 
 /**
@@ -192,10 +196,17 @@ export function inline(draft: Draft, mimeType: string, length: number): void {
   }
 }
 
+/** A URL that is none of the web: providers have such names for what somebody put into their store. */
+function namesStored(head: string): boolean {
+  const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
+  return scheme !== undefined && !['http', 'https', 'data'].includes(scheme)
+}
+
 /** The URL or the bare base64 that `head` begins: a data URL has it inside, and other URLs are fetched. */
 function fetched(draft: Draft, head: string, length: number, picture: boolean): void {
   const found = DATA_URL.exec(head)
   if (found !== null) inline(draft, found[1] || UNKNOWN, length - found[0].length)
+  else if (namesStored(head)) refuse(draft, 'url')
   else if (picture) draft.prompt.remotePictures++
   else draft.prompt.remoteDocuments++
 }
@@ -203,7 +214,7 @@ function fetched(draft: Draft, head: string, length: number, picture: boolean): 
 /** The data of a frame, which may be bare base64 too. */
 export function inlineOrFetched(draft: Draft, { head, dataLength }: Frame, bare = UNKNOWN): void {
   if (dataLength <= 0) return
-  if (DATA_URL.test(head) || WEB.test(head)) fetched(draft, head, dataLength, false)
+  if (DATA_URL.test(head) || WEB.test(head) || namesStored(head)) fetched(draft, head, dataLength, false)
   else inline(draft, bare, dataLength)
 }
 
@@ -219,6 +230,10 @@ const readUrl =
 export const pictureUrl = readUrl(true)
 /** A document, film or sound as a URL, which may have it inside. */
 export const documentUrl = readUrl(false)
+
+/** Something that is on unless it says no. */
+export const isOn = ({ kind, text }: Value): boolean =>
+  !(kind === 'scalar' && text !== null && [false, null].includes(scalarOf(text) as boolean | null))
 
 /** A tool that the upstream runs: what it finds becomes input, as often as it may be used. */
 export function serverTool(draft: Draft, frame: Frame): void {

@@ -67,6 +67,14 @@ const MOST_LEVELS = 32
 /** Strings shorter than this are cheaper in a byte loop than in a native call. */
 const SHORT = 12
 
+/**
+ * What may stand between the strings and brackets of what is not looked into. Some readers know quotes and comments that
+ * JSON has not: a string of theirs could hide from them, or from us, where a member stands.
+ */
+const BETWEEN = new Uint8Array(256)
+for (const c of Buffer.from(' \t\r\n,:+-.0123456789')) BETWEEN[c] = 1
+for (let letter = 0x41; letter <= 0x5a; letter++) BETWEEN[letter] = BETWEEN[letter | 0x20] = 1
+
 const isSpace = (c: number): boolean => c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09
 
 export class JsonScanner {
@@ -371,6 +379,9 @@ export class JsonScanner {
           this.#endMember(i + 1, this.#captured(chunk, i + 1, false))
           return i + 1
         }
+      } else if (BETWEEN[c] === 0) {
+        this.#state = BAD
+        return length
       }
     }
     return length

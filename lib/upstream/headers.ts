@@ -7,8 +7,9 @@ import type { Protocol } from '../terms/records.ts'
 import { providerHeaders } from '../terms/upstream-kinds.ts'
 
 const IDEMPOTENCY_KEY = 'idempotency-key'
+const CONTENT_TYPE = 'content-type'
 /** Client headers that go upstream beside the `wire` ones. */
-const PASSED = ['content-type', 'accept', 'openai-beta', IDEMPOTENCY_KEY]
+const PASSED = [CONTENT_TYPE, 'accept', 'openai-beta', IDEMPOTENCY_KEY]
 /** Of the `wire` headers, the one that carries a key. */
 const CREDENTIAL = 'x-gamma-api-key'
 
@@ -68,6 +69,17 @@ function ofAccount(accountId: number, idempotencyKey: string): string {
   return key.length <= LONGEST_IDEMPOTENCY_KEY ? key : `gw${accountId}-${hash('sha256', idempotencyKey, 'hex')}`
 }
 
+const JSON_TYPE = /^[ \t]*(?:application|text)\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i
+
+/**
+ * A body was read as JSON here, and under another type an upstream could read it as a form, or as what else can hide in
+ * the strings of a document; clients that name another one mean no harm, as it is a default of theirs.
+ */
+function passed(name: string, value: string, accountId: number): string {
+  if (name === CONTENT_TYPE) return JSON_TYPE.test(value) ? value : 'application/json'
+  return name === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
+}
+
 /** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
 export function requestHeaders(
   { candidate: { channel }, key }: { candidate: { channel: CompiledChannel }; key: CompiledKey },
@@ -86,8 +98,7 @@ export function requestHeaders(
     const value = client[plan.copied[i] as string]
     const name = plan.copied[i + 1] as string
     if (value === undefined || name === copied) continue // an alias of what was copied already
-    const isIdempotency = plan.copied[i] === IDEMPOTENCY_KEY
-    headers.push(name, isIdempotency ? ofAccount(accountId, value as string) : (value as string))
+    headers.push(name, passed(plan.copied[i] as string, value as string, accountId))
     copied = name
   }
   if (plan.fallback !== null && !headers.includes(plan.fallback[0])) headers.push(...plan.fallback)

@@ -168,6 +168,40 @@ t.test('a charset that is not UTF-8, and the bytes of one', async t => {
     t.match(await ask(PATHS.chat, bytes), '不是有效的JSON对象')
 })
 
+t.test('quotes and comments that JSON has not, in which a member could hide', async t => {
+  const { s, ask } = await scene(t)
+  const hidden = '"generationConfig":{"candidateCount":8,"maxOutputTokens":60000}'
+  for (const body of [
+    `{"contents":[],"labels":['"'],${hidden},"z":['"']}`,
+    `{"contents":[],"labels":[/*"*/],${hidden},"z":[/*"*/]}`,
+    `{"contents":[],"labels":[//"\n],${hidden},"z":[//"\n]}`,
+    `{"contents":[],"labels":[#"\n],${hidden},"z":[#"\n]}`,
+    '{"contents":[],"labels":[`"`],"z":[`"`]}',
+  ])
+    t.match(await ask(PATHS.generate, body), '不是有效的JSON对象', body)
+  t.equal(s.at('a').calls.length, 0)
+  t.match(await ask(PATHS.generate, '{"x":[1.5e-3,-1,true,false,null,"\'/*#",{"a" : [ ]}]}'), 'from upstream')
+})
+
+t.test('what is read as JSON goes up as JSON: a string can hide a form', async t => {
+  const { s, ask } = await scene(t)
+  const part = '\r\n--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n--b--\r\n'
+  const rows: [type: string, upstream: string, body: string][] = [
+    ['multipart/form-data; boundary=b', 'application/json', `{${M},"x":"${part.replaceAll('"', '')}"}`],
+    ['application/x-www-form-urlencoded', 'application/json', `{${M},"x":"&model=other&"}`],
+    ['application/x-protobuf', 'application/json', `{${M}}`],
+    ['application/json, multipart/form-data; boundary=b', 'application/json', `{${M}}`],
+    ['Application/JSON; charset=utf-8', 'Application/JSON; charset=utf-8', `{${M}}`],
+    ['application/vnd.api+json', 'application/vnd.api+json', `{${M}}`],
+  ]
+  for (const [type, upstream, body] of rows) {
+    const calls = s.at('a').calls.length
+    const said = await ask(PATHS.chat, body, { 'content-type': type })
+    t.match(said, 'from upstream', type)
+    t.equal((await s.at('a').call(calls)).header('content-type'), upstream, type)
+  }
+})
+
 t.test('counting is refused for the same', async t => {
   const { ask } = await scene(t)
   const count = `/v1beta/models/${MODEL}:countTokens`

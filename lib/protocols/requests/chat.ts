@@ -1,18 +1,24 @@
 /** The body of a chat request. */
 
-import { HEAD, Place } from '../places.ts'
+import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
-import { imageUrl, inputAudio, mediaUrl, top } from './openai.ts'
+import { documentUrl, imageUrl, inputAudio, search, top } from './openai.ts'
 
 const file = new Place({ end: (draft, frame) => read.inlineOrFetched(draft, frame) })
   .has('file_data', { limit: HEAD, read: read.data })
   .has('file_url', { limit: HEAD, read: read.documentUrl })
   .has('file_id', read.stored('file_id'))
 
+/** A film as its pictures. */
+const frames = new Place({ element: read.pictureUrl })
+
 const part = new Place()
   .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
-  .has('video_url', { limit: HEAD, read: read.documentUrl, inside: mediaUrl })
-  .has('audio_url', { limit: HEAD, read: read.documentUrl, inside: mediaUrl })
+  .has('video_url', documentUrl)
+  .has('audio_url', documentUrl)
+  .has('file_url', documentUrl)
+  .has('document_url', documentUrl)
+  .has('video', { limit: HEAD, read: read.documentUrl, inside: frames })
   .has('input_audio', { inside: inputAudio })
   .has('file', { inside: file })
 
@@ -27,7 +33,25 @@ const tool = new Place({
   },
 }).has('type', { read: read.type })
 
-const search = new Place({ end: read.serverTool })
+/** Thoughts that some upstreams do not count among the maximum. */
+const thinks: Read = (draft, value) => {
+  draft.thinks ||= read.isOn(value)
+}
+const thinking = new Place()
+  .has('type', {
+    read(draft, value) {
+      draft.thinks ||= !['disabled', 'none'].includes(read.textOf(value) ?? '')
+    },
+  })
+  .has('budget_tokens', { read: read.maximum })
+
+/** A search that is on or off. */
+const searches: Read = (draft, value) => {
+  if (read.isOn(value)) draft.prompt.unlimitedTools++
+}
+
+const google = new Place().has('cached_content', read.stored('cached_content'))
+const extra = new Place().has('google', { inside: google })
 
 const streamOptions = new Place({
   single: true,
@@ -58,11 +82,25 @@ export const chat = top()
       draft.beside = read.amountOf(value) ?? 0
     },
   })
+  .has('enable_thinking', { read: thinks })
+  .has('thinking', { inside: thinking })
+  .has('reasoning', { inside: new Place().has('max_tokens', { read: read.maximum }) })
   .has('n', { read: read.answers })
   .has('best_of', { read: read.answers })
   .has('messages', { inside: message })
   .has('tools', { inside: tool })
   .has('web_search_options', { inside: search })
+  .has('web_search', { read: searches, inside: search })
+  .has('search_parameters', { inside: search })
+  .has('enable_search', { read: searches })
+  .has('enable_enhancement', { read: searches })
+  // the answer would come where nobody bills it
+  .has('deferred', {
+    read(draft, value) {
+      if (read.isOn(value)) draft.invalid ??= 'deferred'
+    },
+  })
+  .has('extra_body', { inside: extra })
   .has('stream_options', {
     inside: streamOptions,
     read(draft, { start, end }) {

@@ -24,8 +24,8 @@ const fileData = new Place({
     alias: 'file_uri',
     limit: LONGEST_URL,
     read(draft, value, frame) {
+      if (value.end - value.start > 2 && !isOfTheWeb(read.textOf(value))) draft.invalid ??= 'fileUri'
       read.url(draft, value, frame)
-      if (frame.urls > 0 && !isOfTheWeb(read.textOf(value))) draft.invalid ??= 'fileUri'
     },
   })
 

@@ -90,6 +90,8 @@ export const messages = new Place()
     read: (draft, value) => value.kind === 'string' && read.otherModel.read(draft, value),
     inside: fallback,
   })
+  .has('models', read.stored('models'))
+  .has('preset', read.stored('preset'))
   .has('container', { ...read.stored('container'), inside: container })
   .has('thread', { inside: thread })
   .has('thinking', { inside: thinking })

@@ -2,7 +2,7 @@
 
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
-import { imageUrl, inputAudio, top } from './openai.ts'
+import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
 
 const CLIENT_TOOLS = new Set([
   '',
@@ -42,7 +42,10 @@ const item = new Place({
   end(draft, frame) {
     const { type, dataLength } = frame
     if (type === 'image_generation_call' && dataLength > 0) read.inline(draft, 'image/png', dataLength)
-    if (type === 'item_reference' || (type === '' && frame.names && !frame.says)) draft.invalid ??= 'item_reference'
+    // without a type, or with null for one, an id alone is a reference; and so is a drawing that is not there
+    const isReference = (type === '' || type === '?') && frame.names && !frame.says
+    const isDrawing = type === 'image_generation_call' && frame.names && dataLength <= 0
+    if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= 'item_reference'
   },
 })
   .has('type', { read: read.type })
@@ -52,12 +55,14 @@ const item = new Place({
     },
   })
   .has('role', {
-    read(_draft, _value, frame) {
-      frame.says = true
+    read(_draft, value, frame) {
+      frame.says = !read.isNull(value)
     },
   })
   .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
   .has('file_url', { limit: HEAD, read: read.documentUrl })
+  .has('video_url', documentUrl)
+  .has('audio_url', documentUrl)
   .has('file_id', read.stored('file_id'))
   .has('file_data', {
     limit: HEAD,
@@ -76,7 +81,7 @@ export const responses = top()
   .has('max_output_tokens', { read: read.maximum })
   .has('max_tool_calls', {
     read(draft, value) {
-      draft.maxToolCalls = read.amountOf(value)
+      draft.maxToolCalls = read.amountOf(value) || null
     },
   })
   .has('background', read.background)

@@ -1,0 +1,126 @@
+/**
+ * Words that only some providers know made an answer dearer than what was held for it, or another model's, or opened what
+ * the upstream keeps: `batch_size` asked for four pictures and one was held, `enable_thinking` let a maximum of one token
+ * grow to thirty thousand, a film under `video` was text, `models` named who should answer instead.
+ */
+import t from 'tap'
+import type { Protocol } from '../../lib/terms/records.ts'
+import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
+
+const PATHS: Record<Protocol, string> = {
+  messages: '/v1/messages',
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  images: '/v1/images/generations',
+  generate: `/v1beta/models/${MODEL}:generateContent`,
+}
+const HEADERS = { authorization: `Bearer ${KEY}`, 'x-api-key': KEY, 'x-goog-api-key': KEY }
+const M = `"model":"${MODEL}",`
+const DEFAULT = 4096
+const PICTURE = 2000
+const MAX_INPUT = 200_000
+const SEARCHES = 10 * 16_000
+
+/** A token costs a micro-CNY on either side, so that amounts are tokens; a picture costs a million of them. */
+const scene = (t: Parameters<typeof open>[0], price: object = { input: 1, output: 1 }) =>
+  open(t, { model: { price, input_factor: 1, max_output: 100_000 } })
+
+/** What is held while the upstream is asked, beyond the body's text; or why it is not asked. */
+async function held(s: Scene, protocol: Protocol, body: string): Promise<number | string> {
+  const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body })
+  const calls = s.at('a').calls.length
+  const ended = client.end()
+  const first = await Promise.race([s.at('a').call(calls), ended])
+  if (typeof first === 'string') return client.text
+  const amount = s.services.ledger.heldTotal
+  first.whole(400, {})
+  await ended
+  return amount - Math.ceil(body.length / 4)
+}
+
+const part = (members: string) => `{${M}"messages":[{"role":"user","content":[{${members}}]}]}`
+const item = (members: string) => `{${M}"input":[{"role":"user","content":[{${members}}]}]}`
+const URL = '"https://example.test/x"'
+
+t.test('they make it dearer', async t => {
+  const s = await scene(t)
+  const rows: [Protocol, string, number][] = [
+    ['chat', `{${M}"max_tokens":1,"enable_thinking":true}`, 1 + DEFAULT],
+    ['chat', `{${M}"max_tokens":1,"enable_thinking":"true"}`, 1 + DEFAULT],
+    ['chat', `{${M}"max_tokens":1,"enable_thinking":false}`, 1],
+    ['chat', `{${M}"max_tokens":1,"enable_thinking":null}`, 1],
+    ['chat', `{${M}"max_tokens":1,"enable_thinking":true,"thinking_budget":500}`, 501],
+    ['chat', `{${M}"max_tokens":1,"thinking_budget":0,"enable_thinking":true}`, 1 + DEFAULT],
+    ['chat', `{${M}"max_tokens":1,"thinking":{"type":"enabled"}}`, 1 + DEFAULT],
+    ['chat', `{${M}"max_tokens":1,"thinking":{"type":"disabled"}}`, 1],
+    ['chat', `{${M}"max_tokens":1,"thinking":{"budget_tokens":700}}`, 700],
+    ['chat', `{${M}"max_tokens":1,"reasoning":{"max_tokens":"800"}}`, 800],
+    ['chat', `{${M}"max_tokens":1,"enable_search":true}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"enable_search":false}`, 1],
+    ['chat', `{${M}"max_tokens":1,"enable_enhancement":true}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"search_parameters":{"mode":"auto"}}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"search_parameters":{"mode":"off"}}`, 1],
+    ['chat', `{${M}"max_tokens":1,"web_search":{"enable":true}}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"web_search":{"enable":false}}`, 1],
+    ['chat', `{${M}"max_tokens":1,"web_search":true}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCHES],
+    ['chat', `{${M}"max_tokens":1,"plugins":["web"]}`, 1 + SEARCHES],
+    ['chat', part(`"type":"file_url","file_url":{"url":${URL}}`), DEFAULT + MAX_INPUT],
+    ['chat', part(`"type":"document_url","document_url":${URL}`), DEFAULT + MAX_INPUT],
+    ['chat', part(`"type":"video","video":${URL}`), DEFAULT + MAX_INPUT],
+    ['chat', part(`"type":"video","video":[${URL},${URL}]`), DEFAULT + 2 * PICTURE],
+    ['responses', item(`"type":"input_video","video_url":${URL}`), DEFAULT + MAX_INPUT],
+    ['responses', `{${M}"max_output_tokens":1,"plugins":[{"id":"web"}]}`, 1 + SEARCHES],
+    // 0 is no limit to readers that take it for a field that is not there
+    ['responses', `{${M}"max_output_tokens":1,"max_tool_calls":0,"tools":[{"type":"web_search"}]}`, 1 + SEARCHES],
+    ['messages', `{${M}"max_tokens":1,"tools":[{"type":"web_search_20250305","max_uses":0}]}`, 1 + SEARCHES],
+  ]
+  for (const [protocol, body, want] of rows) t.equal(await held(s, protocol, body), want, body)
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
+})
+
+t.test('they ask for more pictures', async t => {
+  const s = await scene(t, { image: 1 })
+  const rows: [string, number][] = [
+    [`{${M}"batch_size":4}`, 4],
+    [`{${M}"n":2,"num_images":"3"}`, 3],
+    [`{${M}"sequential_image_generation":"auto"}`, 15],
+    [`{${M}"sequential_image_generation_options":{"max_images":6},"sequential_image_generation":"auto"}`, 6],
+    [`{${M}"sequential_image_generation_options":{"max_images":6},"sequential_image_generation":"disabled"}`, 1],
+  ]
+  for (const [body, pictures] of rows) t.equal(Math.round(Number(await held(s, 'images', body)) / 1e6), pictures, body)
+})
+
+t.test('they name other models, or what the upstream keeps', async t => {
+  const s = await scene(t)
+  const rows: [Protocol, string, string][] = [
+    ['chat', `{${M}"models":["dear"]}`, 'models'],
+    ['responses', `{${M}"models":["dear"]}`, 'models'],
+    ['messages', `{${M}"models":["dear"]}`, 'models'],
+    ['chat', `{${M}"fallbacks":["dear"]}`, 'fallbacks'],
+    ['chat', `{${M}"preset":"of-the-operator"}`, 'preset'],
+    ['chat', `{${M}"deferred":true}`, 'deferred'],
+    ['chat', `{${M}"extra_body":{"google":{"cached_content":"cachedContents/1"}}}`, 'cached_content'],
+    ['chat', part('"type":"image_url","image_url":{"url":"ms://file-1"}'), 'url'],
+    ['chat', part('"type":"image_url","image_url":"\\u006ds:\\/\\/file-1"'), 'url'],
+    ['chat', part('"type":"file","file":{"file_data":"gs://bucket/x"}'), 'url'],
+    ['responses', item('"type":"input_image","image_url":"ms://file-1"'), 'url'],
+    [
+      'messages',
+      `{${M}"messages":[{"content":[{"type":"image","source":{"type":"url","url":"ms://file-1"}}]}]}`,
+      'url',
+    ],
+    ['responses', `{${M}"input":[{"type":null,"id":"msg_1"}]}`, 'item_reference'],
+    ['responses', `{${M}"input":[{"id":"msg_1","role":null}]}`, 'item_reference'],
+    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1"}]}`, 'item_reference'],
+    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1","result":null}]}`, 'item_reference'],
+  ]
+  for (const [protocol, body, field] of rows)
+    t.match(await held(s, protocol, body), `请求体字段无效:${field} (request id`, body)
+  for (const [protocol, body] of [
+    ['chat', `{${M}"models":[],"fallbacks":null,"deferred":false,"extra_body":{"google":{"thinking_config":{}}}}`],
+    ['chat', part('"type":"image_url","image_url":{"url":"QUJD"}')],
+    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1","result":"QUJD"}]}`],
+  ] as const)
+    t.type(await held(s, protocol, body), 'number', body)
+})
