@@ -130,8 +130,8 @@ export class Metrics {
     this.#channels = names
   }
 
-  observe(observed: Observed): void {
-    this.#observed = observed
+  observe(observed: Partial<Observed>): void {
+    this.#observed = { ...NOTHING, ...observed }
   }
 
   /** The process's own metrics count from the first call on. It loads the library, which a start need not wait for. */

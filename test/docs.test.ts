@@ -1,0 +1,69 @@
+/** Lists of the pages against the code that they tell about, where no test beside that code does it. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { BASES, ENDS } from '../lib/terms/records.ts'
+
+const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
+const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(found => found[1] as string)
+/** The text between two marks. */
+const part = (text: string, from: string, to: string): string => text.split(from)[1]?.split(to)[0] ?? ''
+/** Cells of a table's first column. */
+const firsts = (table: string): string[] => all(table, /^\| `?([\w=]+)/gm).slice(1)
+
+t.test('the stages of a request', async t => {
+  const plans = read('lib/exchange/plans.ts')
+  const steps = (plan: string) => all(part(plans, `const ${plan} = `, '\n\n'), /\.step\((\w+)\)/g)
+  const stages = [...steps('known'), ...steps('relay')]
+  t.ok(stages.length > 10)
+  const table = part(read('docs/lifecycle.md'), 'a compile error.', '## The relay')
+  const rows = firsts(table)
+  t.same(rows, ['route', ...stages])
+  const line = part(read('README.md'), 'the stages, in order:', 'lib/protocols')
+  t.same(line.match(/\w+/g), stages)
+})
+
+t.test('what is read at start only', async t => {
+  const names = all(part(read('lib/process/startup.ts'), 'READ_AT_START = {', '}'), /^ {2}(\w+):/gm)
+  const [sentence = ''] = /^.*\bare read at start only\b/m.exec(read('docs/operating.md')) ?? []
+  t.same(all(sentence, /`(\w+)`/g).sort(), names.sort())
+})
+
+t.test('the options of a MySQL address', async t => {
+  const known = all(part(read('lib/store/mysql-url.ts'), 'const KNOWN = [', ']'), /'(\w+)'/g)
+  const table = part(read('docs/engines.md'), '## The URL', '\nA connection keeps')
+  t.same(
+    firsts(table).map(option => option.split('=')[0]),
+    known,
+  )
+})
+
+t.test('why a settlement is set aside', async t => {
+  const reasons = all(part(read('lib/ledger/aside.ts'), 'const REASONS = {', '\n}'), /^ {2}(\w+):/gm)
+  const table = part(read('docs/ledger.md'), '**Set aside.**', 'Records that cannot be read')
+  t.same(firsts(table), reasons)
+})
+
+t.test('what the log says of upstreams', async t => {
+  const code = read('lib/exchange/upstream-log.ts')
+  const page = part(read('docs/upstreams.md'), '## What the log says', '\nA channel has')
+  const lines = all(code, /'((?:attempt|answer|another|what|channel) [a-z ]+)'/g)
+  t.equal(lines.length, 6)
+  for (const line of lines) t.ok(page.includes(`\`${line}\``), line)
+})
+
+t.test('how a request ends, and on what a charge rests', async t => {
+  const rows = part(read('docs/charging.md'), '## How a request ends', '\nA reported number').split('\n')
+  const cells = (column: number) => [...new Set(rows.flatMap(row => all(row.split('|')[column] ?? '', /`(\w+)`/g)))]
+  t.same(
+    cells(4)
+      .filter(name => name !== 'end')
+      .sort(),
+    [...ENDS].sort(),
+  )
+  t.same(
+    cells(3)
+      .filter(name => name !== 'basis')
+      .sort(),
+    [...BASES].sort(),
+  )
+})
