@@ -2,8 +2,6 @@
 
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { bytesAsText } from '../protocols/patterns.ts'
-import type { Meter } from '../protocols/protocol.ts'
 
 const DECODERS: Record<string, () => Transform> = {
   gzip: createGunzip,
@@ -13,58 +11,113 @@ const DECODERS: Record<string, () => Transform> = {
   zstd: createZstdDecompress,
 }
 
+/**
+ * A few bytes may unfold to any number: what is more than so many times what came, and than so much in any case, is nothing
+ * that an honest upstream sends.
+ */
+const MOST_TIMES = 1000
+const MOST_BYTES = 16 * 1024 * 1024
+
+export interface DecoderEvents {
+  onDecoded(chunk: Buffer): void
+  /** `onDecoded` has thrown. */
+  onFault(error: unknown): void
+}
+
 export class SideDecoder {
   readonly #stream: Transform
+  readonly #events: DecoderEvents
+  /** Whom the stream owes an answer: it gives none any more once it has ended. */
+  readonly #waiting = new Set<() => void>()
+  #taken = 0
+  #given = 0
   /** It is not what its header says. */
   broken = false
+  /** It has said all: what comes behind that is no part of it. */
+  #over = false
 
-  constructor(stream: Transform, meter: Meter) {
+  constructor(stream: Transform, events: DecoderEvents) {
     this.#stream = stream
-    stream.on('data', (chunk: Buffer) => meter.feed(chunk, bytesAsText(chunk)))
-    stream.on('error', () => {
-      this.broken = true // the meter has seen what could be read
+    this.#events = events
+    stream.on('data', (chunk: Buffer) => this.#onData(chunk))
+    stream.on('end', () => {
+      this.#over = true
+      this.#answer()
     })
+    stream.on('error', () => this.#breakOff()) // the meter has seen what could be read
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.broken) return
+    this.#given += chunk.length
+    if (this.#given > Math.max(MOST_BYTES, MOST_TIMES * this.#taken)) this.#breakOff()
+    else {
+      try {
+        this.#events.onDecoded(chunk)
+      } catch (error) {
+        this.#breakOff()
+        this.#events.onFault(error)
+      }
+    }
+  }
+
+  #breakOff(): void {
+    this.broken = true
+    this.#stream.destroy()
+    this.#answer()
+  }
+
+  /** Nobody wants any more of it. */
+  stop(): void {
+    this.#waiting.clear()
+    this.#over = true
+    this.#stream.destroy()
+  }
+
+  /** Whatever comes first calls `done`: what is returned here, or the end of the stream. */
+  #owe(done: () => void): () => void {
+    const once = () => {
+      if (this.#waiting.delete(once)) done()
+    }
+    this.#waiting.add(once)
+    return once
+  }
+
+  #answer(): void {
+    for (const done of [...this.#waiting]) done()
+  }
+
+  get #isDone(): boolean {
+    return this.broken || this.#over
   }
 
   /** False: wait for `drained` before the next chunk, so that what is decoded stays bounded. */
   write(chunk: Buffer, drained: () => void): boolean {
-    if (this.broken || this.#stream.write(chunk)) return true
-    const stream = this.#stream
-    const go = () => {
-      stream.off('drain', go)
-      stream.off('error', go)
-      drained()
-    }
-    stream.once('drain', go)
-    stream.once('error', go)
+    this.#taken += chunk.length
+    if (this.#isDone || this.#stream.write(chunk)) return true
+    this.#stream.once('drain', this.#owe(drained))
     return false
   }
 
   /** `done` once the meter has all of the chunk. */
   read(chunk: Buffer, done: () => void): void {
-    if (this.broken) done()
-    else this.#stream.write(chunk, done)
+    this.#taken += chunk.length
+    if (this.#isDone) done()
+    else this.#stream.write(chunk, this.#owe(done))
   }
 
   /** `done` once the meter has everything. */
   end(done: () => void): void {
-    if (this.broken) {
-      done()
-      return
+    if (this.#isDone) done()
+    else {
+      this.#owe(done)
+      this.#stream.end()
     }
-    let called = false
-    const once = () => {
-      if (!called) done()
-      called = true
-    }
-    this.#stream.once('end', once)
-    this.#stream.once('error', once)
-    this.#stream.end()
   }
 }
 
 /** null = an encoding we do not know; the answer passes, and is charged by its bytes. */
-export function decoderFor(encoding: string, meter: Meter): SideDecoder | null {
+export function decoderFor(encoding: string, events: DecoderEvents): SideDecoder | null {
   const create = DECODERS[encoding]
-  return create === undefined ? null : new SideDecoder(create(), meter)
+  return create === undefined ? null : new SideDecoder(create(), events)
 }

@@ -1,5 +1,6 @@
 /** How one upstream's answer is read: what kind it is, what counts it, and what stands between its bytes and the client. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { bytesAsText } from '../protocols/patterns.ts'
 import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { Withholder } from '../protocols/withhold.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
@@ -35,7 +36,12 @@ export class Reading {
     this.meter = row.meter({ events: this.#asEvents, lengthStop, cacheTtl: facts?.cacheTtl ?? '5m' })
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     this.encoded = encoding !== '' && encoding !== 'identity'
-    this.decoder = this.encoded ? decoderFor(encoding, this.meter) : null
+    this.decoder = this.encoded
+      ? decoderFor(encoding, {
+          onDecoded: chunk => this.meter.feed(chunk, bytesAsText(chunk)),
+          onFault: error => x.fail(error),
+        })
+      : null
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.withholder = ours && asked ? new Withholder() : null

@@ -582,6 +582,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const { services } = x
     if (this.closed) return
     this.closed = true
+    this.#reading?.decoder?.stop()
     this.lastByteMs = services.clock.monotonic() // what is left is the client's time
     x.upstreamMs = this.lastByteMs - x.dispatchedMs
     if (this.#draining) services.drains.leave((x.entry as KeyEntry).account.id)

@@ -4,6 +4,7 @@
  */
 import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import { type Clock, systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { PurseId } from '../store/store.ts'
@@ -31,12 +32,19 @@ export type ToWorker =
   | { type: 'start'; config: Config; sockets: WorkerSockets }
   | { type: 'call'; id: number; op: keyof WorkerCalls }
   | { type: 'drain'; deadlineMs: number }
+interface Exit {
+  code: number | null
+  signal: string | null
+}
+
 export type FromWorker =
   | { type: 'ready'; main: string; direct: string; holder: string }
   | { type: 'reply'; id: number; value: unknown }
   | { type: 'failed'; message: string }
 
 const CALL_MS = 2_000
+/** Beyond its deadline a worker closes its books; one that takes longer does nothing any more. What it owes stands in its journal. */
+const GRACE_MS = 20_000
 const FIRST_BACKOFF_MS = 200
 const LONGEST_BACKOFF_MS = 30_000
 /** A worker that lived this long was sound: the next crash starts the back-off anew. */
@@ -80,11 +88,12 @@ export class Crew {
   #start(): Member {
     const member = new Member(cluster.fork(), this.#config, this.#sockets)
     this.members.add(member)
-    member.worker.on('exit', (code, signal) => this.#exited(member, code, signal))
+    void member.exited.then(exit => this.#exited(member, exit))
     return member
   }
 
   async #restart(): Promise<void> {
+    if (this.draining) return
     await this.#takeSockets()
     if (this.draining) return
     const member = this.#start()
@@ -92,13 +101,22 @@ export class Crew {
     member.ready.catch(error => this.#log.error({ err: error }, 'a worker did not start'))
   }
 
-  #exited(member: Member, code: number, signal: string): void {
+  #exited(member: Member, { code, signal }: Exit): void {
     this.members.delete(member)
     member.gone()
     if (!member.kept || member.draining || this.draining) return
     this.#log.error({ worker: member.worker.id, code, signal }, 'a worker died: starting another')
     if (performance.now() - member.startedMs > SOUND_MS) this.#backoffMs = FIRST_BACKOFF_MS
-    setTimeout(() => void this.#restart(), this.#backoffMs)
+    this.#restartLater()
+  }
+
+  #restartLater(): void {
+    setTimeout(() => {
+      this.#restart().catch(error => {
+        this.#log.error({ err: error }, 'a worker could not be started')
+        this.#restartLater()
+      })
+    }, this.#backoffMs)
     this.#backoffMs = Math.min(LONGEST_BACKOFF_MS, this.#backoffMs * 2)
   }
 
@@ -125,6 +143,17 @@ export class Crew {
     await Promise.all(exits)
   }
 
+  /** The first that says it can serve: one that hangs keeps nobody waiting. Else what another says; undefined: none says anything. */
+  async firstReady(): Promise<Readiness | undefined> {
+    const answers = [...this.members].map(member => member.call('ready'))
+    const isReady = (answer: Readiness | undefined) => (answer?.ready ? answer : Promise.reject(new Error('not ready')))
+    try {
+      return await Promise.any(answers.map(answer => answer.then(isReady)))
+    } catch {
+      return (await Promise.all(answers)).find(isThere)
+    }
+  }
+
   ask<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K][]> {
     return Promise.all([...this.members].map(member => member.call(op))).then(all => all.filter(isThere))
   }
@@ -132,31 +161,39 @@ export class Crew {
 
 const isThere = <T>(value: T | undefined): value is T => value !== undefined
 
-class Member {
+export class Member {
   readonly worker: Worker
   readonly startedMs = performance.now()
   readonly ready: Promise<{ main: string; direct: string }>
-  readonly exited: Promise<void>
+  /** Also where it could not be started at all. */
+  readonly exited: Promise<Exit>
   draining = false
   /** It belongs to the crew: when it dies, another takes its place. One of a crew that never came together does not. */
   kept = false
   /** Under which its leases stand in the store; known once it is ready. */
   holder: string | null = null
+  readonly #clock: Pick<Clock, 'after'>
   #calls = new Map<number, (value: unknown) => void>()
   #nextCall = 0
   #started: (at: { main: string; direct: string }) => void = () => {}
   #failed: (error: Error) => void = () => {}
 
-  constructor(worker: Worker, config: Config, sockets: WorkerSockets) {
+  constructor(worker: Worker, config: Config, sockets: WorkerSockets, clock: Pick<Clock, 'after'> = systemClock) {
     this.worker = worker
+    this.#clock = clock
     this.ready = new Promise((resolve, reject) => {
       this.#started = resolve
       this.#failed = reject
     })
     this.ready.catch(() => {}) // whoever waits for it hears of it; a late failure needs nobody
-    this.exited = new Promise(resolve => worker.once('exit', () => resolve()))
+    this.exited = new Promise(resolve => {
+      worker.once('exit', (code: number | null, signal: string | null) => resolve({ code, signal }))
+      worker.on('error', error => {
+        this.#failed(error)
+        if (worker.process.pid === undefined) resolve({ code: null, signal: null })
+      })
+    })
     worker.on('message', (message: FromWorker) => this.#hear(message))
-    worker.on('error', error => this.#failed(error))
     this.#say({ type: 'start', config, sockets })
   }
 
@@ -193,6 +230,8 @@ class Member {
   drain(deadlineMs: number): void {
     this.draining = true
     this.#say({ type: 'drain', deadlineMs })
+    const cancel = this.#clock.after(deadlineMs + GRACE_MS, () => void this.worker.process.kill('SIGKILL'))
+    void this.exited.then(cancel)
   }
 
   gone(): void {

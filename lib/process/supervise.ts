@@ -40,6 +40,8 @@ class Supervisor {
   readonly #leaving = new Set<Child>()
   #stopping = false
   #reloadWanted = false
+  /** How the child that served ended. */
+  #end: { code: number | null; signal: NodeJS.Signals | null } = { code: 1, signal: null }
 
   constructor(args: string[]) {
     this.#args = args
@@ -58,15 +60,17 @@ class Supervisor {
       if (message.type === 'ready') this.#ready(child)
     })
     child.process.once('exit', (code, signal) => this.#ended(child, code, signal))
-    child.process.once('error', error => {
+    child.process.on('error', error => {
+      if (child.process.pid !== undefined) return // a message did not reach it: it is ending, and `exit` will say so
       process.stderr.write(`gateway: ${error.message}\n`)
-      process.exit(1)
+      this.#ended(child, 1, null)
     })
     return child
   }
 
   #ready(child: Child): void {
     child.ready = true
+    if (this.#stopping) return // all of them were told to end
     if (child === this.#joining) {
       const old = this.#serving as Child
       this.#serving = child
@@ -85,13 +89,18 @@ class Supervisor {
   #ended(child: Child, code: number | null, signal: NodeJS.Signals | null): void {
     if (child === this.#joining) {
       this.#joining = null
-      void report({ code, signal }, 'the new process ended before it was ready: the old one serves on')
-    } else if (child === this.#serving) this.#serving = null
-    else this.#leaving.delete(child)
-    if (this.#serving !== null || (this.#stopping && this.#joining === null && this.#leaving.size > 0)) return
-    if (signal === null) process.exit(code ?? 1)
-    process.removeAllListeners(signal)
-    process.kill(process.pid, signal)
+      if (!this.#stopping)
+        void report({ code, signal }, 'the new process ended before it was ready: the old one serves on')
+      if (this.#reloadWanted) this.#reload()
+    } else if (child === this.#serving) {
+      this.#serving = null
+      this.#end = { code, signal }
+    } else this.#leaving.delete(child)
+    if (this.#serving !== null || (this.#stopping && (this.#joining !== null || this.#leaving.size > 0))) return
+    const { code: exitCode, signal: exitSignal } = this.#end
+    if (exitSignal === null) process.exit(exitCode ?? 1)
+    process.removeAllListeners(exitSignal)
+    process.kill(process.pid, exitSignal)
   }
 
   #reload(): void {
@@ -103,7 +112,11 @@ class Supervisor {
 
   #renew(): void {
     if (this.#stopping || this.#joining !== null || this.#serving?.ready !== true) return
-    this.#joining = this.#begin()
+    try {
+      this.#joining = this.#begin()
+    } catch (error) {
+      void report({ err: error }, 'no new process can be started: the old one serves on')
+    }
   }
 
   #stop(signal: NodeJS.Signals): void {

@@ -2,9 +2,9 @@
 
 import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
+import type { FromWorker, ToWorker, WorkerCalls } from './crew.ts'
 import { Gateway } from './gateway.ts'
 import { openProcessStore } from './process-store.ts'
-import type { FromWorker, ToWorker, WorkerCalls } from './crew.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)
 let gateway: Gateway | null = null

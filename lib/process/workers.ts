@@ -61,10 +61,8 @@ const NO_WORKER: Readiness = { ready: false, store: 'away', reason: 'no answer' 
 function fleetOf(crew: Crew, metrics: Metrics): Fleet {
   return {
     async ready() {
-      const all = await crew.ask('ready')
-      const one = all.find(({ ready }) => ready) ?? all[0] ?? NO_WORKER
-      const store = all.some(worker => worker.store === 'away') ? 'away' : one.store
-      return crew.draining ? { ready: false, store, reason: 'draining' } : { ...one, store }
+      const one = (await crew.firstReady()) ?? NO_WORKER
+      return crew.draining ? { ready: false, store: one.store, reason: 'draining' } : one
     },
     metrics: async () => formatMetrics([await metrics.snapshot(), ...(await crew.ask('snapshot'))]),
     async held() {

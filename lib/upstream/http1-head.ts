@@ -67,7 +67,8 @@ function addHeader(headers: IncomingHttpHeaders, text: string, from: number, end
   const value = bare(text, colon + 1, end)
   const before = headers[name]
   if (before === undefined) headers[name] = value
-  else headers[name] = [...(typeof before === 'string' ? [before] : before), value]
+  else if (typeof before === 'string') headers[name] = [before, value]
+  else before.push(value)
 }
 
 /** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */

@@ -4,6 +4,7 @@
  * looked at, and bytes moved, for each byte that came.
  */
 import t from 'tap'
+import { parseHead } from '../../lib/upstream/http1-head.ts'
 import { lastObject } from '../../lib/protocols/last-object.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
@@ -127,4 +128,23 @@ t.test('a document in one-byte chunks', async t => {
   })
   t.match(meter, { usage: { input: 5, output: 6 } })
   t.ok(count < MOST_MOVES * bytes.length, `${count} moves of ${bytes.length} bytes`)
+})
+
+t.test('a head with thousands of lines of one name', t => {
+  const { [Symbol.iterator]: walk } = Array.prototype
+  let copied = 0
+  const lines = 16_000
+  Array.prototype[Symbol.iterator] = function (this: unknown[]) {
+    copied += this.length
+    return walk.call(this)
+  }
+  let head: ReturnType<typeof parseHead>
+  try {
+    head = parseHead(`HTTP/1.1 200 OK\r\ncontent-length: 5${'\r\na:'.repeat(lines)}`)
+  } finally {
+    Array.prototype[Symbol.iterator] = walk
+  }
+  t.equal(head?.headers['a']?.length, lines)
+  t.ok(copied < lines, `${copied} are copied`)
+  t.end()
 })

@@ -8,6 +8,7 @@ import { type Simulator, simulate } from '../../lib/simulator/main.ts'
 import { freePorts } from './ports.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
+export const BIN = path.join(ROOT, 'bin/gateway')
 export const ADMIN_TOKEN = 'admin-token-for-tests'
 export const KEY = 'sk-test-rich-0123456789'
 export const POOR_KEY = 'sk-test-poor-0123456789'
@@ -68,7 +69,7 @@ export const testCatalog = (upstream: string): Json => ({
 })
 
 export async function startGateway(
-  options: { config?: Json; catalog?: (upstream: string) => Json } = {},
+  options: { config?: Json; catalog?: (upstream: string) => Json; bin?: string } = {},
 ): Promise<TestGateway> {
   const [main, direct, ops] = (await freePorts(3)).map(port => `127.0.0.1:${port}`)
   const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 } })
@@ -83,7 +84,7 @@ export async function startGateway(
   }
   writeFileSync(path.join(folder, 'catalog.yaml'), JSON.stringify((options.catalog ?? testCatalog)(simulator.url)))
   writeFileSync(path.join(folder, 'gateway.yaml'), JSON.stringify(config))
-  const child = spawn(path.join(ROOT, 'bin/gateway'), ['serve', '--config', path.join(folder, 'gateway.yaml')], {
+  const child = spawn(options.bin ?? BIN, ['serve', '--config', path.join(folder, 'gateway.yaml')], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const kill = () => child.kill('SIGKILL')
