@@ -12,6 +12,7 @@ const LAYERS: [name: string, matches: RegExp][] = [
   ['protocols', /^lib\/protocols\//],
   ['upstream', /^lib\/upstream\//],
   ['exchange', /^lib\/exchange\//],
+  ['operations', /^lib\/operations\//],
   ['edges', /^lib\/(public|ops|console|simulator)\//],
   ['process', /^lib\/process\//],
   ['command line', /^lib\/cli(\.ts$|\/)/],
@@ -27,6 +28,12 @@ const FORBIDDEN: [from: RegExp, to: RegExp, why: string][] = [
   ],
   [/^lib\/(store|ledger|access|channels|pricing)\//, /^lib\/protocols\//, 'engines know nothing of protocols'],
   [/^lib\/(store|ledger|access|channels|pricing)\//, /^node:https?2?$/, 'engines know nothing of HTTP'],
+  [/^lib\/operations\//, /^node:https?2?$/, 'operations know nothing of HTTP'],
+  [
+    /^lib\/operations\//,
+    /^lib\/(access|channels|pricing|protocols|upstream|exchange)\//,
+    'operations work on the store, not on requests',
+  ],
   [/^lib\//, /^(test|bench)\//, 'the product does not need its tests'],
 ]
 
@@ -35,8 +42,6 @@ const TIED: Record<string, string> = {
   exchange:
     'affinity attempts client deadlines exchange finish growth plan reading refuse relay settle upstream-request',
   'exchange/stages': 'candidates count',
-  ops: 'server',
-  'ops/admin': 'accounts admin catalogue keys usage',
   simulator: 'handler reply',
 }
 

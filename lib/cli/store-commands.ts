@@ -1,10 +1,10 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
-import { formatMicro } from '../base/money.ts'
 import { countAside } from '../ledger/aside.ts'
+import { readAudit } from '../operations/audit.ts'
 import { wantStore } from '../process/data-paths.ts'
 import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
-import type { Audit, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'
 import { type Config, ConfigError, loadConfig } from '../terms/config.ts'
 
@@ -67,28 +67,20 @@ export async function audit(
 ): Promise<{ text: string; ok: boolean }> {
   const config = loadConfig(configFile, env)
   wantStore(config, configFile)
-  const books = await withStore(config, store => store.audit())
-  const { settlements, unreadable } = countAside(config.journal)
-  const aside = settlements + unreadable
-  const ok = books.ok && aside === 0
-  return { text: json ? JSON.stringify({ ...toRow(books), ok, set_aside: aside }) : toTable(books, aside), ok }
+  const books = await withStore(config, store =>
+    readAudit({ store, fleet: NOBODY, setAside: () => countAside(config.journal) }),
+  )
+  return { text: json ? JSON.stringify(books.row) : toTable(books), ok: books.row.ok }
 }
 
-const toRow = ({ ok, accounts, credits, charges, balances, leased, imbalance }: Audit) => ({
-  ok,
-  accounts,
-  credits: formatMicro(credits),
-  charges: formatMicro(charges),
-  balances: formatMicro(balances),
-  leased: formatMicro(leased),
-  imbalance: formatMicro(imbalance),
-})
+/** A command has no serving processes of its own. */
+const NOBODY = { settled: async () => {} }
 
-function toTable(books: Audit, aside: number): string {
-  const { ok, ...rest } = toRow(books)
-  const width = Math.max(...Object.values(rest).map(value => String(value).length))
-  const lines = Object.entries(rest).map(([name, value]) => `${name.padEnd(10)} ${String(value).padStart(width)}`)
-  lines.push(ok ? 'the books balance' : `the books do not balance: accounts with id ${books.broken.join(', ')}`)
+function toTable({ row, balanced, broken }: Awaited<ReturnType<typeof readAudit>>): string {
+  const { ok: _, set_aside: aside, ...sums } = row
+  const width = Math.max(...Object.values(sums).map(value => String(value).length))
+  const lines = Object.entries(sums).map(([name, value]) => `${name.padEnd(10)} ${String(value).padStart(width)}`)
+  lines.push(balanced ? 'the books balance' : `the books do not balance: accounts with id ${broken.join(', ')}`)
   if (aside > 0) lines.push(`set aside in the journal folder, and not in the books: ${aside}`)
   return lines.join('\n')
 }

@@ -1,4 +1,5 @@
 /** What the ops listener answers with, and the ways in which it refuses. */
+import type { OperationFault } from '../operations/error.ts'
 import { type ErrorName, renderError } from '../terms/errors.ts'
 
 export interface Answer {
@@ -24,16 +25,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal in words of its own: 400 what was sent is wrong, 404 there is no such row, 409 it contradicts what is there. */
-export class AdminError extends Error {
-  override name = 'AdminError'
-  readonly status: 400 | 404 | 409
-
-  constructor(status: 400 | 404 | 409, message: string) {
-    super(message)
-    this.status = status
-  }
-}
+export const STATUS_OF_FAULT: Record<OperationFault, number> = { invalid: 400, missing: 404, conflict: 409 }
 
 export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
   renderError(refusal.row, refusal.args, requestId, english, false)

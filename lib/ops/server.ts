@@ -1,29 +1,23 @@
 /** The listener of operators: metrics and health for whoever reaches it, the admin API for who has the token. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Clock } from '../base/clock.ts'
 import { http } from '../base/http.ts'
 import { prefersEnglish } from '../exchange/refuse.ts'
-import type { SetAside } from '../ledger/aside.ts'
-import { type Store, StoreConflict, StoreUnavailable } from '../store/store.ts'
+import type { OperationDeps } from '../operations/deps.ts'
+import { OperationError } from '../operations/error.ts'
+import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
-import type { Logger } from '../terms/log.ts'
-import type { Admin } from './admin/admin.ts'
-import { AdminError, Refusal, renderRefusal, renderText } from './answer.ts'
+import type { Admin } from './admin.ts'
+import { Refusal, renderRefusal, renderText, STATUS_OF_FAULT } from './answer.ts'
 import { readObject } from './body.ts'
 import type { Fleet, Readiness } from './fleet.ts'
 
-export interface OpsDeps {
-  store: Store
+export interface OpsDeps extends OperationDeps {
   /** Bearer token of the admin API, as it is at the moment. */
   token: () => string
-  clock: Clock
-  log: Logger
   /** Makes request ids. */
   ids: () => string
   fleet: Fleet
-  /** What is not in the books and waits for people, on this machine. */
-  setAside: () => SetAside
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -37,7 +31,7 @@ const NO_ANSWER: Readiness = { ready: false, store: 'away', reason: 'no answer' 
 export function createOpsServer(deps: OpsDeps): Server {
   let made: Promise<Admin> | null = null
   // loaded when somebody asks, because the start counts
-  const admin = () => (made ??= import('./admin/admin.ts').then(({ Admin }) => new Admin(deps)))
+  const admin = () => (made ??= import('./admin.ts').then(({ Admin }) => new Admin(deps)))
   const server = http.createServer({ requestTimeout: REQUEST_MS })
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     const visit = new Visit(deps, req, res)
@@ -113,7 +107,7 @@ class Visit {
   }
 
   fail(error: unknown): void {
-    if (error instanceof AdminError) this.#send(error.status, renderText(error.message, this.#id))
+    if (error instanceof OperationError) this.#send(STATUS_OF_FAULT[error.fault], renderText(error.message, this.#id))
     else if (error instanceof StoreConflict) this.#send(409, renderText(error.message, this.#id))
     else if (error instanceof Refusal) this.#refuse(error)
     else if (error instanceof StoreUnavailable) this.#refuse(new Refusal('unavailable'))

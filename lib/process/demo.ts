@@ -1,11 +1,12 @@
 /** `npm start`: everything needed for a first request on a fresh checkout, with the simulator where no upstream is known. */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Simulator, simulate } from '../simulator/main.ts'
 import { openStore } from '../store/open.ts'
 import type { NewKey, Store } from '../store/store.ts'
 import { loadConfig } from '../terms/config.ts'
+import { hashOf, hintOf } from '../terms/key-secret.ts'
 import { serve } from './serve.ts'
 import type { ServeOptions } from './startup.ts'
 
@@ -82,8 +83,8 @@ function recall(file: string): Remembered {
 async function putKey(store: Store, secret: string): Promise<boolean> {
   const account = await store.accountByName(ACCOUNT)
   if (account === null) return false
-  const hash = createHash('sha256').update(secret).digest('hex')
-  const hint = `sk-…${secret.slice(-4)}`
+  const hash = hashOf(secret)
+  const hint = hintOf(secret)
   const known = await store.keyByName(account.id, KEY)
   if (known === null) await store.createKey(newKey(account.id, hash, hint))
   else if (known.hash !== hash) await store.updateKey(known.id, { hash, hint })

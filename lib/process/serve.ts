@@ -21,5 +21,5 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   await prepared
   await ready({ config, options, log, metrics, store })
   // what the start can do without, before anybody waits for it
-  await Promise.all([metrics.watchProcess(), import('../ops/admin/admin.ts')])
+  await Promise.all([metrics.watchProcess(), import('../ops/admin.ts')])
 }

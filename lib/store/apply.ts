@@ -11,6 +11,7 @@ import type { CatalogAccount, CatalogFile, CatalogKey } from '../terms/catalog.t
 import type { Kind, RowText } from '../terms/catalog-text.ts'
 import type { Channel } from '../terms/channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
+import { hashOf, hintOf } from '../terms/key-secret.ts'
 import type { Account, Key, Model } from '../terms/records.ts'
 import { markId } from './sql/applied.ts'
 import { AppliedElsewhere, type Mark, type Said, type Store, StoreConflict } from './store.ts'
@@ -255,6 +256,5 @@ async function createdHere<T>(creation: Promise<T>): Promise<T | null> {
 
 function toRow(key: CatalogKey, accountId: number): Omit<Key, 'id'> {
   const { account: _, secret, ...rest } = key
-  const hash = createHash('sha256').update(secret, 'utf8').digest('hex')
-  return { accountId, ...rest, hash, hint: `sk-…${secret.slice(-4)}` }
+  return { accountId, ...rest, hash: hashOf(secret), hint: hintOf(secret) }
 }

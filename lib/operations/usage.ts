@@ -1,33 +1,57 @@
 /** The usage log, newest first, in pages. */
+import { z } from 'zod'
+import { timeOfId } from '../base/ids.ts'
+import { latest } from '../base/lru.ts'
+import { formatMicro } from '../base/money.ts'
+import type { UsageFilter } from '../store/store.ts'
+import * as kind from '../terms/config-scalars.ts'
+import type { UsageRow } from '../terms/records.ts'
+import type { OperationDeps } from './deps.ts'
+import { read, type Sent } from './read.ts'
 
-import { timeOfId } from '../../base/ids.ts'
-import { latest } from '../../base/lru.ts'
-import { formatMicro } from '../../base/money.ts'
-import type { UsageFilter } from '../../store/store.ts'
-import type { UsageRow } from '../../terms/records.ts'
-import { type Answer, ok } from '../answer.ts'
-import type { OpsDeps } from '../server.ts'
-import { usageQuery } from './forms.ts'
-import { parameters } from './lookups.ts'
-import { read } from './read.ts'
+const requestId = kind.scalar('a request id', {}, value =>
+  typeof value === 'string' && /^[0-9a-z]{1,64}$/.test(value) ? value : undefined,
+)
+
+const moment = kind.scalar('a time like "2030-01-31T00:00:00Z", or ms since 1970', {}, value => {
+  if (typeof value === 'string' && /^\d{5,15}$/.test(value)) return Number(value)
+  const time = kind.time.safeParse(value)
+  return time.success ? time.data : undefined
+})
+
+const MOST_ROWS = 1000
+const ROWS = 100
+
+const usageFilter = z.strictObject({
+  account: kind.name.optional(),
+  /** Id of the key. */
+  key: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
+  model: kind.name.optional(),
+  request_id: requestId.optional(),
+  from: moment.optional(),
+  to: moment.optional(),
+  limit: kind.whole(1, MOST_ROWS).prefault(ROWS),
+  after: requestId.optional(),
+})
 
 const NAMES_KEPT = 10_000
-const EMPTY = ok({ data: [], next: null })
 
 export class Usage {
-  readonly #deps: OpsDeps
+  readonly #deps: OperationDeps
   /** By account id; accounts are neither renamed nor deleted. */
   readonly #names = latest<number, string>(NAMES_KEPT)
 
-  constructor(deps: OpsDeps) {
+  constructor(deps: OperationDeps) {
     this.#deps = deps
   }
 
-  async page(query: URLSearchParams): Promise<Answer> {
-    const { store } = this.#deps
-    const { account: name, key, model, request_id, from, to, limit, after } = read(usageQuery, parameters(query))
+  /** `next`: what to send as `after` for the page behind this one; null when this is the last. */
+  async page(filter: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const { account: name, key, model, request_id, from, to, limit, after } = read(usageFilter, filter)
     const account = name === undefined ? undefined : await store.accountByName(name)
-    if (account === null) return EMPTY
+    if (account === null) return { data: [], next: null }
     const wanted = {
       accountId: account?.id,
       keyId: key,
@@ -42,7 +66,7 @@ export class Usage {
     const rows = await store.usage(Object.fromEntries(given) as unknown as UsageFilter)
     const names = await this.#namesOf(rows)
     const data = rows.map(row => toRow(row, names.get(row.accountId)))
-    return ok({ data, next: rows.length === limit ? (rows.at(-1) as UsageRow).requestId : null })
+    return { data, next: rows.length === limit ? (rows.at(-1) as UsageRow).requestId : null }
   }
 
   async #namesOf(rows: UsageRow[]): Promise<Map<number, string>> {

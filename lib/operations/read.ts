@@ -1,13 +1,16 @@
 /** Reading what a caller sent by a schema: everything that is wrong with it in one message, without values. */
 import type { z } from 'zod'
-import { formatPath } from '../../terms/yaml.ts'
-import { AdminError } from '../answer.ts'
+import { formatPath } from '../terms/yaml.ts'
+import { OperationError } from './error.ts'
 
-/** Throws AdminError 400. */
+/** What a caller sends: fields by name, or nothing. */
+export type Sent = Record<string, unknown> | undefined
+
+/** Throws OperationError `invalid`. */
 export function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value ?? {})
   if (result.success) return result.data
-  throw new AdminError(400, [...new Set(result.error.issues.flatMap(describe))].join('; '))
+  throw new OperationError('invalid', [...new Set(result.error.issues.flatMap(describe))].join('; '))
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {

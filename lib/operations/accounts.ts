@@ -1,0 +1,116 @@
+/** Accounts and their money. Rows are shown as people write them: money in CNY as a decimal. */
+import { z } from 'zod'
+import { add, formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
+import { accountPurse, type PurseId } from '../store/store.ts'
+import { catalogSchema } from '../terms/config-catalog.ts'
+import * as kind from '../terms/config-scalars.ts'
+import { rate } from '../terms/config-schema.ts'
+import type { Account } from '../terms/records.ts'
+import { inForce, type OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
+import { accountNamed, checkGroups } from './lookups.ts'
+import { withoutNulls } from './nulls.ts'
+import { read, type Sent } from './read.ts'
+
+const newAccount = catalogSchema.shape.accounts.unwrap().element
+
+const accountChange = z.strictObject({
+  status: kind.oneOf('active', 'banned').optional(),
+  groups: z.array(kind.name).optional(),
+  rate: rate.nullable().optional(),
+})
+
+const topUp = z.strictObject({
+  amount: kind.scalar('an amount of CNY above 0 with at most 6 decimal places', {}, (value): Micro | undefined => {
+    const amount = parseMicro(value)
+    return amount === null || amount <= 0 ? undefined : amount
+  }),
+  reference: kind.name,
+})
+
+export class Accounts {
+  readonly #deps: OperationDeps
+
+  constructor(deps: OperationDeps) {
+    this.#deps = deps
+  }
+
+  async list() {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    return this.#show(await store.accounts())
+  }
+
+  async one(name: string) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    return this.#showOne(await accountNamed(store, name))
+  }
+
+  async create(sent: Sent) {
+    const { store, fleet, clock } = this.#deps
+    await fleet.settled()
+    const { name, groups, balance } = read(newAccount, withoutNulls(sent))
+    await checkGroups(store, 'groups', groups)
+    const opening = { amount: balance ?? ZERO, atMs: clock.now() }
+    const row = await this.#showOne(await store.createAccount({ name, groups, opening }))
+    await inForce(this.#deps)
+    return row
+  }
+
+  async change(name: string, sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const { id } = await accountNamed(store, name)
+    const change = read(accountChange, sent)
+    if (change.groups !== undefined) await checkGroups(store, 'groups', change.groups)
+    const row = await this.#showOne(await store.updateAccount(id, change as Partial<Account>))
+    await inForce(this.#deps)
+    return row
+  }
+
+  /** The same reference credits once: `created` is false when it had done so before. */
+  async topUp(name: string, sent: Sent) {
+    const { store, fleet, clock } = this.#deps
+    await fleet.settled()
+    const account = await accountNamed(store, name)
+    const { amount, reference } = read(topUp, sent)
+    const outcome = await store.topUp(account.id, amount, reference, clock.now())
+    if (outcome === 'conflict')
+      throw new OperationError('conflict', `reference ${reference} has credited another amount already`)
+    const { balance } = await this.#showOne(account)
+    await inForce(this.#deps)
+    return { created: outcome === 'created', row: { account: name, amount: formatMicro(amount), reference, balance } }
+  }
+
+  async #showOne(account: Account) {
+    return (await this.#show([account]))[0]!
+  }
+
+  /** `balance` is credits − charges; `held` what open requests of all gateways have set aside. */
+  async #show(accounts: readonly Account[]) {
+    const { store, fleet } = this.#deps
+    const ids = accounts.map(account => accountPurse(account.id))
+    const [purses, ours, others] = await Promise.all([
+      store.purses(ids),
+      fleet.held(),
+      store.heldByOthers(ids, fleet.holders()),
+    ])
+    const balances = new Map<PurseId, Micro>(purses.map(p => [p.id, subtract(p.credit ?? ZERO, p.spent)]))
+    return accounts.map(({ id, name, status, groups, rate }) => {
+      const purse = accountPurse(id)
+      const balance = balances.get(purse) ?? ZERO
+      const held = add(ours.get(purse) ?? ZERO, others.get(purse) ?? ZERO)
+      const available = subtract(balance, held)
+      return {
+        name,
+        status,
+        groups,
+        balance: formatMicro(balance),
+        held: formatMicro(held),
+        available: formatMicro(available),
+        rate,
+      }
+    })
+  }
+}

@@ -1,0 +1,78 @@
+/** Groups, models and channels: the same operations for each. Rows are shown as people write them. */
+import type { Store } from '../store/store.ts'
+import type { ChannelState } from '../terms/channel.ts'
+import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
+import { inForce, type OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
+import { checkUnused, readGroup, showGroup } from './groups.ts'
+import { checkGroups } from './lookups.ts'
+import { readModel, showModel } from './models.ts'
+import { withoutNulls } from './nulls.ts'
+import type { Sent } from './read.ts'
+
+export type CatalogueKind = 'groups' | 'models' | 'channels'
+
+export class Catalogue {
+  readonly #deps: OperationDeps
+
+  constructor(deps: OperationDeps) {
+    this.#deps = deps
+  }
+
+  async list(kind: CatalogueKind): Promise<object[]> {
+    return [...(await this.#rows(kind)).values()]
+  }
+
+  async one(kind: CatalogueKind, name: string): Promise<object> {
+    const row = (await this.#rows(kind)).get(name)
+    if (row === undefined) throw missing(kind, name)
+    return row
+  }
+
+  /** The row is called `name`, whatever it says itself. */
+  async put(kind: CatalogueKind, name: string, sent: Sent): Promise<object> {
+    const { store } = this.#deps
+    const fields = { ...withoutState(withoutNulls(sent)), name }
+    if (kind === 'groups') await store.putGroup(readGroup(fields))
+    else if (kind === 'models') await store.putModel(readModel(fields))
+    else await this.#putChannel(name, fields, sent?.['proxy'] === null)
+    const row = await this.one(kind, name)
+    await inForce(this.#deps)
+    return row
+  }
+
+  async #putChannel(name: string, fields: Record<string, unknown>, direct: boolean): Promise<void> {
+    const { store } = this.#deps
+    const before = (await store.catalog()).channels.find(channel => channel.name === name)
+    const channel = readChannel(withCredentials(fields, before, direct))
+    await checkGroups(store, 'groups', channel.groups)
+    await store.putChannel(channel)
+  }
+
+  async remove(kind: CatalogueKind, name: string): Promise<void> {
+    const { store } = this.#deps
+    if (kind === 'groups') await checkUnused(store, name)
+    if (!(await REMOVE[kind](store, name))) throw missing(kind, name)
+    await inForce(this.#deps)
+  }
+
+  async #rows(kind: CatalogueKind): Promise<Map<string, object>> {
+    const { store, fleet } = this.#deps
+    const { groups, models, channels } = await store.catalog()
+    if (kind === 'groups') return new Map(groups.map(group => [group.name, showGroup(group)]))
+    if (kind === 'models') return new Map(models.map(model => [model.name, showModel(model)]))
+    const states = await fleet.channelStates()
+    return new Map(channels.map(channel => [channel.name, showChannel(channel, states.get(channel.name) ?? CLOSED)]))
+  }
+}
+
+const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<boolean>> = {
+  groups: (store, name) => store.deleteGroup(name),
+  models: (store, name) => store.deleteModel(name),
+  channels: (store, name) => store.deleteChannel(name),
+}
+
+const CLOSED: ChannelState = { state: 'closed', keys: [], open: 0 }
+
+const missing = (kind: CatalogueKind, name: string): OperationError =>
+  new OperationError('missing', `there is no ${kind.slice(0, -1)} ${name}`)

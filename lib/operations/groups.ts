@@ -1,0 +1,29 @@
+/** Groups: rows as people write them, and as the store keeps them. */
+import type { Store } from '../store/store.ts'
+import { toGroup } from '../terms/catalog.ts'
+import { catalogSchema } from '../terms/config-catalog.ts'
+import type { Group } from '../terms/records.ts'
+import { decimal } from './decimal.ts'
+import { OperationError } from './error.ts'
+import { read } from './read.ts'
+
+const groupRow = catalogSchema.shape.groups.unwrap().element
+
+export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
+
+export const showGroup = ({ name, multiplier, rate, hedgeMs }: Group): object => ({
+  name,
+  multiplier: decimal(multiplier),
+  rate,
+  hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
+})
+
+/** Throws OperationError `conflict` while something names the group: without its row its prices and limits would silently change. */
+export async function checkUnused(store: Store, group: string): Promise<void> {
+  const [{ channels }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])
+  const user =
+    channels.find(row => row.groups.includes(group)) ??
+    accounts.find(row => row.groups.includes(group)) ??
+    keys.find(row => row.group === group)
+  if (user !== undefined) throw new OperationError('conflict', `group ${group} is still named by ${user.name}`)
+}

@@ -1,0 +1,127 @@
+/** Keys. A secret is returned once, by the operation that makes it; the store keeps its hash. */
+import { z } from 'zod'
+import { formatMicro, ZERO } from '../base/money.ts'
+import { keyPurse, type NewKey } from '../store/store.ts'
+import * as address from '../terms/config-addresses.ts'
+import { catalogSchema } from '../terms/config-catalog.ts'
+import * as kind from '../terms/config-scalars.ts'
+import { hashOf, hintOf, newSecret } from '../terms/key-secret.ts'
+import type { Key } from '../terms/records.ts'
+import { inForce, type OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
+import { accountNamed, checkGroups } from './lookups.ts'
+import { withoutNulls } from './nulls.ts'
+import { read, type Sent } from './read.ts'
+
+/** A secret is made, not sent. */
+const newKey = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
+
+/** Absent stays, null clears. */
+const keyChange = z.strictObject({
+  name: kind.name.optional(),
+  group: kind.name.optional(),
+  status: kind.oneOf('enabled', 'disabled').optional(),
+  expires_at: kind.time.nullable().optional(),
+  cap: kind.cny.nullable().optional(),
+  allow_ips: z.array(address.network).nullable().optional(),
+  models: z.array(kind.name).nullable().optional(),
+})
+
+const keysFilter = z.strictObject({ account: kind.name.optional() })
+
+export class Keys {
+  readonly #deps: OperationDeps
+
+  constructor(deps: OperationDeps) {
+    this.#deps = deps
+  }
+
+  async list(filter: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const { account } = read(keysFilter, filter)
+    return this.#show(await store.keys(account === undefined ? undefined : (await accountNamed(store, account)).id))
+  }
+
+  async create(sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const row = read(newKey, withoutNulls(sent))
+    const account = await store.accountByName(row.account)
+    if (account === null) throw new OperationError('invalid', `account: there is no account ${row.account}`)
+    await checkGroups(store, 'group', [row.group])
+    const secret = newSecret()
+    const key = await store.createKey({
+      accountId: account.id,
+      name: row.name,
+      hash: hashOf(secret),
+      hint: hintOf(secret),
+      group: row.group,
+      status: row.status,
+      expiresAtMs: row.expires_at ?? null,
+      cap: row.cap ?? null,
+      allowIps: row.allow_ips ?? null,
+      models: row.models ?? null,
+    })
+    const { id, ...rest } = await this.#showOne(key)
+    await inForce(this.#deps)
+    return { id, secret, ...rest }
+  }
+
+  async change(id: string, sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const key = await this.#named(id)
+    const fields = read(keyChange, sent)
+    if (fields.group !== undefined) await checkGroups(store, 'group', [fields.group])
+    const { expires_at: expiresAtMs, allow_ips: allowIps, ...rest } = fields
+    const change = { ...rest, expiresAtMs, allowIps } as Partial<NewKey> // the store leaves alone what is undefined
+    const row = await this.#showOne(await store.updateKey(key.id, change))
+    await inForce(this.#deps)
+    return row
+  }
+
+  async remove(id: string): Promise<void> {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    await store.deleteKey((await this.#named(id)).id)
+    await inForce(this.#deps)
+  }
+
+  async #named(id: string): Promise<Key> {
+    const key = /^\d{1,15}$/.test(id) ? await this.#deps.store.key(Number(id)) : null
+    if (key === null) throw new OperationError('missing', `there is no key with id ${id}`)
+    return key
+  }
+
+  async #showOne(key: Key) {
+    return (await this.#show([key]))[0]!
+  }
+
+  async #show(keys: readonly Key[]) {
+    const { store } = this.#deps
+    const [purses, names] = await Promise.all([store.purses(keys.map(key => keyPurse(key.id))), this.#accounts(keys)])
+    const used = new Map(purses.map(purse => [purse.id, purse.spent]))
+    return keys.map(key => ({
+      id: key.id,
+      account: names.get(key.accountId) ?? null,
+      name: key.name,
+      group: key.group,
+      status: key.status,
+      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
+      cap: key.cap === null ? null : formatMicro(key.cap),
+      used: formatMicro(used.get(keyPurse(key.id)) ?? ZERO),
+      allow_ips: key.allowIps,
+      models: key.models,
+      hint: key.hint,
+    }))
+  }
+
+  /** Names of their accounts; one is asked for alone, because that is the usual case. */
+  async #accounts(keys: readonly Key[]): Promise<Map<number, string>> {
+    const { store } = this.#deps
+    const ids = [...new Set(keys.map(key => key.accountId))]
+    const accounts = ids.length > 1 ? await store.accounts() : await Promise.all(ids.map(id => store.account(id)))
+    return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account.name] as const])))
+  }
+}

@@ -1,0 +1,20 @@
+/** Finding what an operation names, or refusing it. */
+import type { Store } from '../store/store.ts'
+import type { Account } from '../terms/records.ts'
+import { OperationError } from './error.ts'
+
+/** The group that exists without being described. */
+const DEFAULT_GROUP = 'default'
+
+export async function accountNamed(store: Store, name: string): Promise<Account> {
+  const account = await store.accountByName(name)
+  if (account === null) throw new OperationError('missing', `there is no account ${name}`)
+  return account
+}
+
+/** Throws OperationError `invalid` when one of them is not in the catalogue. */
+export async function checkGroups(store: Store, field: string, names: readonly string[]): Promise<void> {
+  const known = new Set([DEFAULT_GROUP, ...(await store.catalog()).groups.map(group => group.name)])
+  const unknown = names.filter(name => !known.has(name))
+  if (unknown.length > 0) throw new OperationError('invalid', `${field}: there is no group ${unknown.join(', ')}`)
+}

@@ -1,0 +1,91 @@
+/** The admin API: which call leads to which operation, and with which status its result is answered. */
+import { Accounts } from '../operations/accounts.ts'
+import { readAudit } from '../operations/audit.ts'
+import { Catalogue } from '../operations/catalogue.ts'
+import type { OperationDeps } from '../operations/deps.ts'
+import { Keys } from '../operations/keys.ts'
+import { Usage } from '../operations/usage.ts'
+import { type Answer, created, NO_CONTENT, ok } from './answer.ts'
+
+type Body = Record<string, unknown> | undefined
+
+/** `names`: what stands in the path where the route has a `*`, decoded. */
+type Handler = (names: string[], query: URLSearchParams, body: Body) => Promise<Answer>
+export type Call = (query: URLSearchParams, body: Body) => Promise<Answer>
+
+interface Route {
+  method: string
+  steps: string[]
+  handle: Handler
+}
+
+export class Admin {
+  readonly #routes: Route[]
+
+  constructor(deps: OperationDeps) {
+    const accounts = new Accounts(deps)
+    const keys = new Keys(deps)
+    const usage = new Usage(deps)
+    const catalogue = new Catalogue(deps)
+    this.#routes = [
+      route('GET /admin/accounts', async () => ok({ data: await accounts.list() })),
+      route('POST /admin/accounts', async (_, __, body) => created(await accounts.create(body))),
+      route('GET /admin/accounts/*', async ([name]) => ok(await accounts.one(name!))),
+      route('PATCH /admin/accounts/*', async ([name], _, body) => ok(await accounts.change(name!, body))),
+      route('POST /admin/accounts/*/topups', async ([name], _, body) => {
+        const topUp = await accounts.topUp(name!, body)
+        return topUp.created ? created(topUp.row) : ok(topUp.row)
+      }),
+      route('GET /admin/keys', async (_, query) => ok({ data: await keys.list(parameters(query)) })),
+      route('POST /admin/keys', async (_, __, body) => created(await keys.create(body))),
+      route('PATCH /admin/keys/*', async ([id], _, body) => ok(await keys.change(id!, body))),
+      route('DELETE /admin/keys/*', async ([id]) => {
+        await keys.remove(id!)
+        return NO_CONTENT
+      }),
+      ...(['groups', 'models', 'channels'] as const).flatMap(kind => [
+        route(`GET /admin/${kind}`, async () => ok({ data: await catalogue.list(kind) })),
+        route(`GET /admin/${kind}/*`, async ([name]) => ok(await catalogue.one(kind, name!))),
+        route(`PUT /admin/${kind}/*`, async ([name], _, body) => ok(await catalogue.put(kind, name!, body))),
+        route(`DELETE /admin/${kind}/*`, async ([name]) => {
+          await catalogue.remove(kind, name!)
+          return NO_CONTENT
+        }),
+      ]),
+      route('GET /admin/usage', async (_, query) => ok(await usage.page(parameters(query)))),
+      route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
+    ]
+  }
+
+  /** null when there is no such call. */
+  find(method: string, path: string): Call | null {
+    const steps = decode(path)
+    if (steps === null) return null
+    const asked = method === 'HEAD' ? 'GET' : method
+    const found = this.#routes.find(route => route.method === asked && fits(route.steps, steps))
+    if (found === undefined) return null
+    const names = steps.filter((_, i) => found.steps[i] === '*')
+    return (query, body) => found.handle(names, query, body)
+  }
+}
+
+function route(call: string, handle: Handler): Route {
+  const [method, path] = call.split(' ') as [string, string]
+  return { method, steps: path.split('/'), handle }
+}
+
+const fits = (pattern: string[], steps: string[]): boolean =>
+  pattern.length === steps.length && pattern.every((step, i) => (step === '*' ? steps[i] !== '' : step === steps[i]))
+
+/** Names may hold anything, percent-encoded. */
+function decode(path: string): string[] | null {
+  try {
+    return path.split('/').map(decodeURIComponent)
+  } catch {
+    return null
+  }
+}
+
+/** Without empty ones, so that `?account=&model=x` asks for the model only. */
+const parameters = (query: URLSearchParams): Record<string, string> =>
+  Object.fromEntries([...query].filter(([, value]) => value !== ''))

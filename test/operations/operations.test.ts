@@ -1,0 +1,120 @@
+/** Operations as an edge calls them: rows in, rows or a named error out, without HTTP. */
+import t from 'tap'
+import type { Micro } from '../../lib/base/money.ts'
+import { Accounts } from '../../lib/operations/accounts.ts'
+import { readAudit } from '../../lib/operations/audit.ts'
+import { Catalogue } from '../../lib/operations/catalogue.ts'
+import type { OperationDeps } from '../../lib/operations/deps.ts'
+import { OperationError, type OperationFault } from '../../lib/operations/error.ts'
+import { Keys } from '../../lib/operations/keys.ts'
+import { Usage } from '../../lib/operations/usage.ts'
+import type { PurseId } from '../../lib/store/store.ts'
+import { createLogger } from '../../lib/terms/log.ts'
+import { TestClock } from '../support/clock.ts'
+import { memoryStore } from '../support/store.ts'
+
+/** `told`: what the serving processes heard, in order. */
+async function open(t: { teardown(fn: () => unknown): void }, changed: () => Promise<void> = async () => {}) {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const told: string[] = []
+  const logged: string[] = []
+  const deps: OperationDeps = {
+    store,
+    clock: new TestClock(),
+    log: createLogger('info', { write: line => void logged.push(line) }),
+    fleet: {
+      held: async () => new Map<PurseId, Micro>(),
+      holders: () => [],
+      channelStates: async () => new Map(),
+      async changed() {
+        told.push('changed')
+        await changed()
+      },
+      async settled() {
+        told.push('settled')
+      },
+    },
+    setAside: () => ({ settlements: 1, unreadable: 0 }),
+  }
+  return {
+    told,
+    logged,
+    deps,
+    accounts: new Accounts(deps),
+    keys: new Keys(deps),
+    usage: new Usage(deps),
+    catalogue: new Catalogue(deps),
+  }
+}
+
+t.test('what shows money waits for settlements, what changes rows for the processes that serve', async t => {
+  const { told, deps, accounts, keys, usage, catalogue } = await open(t)
+  const channel = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
+  const calls: [name: string, call: () => Promise<unknown>, told: string[]][] = [
+    ['create an account', () => accounts.create({ name: 'acme', balance: '5' }), ['settled', 'changed']],
+    ['change an account', () => accounts.change('acme', { status: 'banned' }), ['settled', 'changed']],
+    ['top up', () => accounts.topUp('acme', { amount: 1, reference: 'r' }), ['settled', 'changed']],
+    ['show an account', () => accounts.one('acme'), ['settled']],
+    ['list accounts', () => accounts.list(), ['settled']],
+    ['create a key', () => keys.create({ account: 'acme', name: 'k', group: 'default' }), ['settled', 'changed']],
+    ['change a key', () => keys.change('1', { status: 'disabled' }), ['settled', 'changed']],
+    ['list keys', () => keys.list({ account: 'acme' }), ['settled']],
+    ['delete a key', () => keys.remove('1'), ['settled', 'changed']],
+    ['write a group', () => catalogue.put('groups', 'vip', { multiplier: 0.5 }), ['changed']],
+    ['write a model', () => catalogue.put('models', 'm', { price: { request: 1 } }), ['changed']],
+    ['write a channel', () => catalogue.put('channels', 'c', channel), ['changed']],
+    ['show a channel', () => catalogue.one('channels', 'c'), []],
+    ['list models', () => catalogue.list('models'), []],
+    ['delete a channel', () => catalogue.remove('channels', 'c'), ['changed']],
+    ['read usage', () => usage.page({}), ['settled']],
+    ['audit', () => readAudit(deps), ['settled']],
+  ]
+  for (const [name, call, expected] of calls) {
+    told.length = 0
+    await call()
+    t.same(told, expected, name)
+  }
+})
+
+t.test('what is refused has a name and changes nothing', async t => {
+  const { told, accounts, keys, catalogue, usage } = await open(t)
+  await accounts.create({ name: 'acme' })
+  await accounts.topUp('acme', { amount: 1, reference: 'r' })
+  await catalogue.put('groups', 'vip', {})
+  await accounts.change('acme', { groups: ['vip'] })
+  told.length = 0
+  const refused: [call: () => Promise<unknown>, fault: OperationFault, message: RegExp][] = [
+    [() => accounts.create({}), 'invalid', /^name: expected a name/],
+    [() => accounts.one('nobody'), 'missing', /^there is no account nobody$/],
+    [() => accounts.topUp('acme', { amount: 2, reference: 'r' }), 'conflict', /^reference r has credited another/],
+    [() => keys.create({ account: 'nobody', name: 'k', group: 'default' }), 'invalid', /^account: there is no account/],
+    [() => keys.change('x', {}), 'missing', /^there is no key with id x$/],
+    [() => catalogue.put('models', 'm', { price: {} }), 'invalid', /^price: expected at least one price$/],
+    [() => catalogue.one('channels', 'c'), 'missing', /^there is no channel c$/],
+    [() => catalogue.remove('groups', 'vip'), 'conflict', /^group vip is still named by acme$/],
+    [() => usage.page({ limit: '0' }), 'invalid', /^limit: expected/],
+  ]
+  for (const [call, fault, message] of refused) {
+    const error = await call().catch((error: unknown) => error)
+    if (!(error instanceof OperationError)) throw error
+    t.equal(error.fault, fault)
+    t.match(error.message, message)
+  }
+  t.notOk(told.includes('changed'))
+})
+
+t.test('the books as every edge shows them', async t => {
+  const { deps, accounts } = await open(t)
+  await accounts.create({ name: 'acme', balance: '5' })
+  const { row, balanced, broken } = await readAudit(deps)
+  t.match(row, { ok: false, accounts: 1, credits: '5.000000', balances: '5.000000', set_aside: 1 })
+  t.same({ balanced, broken }, { balanced: true, broken: [] })
+})
+
+t.test('a change that is not followed yet is written and said', async t => {
+  const { accounts, logged, deps } = await open(t, () => Promise.reject(new Error('no answer')))
+  t.match(await accounts.create({ name: 'acme' }), { name: 'acme' })
+  t.not(await deps.store.accountByName('acme'), null)
+  t.match(logged.join(), /does not follow the change yet/)
+})
