@@ -1,6 +1,6 @@
 /**
- * Whom an earlier answer was made for, and by which upstream. All customers share the upstream's account, so the upstream
- * would continue anybody's conversation for anybody: the gateway admits an id only for the account that got it here.
+ * Which account got an earlier answer, and which upstream made it. All customers share the upstream's account, so the
+ * upstream would continue anybody's conversation for anybody: the gateway admits an id only for the account that got it here.
  *
  * The answers of this process are in memory before their client sees the end of them. Those of other processes are in the
  * store, at most a second later; an id that is not found is therefore looked up again until a second has passed.
@@ -13,11 +13,11 @@ import { Turns } from './turns.ts'
 
 const MOST_REMEMBERED = 50_000
 const MOST_READING = 16
-/** More than these and the store is in trouble, which more would not help. */
+/** When more look-ups wait than these, the store is in trouble, and further ones would only add to it. */
 const MOST_WAITING = 1_000
 /** Between the look-ups of an id that is not there. */
 const PAUSES_MS = [50, 150, 300, 500]
-/** Beyond any id of an upstream's. */
+/** Longer than the ids of any upstream. */
 const LONGEST_ID = 1024
 
 export class Answers {

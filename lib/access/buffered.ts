@@ -9,7 +9,9 @@ export class Buffered {
   bytes = 0
   readonly #ofAccount = new Map<number, number>()
 
-  /** False: there is no room for `more` of a body that has `had` here. Every byte that is taken is given back by `give`. */
+  /**
+   * Takes room for `more` bytes of a body of which `had` are kept already; false: there is none. `give` gives room back.
+   */
   take(accountId: number, had: number, more: number, limit: number): boolean {
     const own = this.#ofAccount.get(accountId) ?? 0
     const hasOthers = own > had

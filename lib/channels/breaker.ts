@@ -20,7 +20,10 @@ import { SlidingCount } from './sliding.ts'
 
 /** `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: nothing was learnt about the channel. */
 export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
-/** What follows for its credential. `refused`: it rests for it from now on. `suspected`: it may be the account's requests. */
+/**
+ * What a report says of the credential. `refused`: the breaker opens because of it. `suspected`: the requests of one
+ * account may be the cause.
+ */
 export type Credential = 'refused' | 'suspected' | null
 
 const WINDOW_MS = 20_000
@@ -37,7 +40,10 @@ const LONGEST_NAMED_REST_MS = 600_000
 const JITTER = 0.3
 /** A probe that never said how it ended is given up after this. */
 const PROBE_MS = 30_000
-/** Asked all the same: over so long at most this share of those who want to, and so many in any case. */
+/**
+ * How many requests may go to a resting channel: within this time, this share of those that want to, and so many in any
+ * case.
+ */
 const ANYWAY_MS = 10_000
 const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10
@@ -52,7 +58,7 @@ export class Breaker {
   readonly #answered = new LatestTwo()
   readonly #met = new LatestTwo()
   readonly #refusedTo = new LatestTwo()
-  /** Since it rests: who asked all the same, and who wanted to. */
+  /** Since it rests: requests that were sent all the same, and those that wanted to be. */
   readonly #anyway = new SlidingCount(ANYWAY_MS)
   readonly #wanted = new SlidingCount(ANYWAY_MS)
   #closed = true
@@ -79,7 +85,10 @@ export class Breaker {
     return this.#closed || (nowMs >= this.#openUntilMs && nowMs - this.#probedMs >= PROBE_MS)
   }
 
-  /** Somebody who has nobody else wants to ask: how often that was tried in vain lately; null = it may not be tried. */
+  /**
+   * A request that has no other candidate wants to ask: how often that was tried in vain lately; null = it may not be
+   * tried.
+   */
   triedAnyway(nowMs: number): number | null {
     if (this.#closed || this.#why !== 'failed') return null
     this.#wanted.add(nowMs)

@@ -11,7 +11,7 @@ export class Claim {
   readonly #ofKey: KeyHealth
   /** Whose request it is. */
   readonly #account: number
-  /** What its upstream says is about nothing but the request. */
+  /** The upstream's answer says nothing about the channel's health. */
   readonly #silent: boolean
   /** It was asked while it rested. */
   readonly #channelRested: boolean

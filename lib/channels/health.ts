@@ -59,7 +59,7 @@ export class ChannelHealth {
     return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
   }
 
-  /** For somebody who has nobody else to ask: how often it was asked in vain lately; null = it may not be asked. */
+  /** For a request that has no other candidate: how often this one was asked in vain lately; null = it may not be asked. */
   triedAnyway(nowMs: number): number | null {
     return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
   }
@@ -172,7 +172,7 @@ export class Health {
       return
     }
     const ofKey = outcome === 'auth' || outcome === 'busy'
-    // who refuses a key, or is too busy for it, is up
+    // an upstream that refuses a key, or is too busy for it, is up
     this.#watch(channel, null, b => b.report(ofKey ? 'ok' : outcome, this.clock.monotonic(), account, channelRested))
     const said = outcome === 'failed' ? 'ignored' : outcome
     this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested, retryAfterS))

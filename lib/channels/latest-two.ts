@@ -1,4 +1,4 @@
-/** Which two accounts something was last heard of, and when: enough to tell whether one of them is the only one. */
+/** The two accounts of which something was last heard, and when: enough to tell whether an account is the only one. */
 export class LatestTwo {
   #latest = 0
   #latestMs = Number.NEGATIVE_INFINITY

@@ -23,7 +23,7 @@ function connectionOf({ proxy, ca, http2, private: reserved }: Channel, origin: 
   return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
 }
 
-/** Hexadecimal digits: enough for all keys of a store to differ. */
+/** Hexadecimal digits of a fingerprint: enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16
 
 /** One of a channel's keys. */
@@ -35,7 +35,7 @@ export class CompiledKey {
   readonly index: number
   /** For affinity: the same in every process and world. */
   readonly hash: number
-  /** Tells it from others in the store without telling it: the beginning of its SHA-256. */
+  /** Identifies the key without revealing it: the beginning of its SHA-256. */
   readonly fingerprint: string
 
   constructor(row: ChannelKey, index: number) {

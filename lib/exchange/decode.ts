@@ -31,7 +31,7 @@ export class SideDecoder {
   readonly #waiting = new Set<() => void>()
   #taken = 0
   #given = 0
-  /** It is not what its header says. */
+  /** The body is not in the encoding that its header names. */
   broken = false
   /** It has said all: what comes behind that is no part of it. */
   #over = false

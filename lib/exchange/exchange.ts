@@ -38,7 +38,7 @@ export class Exchange {
   readonly query: string
   /** Monotonic ms. */
   readonly startedMs: number
-  /** Of the connection; a closed one would not say it any more. */
+  /** Address of the connection's other end, kept because a closed connection does not tell it any more. */
   readonly #remote: string | undefined
 
   target: Target | null = null
@@ -48,7 +48,7 @@ export class Exchange {
   entered = false
   body: Buffer[] = []
   bodyBytes = 0
-  /** What the body takes of the memory for bodies. */
+  /** Bytes that the body takes of `limits.buffered`. */
   #buffered = 0
   facts: Facts | null = null
   model = ''
@@ -113,7 +113,7 @@ export class Exchange {
     return this.target?.verb === 'streamGenerateContent' && passedQuery(this.query, 'generate') === '?alt=sse'
   }
 
-  /** Of whoever asks, behind the proxies that are trusted. */
+  /** Of the client, behind the proxies that are trusted. */
   get address(): string {
     return clientAddress(this.#remote, this.req.headers['x-forwarded-for'] as string | undefined, this.world.trusted)
   }
@@ -146,7 +146,7 @@ export class Exchange {
     return true
   }
 
-  /** Nobody will want it again. */
+  /** Gives the body's memory back: no attempt needs it any more. */
   dropBody(): void {
     if (this.#buffered === 0) return
     this.services.buffered.give((this.entry as KeyEntry).account.id, this.#buffered)

@@ -1,7 +1,7 @@
 /**
  * A hold that grows while the answer comes, whatever its form: at first only some output tokens are covered, and more are
- * set aside ahead of what is produced or reported. Usually that is one comparison per chunk. When the lease in memory is spent the upstream
- * waits for the store; when the money has ended what is covered was delivered, and not a token more.
+ * set aside ahead of what is produced or reported. Usually that is one comparison per chunk. When the lease in memory is
+ * spent the upstream waits for the store; when the money has ended what is covered was delivered, and not a token more.
  */
 import type { Hold } from '../ledger/ledger.ts'
 import { Tariff } from '../pricing/tariff.ts'
@@ -21,7 +21,7 @@ export class Growth {
   readonly #hold: Hold
   readonly #events: GrowthEvents
   readonly #stepTokens: number
-  /** Of the dearest model that may have a part in it. */
+  /** Of the dearest model that may take part in the answer. */
   readonly #tariff: Tariff
   #covered: number
   #exhausted = false

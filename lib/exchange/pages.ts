@@ -12,11 +12,11 @@ export class Pages {
   readonly #take: (part: Buffer) => void
   #total = 0
   #page: Buffer = NOTHING
-  /** What stands between in the page was not taken yet. */
+  /** The bytes of the page between these two were not handed on yet. */
   #from = 0
   #to = 0
 
-  /** `take` gets the parts in order; they do not change any more. */
+  /** `take` gets the parts in order; they do not change afterwards. */
   constructor(take: (part: Buffer) => void) {
     this.#take = take
   }
@@ -45,7 +45,7 @@ export class Pages {
     this.#from = this.#to = 0
   }
 
-  /** What came so far is taken. */
+  /** Hands on what came so far. */
   flush(): void {
     if (this.#to > this.#from) this.#take(this.#page.subarray(this.#from, this.#to))
     this.#from = this.#to

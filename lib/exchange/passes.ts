@@ -23,7 +23,7 @@ export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, na
   const could = mapped.length > 0 ? mapped : [name]
   const priced = could.map(model => priceOf(x, model)).filter(tariff => tariff !== null)
   if (could.length === 1 && priced[0] !== undefined) return priced[0]
-  // nobody can say which one it is: class by class the dearest of all that it could be
+  // which model it was is not known: class by class the dearest of all that it could be
   return Tariff.dearest([asked, ...priced])
 }
 

@@ -37,7 +37,7 @@ export interface Target {
 const BEARER = ['bearer'] as const
 const MESSAGES = ['x-api-key', 'bearer'] as const
 const GAMMA = ['gamma', 'query'] as const
-/** Every place there is. */
+/** Every placement that any protocol reads. */
 export const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
 
 const endpoint = (
@@ -161,7 +161,7 @@ export function passedQuery(query: string, protocol: Protocol | null, others = N
   return kept.size === 0 ? '' : `?${[...kept].map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** The value of the `key` parameter, or null. Of a name that is nearly that it is none. */
+/** The value of the `key` parameter, or null. A name that only resembles it does not count. */
 export function queryKey(query: string): string | null {
   if (!/key|%/i.test(query)) return null
   const part = query.split('&').find(one => queryName(one) === 'key')

@@ -7,13 +7,16 @@ import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
 
-/** Of what cannot be read, per token. */
+/** Bytes that count as one token in an answer that cannot be read. */
 const BYTES_PER_TOKEN = 4
 
 export class Reading {
   /** An event stream, so that words of ours can stand in it. */
   readonly events: boolean
-  /** Read as one: where a stream was asked for, one under a wrong name is read as what it is. */
+  /**
+   * It is read as an event stream: also where one was asked for and comes under another content type, unless that is
+   * JSON.
+   */
   readonly #asEvents: boolean
   /** Compressed: nothing of ours can stand in it. */
   readonly encoded: boolean
@@ -24,7 +27,7 @@ export class Reading {
   /** Set when only a part of the output is held. */
   readonly growth: Growth | null
   readonly #terminalIsLast: boolean
-  /** Of the answer so far, as they came. */
+  /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
   constructor(x: Exchange, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
@@ -54,7 +57,7 @@ export class Reading {
     return this.withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
-  /** Nothing that the protocol says, or in an encoding that we do not know. */
+  /** The answer is nothing that the protocol knows, or has an encoding that we do not know. */
   get foreign(): boolean {
     if (this.bytes === 0) return false
     return this.meter.foreign || (this.encoded && (this.decoder?.broken ?? true))

@@ -205,7 +205,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#upstreamDone = true
     if (!this.client.announced) this.#end()
     else {
-      this.client.destroy() // it was told of more
+      this.client.destroy() // its content-length promised more
       this.#close()
     }
   }
@@ -289,7 +289,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   onBroken(): void {
     const x = this.#x
     this.#upstreamDone = true
-    // of a document that came with its break nothing need reach the client
+    // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !this.#reading?.events) this.client.lastComes = true
     if (!this.#flushLast()) return
     this.#reading?.meter.end(false)
@@ -307,7 +307,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const x = this.#x
     if (this.#judged) this.attempts.broke()
     const isDocument = !this.#reading?.events
-    // what is charged already is no more taken back
+    // an answer that is charged already is not taken back
     if (x.row === null && this.goneMs === 0 && (this.#unseen || (isDocument && this.client.takeBack()))) {
       this.#giveUp('upstream')
       return

@@ -67,7 +67,7 @@ export class Reply {
   /** `headers`: `[name, value, …]`, with a `content-length` or without. `nowMs`: epoch. Throws when one cannot be sent. */
   begin(status: number, headers: readonly string[], nowMs: number): void {
     this.#begun = true
-    // whether the body comes that the client was not asked for, nobody knows
+    // the client was not asked for its body, and may send it all the same: the next request cannot be told from it
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true

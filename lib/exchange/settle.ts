@@ -33,7 +33,7 @@ export interface Outcome {
   firstByteMs: number | null
 }
 
-/** Of one class, in a row. */
+/** Most that a row can hold of one class. */
 const MOST_TOKENS = 1e9
 
 interface Bill {

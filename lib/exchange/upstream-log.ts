@@ -1,7 +1,7 @@
 /**
- * What goes wrong with upstreams, for whoever must find out why: attempts that fail, how they go on, and channels that begin
- * or cease to rest. A dead channel fails with every request, so each channel has so many lines in a while; what was left out
- * is counted and stands in its next line.
+ * Log lines about upstreams, for operators who look for a cause: attempts that fail, the candidate that is asked next, and
+ * channels that begin or cease to rest. A dead channel fails with every request, so the lines of each channel are limited;
+ * how many were left out stands in its next line.
  *
  * Upstreams like to quote what they refuse. Nothing of theirs is written before our own secrets are taken out of it.
  */
@@ -21,7 +21,7 @@ const MOST_BODY = 500
 /** Kept of a body: a secret that begins within what is shown is whole, and recognized. */
 const LONGEST_SECRET = 4096
 export const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
-/** How providers call their own name of a request. */
+/** Headers in which providers return their own id of a request. */
 const ID_HEADERS = ['x-request-id', 'request-id', 'x-amzn-requestid', 'x-ms-request-id', 'cf-ray']
 
 interface Lines {
@@ -145,7 +145,7 @@ function decoded(text: string): string {
 }
 
 const HIDDEN = '***'
-/** Credentials of any kind, also those that an upstream knows from elsewhere. */
+/** What looks like a credential, be it ours or not. */
 const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
 
 function withoutSecrets(text: string, channel: CompiledChannel): string {

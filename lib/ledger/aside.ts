@@ -1,6 +1,6 @@
 /**
- * Settlements that are in nobody's hands any more but people's: each is a line of a file next to the journals, with the
- * reason. Nothing is lost with them, but their charges are not in the books, so an audit fails until the file is gone.
+ * Settlements that only people can decide about: each is a line of a file beside the journals, with the reason. Nothing is
+ * lost, but their charges are not in the books, so an audit fails until the file is gone.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'

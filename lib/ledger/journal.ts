@@ -16,7 +16,10 @@ import type { LedgerLog } from './log.ts'
 import { encode, SEGMENT_SUFFIX } from './records.ts'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
-/** An active segment whose records the store all has is emptied from this size on, or this part of the bound, which many share. */
+/**
+ * The active segment is emptied, once the store has all its records, from this size on, or from this part of the bound,
+ * which several processes share.
+ */
 const EMPTY_FROM_BYTES = 1024 * 1024
 const EMPTY_FROM_PART = 1 / 64
 const SYNC_MS = 100
@@ -234,7 +237,9 @@ export class Journal {
   }
 }
 
-/** Whoever looks for journals of dead processes may take a new one for such before it is locked: then under another name. */
+/**
+ * Whoever looks for journals of dead processes may take a new one for such before it is locked: then under another name.
+ */
 const NAME_TRIES = 5
 
 /** `holder`: default is a name that no other process has. */

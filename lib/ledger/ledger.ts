@@ -26,7 +26,7 @@ export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
 const FLUSH_WAIT_MS = 500
-/** On the way out the store is waited for so long; the rest stays in the journal for the next start. */
+/** How long a stop waits for the store; what is not settled by then stays in the journal for the next start. */
 const STOP_WAIT_MS = 10_000
 
 export interface LedgerOptions {
@@ -47,7 +47,7 @@ export class Ledger {
   readonly #settler: Settler
   readonly orphans: Orphans
   readonly #life: LifeSign
-  /** Where this machine's clock is far off, as the store has it. */
+  /** Wall time: the store's, where this machine's clock is far from it. */
   readonly wall: WallTime
   readonly #leases: Leases
   readonly #tabs: Tabs

@@ -15,7 +15,10 @@ const BEAT_MS = 20_000
 const RETRY_MS = 2_000
 const DEAD_MS = 120_000
 const FENCED_MS = 90_000
-/** Who has not looked for so long has no opinion about others: they may have raised their counters, or been kept from it too. */
+/**
+ * Who has not looked for so long has no opinion about others: they may have raised their counters, or been kept from it
+ * too.
+ */
 const GAP_MS = 2 * BEAT_MS
 /** Where others ask what is held: how often it is told, when it has changed. */
 const REPORT_MS = 1_000
@@ -42,7 +45,10 @@ export class LifeSign {
   readonly #seen = new Map<string, { beat: number; atMs: number }>()
   #cancels: (() => void)[] = []
   #running: Promise<void> = Promise.resolve()
-  /** Who is being buried, one after the other; beside the life sign, because it may take longer than a silence may. */
+  /**
+   * Who is being buried, one after the other. That goes on beside the life sign, because it may last longer than a live
+   * process may be silent.
+   */
   readonly #dead = new Set<string>()
   #burying: Promise<void> = Promise.resolve()
   #stopped = false
@@ -144,7 +150,7 @@ export class LifeSign {
     }
   }
 
-  /** For dead; below zero its counter says that somebody has begun to bury it, who may be dead too. */
+  /** Taken for dead. A counter below zero says that a burial has begun; whoever began it may have died, too. */
   #taken(id: string, beat: number): void {
     if (this.#dead.has(id)) return
     this.#dead.add(id)

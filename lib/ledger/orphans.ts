@@ -13,7 +13,7 @@ import { type Replayed, type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
-/** What the store refuses is tried in so many rounds. */
+/** In how many rounds a settlement is tried that the store refuses. */
 const REFUSED_ROUNDS = 5
 /** How often the other journals are measured. */
 const MEASURED_MS = 1_000
@@ -51,12 +51,12 @@ export class Orphans {
     this.#rounds.start()
   }
 
-  /** What waits for people on this machine; `journals`: those that are not for this program or this store. */
+  /** What waits for people to decide on this machine; `journals`: those of a newer version or of another store. */
   get setAside(): SetAside & { journals: number } {
     return { ...countAside(this.#o.folder), journals: this.#left.size }
   }
 
-  /** Of all other journals here that are for this store, of the living too. */
+  /** Bytes of all other journals here that are for this store, those of live processes included. */
   besideBytes(): number {
     const now = this.#o.clock.monotonic()
     if (now - this.#beside.atMs < MEASURED_MS) return this.#beside.bytes
@@ -159,7 +159,7 @@ export class Orphans {
     log.info(found, 'applied the journal of a process that has ended')
   }
 
-  /** Not when the store took none of several: then it is the store's fault, and it will take them when it is well. */
+  /** False also when the store took none of several: then the store is at fault, and will take them when it is well. */
   #refusedForGood(name: string, { records, refused }: Replayed): boolean {
     const rounds = (this.#refused.get(name) ?? 0) + 1
     this.#refused.set(name, rounds)

@@ -1,7 +1,8 @@
 /**
  * Records of a journal: a line each, of a checksum and, as JSON, a list of the record's version, the store that it is for
- * and the settlements that were written together. Of a settlement only the values are written, in one order, because names would be most of the
- * bytes. A version only adds values at the end, so that a reload to newer code reads what the older code wrote.
+ * and the settlements that were written together. Of a settlement only the values are written, in one order, because names
+ * would be most of the bytes. A version only adds values at the end, so that a reload to newer code reads what the older
+ * code wrote.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -12,10 +13,10 @@ import type { UsageRow } from '../terms/records.ts'
 export const SEGMENT_SUFFIX = '.log'
 /** A journal is read in pieces, so that a long one keeps nobody waiting for more than some milliseconds. */
 const PIECE_BYTES = 128 * 1024
-/** No record is longer: what has no end by then is none. */
+/** No record is longer: a line without an end by then is not one. */
 const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
-/** All of a row's at first, in the order in which their values are written. */
+/** The fields of a row in records of version 0, in the order in which their values are written. */
 const FIRST = {
   requestId: true,
   accountId: true,
@@ -38,10 +39,10 @@ const FIRST = {
   durationMs: true,
 } satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
 
-/** What later versions added to it, each in the order of its version, and what a record from before says of it. */
+/** The fields that later versions added, in the order of the versions, with the value that they have in older records. */
 const ADDED = { answerId: null, upstreamKey: null } satisfies Partial<UsageRow>
 
-/** One more with each addition. Records of version 0 have neither version nor store in front. */
+/** Raised with each addition. Records of version 0 begin with neither version nor store. */
 export const RECORD_VERSION = 1
 
 const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
@@ -65,7 +66,9 @@ export function encode(settlements: readonly Settlement[], store: number): Buffe
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
-/** Not for this program, or not for this store: whose it is will know what to do with it. */
+/**
+ * The record is of a newer version or for another store: the journal is left to the program or store that it belongs to.
+ */
 export class NotOurs extends Error {
   override name = 'NotOurs'
 }

@@ -7,7 +7,7 @@ import { type Settlement, type Store, StoreUnavailable } from '../store/store.ts
 import { setAside } from './aside.ts'
 import type { LedgerLog } from './log.ts'
 
-/** A store that refuses more than so many of a journal is broken: the journal is not. */
+/** When the store refuses more settlements of one journal than this, the store is broken and not the journal. */
 const MOST_REFUSED = 100
 
 export interface ReplayOptions {
@@ -25,7 +25,10 @@ export interface Replayed {
   refused: Settlement[]
 }
 
-/** Throws StoreUnavailable; what the store says of too many; and when the disk takes no note of what is set aside. */
+/**
+ * Throws StoreUnavailable; the store's own error when it refuses too many; and the disk's when it cannot take what is
+ * set aside.
+ */
 export async function replay(o: ReplayOptions, settlements: readonly Settlement[], so: Replayed): Promise<void> {
   const settled = await sent(o.store, settlements)
   if (!(settled instanceof Error)) {

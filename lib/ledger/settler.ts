@@ -140,7 +140,7 @@ export class Settler {
     } while (!this.#stopped && (again || this.#waiting >= BATCH))
   }
 
-  /** The oldest are done with, but for some that are tried again behind all others. */
+  /** The oldest `count` are done with, except those `left`, which are tried again behind all others. */
   #passed(count: number, left: readonly Entry[]): void {
     this.#head += count
     this.#queue.push(...left)
@@ -178,7 +178,10 @@ export class Settler {
     return []
   }
 
-  /** One that the store knows although it was never sent there has the id of another: it must not be free for that. */
+  /**
+   * A settlement that the store has although it was never sent has the id of another request: it must not go free for
+   * that.
+   */
   #setAside({ repeated, clashing, unsure }: Settled, first: ReadonlySet<Settlement>): void {
     for (const settlement of unsure) setAside(this.#o, settlement, 'unsure')
     for (const settlement of clashing) setAside(this.#o, settlement, 'clash')

@@ -9,7 +9,7 @@ import type { LedgerLog } from './log.ts'
 
 const EVERY_MS = 60_000
 const FAR_MS = 300_000
-/** An answer that took longer tells too little about now. */
+/** After a longer wait for the answer, the store's time in it is too old to compare. */
 const SLOW_MS = 5_000
 
 export interface WallTimeOptions {

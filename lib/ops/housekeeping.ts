@@ -18,7 +18,7 @@ export interface HousekeepingOptions {
   log: Logger
   /** 0 = rows are kept for ever. */
   retentionMs: () => number
-  /** What is not in the books and waits for people, on this machine. */
+  /** Charges on this machine that are not in the books until people decide. */
   setAside: () => SetAside
 }
 

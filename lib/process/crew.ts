@@ -43,7 +43,10 @@ export type FromWorker =
   | { type: 'failed'; message: string }
 
 const CALL_MS = 2_000
-/** Beyond its deadline a worker closes its books; one that takes longer does nothing any more. What it owes stands in its journal. */
+/**
+ * Beyond its deadline a worker closes its books; one that takes longer does nothing any more. What it owes stands in its
+ * journal.
+ */
 const GRACE_MS = 20_000
 const FIRST_BACKOFF_MS = 200
 const LONGEST_BACKOFF_MS = 30_000
@@ -54,7 +57,10 @@ export class Crew {
   readonly members = new Set<Member>()
   draining = false
   #config: Config
-  /** The supervisor's, which the workers know by their numbers here. The cluster closes them when the last worker has. */
+  /**
+   * The supervisor's, known to the workers by their descriptors in this process. The cluster closes them when the last
+   * worker has.
+   */
   #sockets: WorkerSockets = {}
   #backoffMs = FIRST_BACKOFF_MS
   readonly #log: Logger
@@ -143,7 +149,10 @@ export class Crew {
     await Promise.all(exits)
   }
 
-  /** The first that says it can serve: one that hangs keeps nobody waiting. Else what another says; undefined: none says anything. */
+  /**
+   * The first that says it can serve: one that hangs keeps nobody waiting. Else what another says; undefined: none says
+   * anything.
+   */
   async firstReady(): Promise<Readiness | undefined> {
     const answers = [...this.members].map(member => member.call('ready'))
     const isReady = (answer: Readiness | undefined) => (answer?.ready ? answer : Promise.reject(new Error('not ready')))
@@ -185,7 +194,7 @@ export class Member {
       this.#started = resolve
       this.#failed = reject
     })
-    this.ready.catch(() => {}) // whoever waits for it hears of it; a late failure needs nobody
+    this.ready.catch(() => {}) // those that wait for it hear of a failure; without them it is no unhandled rejection
     this.exited = new Promise(resolve => {
       worker.once('exit', (code: number | null, signal: string | null) => resolve({ code, signal }))
       worker.on('error', error => {

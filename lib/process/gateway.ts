@@ -49,7 +49,7 @@ export class Gateway {
   readonly ledger: Ledger
   readonly health: Health
   readonly services: Services
-  /** Of the latest audit; whoever keeps house here says it. */
+  /** Of the latest audit; set by the process that does the housekeeping. */
   imbalanceMicro: () => number = () => 0
   readonly #log: Logger
   readonly #lag = new LoopLag(clock)

@@ -10,7 +10,7 @@ export interface Address {
   port: number
 }
 
-/** Held open elsewhere too; `fd` is this process's number of it. */
+/** A socket that another process holds open too; `fd` is its descriptor in this process. */
 export interface Socket {
   fd: number
 }
@@ -19,7 +19,7 @@ export interface Socket {
 const BACKLOG = 4096
 
 const supervised = process.env[SUPERVISED] === '1' && process.send !== undefined
-delete process.env[SUPERVISED] // what we start is not
+delete process.env[SUPERVISED] // processes that this one starts are not supervised
 
 const say = (message: FromChild): void => void process.send?.(message)
 
@@ -72,5 +72,5 @@ export function underSupervision(retire: () => void): void {
   say({ type: 'ready' })
 }
 
-// whoever kills the supervisor means the gateway
+// killing the supervisor is meant to end the gateway
 if (supervised) process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))

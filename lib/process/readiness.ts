@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { Store } from '../store/store.ts'
 
-/** Asked whether it is there, a store that says nothing for so long is away. Shorter than who asks us will wait. */
+/** A store that does not answer a ping for so long is away. Shorter than load balancers wait for us. */
 const STORE_ANSWER_MS = 1_000
 
 /** The catalogue is loaded whenever this can be asked. */

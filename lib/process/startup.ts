@@ -1,4 +1,4 @@
-/** What a gateway does the same with one process and with several: the ops listener, signals. */
+/** What is the same for a gateway of one process and of several: the ops listener, signals. */
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
@@ -11,7 +11,7 @@ import { announce, type Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import { listenOn, underSupervision } from './listening.ts'
 
-/** Who has a successor has no reason to hurry; long answers end by themselves. */
+/** A process with a successor may take its time: long answers end by themselves. */
 export const PATIENT_DRAIN_MS = 24 * 3600_000
 
 export interface ServeOptions {

@@ -2,8 +2,8 @@
  * `gateway serve`, the process that was started. It serves nothing: it holds the listening sockets, and has a child that
  * serves. On SIGUSR2 it starts another child beside the first one, from the code and the config that are there then; once
  * that one is ready the old one takes nothing new and ends when its last answer has. Both accept from the same sockets,
- * which never close, so that no connection is refused or lost on the way. Whatever ends the child ends this process too:
- * who restarts it is whoever started it.
+ * which never close, so that no connection is refused or lost on the way. When the serving child ends, so does this process:
+ * restarting is left to whatever started it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
@@ -121,7 +121,7 @@ class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     this.#stopping = true
-    // nobody will accept: who connects is to hear so at once
+    // nobody will accept any more: new connections are to be refused at once
     for (const socket of this.#sockets.values()) socket.close()
     this.#sockets.clear()
     for (const child of [this.#serving, this.#joining, ...this.#leaving]) child?.process.kill(signal)

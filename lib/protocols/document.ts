@@ -81,7 +81,7 @@ export class DocumentReader implements ScanEvents {
     return this.#items.get(key) ?? 0
   }
 
-  /** It is none, whatever may come. */
+  /** It is no JSON document, whatever may still come. */
   get bad(): boolean {
     return this.#short === 'spoilt' || (this.#scanner?.bad ?? false)
   }

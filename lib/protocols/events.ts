@@ -9,7 +9,7 @@ const SPACE = 0x20
 const COLON = 0x3a
 export const BLANK_LINE = Buffer.from('\n\n')
 
-/** Of `data`, `event`, `id`, `retry`, comments, and of what stands before the first line. */
+/** The first bytes of `data`, `event`, `id`, `retry` and comments, and of what may stand before the first line. */
 const BEGINNINGS = new Set([0x64, 0x65, 0x69, 0x72, COLON, CR, 0xef])
 
 /** An event (or what is kept of it) is at most this long. */
@@ -23,7 +23,10 @@ export interface EventSink {
   event(name: string, data: Buffer, cut: Buffer | null): void
 }
 
-/** Bytes that grow, until they are too many: then the first and the last of them. Each is moved a few times, however small the parts. */
+/**
+ * A buffer that grows up to a bound and keeps the first and the last bytes beyond it. Each byte is moved a few times,
+ * however small the parts.
+ */
 class Kept {
   #bytes = NOTHING // most streams never keep anything, and there are many
   #start = 0
@@ -46,7 +49,7 @@ class Kept {
     this.#end += tail.length
   }
 
-  /** Never full to more than a half by what is moved, so that as many bytes come before the next move. */
+  /** What is moved fills at most half of the room, so that at least as many bytes come before the next move. */
   #makeRoom(kept: number, more: number): void {
     const has = this.#bytes.length
     const need = Math.max(SMALLEST, kept + more, Math.min(has * 2, LONGEST * 2))
@@ -167,7 +170,7 @@ export class EventReader {
     else this.#look(first as number)
   }
 
-  /** At how a line begins. */
+  /** Looks at how a line begins. */
   #look(first: number): void {
     if (!BEGINNINGS.has(first)) this.stray = true
   }

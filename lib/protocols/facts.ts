@@ -63,8 +63,8 @@ class OpenFrame implements Frame {
   urls = 0
   uses: number | null = null
   maximum: number | null = null
-  names = false
-  says = false
+  hasId = false
+  hasRole = false
   seen = 0
 
   reset(place: Place, isArray: boolean, owner: Frame | null): void {
@@ -75,7 +75,7 @@ class OpenFrame implements Frame {
     this.dataLength = -1
     this.urls = this.seen = 0
     this.uses = this.maximum = null
-    this.names = this.says = false
+    this.hasId = this.hasRole = false
   }
 }
 
@@ -83,13 +83,13 @@ export class FactsScan implements ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true })
   readonly #draft = new Draft()
   readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
-  /** What is looked into, outermost first; those that are done are used again. */
+  /** The open objects and arrays that are looked into, outermost first; frames are used again. */
   readonly #frames: OpenFrame[] = [new OpenFrame()]
   #depth = 0
   #frame: OpenFrame
   /** Of the member under way. */
   #field: Field | null = null
-  /** It is that of the value that begins: it was looked up when the value was not entered. */
+  /** `#field` is that of the value that begins: it was looked up when the scanner asked whether to enter the value. */
   #isFound = false
   #bytes = 0
 

@@ -50,7 +50,7 @@ export class MessageUsage {
     return report(sum, this.#namesOutput, passes.some(namesModel) ? passes : [])
   }
 
-  /** What the split leaves open lives as long as the request asked for. */
+  /** Cache writes that the split by lifetime does not name count with the lifetime that the request asked for. */
   #usageOf(totals: Fields, split: Fields): Usage {
     const write5m = first(split, 'ephemeral_5m_input_tokens') ?? 0
     const write1h = first(split, 'ephemeral_1h_input_tokens') ?? 0

@@ -20,7 +20,7 @@ export interface Value {
 
 /** What was seen in one object of a place so far. */
 export interface Frame {
-  /** The object around it; of the elements of an array, the one that the array is in. */
+  /** The object around this one; for an element of an array, the object that has the array. */
   owner: Frame | null
   /** Its `type`, and the media type that stands beside its data. */
   type: string
@@ -34,9 +34,8 @@ export interface Frame {
   /** How often the tool may be used, and the most that it may write; null = not said. */
   uses: number | null
   maximum: number | null
-  /** It has an id; it has a role. */
-  names: boolean
-  says: boolean
+  hasId: boolean
+  hasRole: boolean
   /** The fields of its place that it has, by their bits. */
   seen: number
 }
@@ -71,9 +70,9 @@ export interface PlaceOptions {
   element?: Read
   /** A field that the place does not name. */
   other?: (draft: Draft, name: string) => void
-  /** An array of it is something else. */
+  /** Only an object of it is looked into, not an array. */
   single?: boolean
-  /** Its names are the author's own: another case is another name. */
+  /** Clients choose its names: another case is another name. */
   free?: boolean
 }
 
@@ -93,7 +92,7 @@ export class Place {
   readonly #free: boolean
   readonly #folded = new Map<string, Field>()
   readonly #lengths: boolean[] = []
-  /** All its names are of small letters: so is none that differs in case. */
+  /** All its names are in small letters, so a name in small letters does not differ from one only in case. */
   #snake = true
   #bits = 0
 
@@ -107,7 +106,7 @@ export class Place {
       options.element === undefined ? null : { name: '', bit: 0, limit: HEAD, read: options.element, inside: null }
   }
 
-  /** Names a field. Places that stand in each other are tied after they are made. */
+  /** Adds a field. Places that contain each other are joined by further calls. */
   has(name: string, { limit = LIMIT, read, inside, alias }: FieldOptions = {}): this {
     const field = { name, bit: 1 << this.#bits++, limit, read: read ?? null, inside: inside ?? null }
     for (const spelling of alias === undefined ? [name] : [name, alias]) {
@@ -119,7 +118,7 @@ export class Place {
     return this
   }
 
-  /** A field under a name that is only almost its own; null = the name is another's. */
+  /** The field whose name differs from this one only in case; null = there is none. */
   almost(name: string): Field | null {
     if (this.#free || this.#lengths[name.length] !== true || (this.#snake && SNAKE.test(name))) return null
     return this.#folded.get(folded(name)) ?? null

@@ -20,7 +20,10 @@ export interface ScanEvents {
    * objects and arrays stand directly in it.
    */
   member(key: string, kind: Kind, start: number, end: number, text: string | null, items: number): void
-  /** Is this value, which begins at `start`, to be looked into? Then its members, or its elements under the key `''`, are told. */
+  /**
+   * Is this value, which begins at `start`, to be looked into? Then its members, or its elements under the key `''`, are
+   * told.
+   */
   enter?(key: string, kind: 'object' | 'array', start: number): boolean
   /** What was looked into has ended; its own `member` is not told. */
   leave?(end: number): void
@@ -398,7 +401,7 @@ export class JsonScanner {
   }
 }
 
-/** An odd run of backslashes stands before `at`, mostly one or none; what is before `from` is none of its business. */
+/** An odd run of backslashes stands before `at`, mostly one or none. Bytes before `from` are not looked at. */
 function isEscaped(chunk: Buffer, from: number, at: number): boolean {
   if (at === from || chunk[at - 1] !== BACKSLASH) return false
   let run = at - 1
@@ -410,7 +413,7 @@ function isEscaped(chunk: Buffer, from: number, at: number): boolean {
 const PLAIN = /^"[ !#-[\]-~]*"$/
 const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
-/** Keys that were read before, so that the same ones are not made again: there are few that are frequent. */
+/** Keys that were read before, so that the frequent ones, which are few, are not made again. */
 const SEEN_KEYS: string[] = Array.from({ length: 256 }, () => '')
 const LONGEST_SEEN = 32
 

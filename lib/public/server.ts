@@ -13,12 +13,12 @@ import { BadBytes } from './bad-bytes.ts'
 import { preflight } from './preflight.ts'
 import { cutStuck } from './stuck.ts'
 
-/** From its first byte, and of a new connection from its beginning. */
+/** Time for a request's headers, from its first byte; on a new connection from its beginning. */
 const HEADERS_MS = 60_000
 /** An upload that takes longer than this is no request any more. */
 const REQUEST_MS = 600_000
 const MAX_HEADER_BYTES = 64 * 1024
-/** What stands behind these is not seen, so who sends as many is refused. */
+/** Headers beyond these are not seen, so a request with as many is refused. */
 const MOST_HEADERS = 500
 
 /** What is served beside the API: the console, on the main address only. True = answered. */

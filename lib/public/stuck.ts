@@ -6,7 +6,7 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 
-/** So often it is looked whether they go on, in the time that they are given. */
+/** How often a connection is looked at within its client's patience. */
 const LOOKS = 4
 
 interface Progress {

@@ -20,7 +20,7 @@ export type { Kind } from '../terms/catalog-text.ts'
 
 const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
 
-/** Names of the rows that were written, and of those that were left as they were changed since; how many were equal already. */
+/** Names of the rows that were written, and of those that stay as they were changed since; how many were equal already. */
 export interface Applied {
   created: string[]
   updated: string[]
@@ -40,7 +40,10 @@ interface News {
   price: boolean
 }
 
-/** With `force` every row becomes as the file says. Throws ConfigError for references to nothing, before anything is written; StoreConflict when a secret is another key's. */
+/**
+ * With `force` every row becomes as the file says. Throws ConfigError for references to nothing, before anything is
+ * written; StoreConflict when a secret is another key's.
+ */
 export function applyCatalog(store: Store, file: CatalogFile, force = false): Promise<Summary> {
   return new Application(store, file, force).run()
 }

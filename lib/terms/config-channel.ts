@@ -20,7 +20,7 @@ const RESERVED = [
   'expect',
   'accept-encoding',
 ]
-/** They carry the client's own key, which is nobody else's business. */
+/** They carry the client's own key, which no upstream may see. */
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
 const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
 

@@ -45,12 +45,12 @@ function isoTime(ms: number): string {
 /** Longest text of a client's own that a line holds. */
 const LONGEST_TEXT = 200
 const LOOKED_AT = 4 * LONGEST_TEXT
-/** How often one can be escaped and still be found. */
+/** How many times a key may be percent-encoded and still be found. */
 const MOST_ESCAPES = 3
 const MAY_HOLD_A_KEY = /sk-|key=|%/i
 const KEYS = /(sk-|key=)[^/&;?#]*/gi
 
-/** What a client wrote, as it stands in JSON: a key that was written into a path by mistake is no news for a log. */
+/** Text that a client wrote, for a JSON line: a key that stands in a path by mistake is taken out of it. */
 export function quotedFromClient(text: string): string {
   if (text.length <= LONGEST_TEXT && !MAY_HOLD_A_KEY.test(text)) return quoted(text)
   let open = text.slice(0, LOOKED_AT)

@@ -206,7 +206,7 @@ export class Source {
       const { size } = statSync(full)
       if (size <= LONGEST_SECRET) return readFileSync(full, 'utf8').replace(/\r?\n$/, '')
     } catch {
-      // it is said below
+      // reported below
     }
     this.#break(path, `${file} to be a readable file of at most ${LONGEST_SECRET / 1024} KiB`)
     return ''

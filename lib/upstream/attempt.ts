@@ -12,9 +12,9 @@ export interface AttemptEvents {
   onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
   onError(attempt: Attempt, error: Error): void
-  /** One of these has thrown: a fault of ours, which is nobody's but this exchange's. */
+  /** One of these methods has thrown: a fault of ours, which must end this exchange and no other. */
   onFault(error: unknown): void
-  /** Nothing more comes of it, whoever wanted to hear. */
+  /** The attempt is over; told also when its other events are not heard any more. */
   onOver(attempt: Attempt): void
 }
 

@@ -28,7 +28,7 @@ function usableModels(x: Exchange): string[] {
   return x.world.routes.models(key.group).filter(id => isPriced(x, id) && (models === null || models.has(id)))
 }
 
-/** On one of the protocols at least that it is routed for. */
+/** The price covers at least one of the protocols for which the model is routed. */
 function isPriced(x: Exchange, id: string): boolean {
   const { group } = (x.entry as KeyEntry).key
   const tariff = x.world.tariff(group, id)

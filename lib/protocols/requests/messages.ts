@@ -25,7 +25,7 @@ const block = new Place({
   end(draft, { type, urls }) {
     if (type === 'image') draft.prompt.remotePictures += urls
     else draft.prompt.remoteDocuments += urls
-    // what a tool made in its container is named by its result too, where it opens nothing
+    // a tool's result names files of its container too, which opens nothing: only an upload is refused
     if (type === 'container_upload') draft.invalid ??= 'file_id'
   },
 })
@@ -66,7 +66,7 @@ const fallback = new Place()
 
 const container = new Place().has('id', read.stored('container'))
 const thread = new Place().has('previous_message_id', read.stored('thread'))
-// of a turn with tools it may be more than the maximum
+// in a turn with tools the budget may be above the maximum
 const thinking = new Place().has('budget_tokens', { read: read.maximum })
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
@@ -86,7 +86,7 @@ export const messages = new Place()
   .has('mcp_servers', { inside: server })
   .has('fallbacks', {
     limit: read.LONGEST_NAME,
-    // as a text it names whatever the upstream falls back to
+    // a text in its place names the model to which the upstream falls back
     read: (draft, value) => value.kind === 'string' && read.otherModel.read(draft, value),
     inside: fallback,
   })

@@ -43,20 +43,20 @@ const item = new Place({
     const { type, dataLength } = frame
     if (type === 'image_generation_call' && dataLength > 0) read.inline(draft, 'image/png', dataLength)
     // without a type, or with null for one, an id alone is a reference; and so is a drawing that is not there
-    const isReference = (type === '' || type === '?') && frame.names && !frame.says
-    const isDrawing = type === 'image_generation_call' && frame.names && dataLength <= 0
+    const isReference = (type === '' || type === '?') && frame.hasId && !frame.hasRole
+    const isDrawing = type === 'image_generation_call' && frame.hasId && dataLength <= 0
     if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= 'item_reference'
   },
 })
   .has('type', { read: read.type })
   .has('id', {
     read(_draft, value, frame) {
-      frame.names = !read.isNull(value)
+      frame.hasId = !read.isNull(value)
     },
   })
   .has('role', {
     read(_draft, value, frame) {
-      frame.says = !read.isNull(value)
+      frame.hasRole = !read.isNull(value)
     },
   })
   .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })

@@ -19,7 +19,7 @@ interface Account {
   below: bigint
   /** Spent by its keys' purses. */
   byKeys: bigint
-  /** Leased to nobody who is registered, from its purse or its keys'. */
+  /** Leased to holders that are not registered, from its purse or its keys'. */
   stray: bigint
 }
 
