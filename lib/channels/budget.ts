@@ -1,6 +1,15 @@
-/** Retries are at most a share of requests over a while, so that a failing upstream is not beaten with its own traffic. */
+/**
+ * Retries are at most a share of requests over a while, so that a failing upstream is not beaten with its own traffic. Some
+ * requests fail whoever answers them: where others ask too, one account has at most half of the retries.
+ */
 import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
+import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
+
+/** Accounts that retry, of which it is known how often. */
+const MOST_ACCOUNTS = 10_000
+const PART_OF_ONE = 1 / 2
 
 export class RetryBudget {
   readonly #share: number
@@ -8,27 +17,40 @@ export class RetryBudget {
   readonly #clock: Clock
   readonly #requests: SlidingCount
   readonly #retries: SlidingCount
+  readonly #ofAccount = latest<number, SlidingCount>(MOST_ACCOUNTS)
+  readonly #asked = new LatestTwo()
+  readonly #windowMs: number
 
   /** `share`: 0.2 = one retry for five requests. `floorPerS`: so many are always allowed. */
   constructor(options: { share: number; floorPerS: number; windowS: number; clock: Clock }) {
     this.#share = options.share
     this.#floor = options.floorPerS * options.windowS
     this.#clock = options.clock
-    this.#requests = new SlidingCount(options.windowS * 1000)
-    this.#retries = new SlidingCount(options.windowS * 1000)
+    this.#windowMs = options.windowS * 1000
+    this.#requests = new SlidingCount(this.#windowMs)
+    this.#retries = new SlidingCount(this.#windowMs)
   }
 
-  request(): void {
-    this.#requests.add(this.#clock.monotonic())
+  request(account: number): void {
+    const now = this.#clock.monotonic()
+    this.#requests.add(now)
+    this.#asked.note(account, now)
   }
 
   /** Whether one more retry fits. */
-  allows(): boolean {
+  allows(account: number): boolean {
     const now = this.#clock.monotonic()
-    return this.#retries.sum(now) + 1 <= Math.max(this.#floor, this.#requests.sum(now) * this.#share)
+    const most = Math.max(this.#floor, this.#requests.sum(now) * this.#share)
+    if (this.#retries.sum(now) + 1 > most) return false
+    const own = (this.#ofAccount.get(account)?.sum(now) ?? 0) + 1
+    return own <= Math.max(1, most * PART_OF_ONE) || !this.#asked.hasOther(account, now - this.#windowMs)
   }
 
-  retry(): void {
-    this.#retries.add(this.#clock.monotonic())
+  retry(account: number): void {
+    const now = this.#clock.monotonic()
+    this.#retries.add(now)
+    let own = this.#ofAccount.get(account)
+    if (own === undefined) this.#ofAccount.set(account, (own = new SlidingCount(this.#windowMs)))
+    own.add(now)
   }
 }

@@ -9,12 +9,11 @@ import type { Outcome } from '../channels/health.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
-import { BadRequest } from '../upstream/http1-request.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import type { Exchange } from './exchange.ts'
 import { EXCERPT_BYTES } from './upstream-log.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
+import { isOurs, refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 class GaveUp extends Error {
@@ -45,6 +44,10 @@ export class Attempts implements AttemptEvents {
     this.#answer = answer
   }
 
+  get #account(): number {
+    return (this.#x.entry as KeyEntry).account.id
+  }
+
   /** Name of the channel whose answer counts. */
   get channel(): string {
     return nameOf(this.#current as Attempt)
@@ -66,7 +69,7 @@ export class Attempts implements AttemptEvents {
   }
 
   start(claim: Claim): void {
-    this.#x.services.retries.request()
+    this.#x.services.retries.request(this.#account)
     this.#current = this.#begin(claim)
     this.#send(this.#current)
   }
@@ -126,9 +129,9 @@ export class Attempts implements AttemptEvents {
     const { attempts, deadlineMs } = x.world.config.retry
     if (!this.#answer.open || x.attempts >= attempts) return null
     if (deadlineMs > 0 && x.services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
-    if (!x.services.retries.allows()) return null // before a candidate is taken, which counts as tried
+    if (!x.services.retries.allows(this.#account)) return null // before a candidate is taken, which counts as tried
     const claim = (beside ? x.candidates?.nextWell() : x.candidates?.next()) ?? null
-    if (claim !== null) x.services.retries.retry()
+    if (claim !== null) x.services.retries.retry(this.#account)
     return claim
   }
 
@@ -188,8 +191,7 @@ export class Attempts implements AttemptEvents {
       this.#answer.onBroken()
       return
     }
-    // what cannot be sent says nothing of its upstream
-    if (attempt.status < 300) this.#report(attempt, error instanceof BadRequest ? 'ignored' : 'failed')
+    if (attempt.status < 300) this.#report(attempt, isOurs(error) ? 'ignored' : 'failed')
     if (this.#rival !== null) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }

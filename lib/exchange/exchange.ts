@@ -191,7 +191,11 @@ export class Exchange {
   finish(): void {
     if (this.finished) return
     this.finished = true
-    finish(this)
+    try {
+      finish(this)
+    } catch (error) {
+      this.services.log.error({ id: this.id, err: error }, 'exchange failed to finish')
+    }
   }
 }
 

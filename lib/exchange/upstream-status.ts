@@ -1,5 +1,6 @@
-/** What the status of an upstream's answer says about whom to ask next. */
+/** What an attempt's outcome says about its upstream, and about whom to ask next. */
 import type { Attempt } from '../upstream/attempt.ts'
+import { BadRequest } from '../upstream/http1-request.ts'
 
 /** Retried on the next candidate while nothing was relayed: the client did nothing wrong. */
 export const retryable = (status: number): boolean =>
@@ -15,3 +16,10 @@ export function retryAfterS({ headers }: Attempt, nowMs: number): number | undef
 
 export const saysBusy = (status: number): boolean => status === 429 || status === 529
 export const refusesKey = (status: number): boolean => status === 401 || status === 403
+
+/** What this machine has no more of. */
+const SPENT_HERE = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
+
+/** What cannot be sent, or for which there is no socket here, says nothing of its upstream. */
+export const isOurs = (error: Error): boolean =>
+  error instanceof BadRequest || SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')

@@ -33,6 +33,7 @@ export function createOpsServer(deps: OpsDeps): Server {
   // loaded when somebody asks, because the start counts
   const admin = () => (made ??= import('./admin.ts').then(({ Admin }) => new Admin(deps)))
   const server = http.createServer({ requestTimeout: REQUEST_MS })
+  server.on('error', error => server.listening && deps.log.error({ err: error }, 'a connection was not accepted'))
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     const visit = new Visit(deps, req, res)
     res.on('error', () => {}) // a caller that left needs no answer

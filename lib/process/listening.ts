@@ -42,9 +42,10 @@ export function socketFor(name: ListenName, at: Address): Promise<Socket | null>
 export async function listenOn(server: Server, name: ListenName, at: Address, given?: Socket): Promise<string> {
   const socket = given ?? (await socketFor(name, at))
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(unavailable(error.code ?? error.message, name, at)))
+    const failed = (error: NodeJS.ErrnoException) => reject(unavailable(error.code ?? error.message, name, at))
+    server.once('error', failed)
     const listening = () => {
-      server.removeAllListeners('error')
+      server.off('error', failed)
       const { address, port } = server.address() as AddressInfo
       resolve(`http://${address.includes(':') ? `[${address}]` : address}:${port}`)
     }

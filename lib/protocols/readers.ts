@@ -72,6 +72,12 @@ export const otherModel = {
   },
 }
 
+/** A tool by which another model is asked. */
+export function advisor(draft: Draft, { uses, maximum }: Frame): void {
+  if (draft.advisors.length < MOST_MODELS) draft.advisors.push({ uses, maximum })
+  else refuse(draft, 'tools')
+}
+
 const flagOf = (draft: Draft, field: string, { kind, text }: Value): boolean => {
   const value = kind === 'scalar' && text !== null ? scalarOf(text) : undefined
   if (typeof value !== 'boolean' && value !== null) refuse(draft, field)

@@ -10,6 +10,7 @@ import { PLANS } from '../exchange/plans.ts'
 import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
 import type { Services } from '../exchange/services.ts'
 import { BadBytes } from './bad-bytes.ts'
+import { boundConnections } from './connections.ts'
 import { preflight } from './preflight.ts'
 import { cutStuck } from './stuck.ts'
 
@@ -38,6 +39,9 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.maxHeadersCount = MOST_HEADERS
   server.requestTimeout = REQUEST_MS
   cutStuck(server, services.clock, () => services.world.config.timeouts.slowClientMs)
+  boundConnections(server, socket => newest.has(socket))
+  // a connection that could not be accepted is no reason to accept none
+  server.on('error', error => server.listening && services.log.error({ err: error }, 'a connection was not accepted'))
   // nobody listens for upgrades, so that a request which offers one is an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
@@ -59,13 +63,18 @@ function accept(services: Services, listener: Listener, req: IncomingMessage, re
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
   res.on('error', ignore)
   if (services.draining) res.shouldKeepAlive = false
+  x.guard(() => serve(services, x))
+  return x
+}
+
+function serve(services: Services, x: Exchange): void {
+  const { req } = x
   x.target = navigates(req) ? null : findTarget(new Question(x))
   services.metrics.inflight(x.protocol ?? 'none', 1)
   if (req.rawHeaders.length >= 2 * MOST_HEADERS) x.refuse('not_json')
   else if (x.target === null) x.refuse('url', [x.method, x.path])
   else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
   else run(PLANS[x.target.endpoint.action], x)
-  return x
 }
 
 /** A browser that would show the answer as a page: nothing of the API is one. */

@@ -6,13 +6,13 @@ function setUp(share: number, floorPerS: number) {
   const clock = new TestClock()
   clock.advance(12_345)
   const budget = new RetryBudget({ share, floorPerS, windowS: 10, clock })
-  const retries = (most: number) => {
+  const retries = (most: number, account = 1) => {
     let count = 0
-    for (; count < most && budget.allows(); count++) budget.retry()
+    for (; count < most && budget.allows(account); count++) budget.retry(account)
     return count
   }
-  const requests = (count: number) => {
-    for (let i = 0; i < count; i++) budget.request()
+  const requests = (count: number, account = 1) => {
+    for (let i = 0; i < count; i++) budget.request(account)
   }
   return { clock, retries, requests }
 }
@@ -51,4 +51,20 @@ t.test('over the last ten seconds, not since ever', async t => {
   t.equal(retries(100), 0)
   requests(2)
   t.equal(retries(100), 1)
+})
+
+t.test('where others ask too, one account has at most half of them', async t => {
+  const { clock, retries, requests } = setUp(0.2, 10)
+  requests(10, 1)
+  t.equal(retries(1000, 1), 100, 'nobody else is there')
+  clock.advance(60_000)
+  requests(1000, 1)
+  requests(1, 2)
+  t.equal(retries(1000, 1), 100)
+  t.equal(retries(1000, 2), 100)
+  clock.advance(60_000)
+  const few = setUp(0.2, 0)
+  few.requests(4, 1)
+  few.requests(1, 2)
+  t.equal(few.retries(10, 2), 1, 'half of one is one')
 })

@@ -132,7 +132,7 @@ t.test('a hedge that the budget put off is made when there is room again', async
   const client = s.ask(document())
   await s.at('a').call()
   s.clock.advance(4_900)
-  s.services.retries.retry() // somebody else's
+  s.services.retries.retry(2) // somebody else's
   s.clock.advance(700)
   await s.settled()
   t.equal(s.at('b').calls.length, 0)

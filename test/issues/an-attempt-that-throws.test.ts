@@ -142,3 +142,34 @@ t.test('a proxy that can never be used is refused in the catalogue, and its pass
   t.doesNotThrow(read('http://user:hunter%25zz@x'))
   t.end()
 })
+
+t.test('what is thrown while a body arrives, or when an exchange is over, ends this exchange only', async t => {
+  const s = await open(t)
+  const { ledger, metrics } = s.services
+  const { reserve } = ledger
+  const broken = () => {
+    throw new Error('broken')
+  }
+  ledger.reserve = broken
+  const body = new ReadableStream({
+    start(pieces) {
+      for (let i = 0; i < 3; i++) pieces.enqueue(Buffer.alloc(1024 * 1024, ' '))
+      pieces.close()
+    },
+  })
+  const { path, headers } = document()
+  const answer = await fetch(s.urls.main + path, { method: 'POST', headers: headers ?? {}, body, duplex: 'half' })
+  t.equal(answer.status, 500)
+  ledger.reserve = reserve
+  const { overhead } = metrics
+  metrics.overhead = broken
+  const failed = s.ask(document())
+  answers(100, 10)(await s.at('a').call())
+  t.equal(await failed.end(), 'whole')
+  metrics.overhead = overhead
+  const other = s.ask(document())
+  answers(100, 10)(await s.at('a').call(1))
+  t.equal(await other.end(), 'whole')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT })
+  t.ok(s.logged.some(line => line['msg'] === 'exchange failed to finish'))
+})

@@ -4,12 +4,12 @@
  * looked at, and bytes moved, for each byte that came.
  */
 import t from 'tap'
-import { parseHead } from '../../lib/upstream/http1-head.ts'
 import { lastObject } from '../../lib/protocols/last-object.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
 import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { parseHead } from '../../lib/upstream/http1-head.ts'
 
 /** How often a byte is read by its index. */
 function reads(data: Buffer, look: (data: Buffer) => unknown): number {

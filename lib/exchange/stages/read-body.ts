@@ -50,8 +50,8 @@ class Upload {
   read(): void {
     const { req, reply, ended } = this.#x
     if (!ended) reply.askForBody()
-    req.on('data', (chunk: Buffer) => this.#onData(chunk))
-    req.on('end', () => this.#onEnd())
+    req.on('data', (chunk: Buffer) => this.#x.guard(() => this.#onData(chunk)))
+    req.on('end', () => this.#x.guard(() => this.#onEnd()))
     req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
   }
 
@@ -88,7 +88,7 @@ class Upload {
     const held = this.#x.services.ledger.reserve(account.id, key.id, null, micro(1))
     if (held instanceof Promise)
       return held.then(
-        answer => this.#judge(answer),
+        answer => this.#x.guard(() => this.#judge(answer)),
         error => this.#resolve(storeFailed(this.#x, error)),
       )
     this.#judge(held)

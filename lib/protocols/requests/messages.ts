@@ -43,7 +43,7 @@ const tool = new Place({
   end(draft, frame) {
     if (CLIENT_TOOLS.test(frame.type)) return
     read.serverTool(draft, frame)
-    if (frame.type.startsWith('advisor_')) draft.advisors.push({ uses: frame.uses, maximum: frame.maximum })
+    if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
   },
 })
   .has('type', { read: read.type })
