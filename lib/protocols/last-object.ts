@@ -1,4 +1,6 @@
 /** Finds a member near the end of an event whose beginning may be missing, in one walk from the end. */
+import { parse } from './scan.ts'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -23,7 +25,7 @@ export function lastObject(data: Buffer, name: string, depth: number): unknown {
     } else if (opens(c)) {
       if (--level < depth) return undefined // the object that it would stand in begins here
       if (level === depth && c === 0x7b && isNamed(data, i, marker)) {
-        const value = parse(data.toString('utf8', i, end))
+        const value = parse(data.toString('latin1', i, end))
         if (value !== undefined) return value
       }
     } else if (level === 0 && !isSpace(c)) return undefined // something behind the end
@@ -51,12 +53,4 @@ function isNamed(data: Buffer, at: number, marker: string): boolean {
   i--
   while (i >= 0 && isSpace(data[i] as number)) i--
   return i + 1 >= marker.length && data.toString('latin1', i + 1 - marker.length, i + 1) === marker
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

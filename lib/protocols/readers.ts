@@ -35,7 +35,7 @@ export const answers: Read = (draft, value) => {
   draft.n = Math.max(draft.n, amountOf(value) ?? 1)
 }
 
-export const largest = (a: number | null, b: number | null): number | null =>
+const largest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.max(a, b)
 
 /** A string of what was captured whole; null for anything else. */

@@ -8,7 +8,7 @@ export interface TcpProxy {
 }
 
 /** What happens to the bytes of one connection; without a hand of its own a direction is passed on as it is. */
-export interface Passing {
+interface Passing {
   fromClient?(bytes: Buffer): void
   fromServer?(bytes: Buffer): void
 }

@@ -16,7 +16,7 @@ export const inputAudio = new Place({
   .has('data', { limit: HEAD, read: read.data })
   .has('format', { read: read.mime })
 
-export const metadata = new Place({ free: true }).has('user_id', read.userId)
+const metadata = new Place({ free: true }).has('user_id', read.userId)
 
 const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
 
