@@ -6,6 +6,7 @@
 import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Outcome } from '../channels/health.ts'
+import type { Candidate } from '../channels/table.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
@@ -51,6 +52,10 @@ export class Attempts implements AttemptEvents {
   /** Name of the channel whose answer counts. */
   get channel(): string {
     return nameOf(this.#current as Attempt)
+  }
+
+  get candidate(): Candidate {
+    return (this.#current as Attempt).claim.candidate
   }
 
   /** The upstream key that the answer which counts was made with. */

@@ -109,6 +109,7 @@ export class Exchange {
 
   /** The answer will be an event stream, as far as the request can tell. */
   get streams(): boolean {
+    if (this.free) return false
     if (this.protocol !== 'generate') return this.facts?.stream === true
     return this.target?.verb === 'streamGenerateContent' && passedQuery(this.query, 'generate') === '?alt=sse'
   }

@@ -19,6 +19,7 @@ import type { Attempt } from '../upstream/attempt.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import { Attempts } from './attempts.ts'
 import { type ClientEvents, ClientSide } from './client.ts'
+import { asksNoMore, isAnswer, isCount, mayBeCount } from './count-answers.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
 import type { SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
@@ -52,6 +53,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   readonly #x: Exchange
   readonly #row: ProtocolRow
+  /** An answer to a count route, until it is known to be one. */
+  #count: Buffer[] = []
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #judged = false
@@ -115,6 +118,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.lastByteMs = this.#x.services.clock.monotonic()
     if (status < 300) {
       this.#reading = new Reading(this.#x, this.#row, headers, this)
+      this.#count = []
+      if (this.#x.free && !mayBeCount(this.#reading)) this.#noCount()
       return
     }
     if (this.client.early) {
@@ -170,6 +175,11 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       return
     } else if (!decoder.write(chunk, () => this.#x.guard(() => this.#resume(DECODING)))) this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
+    if (this.#x.free) {
+      this.#count.push(chunk)
+      if (!mayBeCount(reading)) this.#noCount()
+      return
+    }
     if (this.#x.row !== null && (!meter.terminal || meter.counted > this.#charged)) {
       this.#endBehindEnd()
       return
@@ -270,13 +280,26 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       else this.#giveUp('upstream')
       return
     }
-    if (!meter.terminal && !meter.failed && (this.#x.free || !reading.foreign)) {
+    if (this.#x.free) {
+      this.#completeCount(reading)
+      return
+    }
+    if (!meter.terminal && !meter.failed && !reading.foreign) {
       this.onBroken()
       return
     }
     this.#settle(meter.failed ? 'broken' : 'completed')
     this.#whenKept(() => this.#sendRest())
     this.#end()
+  }
+
+  #completeCount(reading: Reading): void {
+    if (isAnswer(reading)) this.#noCount()
+    else if (!isCount(reading)) this.#countInstead()
+    else {
+      for (const chunk of this.#count) this.#send(chunk)
+      this.#end()
+    }
   }
 
   onNoAnswer(name: ErrorName): void {
@@ -306,6 +329,10 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #breakOff(): void {
     const x = this.#x
     if (this.#judged) this.attempts.broke()
+    if (x.free) {
+      this.#countInstead()
+      return
+    }
     const isDocument = !this.#reading?.events
     // an answer that is charged already is not taken back
     if (x.row === null && this.goneMs === 0 && (this.#unseen || (isDocument && this.client.takeBack()))) {
@@ -386,6 +413,13 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       else this.#x.refuse(name)
     }
     this.#close()
+  }
+
+  /** The upstream answers as its model would, to a request that costs nothing. */
+  #noCount(): void {
+    asksNoMore(this.attempts.candidate.channel, this.#x.protocol as Protocol)
+    this.attempts.cut()
+    this.#countInstead()
   }
 
   #countInstead(): void {

@@ -3,6 +3,7 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Protocol } from '../../terms/records.ts'
+import { countsNot } from '../count-answers.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
 import { answer, ownHeaders } from '../refuse.ts'
@@ -11,7 +12,8 @@ import { chooseCandidate } from './candidates.ts'
 
 export const countLocally = stage<'model' | 'maker', 'route'>(x => {
   const isKept = x.body.length > 0
-  if (isKept && chooseCandidate(x) && x.claim !== null) return NEXT
+  if (isKept && chooseCandidate(x) && x.claim !== null && !countsNot(x.claim.candidate.channel, x.protocol as Protocol))
+    return NEXT
   answerEstimate(x)
   return DONE
 })
