@@ -5,10 +5,16 @@
  */
 import type { CompiledChannel } from '../channels/table.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { Reading } from './reading.ts'
 
 /** A count is no longer. */
 const LONGEST_BYTES = 64 * 1024
+
+interface Read {
+  readonly events: boolean
+  readonly bytes: number
+  readonly meter: { readonly terminal: boolean; readonly failed: boolean }
+  readonly foreign: boolean
+}
 
 const strangers = new WeakMap<CompiledChannel, Set<Protocol>>()
 
@@ -22,9 +28,9 @@ export function asksNoMore(channel: CompiledChannel, protocol: Protocol): void {
 }
 
 /** It may still turn out to be a count. */
-export const mayBeCount = ({ events, bytes }: Reading): boolean => !events && bytes <= LONGEST_BYTES
+export const mayBeCount = ({ events, bytes }: Read): boolean => !events && bytes <= LONGEST_BYTES
 
 /** Of a whole document: it is none of the protocol's answers. */
-export const isCount = ({ meter, foreign }: Reading): boolean => meter.terminal && !meter.failed && foreign
+export const isCount = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && foreign
 /** It is one of them. */
-export const isAnswer = ({ meter, foreign }: Reading): boolean => meter.terminal && !meter.failed && !foreign
+export const isAnswer = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && !foreign

@@ -17,6 +17,7 @@ const DECODERS: Record<string, () => Transform> = {
  */
 const MOST_TIMES = 1000
 const MOST_BYTES = 16 * 1024 * 1024
+const NOTHING = Buffer.alloc(0)
 
 export interface DecoderEvents {
   onDecoded(chunk: Buffer): void
@@ -104,6 +105,13 @@ export class SideDecoder {
     this.#taken += chunk.length
     if (this.#isDone) done()
     else this.#stream.write(chunk, this.#owe(done))
+  }
+
+  /** `done` once the meter has all that came, though the end of it be missing. */
+  catchUp(done: () => void): void {
+    if (this.#isDone) done()
+    else if (this.#stream.writableEnded) this.#owe(done)
+    else this.#stream.write(NOTHING, this.#owe(done))
   }
 
   /** `done` once the meter has everything. */

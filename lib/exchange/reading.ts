@@ -63,9 +63,9 @@ export class Reading {
     return this.meter.foreign || (this.encoded && (this.decoder?.broken ?? true))
   }
 
-  /** Tokens that what cannot be read is taken for. */
+  /** Tokens that what cannot be read is taken for; of what could be unfolded before it proved broken, those that were seen. */
   get tokensOfBytes(): number {
-    return Math.ceil(this.bytes / BYTES_PER_TOKEN)
+    return Math.max(Math.ceil(this.bytes / BYTES_PER_TOKEN), this.meter.produced)
   }
 
   /** Output tokens so far. */

@@ -315,6 +315,11 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !this.#reading?.events) this.client.lastComes = true
     if (!this.#flushLast()) return
+    this.#whenRead(() => this.#endBroken())
+  }
+
+  #endBroken(): void {
+    const x = this.#x
     this.#reading?.meter.end(false)
     this.#whenKept(() => {
       // all had been said and charged; only the connection's end was wanting
@@ -576,9 +581,23 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const costs = this.#costs
     if (this.#missed && this.#status === 0) this.attempts.judge('failed') // silent for as long as `first_byte` allows
     this.attempts.cut()
-    this.#reading?.meter.end(false)
-    this.#settle(costs ? 'left' : 'nothing')
-    this.#close()
+    this.#whenRead(() => {
+      this.#reading?.meter.end(false)
+      this.#settle(costs ? 'left' : 'nothing')
+      this.#close()
+    })
+  }
+
+  /** When the meter has seen all that came, which takes a moment where it is compressed. */
+  #whenRead(act: () => void): void {
+    const decoder = this.#reading?.decoder ?? null
+    if (decoder === null) act()
+    else
+      decoder.catchUp(() =>
+        this.#x.guard(() => {
+          if (!this.closed) act()
+        }),
+      )
   }
 
   slowClient(): void {
