@@ -1,8 +1,6 @@
 /** One request at the simulated upstream: read, understood, refused or answered, and entered into the books. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Clock } from '../base/clock.ts'
 import { isFields } from '../protocols/usage.ts'
-import type { Books } from './books.ts'
 import { chance } from './chance.ts'
 import { compose } from './compose.ts'
 import { DIALECTS } from './dialects/table.ts'
@@ -12,19 +10,9 @@ import { PreparedAnswers, sendPrepared } from './prepared.ts'
 import { countTokens, PromptCache } from './prompt-cache.ts'
 import { Reply } from './reply.ts'
 import { credentialOf, type Route, routeOf } from './route.ts'
+import type { Setting } from './setting.ts'
 import type { Answer, Ask } from './speech.ts'
 import { Times } from './times.ts'
-
-export interface Setting {
-  origin: string
-  latencyMs: number
-  tokensPerSecond: number
-  errorRate: number
-  seed: number
-  key: string | null
-  clock: Clock
-  books: Books
-}
 
 const LARGEST_BODY = 256 * 1024 * 1024
 /** What fails by chance fails as one of these. */

@@ -1,0 +1,14 @@
+/** What one simulated upstream was started with, and the books in which all its requests are entered. */
+import type { Clock } from '../base/clock.ts'
+import type { Books } from './books.ts'
+
+export interface Setting {
+  origin: string
+  latencyMs: number
+  tokensPerSecond: number
+  errorRate: number
+  seed: number
+  key: string | null
+  clock: Clock
+  books: Books
+}
