@@ -9,7 +9,11 @@ const STORE_ANSWER_MS = 1_000
 
 /** The catalogue is loaded whenever this can be asked. */
 export async function readinessOf(
-  { store, ledger, clock }: { store: Store; ledger: Ledger; clock: Clock },
+  {
+    store,
+    ledger,
+    clock,
+  }: { store: Pick<Store, 'ping'>; ledger: Pick<Ledger, 'accepting' | 'hasLeases'>; clock: Clock },
   draining: () => boolean,
 ): Promise<Readiness> {
   const state = (await answers(store, clock)) ? 'ok' : 'away'
@@ -20,7 +24,7 @@ export async function readinessOf(
   return { ready: true, store: state }
 }
 
-const answers = (store: Store, clock: Clock): Promise<boolean> =>
+const answers = (store: Pick<Store, 'ping'>, clock: Clock): Promise<boolean> =>
   new Promise(resolve => {
     const cancel = clock.after(STORE_ANSWER_MS, () => resolve(false))
     store
