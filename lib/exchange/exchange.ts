@@ -61,6 +61,8 @@ export class Exchange {
   hold: Hold | null = null
   /** Output tokens the hold covers at first; 0 = all that the request allows. */
   coveredOutput = 0
+  /** The same with pictures, as the tariff measures what grows. */
+  coveredUnits = 0
 
   relay: Relay | null = null
   attempts = 0

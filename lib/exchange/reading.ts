@@ -36,7 +36,12 @@ export class Reading {
     this.events = /^text\/event-stream/i.test(type)
     this.#asEvents = this.events || (x.streams && !/json/i.test(type))
     const lengthStop = x.coveredOutput > 0
-    this.meter = row.meter({ events: this.#asEvents, lengthStop, cacheTtl: facts?.cacheTtl ?? '5m' })
+    this.meter = row.meter({
+      events: this.#asEvents,
+      lengthStop,
+      cacheTtl: facts?.cacheTtl ?? '5m',
+      pictures: x.tariff?.pricesPictures ?? false,
+    })
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     this.encoded = encoding !== '' && encoding !== 'identity'
     this.decoder = this.encoded
@@ -68,9 +73,10 @@ export class Reading {
     return Math.max(Math.ceil(this.bytes / BYTES_PER_TOKEN), this.meter.produced)
   }
 
-  /** Output tokens so far. */
-  get produced(): number {
-    return this.foreign ? this.tokensOfBytes : this.meter.produced
+  /** Goes on to the client when the hold covers what was produced so far. */
+  coveredBy(growth: Growth): boolean {
+    const { foreign, meter } = this
+    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images)
   }
 
   /** The answer is whole, and nothing of interest can follow. */

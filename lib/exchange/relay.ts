@@ -184,7 +184,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       this.#endBehindEnd()
       return
     }
-    if (held && (growth.holdsBack || !growth.covers(reading.produced))) {
+    if (held && (growth.holdsBack || !reading.coveredBy(growth))) {
       growth.keep(chunk, boundary)
       this.#pause(GROWING)
       if (!growth.waiting) this.#goOn()
@@ -489,7 +489,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       channel: this.attempts.channel,
       upstreamKey: this.attempts.upstreamKey,
       reading: this.#reading,
-      delivered: kept ? growth.delivered : -1,
+      delivered: kept ? growth : null,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
     if (how !== 'completed') x.services.ledger.write() // the client is told at once
@@ -532,7 +532,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #goOn(): void {
     const reading = this.#reading as Reading
     const growth = reading.growth as Growth
-    if (!growth.covers(reading.produced)) {
+    if (!reading.coveredBy(growth)) {
       if (!growth.waiting) this.#stopByLength(growth, reading.meter)
       return
     }

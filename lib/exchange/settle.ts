@@ -28,8 +28,8 @@ export interface Outcome {
   /** Fingerprint of the upstream key. */
   upstreamKey: string
   reading: Reading | null
-  /** Output tokens that went on to the client, where the rest was kept from it; -1 = all that was read. */
-  delivered: number
+  /** What went on to the client, where the rest was kept from it; null = all that was read. */
+  delivered: { readonly delivered: number; readonly deliveredImages: number } | null
   firstByteMs: number | null
 }
 
@@ -92,15 +92,18 @@ function bill(x: Exchange, o: Outcome): Bill {
   // the upstream takes money for what it was asked, however little of its answer we waited for
   const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
   if (reading === null) return least
-  const most = o.delivered < 0 ? MOST_TOKENS : o.delivered
-  if (reading.foreign) return counted(estimate(x), Math.min(most, reading.tokensOfBytes))
+  const most = o.delivered?.delivered ?? MOST_TOKENS
   const { meter } = reading
-  const { usage } = meter
+  const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
+  if (reading.foreign) return counted({ ...estimate(x), images }, Math.min(most, reading.tokensOfBytes))
+  const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }
   if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
   if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
   const output = Math.min(most, meter.produced)
   const told = how !== 'stopped' && usage !== null && usage.output >= output
-  const seen: Bill = told ? { basis: 'reported', usage: { ...usage, output } } : counted(usage ?? estimate(x), output)
+  const seen: Bill = told
+    ? { basis: 'reported', usage: { ...usage, output } }
+    : counted(usage ?? { ...estimate(x), images }, output)
   return usage === null || how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, output - usage.output) }
 }
 

@@ -96,6 +96,11 @@ export class Tariff {
     return COVER[protocol].some(set => set.every(line => this.#price[line] !== undefined))
   }
 
+  /** Pictures have a price of their own, which may be 0. */
+  get pricesPictures(): boolean {
+    return this.#price.image !== undefined
+  }
+
   charge(usage: Usage): Micro {
     const { input, cache_read, cache_write_5m, cache_write_1h, output, images } = usage
     // a negative or broken class would hide behind the others in the sum
@@ -146,17 +151,21 @@ export class Tariff {
   estimate(request: Request): Micro {
     const input = this.#mostInput(request.prompt)
     const dearest = this.#dearestInput(request)
-    const most = this.#mostOutput(request)
-    const pictures = this.#mostPictures(request, most)
-    // where pictures have a price of their own, an answer is text or pictures, whichever costs more
-    const drawn = pictures * this.#image * MILLION > most * this.#output
-    const output = request.protocol === 'images' || !drawn ? most : 0
-    const images = (request.protocol === 'images' || drawn ? pictures : 0) + this.#drawings(request)
+    const { output, images } = this.#mostAnswer(request)
     const pico = input * dearest + output * this.#output + (images * this.#image + this.#request) * MILLION
     if (this.#isExact(pico)) return this.#round(pico)
     return this.#roundBig(
       BigInt(input) * BigInt(dearest) + BigInt(output) * BigInt(this.#output) + this.#piecesBig(images),
     )
+  }
+
+  #mostAnswer(request: Request): { output: number; images: number } {
+    const most = this.#mostOutput(request)
+    const pictures = this.#mostPictures(request, most)
+    // where pictures have a price of their own, an answer is text or pictures, whichever costs more
+    const drawn = pictures * this.#image * MILLION > most * this.#output
+    const output = request.protocol === 'images' || !drawn ? most : 0
+    return { output, images: (request.protocol === 'images' || drawn ? pictures : 0) + this.#drawings(request) }
   }
 
   /** Tokens of all `n` answers together. */
@@ -214,9 +223,28 @@ export class Tariff {
     return Math.min(MOST_TOKENS, this.estimatedInput(prompt) + named)
   }
 
-  ofOutput(tokens: number): Micro {
-    const pico = tokens * this.#output
-    return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(BigInt(tokens) * BigInt(this.#output))
+  // --- a hold that grows is measured in units: tokens, and pictures as so many tokens as they cost
+
+  /** Where tokens of output are free, a unit is a part of a picture. */
+  get #unit(): number {
+    return this.#output > 0 ? this.#output : this.#image * (MILLION / PICTURE_TOKENS)
+  }
+
+  ofUnits(units: number): Micro {
+    const pico = units * this.#unit
+    return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(BigInt(units) * BigInt(this.#unit))
+  }
+
+  units(tokens: number, images: number): number {
+    const text = this.#output > 0 || this.#image === 0 ? tokens : 0
+    return images === 0 || this.#image === 0 ? text : text + Math.ceil((images * this.#image * MILLION) / this.#unit)
+  }
+
+  /** What the estimate of a request holds for its answer. */
+  unitsHeld(request: Request): number {
+    const { output, images } = this.#mostAnswer(request)
+    if (images === 0 || this.#image === 0) return output
+    return Math.min(MOST_OUTPUT, output + Math.floor((images * this.#image * MILLION) / this.#unit))
   }
 
   #isExact(pico: number): boolean {

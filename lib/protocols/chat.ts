@@ -13,13 +13,21 @@ import {
   USAGE_AND_ERROR,
 } from './meters.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
+import { DATA, PictureCounter, Places, type Spot } from './pictures.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
 const KEYS = new ContentKeys({
   text: ['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal', 'text', 'input', 'transcript'],
-  encoded: ['data', 'url'],
+  encoded: ['data', 'url', 'image_url'],
 })
+/** Pictures stand in a list of their own, or among the parts of the content. */
+const PARTS: Spot = {
+  picture: 'any',
+  inside: { image_url: { role: 'data', picture: 'any', inside: { url: DATA } } },
+}
+const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
+const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -34,7 +42,10 @@ function reportOf(value: unknown): Report | null {
   const written = first(details, 'cache_write_tokens') ?? 0
   const total = first(value, 'total_tokens') ?? 0
   // some upstreams leave reasoning out of the completion, and only their total tells
-  return report(fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt)))
+  const drawn = first(fieldsOf(value['completion_tokens_details']), 'image_tokens') ?? 0
+  return report(fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt)), {
+    drawn: Math.min(drawn, completion),
+  })
 }
 
 /** Bytes that an event with usage, an error or the end has somewhere; with `"usage":null`, as many have it, none match. */
@@ -91,8 +102,10 @@ export const chat: ProtocolRow = {
   authHeader: 'authorization',
   asksForUsage: true,
   terminalIsLast: true,
-  meter: (options: MeterOptions) =>
-    options.events ? new StreamMeter(new Rules(options.lengthStop), KEYS) : new DocumentMeter(DOCUMENT),
+  meter({ events, lengthStop, pictures }: MeterOptions) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events ? new StreamMeter(new Rules(lengthStop), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+  },
   words: {
     keepAlive: '\n',
     error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),

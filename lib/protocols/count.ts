@@ -107,8 +107,13 @@ export class ContentCounter {
   }
 
   get tokens(): number {
+    return this.tokensBeside(0)
+  }
+
+  /** Without so many characters of base64, which are charged otherwise. */
+  tokensBeside(encoded: number): number {
     const text = Math.max(this.#text, this.#again / MOST_REPEATS)
-    return Math.ceil(text / BYTES_PER_TOKEN + this.#encoded / ENCODED_PER_TOKEN)
+    return Math.ceil(text / BYTES_PER_TOKEN + Math.max(0, this.#encoded - encoded) / ENCODED_PER_TOKEN)
   }
 
   /** `text`: bytes as Latin-1. */

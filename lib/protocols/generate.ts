@@ -12,6 +12,7 @@ import {
   type Tally,
 } from './meters.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
+import { DATA, KIND, PictureCounter, Places, type Spot } from './pictures.ts'
 import type { MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
@@ -27,6 +28,10 @@ const KEYS = new ContentKeys({
   ],
   encoded: ['data', 'thoughtSignature'],
 })
+/** A picture that belongs to the thoughts is a draft, and costs what is reported for them. */
+const BLOB: Spot = { picture: /^image\//i, inside: { data: DATA, mimeType: KIND, mime_type: KIND } }
+const PART: Spot = { inside: { thought: { role: 'draft' }, inlineData: BLOB, inline_data: BLOB } }
+const PICTURES = new Places('nline', { inside: { candidates: { inside: { content: { inside: { parts: PART } } } } } })
 const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -42,7 +47,15 @@ function reportOf(value: unknown): Report | null {
   const output = candidates === null ? Math.max(thoughts, rest, 0) : candidates + thoughts
   const usage = fromPrompt(prompt, first(value, 'cachedContentTokenCount') ?? 0, 0, 0, output)
   usage.input += tools
-  return report(usage, candidates !== null || rest > thoughts)
+  const drawn = Math.min(drawnOf(value['candidatesTokensDetails']), candidates ?? 0)
+  return report(usage, { namesOutput: candidates !== null || rest > thoughts, drawn })
+}
+
+/** Tokens of the candidates, by modality. */
+function drawnOf(details: unknown): number {
+  if (!Array.isArray(details)) return 0
+  const pictures = details.filter(isFields).filter(({ modality }) => modality === 'IMAGE')
+  return pictures.reduce((sum, detail) => sum + (first(detail, 'tokenCount') ?? 0), 0)
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
@@ -89,7 +102,10 @@ export const generate: ProtocolRow = {
   authHeader: 'x-gamma-api-key',
   asksForUsage: false,
   terminalIsLast: false,
-  meter: (options: MeterOptions) => (options.events ? new StreamMeter(new Rules(), KEYS) : new DocumentMeter(DOCUMENT)),
+  meter({ events, pictures }: MeterOptions) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events ? new StreamMeter(new Rules(), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+  },
   words: {
     keepAlive: '\n',
     error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),

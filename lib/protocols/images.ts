@@ -20,17 +20,24 @@ import { fieldsOf, first, type Report, report } from './usage.ts'
 const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
 const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
-/** null when there is neither a piece nor a number. */
-function reportOf(images: number, value: unknown): Report | null {
+/** null when there is neither a piece nor a number. `priced`: pieces are, so that their tokens are not charged beside them. */
+function reportOf(images: number, value: unknown, priced: boolean): Report | null {
   const fields = fieldsOf(value)
   const output = first(fields, 'output_tokens')
   const input = first(fields, 'input_tokens') ?? 0
-  return report({ ...noUsage(), input, output: output ?? 0, images }, images > 0 || output !== null)
+  const drawn = priced && images > 0 ? (first(fieldsOf(fields['output_tokens_details']), 'image_tokens') ?? 0) : 0
+  const usage = { ...noUsage(), input, output: Math.max(0, (output ?? 0) - drawn), images }
+  return report(usage, { namesOutput: images > 0 || output !== null })
 }
 
 class Rules implements EventRules {
   readonly markers = null
+  readonly #priced: boolean
   #pieces = 0
+
+  constructor(priced: boolean) {
+    this.#priced = priced
+  }
 
   knows(name: string, data: Buffer, cut: Buffer | null): boolean {
     const type = typeOf(name, data, cut)
@@ -43,25 +50,26 @@ class Rules implements EventRules {
     if (!type.endsWith('.completed')) return
     this.#pieces++
     tally.terminal = true
-    tally.report(reportOf(this.#pieces, parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)))
+    const usage = parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)
+    tally.report(reportOf(this.#pieces, usage, this.#priced))
   }
 }
 
-const DOCUMENT: DocumentRules = {
+const documentRules = (priced: boolean): DocumentRules => ({
   members: USAGE_AND_ERROR,
   own: ['data'],
   keys: DOCUMENT_KEYS,
   // of a document that breaks off, a picture that has begun is one
-  reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage')),
-}
+  reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage'), priced),
+})
 
 export const images: ProtocolRow = {
   name: 'images',
   authHeader: 'authorization',
   asksForUsage: false,
   terminalIsLast: false,
-  meter: (options: MeterOptions) =>
-    options.events ? new StreamMeter(new Rules(), STREAM_KEYS) : new DocumentMeter(DOCUMENT),
+  meter: ({ events, pictures = false }: MeterOptions) =>
+    events ? new StreamMeter(new Rules(pictures), STREAM_KEYS) : new DocumentMeter(documentRules(pictures)),
   words: chat.words,
   countAnswer: null,
 }

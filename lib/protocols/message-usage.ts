@@ -35,10 +35,11 @@ export class MessageUsage {
   /** null until the input is known. */
   get report(): Report | null {
     if (this.#numbers['input_tokens'] === undefined) return null
+    const namesOutput = this.#namesOutput
     const top = this.#usageOf(this.#numbers, this.#numbers)
     // with a fallback the top level is the pass that counts; otherwise passes of other kinds are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')
-    if (fallback !== undefined) return report(top, this.#namesOutput, [{ model: modelOf(fallback), usage: top }])
+    if (fallback !== undefined) return report(top, { namesOutput, passes: [{ model: modelOf(fallback), usage: top }] })
     const passes = this.#iterations.map(pass => ({
       model: modelOf(pass),
       usage: this.#usageOf(pass, fieldsOf(pass['cache_creation'])),
@@ -46,8 +47,8 @@ export class MessageUsage {
     const sum = noUsage()
     for (const pass of passes) add(sum, pass.usage)
     // passes that tell less than the top level leave something out
-    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, this.#namesOutput)
-    return report(sum, this.#namesOutput, passes.some(namesModel) ? passes : [])
+    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, { namesOutput })
+    return report(sum, { namesOutput, passes: passes.some(namesModel) ? passes : [] })
   }
 
   /** Cache writes that the split by lifetime does not name count with the lifetime that the request asked for. */

@@ -5,6 +5,7 @@ import { ContentCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
 import { EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'
+import type { PictureCounter } from './pictures.ts'
 import type { LengthStopState, Meter } from './protocol.ts'
 import { isFields, type Pass, type Report } from './usage.ts'
 
@@ -35,15 +36,25 @@ export interface EventRules {
 /** What both kinds of meter make of a report and a count. */
 abstract class Counted {
   protected readonly counter: ContentCounter
+  /** null: pictures are not charged by the piece, or are what the protocol reports. */
+  protected readonly pictures: PictureCounter | null
 
-  constructor(keys: ContentKeys) {
+  constructor(keys: ContentKeys, pictures: PictureCounter | null) {
     this.counter = new ContentCounter(keys)
+    this.pictures = pictures
   }
 
   protected abstract readonly reported: Report | null
 
   get usage(): Usage | null {
-    return this.reported?.usage ?? null
+    const { reported, images } = this
+    if (reported === null) return null
+    if (this.pictures === null || images === 0) return reported.usage
+    return { ...reported.usage, images, output: reported.usage.output - reported.drawn }
+  }
+
+  get images(): number {
+    return this.pictures?.count ?? this.reported?.usage.images ?? 0
   }
 
   get passes(): readonly Pass[] {
@@ -55,7 +66,9 @@ abstract class Counted {
   }
 
   get produced(): number {
-    return Math.max(this.counted, this.usage?.output ?? 0)
+    const { counted, pictures } = this
+    const beside = pictures === null ? counted : Math.min(counted, this.counter.tokensBeside(pictures.characters))
+    return Math.max(beside, this.usage?.output ?? 0)
   }
 
   /** Also when it says that there was none: what is reported is what is charged. */
@@ -81,8 +94,8 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   answerId: string | null = null
   stop: Partial<LengthStopState> = {}
 
-  constructor(rules: EventRules, keys: ContentKeys) {
-    super(keys)
+  constructor(rules: EventRules, keys: ContentKeys, pictures: PictureCounter | null = null) {
+    super(keys, pictures)
     this.#rules = rules
   }
 
@@ -91,6 +104,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
     this.matters = this.#known && markers !== null ? markers.first(text) : 0
     this.#reportedAt = -1
     this.#reader.feed(chunk, this.matters)
+    this.pictures?.feed(text)
     const at = this.#reportedAt
     if (at < 0) this.counter.feed(text)
     else {
@@ -154,8 +168,8 @@ export class DocumentMeter extends Counted implements Meter {
   #blank = true
   #whole = false
 
-  constructor(rules: DocumentRules) {
-    super(rules.keys)
+  constructor(rules: DocumentRules, pictures: PictureCounter | null = null) {
+    super(rules.keys, pictures)
     this.#rules = rules
     this.#document = new DocumentReader(rules.members, rules.own)
   }
@@ -163,6 +177,7 @@ export class DocumentMeter extends Counted implements Meter {
   feed(chunk: Buffer, text: string): void {
     this.#blank &&= text.trim() === ''
     this.#document.feed(chunk, text)
+    this.pictures?.feed(text)
     this.#reported = undefined
     if (this.#document.complete && !this.failed && this.namesOutput) return
     this.counter.feed(text)

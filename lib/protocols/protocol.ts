@@ -19,8 +19,10 @@ export interface Meter {
   readonly final: boolean
   /** Output tokens estimated from the content seen so far, framing excluded; 0 = no content seen. */
   readonly counted: number
-  /** Output tokens so far: as counted or as reported, whichever is more. */
+  /** Output tokens so far, as counted or as reported, whichever is more; none for pictures that are charged by the piece. */
   readonly produced: number
+  /** Pictures so far that are charged by the piece. */
+  readonly images: number
   /** What came is nothing that this protocol says. */
   readonly foreign: boolean
   /** The protocol's terminal event (streams) or a complete JSON body (whole answers) was seen. */
@@ -44,6 +46,8 @@ export interface MeterOptions {
   lengthStop: boolean
   /** What the request asked for: cache writes that the upstream does not split are counted so. */
   cacheTtl: '5m' | '1h'
+  /** Pictures have a price of their own. Default: they cost the output tokens that are reported or counted for them. */
+  pictures?: boolean
 }
 
 /** What the gateway itself must say inside a stream that has begun. */

@@ -13,6 +13,7 @@ import {
   typeOf,
 } from './meters.ts'
 import { Patterns } from './patterns.ts'
+import { DATA, KIND, PictureCounter, Places, type Spot } from './pictures.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
 import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
@@ -25,6 +26,11 @@ const STREAM_KEYS = new ContentKeys({
 const DOCUMENT_KEYS = new ContentKeys({
   text: ['text', 'arguments', 'refusal', 'input', 'code', 'logs'],
   encoded: ['result', 'encrypted_content'],
+})
+/** A stream tells each item, and the whole answer at its end; a document is such an answer. */
+const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA } }
+const PICTURES = new Places('image_generation_call', {
+  inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
 /** Of an answer that is one document. */
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error'])
@@ -40,7 +46,8 @@ function reportOf(value: unknown): Report | null {
   const details = fieldsOf(value['input_tokens_details'])
   const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
   const cached = first(details, 'cached_tokens') ?? 0
-  return report(fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output))
+  const drawn = Math.min(first(fieldsOf(value['output_tokens_details']), 'image_tokens') ?? 0, output)
+  return report(fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output), { drawn })
 }
 
 const MARKERS = new Patterns([
@@ -116,8 +123,10 @@ export const responses: ProtocolRow = {
   authHeader: 'authorization',
   asksForUsage: false,
   terminalIsLast: true,
-  meter: (options: MeterOptions) =>
-    options.events ? new StreamMeter(new Rules(), STREAM_KEYS) : new DocumentMeter(DOCUMENT),
+  meter({ events, pictures }: MeterOptions) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events ? new StreamMeter(new Rules(), STREAM_KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+  },
   words: {
     keepAlive: '\n',
     error(_status, message) {

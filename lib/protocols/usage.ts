@@ -18,6 +18,8 @@ export interface Report {
   usage: Usage
   /** It says what the output was: the first event of a stream may tell the input alone. */
   namesOutput: boolean
+  /** Of its output, the tokens that a detail names as pictures. */
+  drawn: number
   /** Together they are `usage`; empty = all of it is the asked model's. */
   passes: readonly Pass[]
 }
@@ -29,8 +31,11 @@ export function add(sum: Usage, more: Usage): void {
 }
 
 /** null where all numbers are zero: upstreams that do not count fill them in. */
-export function report(usage: Usage, namesOutput = true, passes: readonly Pass[] = []): Report | null {
-  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, passes }
+export function report(
+  usage: Usage,
+  { namesOutput = true, drawn = 0, passes = [] }: Partial<Omit<Report, 'usage'>> = {},
+): Report | null {
+  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, drawn, passes }
   return null
 }
 

@@ -141,9 +141,9 @@ t.test('input is estimated from bytes, rounded up and bounded', async t => {
 })
 
 t.test('output by itself, as growing holds ask', async t => {
-  t.equal(tariff({ output: cny(8) }).ofOutput(1000), 8000)
-  t.equal(tariff({ output: 1 }).ofOutput(1), 1, 'rounded up')
-  t.equal(tariff({ output: 1e15 }, {}, 999_999).ofOutput(1e9), 500_000_000_000_000)
+  t.equal(tariff({ output: cny(8) }).ofUnits(1000), 8000)
+  t.equal(tariff({ output: 1 }).ofUnits(1), 1, 'rounded up')
+  t.equal(tariff({ output: 1e15 }, {}, 999_999).ofUnits(1e9), 500_000_000_000_000)
 })
 
 /** The definition, slowly. */

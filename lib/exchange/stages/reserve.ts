@@ -44,7 +44,9 @@ function estimate(x: Exchange): Micro {
     protocol: x.protocol as Protocol,
     ...(x.coveredOutput > 0 ? { outputCap: x.coveredOutput } : {}),
   }
-  const need = (x.tariff as Tariff).estimate(request)
+  const tariff = x.tariff as Tariff
+  if (cap > 0) x.coveredUnits = Math.max(x.coveredOutput, tariff.unitsHeld(request))
+  const need = tariff.estimate(request)
   return facts.otherModels.reduce((most, name) => dearer(most, x, name, request), need)
 }
 

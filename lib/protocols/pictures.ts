@@ -1,0 +1,281 @@
+/**
+ * Counts the pictures of an answer as it passes, where they have a price of their own: the objects that stand where a
+ * protocol has its pictures, however many megabytes each of them is. Nothing else is looked into, so that the arguments of
+ * a tool cannot pass for a picture. Memory is fixed, strings are skipped natively, and a picture counts once it has begun.
+ */
+import { DataLines, type DataSink } from './data-lines.ts'
+import { Patterns } from './patterns.ts'
+import { decode } from './scan.ts'
+
+/** A place in an answer. An array is the way to its elements. */
+export interface Spot {
+  /** Members that are looked at. */
+  readonly inside?: Readonly<Record<string, Spot>>
+  /** An object here is a picture when it has data and is of such a kind; `any`: whatever it says of itself. */
+  readonly picture?: RegExp | 'any'
+  /** A string of base64 or a URL; a string that names the kind; the word that makes what is around it a draft. */
+  readonly role?: 'data' | 'kind' | 'draft'
+  /** What was said before is said once more here, as a whole. */
+  readonly again?: boolean
+}
+
+export const DATA: Spot = { role: 'data' }
+export const KIND: Spot = { role: 'kind' }
+
+/** How the base64 of a picture begins (PNG, JPEG, GIF, WebP), where nothing names its kind, or nothing has yet. */
+const LOOKS_LIKE_PICTURE = /^(iVBORw|\\?\/9j\\?\/|R0lGOD|UklGR\S{6}XRUJQ)/
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const LETTER_T = 0x74
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+
+/** Of keys, kinds and the beginning of data, so much is looked at. */
+const LONGEST = 64
+const MOST_FRAMES = 32
+
+/** An object or array that is looked into. */
+class Frame {
+  readonly spot: Spot
+  readonly isArray: boolean
+  draft = false
+  kind: string | null = null
+  head = ''
+  /** Characters of its data. */
+  data = 0
+  /** Pictures of the objects in it that are closed, and their characters. */
+  found = 0
+  characters = 0
+
+  constructor(spot: Spot, isArray: boolean) {
+    this.spot = spot
+    this.isArray = isArray
+  }
+
+  get isPicture(): boolean {
+    const { picture } = this.spot
+    if (picture === undefined || this.isArray || this.data === 0) return false
+    if (picture === 'any') return true
+    return this.kind === null ? LOOKS_LIKE_PICTURE.test(this.head) : picture.test(this.kind)
+  }
+}
+
+/** Where a protocol has its pictures. */
+export class Places {
+  readonly root: Spot
+  /** An event with a picture has one of these somewhere; whole events without any are not read. */
+  readonly markers: Patterns
+
+  /** `marker`: what stands in the name of each member that leads to a picture. */
+  constructor(marker: string, root: Spot) {
+    this.root = root
+    this.markers = new Patterns([marker, '\\u'])
+  }
+}
+
+interface Sum {
+  found: number
+  again: number
+  characters: number
+}
+
+export class PictureCounter implements DataSink {
+  readonly #root: Spot
+  readonly #markers: Patterns
+  /** null: the answer is one document. */
+  readonly #lines: DataLines | null
+  /** In all that is closed. */
+  readonly #sum: Sum = { found: 0, again: 0, characters: 0 }
+  #frames: Frame[] = []
+  /** Open brackets of what is not looked into. */
+  #deep = 0
+  /** Of the member whose value is next, or under way. */
+  #spot: Spot | null = null
+  #valueNext = false
+  #inString = false
+  #isKey = false
+  /** After a backslash. */
+  #escaped = false
+  #kept = ''
+  #length = 0
+
+  constructor({ root, markers }: Places, events: boolean) {
+    this.#root = root
+    this.#markers = markers
+    this.#lines = events ? new DataLines(this) : null
+  }
+
+  get count(): number {
+    const { found, again } = this.#sumNow()
+    return Math.max(found, again)
+  }
+
+  /** Of the data of all pictures, those that are said again too. */
+  get characters(): number {
+    return this.#sumNow().characters
+  }
+
+  /** With those that are under way. */
+  #sumNow(): Sum {
+    const sum = { ...this.#sum }
+    let found = 0
+    let characters = 0
+    for (let i = this.#frames.length - 1; i >= 0; i--) {
+      const frame = this.#frames[i] as Frame
+      found += frame.found
+      characters += frame.characters
+      if (frame.isPicture) {
+        found++
+        characters += frame.data
+      }
+      if (frame.draft) found = characters = 0
+      if (frame.spot.again) {
+        sum.again = Math.max(sum.again, found)
+        found = 0
+      }
+    }
+    sum.found += found
+    sum.characters += characters
+    return sum
+  }
+
+  /** `text`: bytes as Latin-1. */
+  feed(text: string): void {
+    if (this.#lines === null) this.data(text)
+    else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.#markers.isIn(text)) this.#lines.feed(text)
+  }
+
+  /** Whatever is still open there is over. */
+  endEvent(): void {
+    Object.assign(this.#sum, this.#sumNow())
+    this.#frames = []
+    this.#deep = 0
+    this.#inString = this.#escaped = this.#valueNext = false
+  }
+
+  /** The next characters of its JSON. */
+  data(text: string): void {
+    let i = 0
+    while (i < text.length) i = this.#inString ? this.#string(text, i) : this.#between(text, i)
+  }
+
+  /** To just after the next quote, or to the end. */
+  #between(text: string, from: number): number {
+    for (let i = from; i < text.length; i++) {
+      switch (text.charCodeAt(i)) {
+        case QUOTE:
+          this.#beginString()
+          return i + 1
+        case OPEN_OBJECT:
+          this.#open(false)
+          break
+        case OPEN_ARRAY:
+          this.#open(true)
+          break
+        case CLOSE_OBJECT:
+        case CLOSE_ARRAY:
+          this.#close()
+          break
+        case COLON:
+          this.#valueNext = true
+          break
+        case COMMA:
+          this.#valueNext = false
+          break
+        case LETTER_T:
+          if (this.#role === 'draft') (this.#frame as Frame).draft = true
+      }
+    }
+    return text.length
+  }
+
+  get #frame(): Frame | undefined {
+    return this.#frames[this.#frames.length - 1]
+  }
+
+  /** Of the value that begins, or is under way. */
+  get #role(): Spot['role'] {
+    return this.#deep === 0 && this.#valueNext && this.#frame?.isArray === false ? this.#spot?.role : undefined
+  }
+
+  #open(isArray: boolean): void {
+    const around = this.#frame
+    const spot = around === undefined ? this.#root : around.isArray ? around.spot : this.#valueNext ? this.#spot : null
+    if (this.#deep > 0 || spot?.inside === undefined || this.#frames.length === MOST_FRAMES) this.#deep++
+    else this.#frames.push(new Frame(spot, isArray))
+    this.#valueNext = false
+  }
+
+  #close(): void {
+    this.#valueNext = true
+    if (this.#deep > 0) {
+      this.#deep--
+      return
+    }
+    const frame = this.#frames.pop()
+    if (frame === undefined || frame.draft) return
+    const into = this.#frame ?? this.#sum
+    const found = frame.found + (frame.isPicture ? 1 : 0)
+    into.characters += frame.characters + (frame.isPicture ? frame.data : 0)
+    if (frame.spot.again) this.#sum.again = Math.max(this.#sum.again, found)
+    else into.found += found
+  }
+
+  #beginString(): void {
+    this.#inString = true
+    this.#isKey = this.#deep === 0 && this.#frame?.isArray === false && !this.#valueNext
+    this.#kept = ''
+    this.#length = 0
+  }
+
+  /** To just after the quote that ends it, or to the end. */
+  #string(text: string, from: number): number {
+    let i = from
+    if (this.#escaped) {
+      this.#escaped = false
+      i++
+    }
+    let quote = text.indexOf('"', i)
+    while (quote >= 0 && isEscaped(text, i, quote)) {
+      i = quote + 1
+      quote = text.indexOf('"', i)
+    }
+    this.#take(text, from, quote < 0 ? text.length : quote)
+    if (quote < 0) {
+      this.#escaped = isEscaped(text, i, text.length)
+      return text.length
+    }
+    this.#inString = false
+    const whole = this.#length === this.#kept.length ? decode(`"${this.#kept}"`) : null
+    if (this.#isKey) this.#spot = this.#spotOf(whole)
+    else if (this.#role === 'kind') (this.#frame as Frame).kind = whole ?? ''
+    return quote + 1
+  }
+
+  #take(text: string, from: number, end: number): void {
+    const room = LONGEST - this.#kept.length
+    if (room > 0) this.#kept += text.slice(from, Math.min(end, from + room))
+    this.#length += end - from
+    if (this.#isKey || this.#role !== 'data') return
+    const frame = this.#frame as Frame
+    frame.data += end - from
+    frame.head = this.#kept
+  }
+
+  #spotOf(key: string | null): Spot | null {
+    const inside = this.#frame?.spot.inside
+    return key !== null && inside !== undefined && Object.hasOwn(inside, key) ? (inside[key] as Spot) : null
+  }
+}
+
+/** An odd run of backslashes stands before `at`; what is before `from` is none of its business. */
+function isEscaped(text: string, from: number, at: number): boolean {
+  let run = at
+  while (run > from && text.charCodeAt(run - 1) === BACKSLASH) run--
+  return ((at - run) & 1) === 1
+}
