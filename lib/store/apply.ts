@@ -8,17 +8,13 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ZERO } from '../base/money.ts'
 import type { CatalogAccount, CatalogFile, CatalogKey } from '../terms/catalog.ts'
-import type { Kind, RowText } from '../terms/catalog-text.ts'
+import { KINDS, type Kind, type RowText } from '../terms/catalog-text.ts'
 import type { Channel } from '../terms/channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 import { hashOf, hintOf } from '../terms/key-secret.ts'
 import type { Account, Key, Model } from '../terms/records.ts'
 import { markId } from './sql/applied.ts'
 import { AppliedElsewhere, type Mark, type Said, type Store, StoreConflict } from './store.ts'
-
-export type { Kind } from '../terms/catalog-text.ts'
-
-const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
 
 /** Names of the rows that were written, and of those that stay as they were changed since; how many were equal already. */
 export interface Applied {

@@ -18,7 +18,8 @@ export interface RowText {
 }
 
 type Fields = Record<string, unknown>
-const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
+/** The lists of a catalogue file. */
+export const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
 export type Kind = (typeof KINDS)[number]
 
 /** `document`: the file as it is written, variables filled in; `form`: what became of it. */

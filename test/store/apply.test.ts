@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type Applied, applyCatalog, type Kind } from '../../lib/store/apply.ts'
+import { type Applied, applyCatalog } from '../../lib/store/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
+import type { Kind } from '../../lib/terms/catalog-text.ts'
 import type { Account } from '../../lib/terms/records.ts'
 
 const CHANNEL = {

@@ -1,5 +1,4 @@
 /** A channel as it is stored: its keys, its proxy, which has a password, and the credentials among its headers are sealed. */
-
 import type { Channel } from '../../terms/channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
 import type { Sealer } from '../secrets.ts'
