@@ -7,10 +7,11 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
+import type { Claim } from '../channels/claim.ts'
 import type { BreakerChange, Outcome } from '../channels/health.ts'
-import type { CompiledChannel } from '../channels/table.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Attempt } from '../upstream/attempt.ts'
+import { secretsOf, withoutSecrets } from './redact.ts'
 
 const LINES = 20
 const WHILE_MS = 10_000
@@ -71,7 +72,7 @@ export class UpstreamLog {
   body(id: string, { claim, status, excerpt }: Attempt): void {
     const { channel } = claim.candidate
     if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET)) return
-    const body = withoutSecrets(excerpt.toString(), channel).slice(0, MOST_BODY)
+    const body = withoutSecrets(excerpt.toString(), claim).slice(0, MOST_BODY)
     this.#write(channel.name, unsaid =>
       this.#log.debug({ id, channel: channel.name, status, body, ...unsaid }, 'what the upstream said'),
     )
@@ -108,12 +109,11 @@ export class UpstreamLog {
 }
 
 function whyOf({ status, headers, error, claim }: Attempt): object {
-  const { channel } = claim.candidate
   const named = ID_HEADERS.map(name => headers[name]).find(value => typeof value === 'string')
   return {
     ...(status === 0 ? {} : { status }),
-    ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), channel) }),
-    ...(typeof named === 'string' ? { upstream_id: shown(named, channel) } : {}),
+    ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), claim) }),
+    ...(typeof named === 'string' ? { upstream_id: shown(named, claim) } : {}),
   }
 }
 
@@ -126,30 +126,4 @@ function reasonOf(error: Error): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }
 
-const shown = (text: string, channel: CompiledChannel): string => withoutSecrets(text, channel).slice(0, MOST_TEXT)
-
-function secretsOf({ keys, connection }: CompiledChannel): string[] {
-  const proxy = connection.proxy === null ? null : URL.parse(connection.proxy)
-  const said = [...keys.map(key => key.secret), proxy?.password ?? '']
-  return said
-    .filter(secret => secret !== '')
-    .flatMap(secret => [secret, encodeURIComponent(decoded(secret)), decoded(secret)])
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-const HIDDEN = '***'
-/** What looks like a credential, be it ours or not. */
-const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
-
-function withoutSecrets(text: string, channel: CompiledChannel): string {
-  let clean = text
-  for (const secret of secretsOf(channel)) clean = clean.replaceAll(secret, HIDDEN)
-  return clean.replace(CREDENTIALS, (_, before: string) => `${before}${HIDDEN}`)
-}
+const shown = (text: string, claim: Claim): string => withoutSecrets(text, claim).slice(0, MOST_TEXT)

@@ -64,7 +64,26 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
 
 export const isHeaderName = (text: string): boolean => TOKEN.test(text)
 
-/** A header's name, in lower case. */
-export const headerName = scalar('a header name', { type: 'string', pattern: TOKEN.source }, value =>
-  matched(TOKEN, value)?.[0].toLowerCase(),
+/** Ours to set, or the transport's: nothing may map, pass or set them. */
+export const RESERVED = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'accept-encoding',
+]
+/** A header's name, in lower case. In one that is the transport's, a key or a client's text would break a request in two. */
+export const headerName = scalar(
+  'a header name that is not about the connection',
+  { type: 'string', pattern: TOKEN.source, not: { enum: RESERVED } },
+  value => {
+    const name = matched(TOKEN, value)?.[0].toLowerCase()
+    return name === undefined || RESERVED.includes(name) ? undefined : name
+  },
 )

@@ -8,21 +8,9 @@ import { isCredentialName } from './credentials.ts'
 import { PROTOCOLS, type Protocol } from './records.ts'
 import { KIND_NAMES } from './upstream-kinds.ts'
 
-/** Ours to set, or the transport's: no channel may map, pass or set them. */
-const RESERVED = [
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'upgrade',
-  'te',
-  'trailer',
-  'expect',
-  'accept-encoding',
-]
 /** They carry the client's own key, which no upstream may see. */
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
-const KEPT_BACK = new Set([...RESERVED, ...CREDENTIALS])
+const KEPT_BACK = new Set([...address.RESERVED, ...CREDENTIALS])
 
 const HEADER_VALUE = /^=[\t\x20-\x7e]{0,4096}$/
 
@@ -40,9 +28,9 @@ const headers = kind.scalar(
 )
 
 function headerFits(from: string, to: unknown): boolean {
-  if (!address.isHeaderName(from) || typeof to !== 'string' || RESERVED.includes(from)) return false
+  if (!address.isHeaderName(from) || typeof to !== 'string' || address.RESERVED.includes(from)) return false
   if (to.startsWith('=')) return HEADER_VALUE.test(to)
-  return address.isHeaderName(to) && !RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
+  return address.isHeaderName(to) && !address.RESERVED.includes(to.toLowerCase()) && !CREDENTIALS.includes(from)
 }
 
 const passedHeader = kind.scalar(

@@ -119,6 +119,38 @@ t.test('what the upstream said is shown at level debug, without what is secret',
   }
 })
 
+t.test('a secret is hidden in every spelling, in pieces, and where a constant header carries it', async t => {
+  const secret = 'up/very+Secret_0123456789'
+  const constant = 'const/Hidden+9876543210'
+  const s = await open(t, {
+    channels: { a: { key: secret, headers: { 'x-second-token': `=${constant}` } } },
+    config: { log: { level: 'debug' } },
+  })
+  for (const one of [secret, constant]) {
+    const quotes = [
+      one,
+      one.replaceAll('/', '\\/'),
+      encodeURIComponent(one),
+      Buffer.from(one).toString('base64'),
+      Buffer.from(`user:${one}`).toString('base64url'),
+      Buffer.from(`users:${one}:more`).toString('base64'),
+      `${one.slice(0, 12)}…`,
+      `…${one.slice(-10)}`,
+      `…${one.slice(6, 16)}…`,
+    ]
+    for (const quote of quotes) {
+      const before = s.logged.length
+      s.at('a').script = call => call.whole(400, `the key ${quote} is wrong`)
+      await ask(s)
+      const said = s.logged.slice(before).find(line => line['msg'] === 'what the upstream said')?.['body'] as string
+      t.match(said, /^the key .*\*\*\*.* is wrong$/, quote)
+      t.notMatch(said, quote)
+      t.ok(said.length < 40, said)
+      s.clock.advance(10_000)
+    }
+  }
+})
+
 t.test('changes of a breaker are said at level warn', async t => {
   const s = await open(t)
   s.at('a').script = says(500)

@@ -198,3 +198,28 @@ t.test('secrets from files, named from the folder of the file that names them, a
   writeFileSync(`${folder}/conf/cat.yaml`, JSON.stringify({ channels: [{ ...CHANNEL, ca: 'certs/ca.pem' }] }))
   t.throws(key, /channels\[0\]\.ca: expected PEM certificates, or a file of them, found "certs\/ca\.pem"/)
 })
+
+t.test('a header that is the transport’s carries no key, and no text of a client', t => {
+  const channel = (more: object) => ({
+    channels: [
+      {
+        name: 'a',
+        base_url: 'https://a.example',
+        protocols: ['chat'],
+        key: 'k',
+        groups: ['default'],
+        models: ['m'],
+        ...more,
+      },
+    ],
+  })
+  const read = (more: object) => () => parseCatalog(JSON.stringify(channel(more)), 'catalog', {})
+  for (const name of ['content-length', 'Transfer-Encoding', 'host', 'expect', 'keep-alive', 'proxy-connection']) {
+    t.throws(read({ auth: { header: name } }), { message: /auth\.header: expected a header name that is not about/ })
+    t.throws(read({ pass_headers: [name] }), { message: /pass_headers\[0\]/ })
+    t.throws(read({ headers: { 'x-a': name } }), { message: /headers/ })
+    t.throws(() => parseConfig(JSON.stringify({ wire: { 'alpha-beta': [name] } }), 'config', {}), { message: /wire/ })
+  }
+  t.doesNotThrow(read({ auth: { header: 'X-Key' } }))
+  t.end()
+})

@@ -1,0 +1,71 @@
+/**
+ * What an upstream says, without our secrets: its keys, the password of the proxy, and constant headers that carry a
+ * credential. Upstreams quote them whole, escaped, in base64, or only a piece.
+ */
+import type { Claim } from '../channels/claim.ts'
+import type { CompiledChannel } from '../channels/table.ts'
+import { secretHeaders } from '../terms/credentials.ts'
+
+/** So many characters in a row of the secret that was sent are a piece of it. */
+const PIECE = 8
+const HIDDEN = '***'
+/** What looks like a credential, be it ours or not. */
+const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
+
+/** Of the channel, in every spelling that is looked for. */
+export function secretsOf(channel: CompiledChannel): string[] {
+  const proxy = channel.connection.proxy === null ? null : URL.parse(channel.connection.proxy)
+  const all = [...channel.keys.map(key => key.secret), ...constantsOf(channel), proxy?.password ?? '']
+  return all.filter(secret => secret !== '').flatMap(spellings)
+}
+
+const constantsOf = ({ headers }: CompiledChannel): string[] =>
+  Object.values(secretHeaders(headers)).map(value => value.slice(1).replace(/^"(.*)"$/s, '$1'))
+
+function spellings(secret: string): string[] {
+  const plain = decoded(secret)
+  return [secret, plain, encodeURIComponent(plain), plain.replaceAll('/', '\\/'), ...inBase64(plain)]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** As it stands in a longer text's base64, where its bytes begin at any of three places: without what others share. */
+function inBase64(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  if (bytes.length < PIECE) return []
+  return [0, 1, 2].flatMap(before => {
+    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
+    const end = Math.floor(((before + bytes.length) * 8) / 6)
+    const own = text.slice(Math.ceil((before * 8) / 6), end)
+    return [own, own.replaceAll('+', '-').replaceAll('/', '_')]
+  })
+}
+
+export function withoutSecrets(text: string, { candidate: { channel }, key }: Claim): string {
+  let clean = text
+  for (const secret of secretsOf(channel)) clean = clean.replaceAll(secret, HIDDEN)
+  for (const secret of [key.secret, ...constantsOf(channel)]) clean = withoutPieces(clean, secret)
+  return clean.replace(CREDENTIALS, (_, before: string) => `${before}${HIDDEN}`)
+}
+
+function withoutPieces(text: string, secret: string): string {
+  const pieces = new Set<string>()
+  for (let i = 0; i + PIECE <= secret.length; i++) pieces.add(secret.slice(i, i + PIECE))
+  if (pieces.size === 0) return text
+  let clean = ''
+  let hiddenTo = 0
+  for (let i = 0; i < text.length; i++) {
+    if (pieces.has(text.slice(i, i + PIECE))) {
+      if (i >= hiddenTo) clean += HIDDEN
+      hiddenTo = i + PIECE
+    }
+    if (i >= hiddenTo) clean += text[i]
+  }
+  return clean
+}
