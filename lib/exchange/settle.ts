@@ -95,7 +95,11 @@ function bill(x: Exchange, o: Outcome): Bill {
   const most = o.delivered?.delivered ?? MOST_TOKENS
   const { meter } = reading
   const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
-  if (reading.foreign) return counted({ ...estimate(x), images }, Math.min(most, reading.tokensOfBytes))
+  if (reading.foreign) {
+    // pictures that nobody can count are taken for those that were asked for
+    const least = x.protocol === 'images' && o.delivered === null ? (x.facts as Facts).n : 0
+    return counted({ ...estimate(x), images: Math.max(images, least) }, Math.min(most, reading.tokensOfBytes))
+  }
   const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }
   if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
   if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least

@@ -33,7 +33,9 @@ function reportOf(images: number, value: unknown, priced: boolean): Report | nul
 class Rules implements EventRules {
   readonly markers = null
   readonly #priced: boolean
-  #pieces = 0
+  /** Pictures that are whole. Those of a sequence have events of their own, and the one that completes it has none. */
+  #completed = 0
+  #ofSequence = 0
 
   constructor(priced: boolean) {
     this.#priced = priced
@@ -47,11 +49,17 @@ class Rules implements EventRules {
   read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
     const type = typeOf(name, data, cut)
     if (type === 'error') tally.failed = true
+    if (type.endsWith('.partial_succeeded')) {
+      this.#ofSequence++
+      tally.report(reportOf(this.#ofSequence, undefined, this.#priced))
+    }
     if (!type.endsWith('.completed')) return
-    this.#pieces++
+    this.#completed++
     tally.terminal = true
     const usage = parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)
-    tally.report(reportOf(this.#pieces, usage, this.#priced))
+    const generated = first(fieldsOf(usage), 'generated_images')
+    const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
+    tally.report(reportOf(pieces, usage, this.#priced))
   }
 }
 

@@ -124,3 +124,47 @@ t.test('they name other models, or what the upstream keeps', async t => {
   ] as const)
     t.type(await held(s, protocol, body), 'number', body)
 })
+
+const event = (type: string, more: object): string =>
+  `event: image_generation.${type}\ndata: ${JSON.stringify({ type: `image_generation.${type}`, ...more })}\n\n`
+const one = (image_index: number) => event('partial_succeeded', { image_index, url: URL })
+const end = (generated_images: number) => event('completed', { usage: { generated_images, output_tokens: 4096 } })
+
+t.test('each picture of a sequence is told by an event of its own', async t => {
+  const rows: [what: string, stream: string, pictures: number, whole: boolean][] = [
+    ['three', one(0) + one(1) + one(2) + end(3), 3, true],
+    [
+      'two, and one that failed',
+      one(0) + event('partial_failed', { error: { code: 'no' } }) + one(2) + end(2),
+      2,
+      true,
+    ],
+    ['two, and no end', one(0) + one(1), 2, false],
+    ['none', event('partial_failed', { error: { code: 'no' } }) + end(0), 0, true],
+    ['as many as it says, where it shows none', end(4), 4, true],
+    ['one as others tell it', event('completed', { b64_json: 'QUJD', usage: { output_tokens: 5 } }), 1, true],
+  ]
+  for (const [what, stream, images, whole] of rows) {
+    const s = await scene(t, { image: 0.5 })
+    const body = `{${M}"prompt":"a cat","stream":true,"sequential_image_generation":"auto"}`
+    const client = s.ask({ path: PATHS.images, headers: HEADERS, body })
+    const call = await s.at('a').call()
+    call.stream()
+    call.chunk(stream)
+    if (whole) call.chunk('data: [DONE]\n\n')
+    if (whole) call.end()
+    else call.reset()
+    t.equal(await client.end(), whole ? 'whole' : 'cut')
+    const books = await s.books()
+    t.match(books, { ok: true, left: NOTHING_LEFT, failures: [], rows: [{ images, charge: images * 500_000 }] }, what)
+  }
+})
+
+t.test('pictures that nobody can count are those that were asked for', async t => {
+  const s = await scene(t, { image: 0.5 })
+  const client = s.ask({ path: PATHS.images, headers: HEADERS, body: `{${M}"prompt":"a cat","n":2}` })
+  const call = await s.at('a').call()
+  call.whole(200, one(0) + one(1) + end(2))
+  t.equal(await client.end(), 'whole')
+  t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ images: 2, charge: 1_000_000, basis: 'counted' }] })
+})
