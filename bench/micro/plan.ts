@@ -15,9 +15,9 @@ import type * as PlansModule from '../../lib/exchange/plans.ts'
 import type * as DispatchModule from '../../lib/exchange/stages/dispatch.ts'
 import type * as ReadBodyModule from '../../lib/exchange/stages/read-body.ts'
 import type * as VerdictModule from '../../lib/exchange/verdict.ts'
+import type * as ApplyModule from '../../lib/operations/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
 import type * as FactsModule from '../../lib/protocols/facts.ts'
-import type * as ApplyModule from '../../lib/store/apply.ts'
 import type * as OpenModule from '../../lib/store/open.ts'
 import type * as CatalogModule from '../../lib/terms/catalog.ts'
 import type * as ConfigModule from '../../lib/terms/config.ts'
@@ -117,7 +117,7 @@ function request() {
 async function open(lib: Lib) {
   const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
   const { openStore } = await lib<typeof OpenModule>('store/open.ts')
-  const { applyCatalog } = await lib<typeof ApplyModule>('store/apply.ts')
+  const { applyCatalog } = await lib<typeof ApplyModule>('operations/apply.ts')
   const { parseCatalog } = await lib<typeof CatalogModule>('terms/catalog.ts')
   const { parseConfig } = await lib<typeof ConfigModule>('terms/config.ts')
   const { createLogger } = await lib<typeof LogModule>('terms/log.ts')

@@ -1,8 +1,8 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
 import { countAside } from '../ledger/aside.ts'
+import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
 import { wantStore } from '../process/data-paths.ts'
-import { applyCatalog, type Summary, warningsOf } from '../store/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'

@@ -1,5 +1,5 @@
 /** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
-import { applyCatalog, warningsOf } from '../store/apply.ts'
+import { applyCatalog, warningsOf } from '../operations/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'

@@ -43,6 +43,8 @@ export interface Mark {
   after: Said
 }
 
+export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
+
 export type PurseId = `a${number}` | `k${number}`
 export const accountPurse = (id: number): PurseId => `a${id}`
 export const keyPurse = (id: number): PurseId => `k${id}`

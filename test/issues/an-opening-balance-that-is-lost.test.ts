@@ -1,6 +1,6 @@
 /** The store goes away while an account is made: the account is there with its money, or not there. */
 import t from 'tap'
-import { applyCatalog } from '../../lib/store/apply.ts'
+import { applyCatalog } from '../../lib/operations/apply.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { changed } from '../ledger/house.ts'

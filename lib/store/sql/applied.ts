@@ -4,10 +4,8 @@
  * what an administrator changes right afterwards.
  */
 import type { Driver, Statements } from '../driver.ts'
-import { AppliedElsewhere, type Mark, type Said } from '../store.ts'
+import { AppliedElsewhere, type Mark, markId, type Said } from '../store.ts'
 import { text } from './text.ts'
-
-export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
 
 export async function readMarks(driver: Driver): Promise<Map<string, Said>> {
   const rows = await driver.query('catalog', 'SELECT kind, owner, name, said, price, secret FROM applied_rows', [])

@@ -7,14 +7,13 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { ZERO } from '../base/money.ts'
+import { AppliedElsewhere, type Mark, markId, type Said, type Store, StoreConflict } from '../store/store.ts'
 import type { CatalogAccount, CatalogFile, CatalogKey } from '../terms/catalog.ts'
 import { KINDS, type Kind, type RowText } from '../terms/catalog-text.ts'
 import type { Channel } from '../terms/channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 import { hashOf, hintOf } from '../terms/key-secret.ts'
 import type { Account, Key, Model } from '../terms/records.ts'
-import { markId } from './sql/applied.ts'
-import { AppliedElsewhere, type Mark, type Said, type Store, StoreConflict } from './store.ts'
 
 /** Names of the rows that were written, and of those that stay as they were changed since; how many were equal already. */
 export interface Applied {
