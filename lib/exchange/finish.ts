@@ -10,7 +10,7 @@ export function finish(x: Exchange): void {
   if (x.status === 0) x.status = CLIENT_CLOSED
   if (x.relay !== null) services.sweeper.remove(x.relay)
   x.dropBody()
-  if (x.hold !== null && x.row === null) services.ledger.void(x.hold)
+  if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
   const totalMs = services.clock.monotonic() - x.startedMs

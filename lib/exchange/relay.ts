@@ -583,8 +583,11 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.attempts.cut()
     this.#whenRead(() => {
       this.#reading?.meter.end(false)
-      this.#settle(costs ? 'left' : 'nothing')
-      this.#close()
+      try {
+        this.#settle(costs ? 'left' : 'nothing')
+      } finally {
+        this.#close() // also where the charge cannot be kept
+      }
     })
   }
 
@@ -623,10 +626,13 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     if (this.closed) return
     this.attempts.cut()
     this.#reading?.meter.end(false)
-    this.#settle(this.firstByteMs < 0 || (this.#unseen && this.goneMs === 0) ? 'nothing' : 'broken')
-    if (x.status === 0 && this.goneMs === 0) x.refuse(name)
-    else this.client.destroy()
-    this.#close()
+    try {
+      this.#settle(this.firstByteMs < 0 || (this.#unseen && this.goneMs === 0) ? 'nothing' : 'broken')
+    } finally {
+      if (x.status === 0 && this.goneMs === 0) x.refuse(name)
+      else this.client.destroy()
+      this.#close()
+    }
   }
 
   /** The upstream's part is over; the client's goes on until its connection has taken everything. */

@@ -6,7 +6,7 @@ import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { Pass } from '../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
-import { type Basis, type End, noUsage, type Protocol, type Usage } from '../terms/records.ts'
+import { type Basis, type End, noUsage, type Protocol, type Usage, type UsageRow } from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
 import { chargeOfPasses } from './passes.ts'
 import type { Reading } from './reading.ts'
@@ -55,7 +55,7 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
   const whole = (ms: number) => Math.max(0, Math.round(ms))
-  x.row = {
+  const row: UsageRow = {
     requestId: x.id,
     accountId: entry.account.id,
     keyId: entry.key.id,
@@ -78,7 +78,9 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
     answerId,
     upstreamKey: answerId === null ? null : o.upstreamKey,
   }
-  return services.ledger.settle(x.hold as Hold, x.row)
+  const group = services.ledger.settle(x.hold as Hold, row)
+  x.row = row // only now: what the ledger could not take is no row, and its hold is given back at the end
+  return group
 }
 
 function charge(x: Exchange, channel: string, { basis, usage, passes = [] }: Bill): Micro {

@@ -1,11 +1,12 @@
 /** `npm start`: everything needed for a first request on a fresh checkout, with the simulator where no upstream is known. */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Simulator, simulate } from '../simulator/main.ts'
 import { openStore } from '../store/open.ts'
 import type { NewKey, Store } from '../store/store.ts'
 import { loadConfig } from '../terms/config.ts'
+import { ConfigError } from '../terms/yaml.ts'
 import { hashOf, hintOf } from '../terms/key-secret.ts'
 import { serve } from './serve.ts'
 import type { ServeOptions } from './startup.ts'
@@ -15,6 +16,11 @@ const KEY = 'npm start'
 const GROUP = 'default'
 /** Where the catalogue of the checkout expects it. */
 const SIMULATOR_PORT = 3999
+
+/** The catalogue leads to the simulator where no address is set, and there is none beside a real key. */
+const NO_URL =
+  'UPSTREAM_KEY is set and UPSTREAM_URL is not: set UPSTREAM_URL to the address of the upstream that the key is for, ' +
+  'or unset UPSTREAM_KEY for a simulated one'
 
 /** What one start leaves to the next, so that yesterday's key and token work today. */
 interface Remembered {
@@ -26,6 +32,7 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   const simulated = !env['UPSTREAM_KEY']
   if (simulated) env['UPSTREAM_URL'] = (await simulator()).url
   const before = loadConfig(configFile, { ...env, GATEWAY_ADMIN_TOKEN: env['GATEWAY_ADMIN_TOKEN'] || 'not-made-yet' })
+  if (!simulated && !env['UPSTREAM_URL'] && asksForUrl(before.catalog)) throw new ConfigError([NO_URL])
   // beside the store and the journal of the checkout, whatever the store is
   const memory = join(dirname(before.journal), 'demo.json')
   const remembered = recall(memory)
@@ -51,6 +58,9 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   Key and token are kept in ${memory}; remove that file for new ones.
 `)
 }
+
+const asksForUrl = (catalog: string | null): boolean =>
+  catalog !== null && existsSync(catalog) && /\$\{UPSTREAM_URL\b/.test(readFileSync(catalog, 'utf8'))
 
 /** At the same address each time, so that the channels stay the same rows; at any other when somebody is there. */
 async function simulator(): Promise<Simulator> {

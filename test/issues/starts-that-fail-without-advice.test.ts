@@ -6,6 +6,7 @@ import t from 'tap'
 
 const BIN = new URL('../../bin/gateway', import.meta.url).pathname
 const ANY_PORT = '127.0.0.1:0'
+const CATALOG = new URL('../../config/catalog.yaml', import.meta.url).pathname
 
 t.test('each fails with a line that names the setting and says what to do', async t => {
   const folder = t.testdir({ elsewhere: { 'catalog.yaml': '{}' }, file: 'text' })
@@ -73,6 +74,22 @@ t.test('each fails with a line that names the setting and says what to do', asyn
     t.notMatch(stderr, /a-password|\n {4}at /, 'no secret and no stack')
   }
   t.notOk(existsSync(`${folder}/missing.db`), 'a command that only reads makes no store')
+})
+
+t.test('a key without the address that it is for', async t => {
+  const folder = t.testdir({
+    'gateway.yaml': JSON.stringify({ listen: { main: ANY_PORT, direct: ANY_PORT, ops: ANY_PORT }, catalog: CATALOG }),
+  })
+  const demo = spawnSync(BIN, ['demo', '--config', 'gateway.yaml'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, UPSTREAM_KEY: 'a-password', UPSTREAM_URL: '' },
+    timeout: 10_000,
+  })
+  t.equal(demo.status, 1)
+  t.match(demo.stderr, /UPSTREAM_KEY is set and UPSTREAM_URL is not: set UPSTREAM_URL to the address/)
+  t.notMatch(demo.stderr, /a-password|\n {4}at /)
+  t.notOk(existsSync(`${folder}/data`), 'nothing was begun')
 })
 
 t.test('a relative catalogue is beside the config that names it, from wherever it is checked', async t => {
