@@ -76,7 +76,6 @@ export interface PlaceOptions {
   free?: boolean
 }
 
-const SNAKE = /^[a-z_]*$/
 /** How much of a string is looked at, unless a field says otherwise. */
 const LIMIT = 64
 /** Enough of a string of data to tell what it is. */
@@ -113,16 +112,25 @@ export class Place {
       this.fields.set(spelling, field)
       this.#folded.set(folded(spelling), field)
       this.#lengths[spelling.length] = true
-      this.#snake &&= SNAKE.test(spelling)
+      this.#snake &&= isSnake(spelling)
     }
     return this
   }
 
   /** The field whose name differs from this one only in case; null = there is none. */
   almost(name: string): Field | null {
-    if (this.#free || this.#lengths[name.length] !== true || (this.#snake && SNAKE.test(name))) return null
+    if (this.#free || this.#lengths[name.length] !== true || (this.#snake && isSnake(name))) return null
     return this.#folded.get(folded(name)) ?? null
   }
+}
+
+/** Nothing but small letters and underscores; looked at one by one, as names are short. */
+function isSnake(name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const c = name.charCodeAt(i)
+    if ((c < 0x61 || c > 0x7a) && c !== 0x5f) return false
+  }
+  return true
 }
 
 /**

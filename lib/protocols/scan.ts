@@ -8,6 +8,7 @@
  * before it. Everything else is a byte loop over a handful of states.
  */
 import { bytesAsText } from './patterns.ts'
+import { Seen } from './seen.ts'
 
 export type Kind = 'string' | 'object' | 'array' | 'scalar'
 
@@ -91,8 +92,9 @@ export class JsonScanner {
   #text = ''
   /** An odd run of backslashes ended the last chunk inside a string. */
   #escaped = false
-  /** Of what is looked into, the byte that closes each, outermost first. */
+  /** Of what is looked into, the byte that closes each, outermost first; and the innermost of them. */
   readonly #levels: number[] = []
+  #closer = 0
   /** 1 in a top-level array of objects. */
   #outer = 0
   /** The same of what is not looked into. */
@@ -130,9 +132,10 @@ export class JsonScanner {
     const { length } = chunk
     this.#text = text
     while (i < length && this.#state !== BAD) {
-      if (this.#state === NESTED) i = this.#nested(chunk, i)
+      if (this.#state === IN_KEY) i = this.#ownKey(chunk, i)
+      else if (this.#state === IN_STRING) i = this.#ownString(chunk, i)
+      else if (this.#state === NESTED) i = this.#nested(chunk, i)
       else if (this.#state === NESTED_STRING) i = this.#skipString(chunk, i, NESTED)
-      else if (this.#state === IN_STRING || this.#state === IN_KEY) i = this.#ownString(chunk, i)
       else i = this.#step(chunk, i)
     }
     if (this.#from >= 0) this.#keep(chunk)
@@ -168,7 +171,8 @@ export class JsonScanner {
     this.#from = -1
     const room = this.#limit - this.#kept.length
     if (end - from > room && !head) return null
-    return this.#kept + chunk.toString('latin1', from, Math.min(end, from + room))
+    const seen = this.#kept === '' && end - from <= room ? VALUES.at(this.#text, from, end) : null
+    return seen ?? this.#kept + chunk.toString('latin1', from, Math.min(end, from + room))
   }
 
   /** One byte outside of strings and nesting. */
@@ -181,8 +185,7 @@ export class JsonScanner {
         if (c === OPEN_OBJECT) this.#open(i)
         else if (c === OPEN_ARRAY && this.#arrays) {
           this.#outer = 1
-          this.#levels.push(CLOSE_ARRAY)
-          this.#state = ELEMENT_OR_END
+          this.#enter(CLOSE_ARRAY)
         } else this.#state = BAD
         break
       case KEY_OR_END:
@@ -199,9 +202,9 @@ export class JsonScanner {
         this.#beginValue(i, c)
         break
       case AFTER_VALUE:
-        if (c === this.#levels[this.#levels.length - 1]) this.#close(i)
+        if (c === this.#closer) this.#close(i)
         else if (c !== COMMA) this.#state = BAD
-        else this.#state = this.#inObject ? KEY : ELEMENT
+        else this.#state = this.#closer === CLOSE_OBJECT ? KEY : ELEMENT
         break
       case ELEMENT:
       case ELEMENT_OR_END:
@@ -214,19 +217,21 @@ export class JsonScanner {
     return i + 1
   }
 
-  get #inObject(): boolean {
-    return this.#levels[this.#levels.length - 1] === CLOSE_OBJECT
-  }
-
   /** A top-level object. */
   #open(i: number): void {
     if (this.openedAt < 0) this.openedAt = this.#base + i + 1
-    this.#levels.push(CLOSE_OBJECT)
-    this.#state = KEY_OR_END
+    this.#enter(CLOSE_OBJECT)
+  }
+
+  #enter(closer: number): void {
+    this.#levels.push(closer)
+    this.#closer = closer
+    this.#state = closer === CLOSE_OBJECT ? KEY_OR_END : ELEMENT_OR_END
   }
 
   #close(i: number): void {
     this.#levels.pop()
+    this.#closer = this.#levels.length === 0 ? 0 : (this.#levels[this.#levels.length - 1] as number)
     this.#state = this.#levels.length === 0 ? DONE : AFTER_VALUE
     if (this.#levels.length > this.#outer) this.#events.leave?.(this.#base + i + 1)
   }
@@ -256,8 +261,7 @@ export class JsonScanner {
     } else if (c === OPEN_OBJECT || c === OPEN_ARRAY) {
       this.#kind = c === OPEN_OBJECT ? 'object' : 'array'
       if (this.#entered(this.#kind)) {
-        this.#levels.push(c + 2)
-        this.#state = c === OPEN_OBJECT ? KEY_OR_END : ELEMENT_OR_END
+        this.#enter(c + 2)
         return
       }
       this.#state = NESTED
@@ -295,20 +299,30 @@ export class JsonScanner {
     this.#events.member(this.#key, this.#kind, this.#valueStart, this.#base + end, text, this.#items)
   }
 
-  /** A key or a top-level string value. */
+  /** A key that is looked at, and at once the colon that mostly stands right behind it. */
+  #ownKey(chunk: Buffer, i: number): number {
+    const next = this.#skipString(chunk, i, BEFORE_COLON)
+    if (this.#state === IN_KEY) return next
+    this.#key = this.#readKey(chunk, next)
+    if (chunk[next] !== COLON || this.#state === BAD) return next
+    this.#state = BEFORE_VALUE
+    return next + 1
+  }
+
+  /** A string that is looked at, and at once what mostly stands between it and the next key. */
   #ownString(chunk: Buffer, i: number): number {
-    const isKey = this.#state === IN_KEY
-    const next = this.#skipString(chunk, i, isKey ? BEFORE_COLON : AFTER_VALUE)
-    if (this.#state === IN_KEY || this.#state === IN_STRING) return next
-    if (isKey) this.#key = this.#readKey(chunk, next)
-    else this.#endMember(next, this.#captured(chunk, next, this.#heads))
-    return next
+    const next = this.#skipString(chunk, i, AFTER_VALUE)
+    if (this.#state === IN_STRING) return next
+    this.#endMember(next, this.#captured(chunk, next, this.#heads))
+    if (chunk[next] !== COMMA || chunk[next + 1] !== QUOTE || this.#closer !== CLOSE_OBJECT) return next
+    this.#beginKey(next + 1, QUOTE)
+    return next + 2
   }
 
   /** A key that is too long to be any of ours reads as an empty one. */
   #readKey(chunk: Buffer, end: number): string {
     if (this.#from >= 0 && this.#kept === '' && end - this.#from <= this.#limit) {
-      const key = keyAt(this.#text, this.#from + 1, end - 1)
+      const key = KEYS.at(this.#text, this.#from + 1, end - 1)
       if (key !== null) {
         this.#from = -1
         return key
@@ -413,22 +427,8 @@ function isEscaped(chunk: Buffer, from: number, at: number): boolean {
 const PLAIN = /^"[ !#-[\]-~]*"$/
 const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
-/** Keys that were read before, so that the frequent ones, which are few, are not made again. */
-const SEEN_KEYS: string[] = Array.from({ length: 256 }, () => '')
-const LONGEST_SEEN = 32
-
-/** A key that stands as it is written; null when it does not. */
-function keyAt(text: string, from: number, end: number): string | null {
-  const length = end - from
-  if (length === 0 || length > LONGEST_SEEN) return null
-  const slot = (text.charCodeAt(from) * 7 + text.charCodeAt(end - 1) * 31 + length * 57) & 255
-  const seen = SEEN_KEYS[slot] as string
-  if (seen.length === length && text.startsWith(seen, from)) return seen
-  const key = Buffer.from(text.slice(from, end), 'latin1').toString('latin1') // a copy: a slice would keep its chunk
-  if (!PLAIN_KEY.test(key)) return null
-  SEEN_KEYS[slot] = key
-  return key
-}
+const KEYS = new Seen(PLAIN_KEY)
+const VALUES = new Seen()
 
 const ASCII = /^[\0-\x7f]*$/
 
