@@ -60,7 +60,8 @@ function drawnOf(details: unknown): number {
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
-const MARKERS = new Patterns(['usageMetadata"', 'finishReason"', 'blockReason"', 'error"'])
+/** Of `usageMetadata`, `finishReason`, `blockReason` and `error`, the ends: by their first letters they are found faster. */
+const MARKERS = new Patterns(['ageMetadata"', 'shReason"', 'ckReason"', 'rror"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
 
@@ -72,6 +73,8 @@ class Rules implements EventRules {
   }
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
+    // once it is told what a length stop says, an event without any of these tells nothing
+    if (tally.stop.answerId && tally.stop.model && !MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     tally.report(reportOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']))
     if (parsed === undefined) {
