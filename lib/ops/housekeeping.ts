@@ -38,17 +38,19 @@ export class Housekeeping {
     this.#rounds.start()
   }
 
-  stop(): Promise<void> {
-    return this.#rounds.stop()
+  /** Nobody waits for the round under way: an audit reads all usage, and takes minutes of large books. */
+  stop(): void {
+    void this.#rounds.stop()
   }
 
-  /** One round; failures are logged, and the next round tries again. */
+  /** One round; failures are logged, and the next round tries again. One that is cut off by the end is none. */
   async run(): Promise<void> {
     try {
       await this.#audit()
       await this.#prune()
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error }, 'housekeeping failed')
+      if (!(error instanceof StoreUnavailable || this.#rounds.stopped))
+        this.#o.log.error({ err: error }, 'housekeeping failed')
     }
   }
 

@@ -23,7 +23,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
   housekeeping.start()
   const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
-    await housekeeping.stop()
+    housekeeping.stop()
     await gateway.drain(deadlineMs)
     await ops.close()
   }

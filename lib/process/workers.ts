@@ -30,7 +30,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   housekeeping.start()
   const ops = await openOps(config, log, store, fleetOf(crew, metrics))
   const drain = async (deadlineMs: number) => {
-    await housekeeping.stop()
+    housekeeping.stop()
     await crew.drain(deadlineMs)
     await ops.close()
     await store.close()

@@ -87,7 +87,7 @@ t.test('failures: a store that is away is no news, anything else is; the next ro
     t.equal(audits, round)
     t.equal(logged.length, round === 3 ? 1 : 0)
   }
-  await keeper.stop()
+  keeper.stop()
   clock.advance(10 * MINUTE)
   t.equal(audits, 3, 'stopped')
 })
