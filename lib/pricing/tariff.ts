@@ -169,7 +169,8 @@ export class Tariff {
   }
 
   /** Tokens of all `n` answers together. */
-  #mostOutput({ maxOutput, besideOutput, n, outputCap, advisors }: Request): number {
+  #mostOutput(request: Request): number {
+    const { maxOutput, besideOutput, n, outputCap, advisors } = request
     const { defaultOutput } = this.#model
     const each = this.#ceiling(maxOutput ?? defaultOutput) + this.#ceiling(besideOutput ?? defaultOutput)
     const all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
@@ -180,7 +181,9 @@ export class Tariff {
           this.#ceiling(maximum ?? this.#model.maxOutput ?? maxOutput ?? this.#model.defaultOutput),
       0,
     )
-    return Math.min(MOST_OUTPUT, all + advice)
+    // what tools draw are tokens where pictures have no price, and the maximum does not bound them
+    const drawn = this.#image === 0 ? this.#drawings(request) * defaultOutput : 0
+    return Math.min(MOST_OUTPUT, all + advice + drawn)
   }
 
   #ceiling(tokens: number): number {

@@ -1,4 +1,5 @@
 /** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
+import { noUsage } from '../terms/records.ts'
 import { ContentKeys } from './content-keys.ts'
 import { lastObject } from './last-object.ts'
 import {
@@ -15,7 +16,7 @@ import {
 import { Patterns } from './patterns.ts'
 import { DATA, KIND, PictureCounter, Places, type Spot } from './pictures.ts'
 import type { LengthStopState, MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
+import { add, fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
 
 /** In a stream only deltas are new text; other events say it again, and some upstreams send no others. */
 const STREAM_KEYS = new ContentKeys({
@@ -33,12 +34,13 @@ const PICTURES = new Places('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
 /** Of an answer that is one document. */
-const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** Beyond any number an upstream will have reached: what we add comes last. */
 const SEQUENCE = 1_000_000
 
-function reportOf(value: unknown): Report | null {
+/** `tools`: what the pictures took that a tool made, of which the usage itself says nothing. */
+function reportOf(value: unknown, tools: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'input_tokens')
   const output = first(value, 'output_tokens')
@@ -46,8 +48,12 @@ function reportOf(value: unknown): Report | null {
   const details = fieldsOf(value['input_tokens_details'])
   const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
   const cached = first(details, 'cached_tokens') ?? 0
-  const drawn = Math.min(first(fieldsOf(value['output_tokens_details']), 'image_tokens') ?? 0, output)
-  return report(fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output), { drawn })
+  const usage = fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output)
+  const drawing = fieldsOf(fieldsOf(tools)['image_gen'])
+  const drawnBeside = first(drawing, 'output_tokens') ?? 0
+  add(usage, { ...noUsage(), input: first(drawing, 'input_tokens') ?? 0, output: drawnBeside })
+  const drawn = Math.min(first(fieldsOf(value['output_tokens_details']), 'image_tokens') ?? 0, output) + drawnBeside
+  return report(usage, { drawn: Math.min(drawn, usage.output) })
 }
 
 const MARKERS = new Patterns([
@@ -97,7 +103,8 @@ class Rules implements EventRules {
   #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
     tally.terminal = true
     const response = parseEvent(data, cut)?.['response']
-    tally.report(reportOf(isFields(response) ? response['usage'] : lastObject(data, 'usage', 2)))
+    const member = (name: string) => (isFields(response) ? response[name] : lastObject(data, name, 2))
+    tally.report(reportOf(member('usage'), member('tool_usage')))
   }
 }
 
@@ -115,7 +122,7 @@ const DOCUMENT: DocumentRules = {
   members: MEMBERS,
   own: ['output'],
   keys: DOCUMENT_KEYS,
-  reportOf: document => reportOf(document.value('usage')),
+  reportOf: document => reportOf(document.value('usage'), document.value('tool_usage')),
 }
 
 export const responses: ProtocolRow = {

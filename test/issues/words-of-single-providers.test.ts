@@ -168,3 +168,40 @@ t.test('pictures that nobody can count are those that were asked for', async t =
   t.equal(await client.end(), 'whole')
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ images: 2, charge: 1_000_000, basis: 'counted' }] })
 })
+
+t.test('what a tool that draws took is told beside the usage', async t => {
+  const usage = { input_tokens: 100, output_tokens: 10, total_tokens: 110 }
+  const tool_usage = { image_gen: { input_tokens: 40, output_tokens: 4000, total_tokens: 4040 } }
+  const drawn = (result: string) => ({ type: 'image_generation_call', id: 'ig_1', status: 'completed', result })
+  const answer = (size: number) => ({ id: 'resp_1', output: [drawn('QUJD'.repeat(size))], tool_usage, usage })
+  const stream = (size: number) =>
+    `event: response.completed\ndata: ${JSON.stringify({ type: 'response.completed', response: answer(size) })}\n\n`
+  for (const streams of [true, false])
+    for (const size of [10, 50_000])
+      for (const [price, want] of [
+        [
+          { input: 1, output: 1 },
+          { input: 140, output: 4010, charge: 4150 },
+        ],
+        [
+          { input: 1, output: 1, image: 0.5 },
+          { input: 140, output: 10, images: 1, charge: 500_150 },
+        ],
+      ] as const) {
+        const s = await scene(t, price)
+        const body = `{${M}"stream":${streams},"tools":[{"type":"image_generation"}]}`
+        const client = s.ask({ path: PATHS.responses, headers: HEADERS, body })
+        const call = await s.at('a').call()
+        if (streams) {
+          call.stream()
+          call.chunk(stream(size))
+          call.end()
+        } else call.whole(200, answer(size))
+        t.equal(await client.end(), 'whole')
+        const what = `${streams ? 'stream' : 'document'} of ${size}, ${JSON.stringify(price)}`
+        t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [{ ...want, basis: 'reported' }] }, what)
+      }
+  const s = await scene(t)
+  const body = `{${M}"max_output_tokens":1,"max_tool_calls":2,"tools":[{"type":"image_generation"}]}`
+  t.equal(await held(s, 'responses', body), 1 + 2 * (16_000 + DEFAULT), 'and held')
+})
