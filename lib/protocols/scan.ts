@@ -171,8 +171,11 @@ export class JsonScanner {
     this.#from = -1
     const room = this.#limit - this.#kept.length
     if (end - from > room && !head) return null
-    const seen = this.#kept === '' && end - from <= room ? VALUES.at(this.#text, from, end) : null
-    return seen ?? this.#kept + chunk.toString('latin1', from, Math.min(end, from + room))
+    if (this.#kept === '' && end - from <= room) {
+      const text = textAt(this.#text, from, end)
+      if (text !== null) return text
+    }
+    return this.#kept + chunk.toString('latin1', from, Math.min(end, from + room))
   }
 
   /** One byte outside of strings and nesting. */
@@ -429,6 +432,13 @@ const PLAIN_KEY = /^[ !#-[\]-~]*$/
 
 const KEYS = new Seen(PLAIN_KEY)
 const VALUES = new Seen()
+
+/** The engine copies so short a part of a text; a longer one would keep the whole text. */
+const COPIED = 12
+
+/** A short value; null when it is long. */
+const textAt = (text: string, from: number, end: number): string | null =>
+  end - from <= COPIED ? text.slice(from, end) : VALUES.at(text, from, end)
 
 const ASCII = /^[\0-\x7f]*$/
 

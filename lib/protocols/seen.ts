@@ -1,6 +1,9 @@
 /** Short texts that were read before, so that the frequent ones, which are few, are not made again. */
-const SLOTS = 256
-const LONGEST = 32
+const SLOTS = 512
+/** Of the product with this odd number, the upper bits differ most; as many of them are left as there are slots. */
+const SPREAD = 0x9e3779b1
+const SHIFT = 23
+const LONGEST = 24
 
 export class Seen {
   readonly #texts: string[] = Array.from({ length: SLOTS }, () => '')
@@ -15,8 +18,8 @@ export class Seen {
   at(text: string, from: number, end: number): string | null {
     const length = end - from
     if (length < 2 || length > LONGEST) return null
-    const slot =
-      (text.charCodeAt(from) * 7 + text.charCodeAt(from + 1) * 5 + text.charCodeAt(end - 2) * 31 + length * 57) % SLOTS
+    const ends = (text.charCodeAt(from) << 16) ^ (text.charCodeAt(from + 1) << 8) ^ text.charCodeAt(end - 2)
+    const slot = Math.imul(ends ^ (text.charCodeAt(end - 1) << 24) ^ length, SPREAD) >>> SHIFT
     const seen = this.#texts[slot] as string
     if (seen.length === length && text.startsWith(seen, from)) return seen
     const found = unique(text.slice(from, end))
