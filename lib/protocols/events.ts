@@ -3,6 +3,8 @@
  * chunk where that is possible. Memory is fixed: of an event too long to be of interest as a whole, its beginning and a
  * rolling end are kept, because usage stands near the end.
  */
+import { Returns, withFeeds } from './line-endings.ts'
+
 const LF = 0x0a
 const CR = 0x0d
 const SPACE = 0x20
@@ -17,6 +19,7 @@ const LONGEST = 64 * 1024
 const HEAD = 256
 const SMALLEST = 512
 const NOTHING = Buffer.alloc(0)
+const LINE_END = Buffer.of(LF)
 
 export interface EventSink {
   /** One event. `name` is empty when it had none. `cut`: bytes are missing between `head` and the data shown. */
@@ -72,6 +75,8 @@ class Kept {
 
 export class EventReader {
   readonly #sink: EventSink
+  /** null: lines end in LF, with a CR before it or none. */
+  #returns: Returns | null = new Returns()
   /** The line under way, from earlier chunks. */
   readonly #line = new Kept()
   /** The data of the event under way, when it is not simply a place in the current chunk. */
@@ -107,6 +112,16 @@ export class EventReader {
     }
   }
 
+  #withFeeds(returns: Returns, chunk: Buffer): Buffer {
+    const { afterReturn } = returns
+    const ending = returns.look(chunk)
+    if (ending === 'feed') this.#returns = null
+    if (ending !== 'return') return chunk
+    if (afterReturn) this.#lines(LINE_END)
+    this.position = 0
+    return withFeeds(chunk)
+  }
+
   /** From between two events: over those that end before `matters`. */
   #skip(chunk: Buffer, matters: number): void {
     if (matters === chunk.length && endsEvent(chunk)) return
@@ -115,7 +130,12 @@ export class EventReader {
     this.#read(last < 0 ? chunk : chunk.subarray(last + 2))
   }
 
+  /** A stream whose lines end in CR comes here with each whole chunk: it has no blank line that could be searched for. */
   #read(chunk: Buffer): void {
+    this.#lines(this.#returns === null ? chunk : this.#withFeeds(this.#returns, chunk))
+  }
+
+  #lines(chunk: Buffer): void {
     let from = 0
     const before = this.position
     for (;;) {

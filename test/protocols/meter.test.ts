@@ -101,7 +101,7 @@ const STREAMS: Record<
 
 /** The events as bytes, framed in every way that is allowed. */
 function framed(r: Random, events: Event[]): Buffer {
-  const eol = r.pick(['\n', '\n', '\r\n'])
+  const eol = r.pick(['\n', '\n', '\r\n', '\r'])
   const space = r.pick([' ', ' ', ''])
   let text = r.next() < 0.1 ? '\ufeff' : ''
   for (const [i, { event, data }] of events.entries()) {
