@@ -1,5 +1,6 @@
 /** Which failures go on to the next channel, how far, and what the client sees when none is left. */
 import t from 'tap'
+import { until } from '../support/wait.ts'
 import { NOTHING_LEFT, type Options, open, type Scene } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
 import { type Script, silent } from './support/upstream.ts'
@@ -250,6 +251,8 @@ t.test('after the total deadline no other attempt begins', async t => {
     [119_000, 200],
     [121_000, 500],
   ] as const) {
+    // the clock has passed the time after which a ledger without a life sign takes nothing new
+    await until('the ledger has given its life sign', () => s.services.ledger.accepting)
     const nth = s.at('a').calls.length
     const client = s.ask(document())
     const call = await s.at('a').call(nth)
