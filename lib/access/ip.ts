@@ -48,13 +48,25 @@ function addEntry(list: BlockList, entry: string): void {
   else list.addSubnet(text, Number(bits), 'ipv6')
 }
 
+/** Connections mostly come from the same few proxies, one after the other. */
+let latestRemote = ''
+let latestNormal = ''
+
+function normalRemote(remote: string): string {
+  if (remote !== latestRemote) {
+    latestNormal = normal(remote)
+    latestRemote = remote
+  }
+  return latestNormal
+}
+
 /** The rightmost hop that is not one of our own proxies: what stands left of it, the caller may have invented. */
 export function clientAddress(
   remote: string | undefined,
   forwardedFor: string | undefined,
   trusted: AddressList | null,
 ): string {
-  let address = normal(remote ?? '')
+  let address = normalRemote(remote ?? '')
   if (trusted === null || forwardedFor === undefined) return address
   const hops = forwardedFor.split(',')
   for (let i = hops.length - 1; i >= 0 && trusted.has(address); i--) address = normal(hops[i] as string)

@@ -14,6 +14,7 @@ import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
 import { finish } from './finish.ts'
+import { NO_PAGE } from './fixed-headers.ts'
 import { originForm, type Placement, passedQuery, queryKey, type Target } from './paths.ts'
 import { refuse } from './refuse.ts'
 import type { Relay } from './relay.ts'
@@ -40,6 +41,9 @@ export class Exchange {
   readonly startedMs: number
   /** Address of the connection's other end, kept because a closed connection does not tell it any more. */
   readonly #remote: string | undefined
+  #address = ''
+  /** The world whose proxies the address stands behind; null = it was not asked for yet. */
+  #addressIn: World | null = null
 
   target: Target | null = null
   secret: string | null = null
@@ -90,7 +94,7 @@ export class Exchange {
     this.listener = listener
     this.id = services.nextId()
     this.req = req
-    this.reply = new Reply(req, res)
+    this.reply = new Reply(req, res, NO_PAGE)
     this.method = req.method ?? ''
     const url = originForm(req.url ?? '')
     const at = url.indexOf('?')
@@ -118,7 +122,13 @@ export class Exchange {
 
   /** Of the client, behind the proxies that are trusted. */
   get address(): string {
-    return clientAddress(this.#remote, this.req.headers['x-forwarded-for'] as string | undefined, this.world.trusted)
+    const { world } = this
+    if (this.#addressIn !== world) {
+      const forwardedFor = this.req.headers['x-forwarded-for'] as string | undefined
+      this.#address = clientAddress(this.#remote, forwardedFor, world.trusted)
+      this.#addressIn = world
+    }
+    return this.#address
   }
 
   /** The header under its own name or one of its aliases. */

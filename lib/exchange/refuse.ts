@@ -6,20 +6,9 @@ import { CLIENT_CLOSED } from './verdict.ts'
 /** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
 const RETRY_AFTER_S = 2
 
-/**
- * What an upstream sends may be a page, and a form on any other page can ask for it with a key of its own. The console lives on
- * the same origin, so no answer of the API may run anything there.
- */
-export const NO_PAGE: readonly string[] = [
-  'x-content-type-options',
-  'nosniff',
-  'content-security-policy',
-  "default-src 'none'; sandbox; frame-ancestors 'none'",
-]
-
-/** `[name, value, …]` that every answer begins with. */
+/** `[name, value, …]` that every answer begins with; those that are the same in all come before them. */
 export function ownHeaders(x: Exchange): string[] {
-  const headers = ['x-request-id', x.id, 'request-id', x.id, ...NO_PAGE]
+  const headers = ['x-request-id', x.id, 'request-id', x.id]
   if (x.req.headers.origin !== undefined) {
     headers.push(
       'access-control-allow-origin',

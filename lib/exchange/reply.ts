@@ -10,6 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { HEADER_LINE } from '../base/header-line.ts'
 import { http } from '../base/http.ts'
+import { FixedHeaders } from './fixed-headers.ts'
 
 /** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
 export const KEEP_ALIVE_MS = 125_000
@@ -23,6 +24,7 @@ const NOTHING = Buffer.alloc(0)
 export class Reply {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
+  readonly #fixed: FixedHeaders
   /** `node:http` writes it. */
   #queued = false
   /** Lines that go out with the first bytes. */
@@ -38,9 +40,11 @@ export class Reply {
   /** `destroy` was called. */
   cut = false
 
-  constructor(req: IncomingMessage, res: ServerResponse) {
+  /** `fixed`: headers of each answer, before those of its own. */
+  constructor(req: IncomingMessage, res: ServerResponse, fixed = NO_HEADERS) {
     this.#req = req
     this.#res = res
+    this.#fixed = fixed
   }
 
   /**
@@ -71,10 +75,10 @@ export class Reply {
     this.#closes ||= !this.#asked && !this.#req.complete && EXPECTS.test(this.#req.headers.expect ?? '')
     if (this.#res.socket === null) {
       this.#queued = true
-      this.#res.writeHead(status, [...headers])
+      this.#res.writeHead(status, [...this.#fixed.pairs, ...headers])
       return
     }
-    let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n`
+    let head = `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? 'Unknown'}\r\n${this.#fixed.lines}`
     let sized = false
     for (let i = 0; i < headers.length; i += 2) {
       const line = `${headers[i]}: ${headers[i + 1]}`
@@ -177,6 +181,7 @@ export class Reply {
   }
 }
 
+const NO_HEADERS = new FixedHeaders()
 const EXPECTS = /(?:^|\W)100-continue(?:$|\W)/i
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 const CLOSE = 'Connection: close\r\n'

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange/exchange.ts'
-import { NO_PAGE } from '../exchange/refuse.ts'
+import { NO_PAGE } from '../exchange/fixed-headers.ts'
 import { LINGER_MS } from '../exchange/reply.ts'
 import { renderError } from '../terms/errors.ts'
 
@@ -53,13 +53,11 @@ export class BadBytes {
     const body = renderError('not_json', [], id, false, false)
     socket.end(
       `HTTP/1.1 400 Bad Request\r\nx-request-id: ${id}\r\nrequest-id: ${id}\r\nx-should-retry: false\r\n` +
-        `${NO_PAGE_LINES}content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+        `${NO_PAGE.lines}content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     )
     socket.setTimeout(LINGER_MS)
   }
 }
-
-const NO_PAGE_LINES = NO_PAGE.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
 
 /** The parser's own, but for a connection that has ended in the midst of a request. */
 const isNoise = ({ code = '' }: NodeJS.ErrnoException): boolean =>

@@ -1,6 +1,6 @@
 /** A browser asks before it sends a key from another site's page: any site may, and none may use cookies. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NO_PAGE } from '../exchange/refuse.ts'
+import { NO_PAGE } from '../exchange/fixed-headers.ts'
 
 const A_DAY_S = '86400'
 
@@ -14,7 +14,7 @@ export function preflight(req: IncomingMessage, res: ServerResponse, nextId: () 
     id,
     'request-id',
     id,
-    ...NO_PAGE,
+    ...NO_PAGE.pairs,
     'access-control-allow-origin',
     '*',
     'access-control-allow-methods',
