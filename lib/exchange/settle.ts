@@ -103,7 +103,8 @@ function bill(x: Exchange, o: Outcome): Bill {
     return counted({ ...estimate(x), images: Math.max(images, least) }, Math.min(most, reading.tokensOfBytes))
   }
   const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }
-  if (how === 'completed' && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
+  const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
+  if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
   if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
   const output = Math.min(most, meter.produced)
   const told = how !== 'stopped' && usage !== null && usage.output >= output

@@ -91,6 +91,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   matters = 0
   terminal = false
   failed = false
+  concluded = false
   answerId: string | null = null
   stop: Partial<LengthStopState> = {}
 
@@ -120,12 +121,14 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
       this.#strange ||= !this.#known && !this.#ending
     }
     this.#rules.read(this, name, data, cut)
+    this.concluded ||= this.terminal && !this.failed
   }
 
   report(report: Report | null): void {
     if (report === null) return
     this.reported = report
     this.#reportedAt = this.#reader.position
+    if (this.#ending) this.#countedAtReport = this.counted // of an event without its end: all has been counted
   }
 
   end(): void {
@@ -204,6 +207,10 @@ export class DocumentMeter extends Counted implements Meter {
 
   get terminal(): boolean {
     return this.#document.complete
+  }
+
+  get concluded(): boolean {
+    return this.terminal && !this.failed
   }
 
   get failed(): boolean {

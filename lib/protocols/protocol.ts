@@ -29,6 +29,8 @@ export interface Meter {
   readonly terminal: boolean
   /** The upstream sent its own error: event, or error body. */
   readonly failed: boolean
+  /** The answer came to its proper end before anything failed: what fails behind the end changes nothing of it. */
+  readonly concluded: boolean
   /** The answer's own id, where a later request may name it (responses); null = none seen. */
   readonly answerId: string | null
   /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
