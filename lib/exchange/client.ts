@@ -27,7 +27,7 @@ export class ClientSide {
   announced = false
   /** The upstream has said all: what is written now goes out with the end. */
   lastComes = false
-  #last: Buffer | null = null
+  #last: Buffer[] = []
   /** For the connection to take what is in it. */
   #waits = false
 
@@ -59,7 +59,7 @@ export class ClientSide {
   takeBack(): boolean {
     const x = this.#x
     if (this.early || !x.reply.unseen) return false
-    this.#last = null
+    this.#last = []
     this.announced = false
     x.status = 0
     return true
@@ -69,7 +69,7 @@ export class ClientSide {
   write(chunk: Buffer, nowMs: number): boolean {
     this.lastWriteMs = nowMs
     if (this.lastComes) {
-      this.#last = this.#last === null ? chunk : Buffer.concat([this.#last, chunk])
+      this.#last.push(chunk)
       return true
     }
     if (this.#x.reply.write(chunk)) return true
@@ -85,16 +85,21 @@ export class ClientSide {
     })
   }
 
+  #takeLast(): Buffer | undefined {
+    const last = this.#last.length > 1 ? Buffer.concat(this.#last) : this.#last[0]
+    this.#last = []
+    return last
+  }
+
   end(words = ''): void {
-    const last = this.#last
-    this.#last = null
+    const last = this.#takeLast()
     this.#x.ended = true
     const { reply } = this.#x
     if (words === '') {
-      reply.end(last ?? undefined)
+      reply.end(last)
       return
     }
-    if (last !== null) reply.write(last)
+    if (last !== undefined) reply.write(last)
     reply.end(Buffer.from(words))
   }
 
@@ -126,7 +131,8 @@ export class ClientSide {
   breakOff(words: string): void {
     const { reply } = this.#x
     this.#x.ended = true
-    if (this.#last !== null) reply.write(this.#last)
+    const last = this.#takeLast()
+    if (last !== undefined) reply.write(last)
     reply.breakOff(Buffer.from(words))
   }
 

@@ -3,7 +3,7 @@ import type { Usage } from '../terms/records.ts'
 import type { ContentKeys } from './content-keys.ts'
 import { ContentCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
-import { EventReader, type EventSink } from './events.ts'
+import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { LengthStopState, Meter } from './protocol.ts'
@@ -87,6 +87,8 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   /** Where in the chunk under way the latest report ended; -1 = it has none. */
   #reportedAt = -1
   #countedAtReport = 0
+  /** Bytes of the chunk under way that the reader had before. */
+  #read = 0
   protected reported: Report | null = null
   matters = 0
   terminal = false
@@ -102,9 +104,11 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
 
   feed(chunk: Buffer, text: string): void {
     const { markers } = this.#rules
-    this.matters = this.#known && markers !== null ? markers.first(text) : 0
+    this.matters = markers === null ? 0 : markers.first(text)
     this.#reportedAt = -1
-    this.#reader.feed(chunk, this.matters)
+    this.#read = 0
+    if (markers === null || this.#known) this.#reader.feed(chunk, this.matters)
+    else this.#feedFirst(chunk, text, markers)
     this.pictures?.feed(text)
     const at = this.#reportedAt
     if (at < 0) this.counter.feed(text)
@@ -113,6 +117,20 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
       this.#countedAtReport = this.counted
       if (at < text.length) this.counter.feed(text.slice(at))
     }
+  }
+
+  /** Event by event until one is known; a burst may have all the others in the same chunk. */
+  #feedFirst(chunk: Buffer, text: string, markers: Patterns): void {
+    while (!this.#known && this.#read < chunk.length) {
+      const blank = chunk.indexOf(BLANK_LINE, this.#read)
+      const end = blank < 0 ? chunk.length : blank + 2
+      this.#reader.feed(chunk.subarray(this.#read, end))
+      this.#read = end
+    }
+    const from = this.#read
+    if (from === chunk.length) return
+    const matters = this.matters >= from ? this.matters - from : markers.first(text.slice(from))
+    this.#reader.feed(chunk.subarray(from), matters)
   }
 
   event(name: string, data: Buffer, cut: Buffer | null): void {
@@ -127,7 +145,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   report(report: Report | null): void {
     if (report === null) return
     this.reported = report
-    this.#reportedAt = this.#reader.position
+    this.#reportedAt = this.#read + this.#reader.position
     if (this.#ending) this.#countedAtReport = this.counted // of an event without its end: all has been counted
   }
 

@@ -268,3 +268,22 @@ t.test('the same output is counted wherever the bytes are cut, also beside keys 
   }
   t.end()
 })
+
+t.test('of a burst that comes whole, only the events are read that may say something', t => {
+  const says = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+  const text = (content: string) => says({ id: 'c', choices: [{ index: 0, delta: { content } }], usage: null })
+  const usage = says({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 40, total_tokens: 43 } })
+  const before = text('x').repeat(40)
+  const bytes = Buffer.from(`: hello\n\n${says({ vendor: 1 })}${before}${usage}data: [DONE]\n\n`)
+  const meter = protocolRow('chat').meter(OPTIONS)
+  feed(meter, bytes)
+  t.equal(meter.matters, bytes.indexOf('usage":{'), 'what stands before may pass as it came')
+  t.match(meter.usage, { input: 3, output: 40 })
+  t.match([meter.terminal, meter.foreign, meter.final], [true, false, true])
+  t.ok(new Withholder().push(bytes, meter.matters)?.length ?? 0 <= 3, 'in a few pieces, and not event by event')
+
+  const late = protocolRow('chat').meter(OPTIONS)
+  feed(late, Buffer.from(`${says({ vendor: 1 })}${before}`))
+  t.equal(late.foreign, false, 'an event of the protocol is found behind one that is not')
+  t.end()
+})
