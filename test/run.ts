@@ -1,6 +1,6 @@
-/** `npm test`: tap over test/, then one closing line that any CI can read. Arguments go to tap (`npm test -- test/base/money.test.ts`). */
+/** `npm test [-- FILE or FOLDER …]`: tap over test/, or over those, then one closing line that any CI can read. Options go to tap. */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 
 const tap = new URL('../node_modules/.bin/tap', import.meta.url).pathname
@@ -9,7 +9,7 @@ if (!existsSync('.tap/plugins')) spawnSync(tap, ['build'], { stdio: 'ignore' })
 
 // of everything random, so that a failure can be had again
 const seed = process.env['SEED'] ?? String(Math.floor(Math.random() * 2 ** 32))
-const run = spawn(tap, ['--reporter=terse', '--jobs=2', ...process.argv.slice(2)], {
+const run = spawn(tap, ['--reporter=terse', '--jobs=2', ...process.argv.slice(2).flatMap(filesOf)], {
   stdio: ['ignore', 'pipe', 'inherit'],
   env: { ...process.env, SEED: seed, FORCE_COLOR: '0', TERM: 'dumb' },
 })
@@ -35,3 +35,10 @@ run.on('close', code => {
   console.log(`${passed} passed, ${failed} failed`)
   process.exit(code !== 0 || passed === 0 ? code || 1 : 0)
 })
+
+/** tap takes no folders: all test files in one, or the argument itself. */
+function filesOf(argument: string): string[] {
+  if (!statSync(argument, { throwIfNoEntry: false })?.isDirectory()) return [argument]
+  const names = readdirSync(argument, { recursive: true, encoding: 'utf8' })
+  return names.filter(name => name.endsWith('.test.ts')).map(name => `${argument.replace(/\/+$/, '')}/${name}`)
+}
