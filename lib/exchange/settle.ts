@@ -99,8 +99,8 @@ function bill(x: Exchange, o: Outcome): Bill {
   const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
   if (reading.foreign) {
     // pictures that nobody can count are taken for those that were asked for
-    const least = x.protocol === 'images' && o.delivered === null ? (x.facts as Facts).n : 0
-    return counted({ ...estimate(x), images: Math.max(images, least) }, Math.min(most, reading.tokensOfBytes))
+    const asked = x.protocol === 'images' && o.delivered === null ? (x.facts as Facts).n : 0
+    return counted({ ...estimate(x), images: Math.max(images, asked) }, Math.min(most, reading.tokensOfBytes))
   }
   const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
