@@ -9,7 +9,7 @@ import { Member } from '../../lib/process/crew.ts'
 import { parseConfig } from '../../lib/terms/config.ts'
 import { TestClock } from '../support/clock.ts'
 import { BIN, startGateway } from '../support/gateway.ts'
-import { childrenOf, servingOf } from '../support/processes.ts'
+import { childrenOf } from '../support/processes.ts'
 import { until } from '../support/wait.ts'
 
 t.test('a gateway of two workers', async t => {
@@ -47,7 +47,8 @@ t.test('a gateway of two workers', async t => {
   })
 
   await t.test('a worker that hangs', async t => {
-    const [hung] = childrenOf(servingOf(supervisor)) as [number]
+    await until('the workers of before the reload have ended', () => childrenOf(serving).length === 2)
+    const [hung] = childrenOf(serving) as [number]
     process.kill(hung, 'SIGSTOP')
     t.equal(await ready(), 200, 'the other one serves')
     process.kill(hung, 'SIGCONT')
