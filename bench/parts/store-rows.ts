@@ -3,7 +3,7 @@ import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Settlement, Store } from '../../lib/store/store.ts'
-import type { Key, Protocol, UsageRow } from '../../lib/terms/records.ts'
+import { type Key, NOT_RECORDED, type Protocol, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 
 export const ACCOUNTS = 200
@@ -77,6 +77,7 @@ export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number
       images: 0,
       answerId: null,
       upstreamKey: null,
+      ...NOT_RECORDED,
     }
   }
 }

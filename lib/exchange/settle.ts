@@ -6,7 +6,16 @@ import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { Pass } from '../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
-import { type Basis, type End, noUsage, type Protocol, type Usage, type UsageRow } from '../terms/records.ts'
+import {
+  type Basis,
+  type End,
+  NOT_RECORDED,
+  noUsage,
+  type Protocol,
+  rowCounts,
+  type Usage,
+  type UsageRow,
+} from '../terms/records.ts'
 import type { Exchange } from './exchange.ts'
 import { chargeOfPasses } from './passes.ts'
 import type { Reading } from './reading.ts'
@@ -66,17 +75,13 @@ export function settle(x: Exchange, o: Outcome): CommitGroup {
     status: o.status !== 0 ? o.status : o.refusal === undefined ? 0 : ERRORS[o.refusal].status,
     end: o.end,
     basis,
-    input: usage.input,
-    cache_read: usage.cache_read,
-    cache_write_5m: usage.cache_write_5m,
-    cache_write_1h: usage.cache_write_1h,
-    output: usage.output,
-    images: usage.images,
+    ...rowCounts(usage),
     charge: charge(x, o.channel, billed),
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),
     answerId,
     upstreamKey: answerId === null ? null : o.upstreamKey,
+    ...NOT_RECORDED,
   }
   const group = services.ledger.settle(x.hold as Hold, row)
   x.row = row // only now: what the ledger could not take is no row, and its hold is given back at the end

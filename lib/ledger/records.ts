@@ -8,7 +8,7 @@ import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
-import type { UsageRow } from '../terms/records.ts'
+import { NOT_RECORDED, type UsageRow } from '../terms/records.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 /** A journal is read in pieces, so that a long one keeps nobody waiting for more than some milliseconds. */
@@ -40,10 +40,10 @@ const FIRST = {
 } satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
 
 /** The fields that later versions added, in the order of the versions, with the value that they have in older records. */
-const ADDED = { answerId: null, upstreamKey: null } satisfies Partial<UsageRow>
+const ADDED = { answerId: null, upstreamKey: null, ...NOT_RECORDED } satisfies Partial<UsageRow>
 
 /** Raised with each addition. Records of version 0 begin with neither version nor store. */
-export const RECORD_VERSION = 1
+export const RECORD_VERSION = 2
 
 const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
 

@@ -1,5 +1,5 @@
 /** Reported numbers, made safe and put into disjoint classes. */
-import type { Usage } from '../terms/records.ts'
+import { noUsage, type Usage } from '../terms/records.ts'
 
 const MOST = 1e9
 
@@ -61,11 +61,11 @@ export function fromPrompt(prompt: number, cached: number, written: number, writ
   const writes = Math.min(written, prompt - cache_read)
   const cache_write_1h = Math.min(written1h, writes)
   return {
+    ...noUsage(),
     input: prompt - cache_read - writes,
     cache_read,
     cache_write_5m: writes - cache_write_1h,
     cache_write_1h,
     output,
-    images: 0,
   }
 }

@@ -72,13 +72,13 @@ const IMAGE_TOKENS = 1056
 
 function usageOf(ask: Ask, directive: Directive, input: InputTokens, output: number): Usage {
   const usage = {
+    ...noUsage(),
     input: directive.input ?? input.input,
     cache_read: directive.cached ?? input.cache_read,
     // generate-content has no such number
     cache_write_5m: ask.protocol === 'generate' ? 0 : (directive.written ?? input.cache_write_5m),
     cache_write_1h: input.cache_write_1h,
     output: output * ask.choices,
-    images: 0,
   }
   return ask.protocol === 'images' ? usageOfImages(ask, directive, usage) : usage
 }

@@ -5,7 +5,7 @@
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import type { BreakerState, ChannelState } from './channel.ts'
 import { METRICS, type MetricRow } from './metric-rows.ts'
-import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
+import { BASES, ROW_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
@@ -101,7 +101,7 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
-    for (const name of TOKEN_CLASSES) if (row[name] > 0) this.#tokens.add(row[name], model, name)
+    for (const name of ROW_CLASSES) if (row[name] > 0) this.#tokens.add(row[name], model, name)
   }
 
   firstByte(protocol: string, seconds: number): void {

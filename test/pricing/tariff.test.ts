@@ -159,7 +159,7 @@ t.test('sums are exact at every size', async t => {
   const upTo = (most: number): number => Math.min(most, Math.floor(2 ** (random() * Math.log2(most + 1))) - 1)
   const classes = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
   for (let i = 0; i < 20_000; i++) {
-    const price: Required<Price> = {
+    const price = {
       input: upTo(1e11),
       output: upTo(1e11),
       cache_read: upTo(1e11),

@@ -5,7 +5,7 @@ import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import type { Meter } from '../../lib/protocols/protocol.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
-import type { Protocol, Usage } from '../../lib/terms/records.ts'
+import { noUsage, type Protocol, type Usage } from '../../lib/terms/records.ts'
 import { cut, type Random, seeded } from '../support/random.ts'
 
 const feed = (meter: Meter, chunk: Buffer): void => meter.feed(chunk, bytesAsText(chunk))
@@ -131,7 +131,7 @@ t.test('usage, terminal and content, whatever the framing and the chunks', async
       for (const chunk of cut(random, bytes)) feed(meter, chunk)
       meter.end(true)
       const found = meter.usage === null ? null : { ...meter.usage }
-      const wanted = { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 0, ...want }
+      const wanted = { ...noUsage(), ...want }
       if (JSON.stringify(found) !== JSON.stringify(wanted)) t.same(found, wanted, `${protocol}: ${bytes}`)
       if (!meter.terminal || meter.failed)
         t.fail(`${protocol}: terminal ${meter.terminal}, failed ${meter.failed}: ${bytes}`)

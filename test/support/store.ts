@@ -2,7 +2,7 @@
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
-import type { Account, Key, UsageRow } from '../../lib/terms/records.ts'
+import { type Account, type Key, NOT_RECORDED, type UsageRow } from '../../lib/terms/records.ts'
 
 export const memoryStore = async (): Promise<Store> => {
   const store = openStore('sqlite::memory:', { secret: 'a test secret' })
@@ -53,6 +53,7 @@ export const usageRow = (requestId: string, key: Key, charge: number, change: Pa
   durationMs: 34,
   answerId: null,
   upstreamKey: null,
+  ...NOT_RECORDED,
   input: 1,
   cache_read: 2,
   cache_write_5m: 3,

@@ -5,12 +5,12 @@ import { micro } from '../../lib/base/money.ts'
 import type { BreakerState } from '../../lib/terms/channel.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
-import { noUsage, type UsageRow } from '../../lib/terms/records.ts'
+import { NOT_RECORDED, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
 
 const settled = (change: Partial<UsageRow>): UsageRow => ({
-  ...noUsage(),
+  ...rowCounts(noUsage()),
   requestId: 'r1',
   accountId: 1,
   keyId: 2,
@@ -26,6 +26,7 @@ const settled = (change: Partial<UsageRow>): UsageRow => ({
   durationMs: 2,
   answerId: null,
   upstreamKey: null,
+  ...NOT_RECORDED,
   ...change,
 })
 

@@ -1,5 +1,5 @@
 /** Answers of upstreams, with what they say of themselves. */
-import type { Protocol, Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Protocol, type Usage } from '../../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../../test/support/random.ts'
 import { piece } from './code.ts'
 import { DIALECTS } from './dialects.ts'
@@ -21,18 +21,17 @@ export interface Answer {
 function usageOf(random: Random, protocol: Protocol): Usage {
   const cached = protocol !== 'images'
   return {
+    ...noUsage(),
     input: random.int(10, 5_000),
     cache_read: cached ? random.int(1, 100_000) : 0,
     cache_write_5m: cached && protocol !== 'generate' ? random.int(1, 2_000) : 0,
-    cache_write_1h: 0,
     output: random.int(100, 4_000),
     images: cached ? 0 : 1,
   }
 }
 
 /** Images are what counts of images, also when no tokens are told. */
-const unreported = (protocol: Protocol): Usage | null =>
-  protocol === 'images' ? { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 1 } : null
+const unreported = (protocol: Protocol): Usage | null => (protocol === 'images' ? { ...noUsage(), images: 1 } : null)
 
 const partOf = (random: Random, protocol: Protocol): string =>
   protocol === 'images' ? randomBase64(random, PART) : piece(random)

@@ -3,7 +3,7 @@
  * an index that begins with the account or the key, the model, or both.
  */
 import { idAt } from '../../base/ids.ts'
-import type { UsageRow } from '../../terms/records.ts'
+import { NOT_RECORDED, type UsageRow } from '../../terms/records.ts'
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import type { UsageFilter } from '../store.ts'
 import { indexName } from '../tables.ts'
@@ -11,6 +11,7 @@ import { USAGE_COLUMNS } from './settle.ts'
 import { integer, integerOrNull, money, text, textOrNull } from './text.ts'
 
 const toUsageRow = (row: Row): UsageRow => ({
+  ...NOT_RECORDED,
   requestId: text(row, 'request_id'),
   accountId: integer(row, 'account_id'),
   keyId: integer(row, 'key_id'),
