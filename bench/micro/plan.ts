@@ -8,6 +8,7 @@ import http from 'node:http'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import type * as ClockModule from '../../lib/base/clock.ts'
 import type * as ExchangeModule from '../../lib/exchange/exchange.ts'
 import type * as PathsModule from '../../lib/exchange/paths.ts'
 import type * as PlanModule from '../../lib/exchange/plan.ts'
@@ -118,6 +119,7 @@ async function open(lib: Lib) {
   const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
   const { openStore } = await lib<typeof OpenModule>('store/open.ts')
   const { applyCatalog } = await lib<typeof ApplyModule>('operations/apply.ts')
+  const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const { parseCatalog } = await lib<typeof CatalogModule>('terms/catalog.ts')
   const { parseConfig } = await lib<typeof ConfigModule>('terms/config.ts')
   const { createLogger } = await lib<typeof LogModule>('terms/log.ts')
@@ -125,7 +127,7 @@ async function open(lib: Lib) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-plan-'))
   const store = openStore('sqlite::memory:', { secret: 'a bench secret' })
   await store.migrate()
-  await applyCatalog(store, parseCatalog(JSON.stringify(CATALOG), 'catalog', {}))
+  await applyCatalog(store, parseCatalog(JSON.stringify(CATALOG), 'catalog', {}), systemClock)
   const config = parseConfig(JSON.stringify({ journal: folder }), 'config', {})
   const gateway = await Gateway.start(config, createLogger('info', { write() {} }), new Metrics(), store)
   return {

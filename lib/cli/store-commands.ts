@@ -1,4 +1,5 @@
 /** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
+import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
 import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
@@ -38,7 +39,7 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
   const summary = await withStore(config, async store => {
     if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
     await store.reseal()
-    const summary = await applyCatalog(store, catalog, force)
+    const summary = await applyCatalog(store, catalog, systemClock, force)
     for (const warning of await warningsOf(store, catalog)) console.error(`warning: ${warning}`)
     return summary
   })

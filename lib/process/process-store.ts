@@ -1,4 +1,5 @@
 /** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
+import { systemClock } from '../base/clock.ts'
 import { applyCatalog, warningsOf } from '../operations/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -22,7 +23,9 @@ export async function prepareStore(store: Store, config: Config, env: NodeJS.Pro
   if (config.secretPrevious !== null) await store.reseal()
   if (config.catalog === null) return
   const catalog = loadCatalog(config.catalog, env)
-  const kept = Object.entries(await applyCatalog(store, catalog)).filter(([, rows]) => rows.kept.length > 0)
+  const kept = Object.entries(await applyCatalog(store, catalog, systemClock)).filter(
+    ([, rows]) => rows.kept.length > 0,
+  )
   if (kept.length > 0)
     log.info(
       { kept: Object.fromEntries(kept.map(([kind, rows]) => [kind, rows.kept])) },

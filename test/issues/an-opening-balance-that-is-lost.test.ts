@@ -1,5 +1,6 @@
 /** The store goes away while an account is made: the account is there with its money, or not there. */
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog } from '../../lib/operations/apply.ts'
 import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
@@ -19,8 +20,8 @@ t.test('by the catalogue file', async t => {
     'c.yaml',
     {},
   )
-  await applyCatalog(leaving(store), file).catch(() => {})
-  await applyCatalog(store, file)
+  await applyCatalog(leaving(store), file, systemClock).catch(() => {})
+  await applyCatalog(store, file, systemClock)
   t.match(await store.audit(), { ok: true, accounts: 2, credits: 100_000_000, balances: 100_000_000 })
   const rich = await store.accountByName('rich')
   t.equal(await store.topUp(rich!.id, 100_000_000 as never, 'opening', 0), 'same', 'under its reference')

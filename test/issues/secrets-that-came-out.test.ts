@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import net from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog } from '../../lib/operations/apply.ts'
 import { readChannel } from '../../lib/operations/channels.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -219,7 +220,11 @@ t.test(
       { query: { a: '\ud800' } },
     ])
       t.throws(() => readChannel(row(more)), /expected/, JSON.stringify(more).slice(0, 60))
-    await applyCatalog(store, parseCatalog(JSON.stringify({ channels: [row({ models: { m: '😀é' } })] }), 'c', {}))
+    await applyCatalog(
+      store,
+      parseCatalog(JSON.stringify({ channels: [row({ models: { m: '😀é' } })] }), 'c', {}),
+      systemClock,
+    )
     t.equal((await store.catalog()).channels.length, 1)
   },
 )

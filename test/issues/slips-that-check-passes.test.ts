@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog, warningsOf } from '../../lib/operations/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
@@ -130,9 +131,9 @@ t.test('apply knows what the store has beside the file', async t => {
   t.teardown(() => store.close())
   await store.migrate()
   const models = { models: FILE.models, groups: [], channels: [], accounts: [], keys: [] }
-  await applyCatalog(store, parse(models))
+  await applyCatalog(store, parse(models), systemClock)
   const channels = { ...models, models: [], channels: [CHANNEL] }
-  await applyCatalog(store, parse(channels))
+  await applyCatalog(store, parse(channels), systemClock)
   t.same(await warningsOf(store, parse(models)), [])
   t.same(await warningsOf(store, parse(channels)), [])
 })

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog, type Summary } from '../../lib/operations/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
@@ -33,7 +34,7 @@ const FILE = {
 type File = Partial<typeof FILE>
 
 const parse = (file: object) => parseCatalog(JSON.stringify(file), 'cat.yaml', {})
-const apply = (store: Store, file: object = FILE, force = false) => applyCatalog(store, parse(file), force)
+const apply = (store: Store, file: object = FILE, force = false) => applyCatalog(store, parse(file), systemClock, force)
 
 function at(
   t: Test,

@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import t from 'tap'
+import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog } from '../../lib/operations/apply.ts'
 import { Gateway } from '../../lib/process/gateway.ts'
 import { simulate } from '../../lib/simulator/main.ts'
@@ -67,7 +68,7 @@ t.test('requests are dispatched and answered while no call of the store returns'
     {},
   )
   const real = await memoryStore()
-  await applyCatalog(real, loadCatalog(file('catalog.yaml', catalog), {}))
+  await applyCatalog(real, loadCatalog(file('catalog.yaml', catalog), {}), systemClock)
   const { store, waiting, freeze, thaw } = freezable(real)
   const log = createLogger('fatal', new Writable({ write: (_chunk, _encoding, done) => done() }))
   const gateway = await Gateway.start(config, log, new Metrics(), store)

@@ -6,6 +6,7 @@ import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Kind } from '../../lib/terms/catalog-text.ts'
 import type { Account } from '../../lib/terms/records.ts'
+import { TestClock } from '../support/clock.ts'
 
 const CHANNEL = {
   name: 'c',
@@ -34,7 +35,9 @@ const FILE = {
   ],
 }
 
+const clock = new TestClock()
 const parse = (file: object) => parseCatalog(JSON.stringify(file), 'cat.yaml', {})
+const apply = (store: Store, file: object) => applyCatalog(store, parse(file), clock)
 
 let written = 0
 
@@ -73,7 +76,7 @@ const same = (count: number): Applied => ({ created: [], updated: [], kept: [], 
 
 t.test('everything is created, with opening balances', async t => {
   const store = await create(t)
-  t.strictSame(await applyCatalog(store, parse(FILE)), {
+  t.strictSame(await apply(store, FILE), {
     groups: { created: ['vip'], updated: [], kept: [], same: 0 },
     models: { created: ['m', 'n'], updated: [], kept: [], same: 0 },
     channels: { created: ['c'], updated: [], kept: [], same: 0 },
@@ -97,12 +100,24 @@ t.test('everything is created, with opening balances', async t => {
   })
 })
 
+t.test('an opening balance is credited at the time of the clock', async t => {
+  const store = await create(t)
+  const { createAccount } = store
+  const times: number[] = []
+  store.createAccount = (account, mark) => {
+    times.push(account.opening?.atMs ?? 0)
+    return createAccount(account, mark)
+  }
+  await apply(store, FILE)
+  t.strictSame(times, [clock.now(), clock.now()])
+})
+
 t.test('applying twice writes nothing', async t => {
   const store = await create(t)
-  await applyCatalog(store, parse(FILE))
+  await apply(store, FILE)
   const seq = await store.changeSeq()
   written = 0
-  t.strictSame(await applyCatalog(store, parse(FILE)), {
+  t.strictSame(await apply(store, FILE), {
     groups: same(1),
     models: same(2),
     channels: same(1),
@@ -125,12 +140,12 @@ t.test('what differs is updated; what left the file stays', async t => {
   ]
   for (const [kind, name, file] of changes) {
     const store = await create(t)
-    await applyCatalog(store, parse(FILE))
+    await apply(store, FILE)
     written = 0
-    const summary = await applyCatalog(store, parse(file))
+    const summary = await apply(store, file)
     t.strictSame(summary[kind], { created: [], updated: [name], kept: [], same: 0 }, JSON.stringify(file))
     t.equal(written, 1)
-    t.strictSame((await applyCatalog(store, parse(file)))[kind], same(1), 'and is the same then')
+    t.strictSame((await apply(store, file))[kind], same(1), 'and is the same then')
     t.equal((await store.catalog()).models.length, 2)
     t.equal((await store.keys()).length, 2)
   }
@@ -138,23 +153,20 @@ t.test('what differs is updated; what left the file stays', async t => {
 
 t.test('the opening balance is credited once', async t => {
   const store = await create(t)
-  await applyCatalog(store, parse(FILE))
-  await applyCatalog(
-    store,
-    parse({
-      accounts: [
-        { name: 'rich', groups: ['default'], balance: 500 },
-        { name: 'poor', balance: 7 },
-      ],
-    }),
-  )
+  await apply(store, FILE)
+  await apply(store, {
+    accounts: [
+      { name: 'rich', groups: ['default'], balance: 500 },
+      { name: 'poor', balance: 7 },
+    ],
+  })
   t.equal(await credit(store, 'rich'), 100_000_000)
   t.equal(await credit(store, 'poor'), 0, 'an account that exists is not opened again')
 })
 
 t.test('two that apply the same file at once', async t => {
   const store = await create(t)
-  const summaries = await Promise.all([applyCatalog(store, parse(FILE)), applyCatalog(store, parse(FILE))])
+  const summaries = await Promise.all([apply(store, FILE), apply(store, FILE)])
   t.equal(summaries.flatMap(s => s.accounts.created).length, 2)
   t.equal(summaries.flatMap(s => s.keys.created).length, 2)
   t.equal(await credit(store, 'rich'), 100_000_000)
@@ -163,21 +175,18 @@ t.test('two that apply the same file at once', async t => {
 
 t.test('references are checked against file and store before anything is written', async t => {
   const store = await create(t)
-  await t.rejects(
-    applyCatalog(store, parse({ ...FILE, accounts: [] })),
-    /keys\[0\]\.account: expected one of the accounts/,
-  )
+  await t.rejects(apply(store, { ...FILE, accounts: [] }), /keys\[0\]\.account: expected one of the accounts/)
   t.equal(written, 0)
-  await applyCatalog(store, parse(FILE))
+  await apply(store, FILE)
   const alone = { keys: [{ ...FILE.keys[0], name: 'second', secret: 'sk-second' }] }
-  t.strictSame((await applyCatalog(store, parse(alone))).keys.created, ['rich/second'])
+  t.strictSame((await apply(store, alone)).keys.created, ['rich/second'])
 })
 
 t.test('a secret that is another key’s', async t => {
   const store = await create(t)
-  await applyCatalog(store, parse(FILE))
+  await apply(store, FILE)
   const stolen = { keys: [{ account: 'poor', name: 'new', secret: 'sk-rich-0123' }] }
-  await t.rejects(applyCatalog(store, parse(stolen)), {
+  await t.rejects(apply(store, stolen), {
     name: 'StoreConflict',
     message: 'key poor/new: its secret belongs to another key',
   })

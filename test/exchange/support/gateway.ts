@@ -127,7 +127,7 @@ export async function open(t: Test, options: Options = {}) {
       { account: 'poor', name: 'k', secret: POOR_KEY },
     ],
   }
-  await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}))
+  await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}), clock)
   const logged: Json[] = []
   const log = createLogger(config.log.level, { write: (line: string) => logged.push(JSON.parse(line) as Json) })
   const metrics = new Metrics()

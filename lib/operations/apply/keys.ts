@@ -1,0 +1,53 @@
+/** Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes. */
+import { isDeepStrictEqual } from 'node:util'
+import { type Store, StoreConflict } from '../../store/store.ts'
+import type { CatalogKey } from '../../terms/catalog.ts'
+import { hashOf, hintOf } from '../../terms/key-secret.ts'
+import type { Key } from '../../terms/records.ts'
+import type { AccountWriter } from './accounts.ts'
+import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
+
+export class KeyWriter {
+  readonly #store: Store
+  readonly #accounts: AccountWriter
+  /** By the id of the account, then by the name of the key. */
+  readonly #stored = new Map<number, Map<string, Key>>()
+
+  constructor(store: Store, accounts: AccountWriter) {
+    this.#store = store
+    this.#accounts = accounts
+  }
+
+  async write(key: CatalogKey, { mark, row: isNew }: RowChange): Promise<Outcome> {
+    const accountId = await this.#accounts.idOf(key.account)
+    const row = toRow(key, accountId)
+    let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
+    if (stored === null && isNew) {
+      if ((await createdHere(this.#store.createKey(row, movedMark(mark)))) !== null) return 'created'
+      stored = await this.#store.keyByName(accountId, key.name)
+      if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
+    }
+    const { id, ...fields } = stored ?? { id: null }
+    const same = isDeepStrictEqual(fields, row)
+    if (same || !isNew || id === null) {
+      await rememberMark(this.#store, mark)
+      return same ? 'same' : 'kept'
+    }
+    const { accountId: _, ...change } = row
+    await this.#store.updateKey(id, change, movedMark(mark))
+    return 'updated'
+  }
+
+  async #keysOf(accountId: number): Promise<Map<string, Key>> {
+    const known = this.#stored.get(accountId)
+    if (known !== undefined) return known
+    const keys = new Map((await this.#store.keys(accountId)).map(key => [key.name, key]))
+    this.#stored.set(accountId, keys)
+    return keys
+  }
+}
+
+function toRow(key: CatalogKey, accountId: number): Omit<Key, 'id'> {
+  const { account: _, secret, ...rest } = key
+  return { accountId, ...rest, hash: hashOf(secret), hint: hintOf(secret) }
+}

@@ -1,0 +1,55 @@
+/** Writes groups, models and channels of a catalogue file: rows that the store replaces as a whole. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Mark, Store } from '../../store/store.ts'
+import type { Channel } from '../../terms/channel.ts'
+import { secretHeaders } from '../../terms/credentials.ts'
+import type { Model } from '../../terms/records.ts'
+import { movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
+
+/** A row of any of the three kinds: what only some of them have is optional. */
+type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'sealed' | 'keys' | 'proxy' | 'headers'>>
+
+export class RowWriter<T extends Row> {
+  readonly #store: Store
+  readonly #stored: ReadonlyMap<string, T>
+  readonly #put: (row: T, mark?: Mark) => Promise<void>
+
+  /** `stored`: the rows that the store has; `put` writes one of them, with its mark. */
+  constructor(store: Store, stored: readonly T[], put: (row: T, mark?: Mark) => Promise<void>) {
+    this.#store = store
+    this.#stored = new Map(stored.map(row => [row.name, row]))
+    this.#put = put
+  }
+
+  /** `needed`: the row must exist, so it is made again though the file says nothing new of it. */
+  async write(row: T, change: RowChange, needed = false): Promise<Outcome> {
+    const old = this.#stored.get(row.name) ?? null
+    const next = wantedRow(row, old, change) ?? (old === null && needed ? row : null)
+    if (next === null || isDeepStrictEqual(old, next)) {
+      await rememberMark(this.#store, change.mark)
+      return isDeepStrictEqual(old, row) ? 'same' : 'kept'
+    }
+    await this.#put(next, movedMark(change.mark))
+    return old === null ? 'created' : 'updated'
+  }
+}
+
+/** The row as it should be in the store; null = the stored one stays as it is. */
+function wantedRow<T extends Row>(file: T, stored: T | null, { row, price }: RowChange): T | null {
+  if (row && price) return file
+  if (stored === null) return row || price ? file : null
+  if (row) return 'price' in file ? { ...file, price: stored.price } : file
+  if (price) return { ...stored, price: file.price }
+  return stored.sealed === true ? withReadableSecrets(file, stored) : null
+}
+
+/**
+ * The stored channel with the secrets of the file, because the stored secrets cannot be decrypted with the secret that the
+ * gateway has now. Whatever else was changed in the store stays.
+ */
+function withReadableSecrets<T extends Row>(file: T, stored: T): T {
+  const { sealed: _, ...rest } = stored
+  const readable = Object.entries(stored.headers ?? {}).filter(([, value]) => value !== '')
+  const headers = { ...Object.fromEntries(readable), ...secretHeaders(file.headers ?? {}) }
+  return { ...rest, keys: file.keys, proxy: file.proxy, headers } as T
+}
