@@ -1,4 +1,7 @@
-/** Accounts and their money. Rows are shown as people write them: money in CNY as a decimal. */
+/**
+ * Operations on accounts: list, show, create, change, top up. A row that is returned shows money in CNY as a decimal, the
+ * way people write it in the catalogue file.
+ */
 import { z } from 'zod'
 import { add, formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
 import { accountPurse, type PurseId } from '../store/store.ts'
@@ -69,7 +72,7 @@ export class Accounts {
     return row
   }
 
-  /** The same reference credits once: `created` is false when it had done so before. */
+  /** Credits an amount once for each reference. `created` is false when this reference has credited the account before. */
   async topUp(name: string, sent: Sent) {
     const { store, fleet, clock } = this.#deps
     await fleet.settled()
@@ -87,7 +90,7 @@ export class Accounts {
     return (await this.#show([account]))[0]!
   }
 
-  /** `balance` is credits − charges; `held` what open requests of all gateways have set aside. */
+  /** In a row `balance` is credits − charges, and `held` is what open requests have set aside, on all gateways. */
   async #show(accounts: readonly Account[]) {
     const { store, fleet } = this.#deps
     const ids = accounts.map(account => accountPurse(account.id))

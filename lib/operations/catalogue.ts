@@ -1,4 +1,7 @@
-/** Groups, models and channels: the same operations for each. Rows are shown as people write them. */
+/**
+ * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a row of one kind
+ * is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
+ */
 import type { Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
@@ -29,7 +32,7 @@ export class Catalogue {
     return row
   }
 
-  /** The row is called `name`, whatever it says itself. */
+  /** Creates or replaces a row. Its name is `name`; a name among the fields that were sent is ignored. */
   async put(kind: CatalogueKind, name: string, sent: Sent): Promise<object> {
     const { store } = this.#deps
     const fields = { ...withoutState(withoutNulls(sent)), name }

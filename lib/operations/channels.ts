@@ -1,6 +1,7 @@
 /**
- * Channels: rows as people write them, and as the store keeps them. Credentials are never shown; a row that was read and
- * is written back keeps those it has.
+ * Turns channels from the form that people write into the form that the store keeps, and back. A channel is shown without
+ * its credentials (upstream keys, proxy password, secret headers). When an administrator reads a channel, edits it and
+ * sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they are stored.
  */
 import { keyProblem, NOT_RESERVED, protocolProblem, reservedField, toChannel } from '../terms/catalog.ts'
 import type { Channel, ChannelKey, ChannelState } from '../terms/channel.ts'
@@ -28,26 +29,26 @@ export function readChannel(sent: object): Channel {
   return toChannel(row)
 }
 
-/** Without its credentials. */
+/** The address of the proxy without the user and password in it. */
 function shownProxy(proxy: string | null): string | null {
   if (proxy === null) return null
-  if (proxy === '') return '…' // it cannot be read
+  if (proxy === '') return '…' // the stored address cannot be decrypted
   const url = new URL(proxy)
   url.username = url.password = ''
   return url.href
 }
 
-/** In the place of a constant that is a secret; it may be sent back, and then stays. */
+/** Shown in place of a header value that is a secret. When it is sent back, the stored value stays. */
 const HIDDEN = '=…'
 const shownSecrets = (headers: Channel['headers']): Channel['headers'] =>
   Object.fromEntries(Object.keys(secretHeaders(headers)).map(name => [name, HIDDEN]))
 
-/** The state of a channel whose credentials cannot be read: it is not used. */
+/** Shown as the state of a channel whose credentials cannot be decrypted. Such a channel is not used. */
 const SEALED = 'sealed under another secret'
 
 const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
 
-/** Without the keys; of several, what may be said of them stands in their places. */
+/** A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state. */
 export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
   name: channel.name,
   base_url: channel.baseUrl,
@@ -72,7 +73,10 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
   state: channel.sealed === true ? SEALED : state,
 })
 
-/** The row with the credentials that it leaves out, as far as they can be read. `direct`: without a proxy from now on. */
+/**
+ * Completes a row that was sent with the stored credentials that it leaves out, as far as they can be decrypted. `before`
+ * is the stored channel. With `direct` the channel loses its proxy.
+ */
 export function withCredentials(
   sent: Record<string, unknown>,
   before: Channel | undefined,
@@ -81,7 +85,10 @@ export function withCredentials(
   return withHeaders(withProxy(withKeys(sent, before), direct ? undefined : before), before)
 }
 
-/** A key that is not sent stays, each in its place: what was read may be written back, also with a new `key` beside it. */
+/**
+ * A stored key stays when the row leaves it out: all keys when there is neither `key` nor `keys`, else the one at the same
+ * place in the list. A row as it was shown may also be sent with a new `key`: that one then replaces the whole list.
+ */
 function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const readable = before?.sealed === true ? undefined : before
   const there = readable?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
@@ -93,8 +100,8 @@ function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | 
 }
 
 /**
- * A proxy that is not sent stays, as a key does: else whoever changes a weight would send everything past it. So does one
- * sent as it is shown, without its credentials.
+ * The stored proxy stays when the row leaves it out, or has it as it was shown, without its password. Otherwise somebody
+ * who changes the weight of a channel would remove its proxy without noticing.
  */
 function withProxy(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const there = before?.proxy ?? null
@@ -102,12 +109,12 @@ function withProxy(sent: Record<string, unknown>, before: Channel | undefined): 
   if (stays && there === '')
     throw new OperationError(
       'invalid',
-      'proxy: expected it once more, or null: what is stored is sealed under another secret',
+      'proxy: expected the address once more, or null: the stored one is sealed under another secret',
     )
   return stays ? { ...sent, proxy: there } : sent
 }
 
-/** Constants that are shown hidden stay as they are when they are sent so. */
+/** A secret header value stays as it is stored when the row has the placeholder in its place. */
 function withHeaders(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const { headers } = sent
   if (typeof headers !== 'object' || headers === null || before === undefined) return sent
@@ -117,7 +124,7 @@ function withHeaders(sent: Record<string, unknown>, before: Channel | undefined)
   return { ...sent, headers: { ...headers, ...Object.fromEntries(kept) } }
 }
 
-/** `state` is the gateway's to say, of a channel and of each of its keys. */
+/** Drops `state`, which the gateway shows but nobody can set, from a channel or from one of its keys. */
 export const withoutState = (row: unknown): object => {
   if (typeof row !== 'object' || row === null) return {}
   const { state: _, ...rest } = row as Record<string, unknown>

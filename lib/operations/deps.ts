@@ -1,6 +1,7 @@
 /**
- * What an operation is given. Serving processes hold charges and rows in memory, so an operation that shows money awaits
- * `fleet.settled()` before it reads the store, and one that changes rows awaits `inForce` after it has written them.
+ * What every operation is given. The serving processes hold charges in memory that the store does not have yet, so an
+ * operation that shows money awaits `fleet.settled()` before it reads the store. They also hold rows in memory, so an
+ * operation that changes rows awaits `inForce` after it has written them.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
@@ -9,17 +10,17 @@ import type { PurseId, Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
 import type { Logger } from '../terms/log.ts'
 
-/** What only the serving processes of this gateway know, and what they are told. */
+/** What an operation asks of, and tells, the serving processes of this gateway. */
 export interface Running {
   /** Money set aside for open requests, per purse. */
   held(): Promise<Map<PurseId, Micro>>
-  /** The names under which they hold leases in the store. */
+  /** The names under which the serving processes hold leases in the store. */
   holders(): string[]
-  /** Channels that are not listed are closed. */
+  /** The breaker states, by channel. A channel that is not in the map has a closed breaker. */
   channelStates(): Promise<Map<string, ChannelState>>
-  /** Resolves when every one of them follows what was just written to the store. */
+  /** Resolves when every serving process works with what was just written to the store. */
   changed(): Promise<void>
-  /** Resolves when the store holds what they have settled so far, or after a moment without it. */
+  /** Resolves when the charges made so far are in the store, or after a moment when the store does not take them. */
   settled(): Promise<void>
 }
 
@@ -28,14 +29,14 @@ export interface OperationDeps {
   clock: Clock
   log: Logger
   fleet: Running
-  /** What is not in the books and waits for people, on this machine. */
+  /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
   setAside: () => SetAside
 }
 
 /**
- * Resolves when this gateway's processes work with what was changed, so that the caller hears of it afterwards. Should
- * they not follow at once, they do so soon: it is written, and the caller is told so.
+ * Resolves when the serving processes work with what was written, so that the caller's next request finds it in force. When
+ * telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it there.
  */
 export async function inForce({ fleet, log }: OperationDeps): Promise<void> {
-  await fleet.changed().catch(error => log.warn({ err: error }, 'the gateway does not follow the change yet'))
+  await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))
 }

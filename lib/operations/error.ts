@@ -1,6 +1,6 @@
-/** The ways in which an operation refuses. The message is for people and names the field, never its value. */
+/** The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the value. */
 
-/** `invalid`: what was sent is wrong; `missing`: there is no such row; `conflict`: it contradicts what is there. */
+/** `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against it. */
 export type OperationFault = 'invalid' | 'missing' | 'conflict'
 
 export class OperationError extends Error {

@@ -1,4 +1,4 @@
-/** Groups: rows as people write them, and as the store keeps them. */
+/** Turns groups from the form that people write into the form that the store keeps, and back; says whether one is in use. */
 import type { Store } from '../store/store.ts'
 import { toGroup } from '../terms/catalog.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
@@ -18,7 +18,10 @@ export const showGroup = ({ name, multiplier, rate, hedgeMs }: Group): object =>
   hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
 })
 
-/** Throws OperationError `conflict` while something names the group: without its row its prices and limits would silently change. */
+/**
+ * Throws OperationError `conflict` when a channel, an account or a key names the group. Without the group's row, the prices
+ * and limits of these would silently become others.
+ */
 export async function checkUnused(store: Store, group: string): Promise<void> {
   const [{ channels }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])
   const user =

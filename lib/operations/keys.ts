@@ -1,4 +1,7 @@
-/** Keys. A secret is returned once, by the operation that makes it; the store keeps its hash. */
+/**
+ * Operations on keys of clients: list, create, change, remove. The secret of a key is returned once, by the operation that
+ * creates the key; the store keeps only its hash.
+ */
 import { z } from 'zod'
 import { formatMicro, ZERO } from '../base/money.ts'
 import { keyPurse, type NewKey } from '../store/store.ts'
@@ -13,10 +16,10 @@ import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { read, type Sent } from './read.ts'
 
-/** A secret is made, not sent. */
+/** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
 const newKey = catalogSchema.shape.keys.unwrap().element.omit({ secret: true })
 
-/** Absent stays, null clears. */
+/** A field that is absent stays as it is; null removes its value. */
 const keyChange = z.strictObject({
   name: kind.name.optional(),
   group: kind.name.optional(),
@@ -117,7 +120,7 @@ export class Keys {
     }))
   }
 
-  /** Names of their accounts; one is asked for alone, because that is the usual case. */
+  /** The names of the keys' accounts, by id. When it is one account, only that one is read: this is the usual case. */
   async #accounts(keys: readonly Key[]): Promise<Map<number, string>> {
     const { store } = this.#deps
     const ids = [...new Set(keys.map(key => key.accountId))]

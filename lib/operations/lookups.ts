@@ -1,9 +1,9 @@
-/** Finding what an operation names, or refusing it. */
+/** Finds the rows that an operation names, and refuses names that do not exist. */
 import type { Store } from '../store/store.ts'
 import type { Account } from '../terms/records.ts'
 import { OperationError } from './error.ts'
 
-/** The group that exists without being described. */
+/** This group always exists, also without a row in the catalogue. */
 const DEFAULT_GROUP = 'default'
 
 export async function accountNamed(store: Store, name: string): Promise<Account> {
@@ -12,7 +12,7 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
   return account
 }
 
-/** Throws OperationError `invalid` when one of them is not in the catalogue. */
+/** Throws OperationError `invalid` when one of the groups does not exist. */
 export async function checkGroups(store: Store, field: string, names: readonly string[]): Promise<void> {
   const known = new Set([DEFAULT_GROUP, ...(await store.catalog()).groups.map(group => group.name)])
   const unknown = names.filter(name => !known.has(name))

@@ -1,4 +1,4 @@
-/** Models and their prices: rows as people write them, and as the store keeps them. */
+/** Turns models and their prices from the form that people write into the form that the store keeps, and back. */
 import { lacksInput, toModel, WITH_INPUT } from '../terms/catalog.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import type { Model } from '../terms/records.ts'

@@ -1,8 +1,11 @@
-/** `null` in a row clears a field, which is the same as leaving it out of the catalogue file. */
+/**
+ * A caller of the admin API writes `null` to leave a field empty; in a catalogue file the field is left out. The schemas are
+ * those of the file, so nulls are dropped before a row is read.
+ */
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Without what is null, also one level further in (a single price). */
+/** The fields that are not null. Maps among them (the prices of a model) lose their nulls too. */
 export function withoutNulls(fields: Record<string, unknown> | undefined): Record<string, unknown> {
   const kept = Object.entries(fields ?? {}).filter(([, value]) => value !== null)
   return Object.fromEntries(kept.map(([name, value]) => [name, isMap(value) ? dropNulls(value) : value]))

@@ -1,12 +1,12 @@
-/** Reading what a caller sent by a schema: everything that is wrong with it in one message, without values. */
+/** Checks what a caller sent against a schema. The error names everything that is wrong in one message, and no values. */
 import type { z } from 'zod'
 import { formatPath } from '../terms/yaml.ts'
 import { OperationError } from './error.ts'
 
-/** What a caller sends: fields by name, or nothing. */
+/** What a caller sends with an operation: fields by name, or nothing. */
 export type Sent = Record<string, unknown> | undefined
 
-/** Throws OperationError `invalid`. */
+/** The fields as the schema makes them. Throws OperationError `invalid`. */
 export function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value ?? {})
   if (result.success) return result.data

@@ -1,4 +1,4 @@
-/** The usage log, newest first, in pages. */
+/** The operation that reads the usage log: one row for each charged request, the newest first, in pages. */
 import { z } from 'zod'
 import { timeOfId } from '../base/ids.ts'
 import { latest } from '../base/lru.ts'
@@ -24,7 +24,7 @@ const ROWS = 100
 
 const usageFilter = z.strictObject({
   account: kind.name.optional(),
-  /** Id of the key. */
+  /** The id of a key. */
   key: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
   model: kind.name.optional(),
   request_id: requestId.optional(),
@@ -38,14 +38,14 @@ const NAMES_KEPT = 10_000
 
 export class Usage {
   readonly #deps: OperationDeps
-  /** By account id; accounts are neither renamed nor deleted. */
+  /** Names by account id. They may be kept, because accounts are neither renamed nor deleted. */
   readonly #names = latest<number, string>(NAMES_KEPT)
 
   constructor(deps: OperationDeps) {
     this.#deps = deps
   }
 
-  /** `next`: what to send as `after` for the page behind this one; null when this is the last. */
+  /** One page. `next` is the value of `after` with which the caller gets the following page; null on the last page. */
   async page(filter: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()

@@ -1,4 +1,7 @@
-/** The admin API: which call leads to which operation, and with which status its result is answered. */
+/**
+ * The admin API as a table of routes: which method and path leads to which operation, and with which status its result is
+ * answered. Rules stand in lib/operations; HTTP itself in `server.ts`.
+ */
 import { Accounts } from '../operations/accounts.ts'
 import { readAudit } from '../operations/audit.ts'
 import { Catalogue } from '../operations/catalogue.ts'
@@ -9,7 +12,7 @@ import { type Answer, created, NO_CONTENT, ok } from './answer.ts'
 
 type Body = Record<string, unknown> | undefined
 
-/** `names`: what stands in the path where the route has a `*`, decoded. */
+/** `names`: the decoded parts of the path that stand where the route has a `*`. */
 type Handler = (names: string[], query: URLSearchParams, body: Body) => Promise<Answer>
 export type Call = (query: URLSearchParams, body: Body) => Promise<Answer>
 
@@ -57,7 +60,7 @@ export class Admin {
     ]
   }
 
-  /** null when there is no such call. */
+  /** The call that a request means; null when there is none. */
   find(method: string, path: string): Call | null {
     const steps = decode(path)
     if (steps === null) return null
@@ -77,7 +80,7 @@ function route(call: string, handle: Handler): Route {
 const fits = (pattern: string[], steps: string[]): boolean =>
   pattern.length === steps.length && pattern.every((step, i) => (step === '*' ? steps[i] !== '' : step === steps[i]))
 
-/** Names may hold anything, percent-encoded. */
+/** The steps of a path, decoded one by one, because a name may contain a slash. null when the encoding is broken. */
 function decode(path: string): string[] | null {
   try {
     return path.split('/').map(decodeURIComponent)
@@ -86,6 +89,6 @@ function decode(path: string): string[] | null {
   }
 }
 
-/** Without empty ones, so that `?account=&model=x` asks for the model only. */
+/** The query as an object. Empty parameters are dropped, so that `?account=&model=x` filters by the model only. */
 const parameters = (query: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...query].filter(([, value]) => value !== ''))

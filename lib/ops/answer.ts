@@ -1,10 +1,10 @@
-/** What the ops listener answers with, and the ways in which it refuses. */
+/** Answers of the ops listener, and the two ways in which it refuses: by a row of the error table, or with a text of an operation. */
 import type { OperationFault } from '../operations/error.ts'
 import { type ErrorName, renderError } from '../terms/errors.ts'
 
 export interface Answer {
   status: number
-  /** Sent as JSON; null = no body. */
+  /** The body, which is sent as JSON; null = no body. */
   body: object | null
 }
 
@@ -12,7 +12,7 @@ export const ok = (body: object): Answer => ({ status: 200, body })
 export const created = (body: object): Answer => ({ status: 201, body })
 export const NO_CONTENT: Answer = { status: 204, body: null }
 
-/** A refusal by a row of the error table. */
+/** Refuses with a row of the error table; `args` fill the row's text. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly row: ErrorName
@@ -30,7 +30,7 @@ export const STATUS_OF_FAULT: Record<OperationFault, number> = { invalid: 400, m
 export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
   renderError(refusal.row, refusal.args, requestId, english, false)
 
-/** The envelope around a text of our own. */
+/** Wraps the message of an operation into the envelope that all errors have. */
 export const renderText = (message: string, requestId: string): string =>
   JSON.stringify({
     error: { code: '', message: `${message} (request id: ${requestId})`, type: 'gateway_api_error' },

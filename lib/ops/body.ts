@@ -1,4 +1,4 @@
-/** The body of an admin call. */
+/** Reads the body of an admin request: a JSON object of at most 1 MiB. */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from './answer.ts'
 
@@ -7,7 +7,10 @@ const MOST_SHOWN = '1MiB'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** A JSON object, or undefined for an empty body. Throws Refusal. What is too much is read and dropped. */
+/**
+ * The object that was sent, or undefined for an empty body. Throws Refusal. Bytes above the limit are read and dropped, so
+ * that the caller, who is still sending, gets to see the answer.
+ */
 export async function readObject(req: IncomingMessage): Promise<Record<string, unknown> | undefined> {
   const chunks: Buffer[] = []
   let size = 0
@@ -19,7 +22,7 @@ export async function readObject(req: IncomingMessage): Promise<Record<string, u
   return size === 0 ? undefined : parse(Buffer.concat(chunks))
 }
 
-/** A number beyond all bounds must not pass for a value: no field takes an empty object in its place. */
+/** JSON.parse makes Infinity of 1e999. It becomes an empty object here, which no field accepts. */
 const finite = (_: string, value: unknown): unknown =>
   typeof value === 'number' && !Number.isFinite(value) ? {} : value
 

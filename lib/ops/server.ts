@@ -1,4 +1,7 @@
-/** The listener of operators: metrics and health for whoever reaches it, the admin API for who has the token. */
+/**
+ * The ops listener, for operators. `/metrics`, `/healthz` and `/readyz` answer whoever can reach the address; `/admin/…` only
+ * who sends the admin token.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { http } from '../base/http.ts'
@@ -13,7 +16,7 @@ import { readObject } from './body.ts'
 import type { Fleet, Readiness } from './fleet.ts'
 
 export interface OpsDeps extends OperationDeps {
-  /** Bearer token of the admin API, as it is at the moment. */
+  /** The bearer token of the admin API. A function, because a reload may change the token. */
   token: () => string
   /** Makes request ids. */
   ids: () => string
@@ -23,14 +26,14 @@ export interface OpsDeps extends OperationDeps {
 const JSON_TYPE = 'application/json; charset=utf-8'
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const REQUEST_MS = 30_000
-/** Who is not ready by then is not ready. */
+/** A process that has not said within this time whether it is ready counts as not ready. */
 const READY_MS = 2_000
 const RETRY_AFTER_S = 2
 const NO_ANSWER: Readiness = { ready: false, store: 'away', reason: 'no answer' }
 
 export function createOpsServer(deps: OpsDeps): Server {
   let made: Promise<Admin> | null = null
-  // loaded when somebody asks, because the start counts
+  // loaded at the first admin request, so that the gateway starts faster
   const admin = () => (made ??= import('./admin.ts').then(({ Admin }) => new Admin(deps)))
   const server = http.createServer({ requestTimeout: REQUEST_MS })
   server.on('error', error => server.listening && deps.log.error({ err: error }, 'a connection was not accepted'))
@@ -44,7 +47,7 @@ export function createOpsServer(deps: OpsDeps): Server {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 
-/** One request and its answer. */
+/** One request to the ops listener, and its answer. */
 class Visit {
   readonly #deps: OpsDeps
   readonly #req: IncomingMessage

@@ -2,7 +2,7 @@
 import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Fleet } from '../ops/fleet.ts'
-import { Housekeeping } from '../ops/housekeeping.ts'
+import { Housekeeping } from './housekeeping.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { prepareStore } from './process-store.ts'

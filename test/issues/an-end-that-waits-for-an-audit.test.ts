@@ -1,6 +1,6 @@
 /** Who stops a gateway in the middle of an audit of large books must not wait for it: meanwhile it would take new requests. */
 import t from 'tap'
-import { Housekeeping } from '../../lib/ops/housekeeping.ts'
+import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import type { Store } from '../../lib/store/store.ts'
 import type { Logger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'

@@ -68,7 +68,7 @@ t.test('a channel whose secrets cannot be read says so, and takes new ones', asy
   const shown = (await ops.admin('GET', '/admin/channels/c')).json
   t.match(shown, { status: 'enabled', state: 'sealed under another secret', proxy: '…' })
   for (const [sent, expected] of [
-    [shown, /^proxy: expected it once more, or null/],
+    [shown, /^proxy: expected the address once more, or null/],
     [{ ...shown, key: 'new', proxy: null }, /^headers: expected a map/],
     [{ ...shown, headers: {}, proxy: null }, /^key: expected an upstream key/],
   ] as const)

@@ -116,5 +116,5 @@ t.test('a change that is not followed yet is written and said', async t => {
   const { accounts, logged, deps } = await open(t, () => Promise.reject(new Error('no answer')))
   t.match(await accounts.create({ name: 'acme' }), { name: 'acme' })
   t.not(await deps.store.accountByName('acme'), null)
-  t.match(logged.join(), /does not follow the change yet/)
+  t.match(logged.join(), /not in force yet/)
 })

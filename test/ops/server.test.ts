@@ -168,7 +168,7 @@ t.test('changes are logged, without what was sent; a fleet that does not follow 
   const lines = ops.logged.map(line => JSON.parse(line))
   t.match(
     lines.map(line => line.msg),
-    ['the gateway does not follow the change yet', 'admin request'],
+    ['a change is in the store, but not in force yet', 'admin request'],
   )
   t.match(lines[1], { method: 'POST', path: '/admin/accounts', status: 201 })
   t.notMatch(JSON.stringify(lines[1]), /someone|a-token/)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro, ZERO } from '../../lib/base/money.ts'
-import { Housekeeping } from '../../lib/ops/housekeeping.ts'
+import { Housekeeping } from '../../lib/process/housekeeping.ts'
 import { type Audit, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import type { Logger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'

@@ -1,4 +1,7 @@
-/** What nobody asks for and somebody must do: auditing the books now and then, and deleting usage rows that are too old. */
+/**
+ * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and the
+ * log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`.
+ */
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
@@ -7,7 +10,7 @@ import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 
 const EVERY_MS = 60_000
-/** An audit reads all usage: it may take this share of the time at most. */
+/** An audit reads all usage, so the next one waits until audits take at most this share of the time. */
 const AUDIT_SHARE = 0.01
 const PRUNE_ROWS = 1000
 const PRUNE_PAUSE_MS = 50
@@ -16,9 +19,9 @@ export interface HousekeepingOptions {
   store: Store
   clock: Clock
   log: Logger
-  /** 0 = rows are kept for ever. */
+  /** How long usage rows are kept; 0 = for ever. A function, because a reload may change it. */
   retentionMs: () => number
-  /** Charges on this machine that are not in the books until people decide. */
+  /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
   setAside: () => SetAside
 }
 
@@ -26,7 +29,7 @@ export class Housekeeping {
   readonly #o: HousekeepingOptions
   readonly #rounds: Rounds
   #auditDueMs = 0
-  /** Of the latest audit. */
+  /** What the latest audit found: 0 when the books add up. */
   imbalance: Micro = ZERO
 
   constructor(options: HousekeepingOptions) {
@@ -38,12 +41,12 @@ export class Housekeeping {
     this.#rounds.start()
   }
 
-  /** Nobody waits for the round under way: an audit reads all usage, and takes minutes of large books. */
+  /** Does not wait for the round under way, because the audit of large books takes minutes. */
   stop(): void {
     void this.#rounds.stop()
   }
 
-  /** One round; failures are logged, and the next round tries again. One that is cut off by the end is none. */
+  /** One round. A failure is logged, and the next round tries again; a failure because the process ends is not logged. */
   async run(): Promise<void> {
     try {
       await this.#audit()
@@ -64,7 +67,7 @@ export class Housekeeping {
     this.#auditDueMs = clock.monotonic() + tookMs / AUDIT_SHARE
     const { settlements, unreadable } = this.#o.setAside()
     if (settlements + unreadable > 0)
-      log.error({ settlements, unreadable }, 'charges are set aside beside the journals: they are not in the books')
+      log.error({ settlements, unreadable }, 'charges are set aside in the journal folder: they are not in the books')
     if (!audit.ok) {
       log.error({ accounts: audit.broken, imbalance: formatMicro(audit.imbalance) }, 'the books do not add up')
     }
@@ -74,14 +77,14 @@ export class Housekeeping {
     const { clock, store, log } = this.#o
     const retentionMs = this.#o.retentionMs()
     if (retentionMs === 0) return
-    // One machine whose clock is far ahead must not delete what others still need.
+    // By the clock of the store: a machine whose own clock is far ahead must not delete rows that others still need.
     const beforeMs = ((await store.now()) ?? clock.now()) - retentionMs
     let deleted = 0
     while (!this.#rounds.stopped) {
       const count = await store.pruneUsage(beforeMs, PRUNE_ROWS)
       deleted += count
       if (count < PRUNE_ROWS) break
-      await pause(clock, PRUNE_PAUSE_MS) // others want the store too
+      await pause(clock, PRUNE_PAUSE_MS) // lets others use the store in between
     }
     if (deleted > 0) log.info({ rows: deleted }, 'old usage rows deleted')
   }
