@@ -1,11 +1,15 @@
 /**
- * What a model costs in a group. Prices are millionths of a CNY per million tokens, which is pico-CNY per token, so a sum
- * of tokens × prices is a whole number of pico-CNY. The multiplier is kept as a fraction in lowest terms; sum × numerator
- * over denominator, rounded up once, is the charge.
+ * The tariff of a model in a group. It computes what an answer costs (`charge`), the most that a request can cost
+ * (`estimate`), and the amounts by which a hold grows while an answer is produced (`units`, `ofUnits`, `unitsHeld`).
  *
- * Where all of it stays below 2^53 plain numbers do, exactly: every step is a sum of products of whole numbers, none of
- * which can have been rounded when the result is safe; and the last quotient N / D of such numbers differs from a whole
- * number it is not by at least 1 / D, which is more than the rounding of N / D. Beyond that BigInt does the same.
+ * Prices are micro-CNY per million tokens, which is pico-CNY per token, so a sum of tokens × prices is a whole number
+ * of pico-CNY. The group's multiplier is kept as a fraction in lowest terms. The charge is sum × numerator /
+ * denominator, rounded up once.
+ *
+ * Plain numbers are exact as long as `pico × numerator` is a safe integer (below 2^53). Every step before it is a sum
+ * or a product of whole numbers that are not negative, so none of them can have been rounded when the result is safe.
+ * The last step divides N by D: if N / D is no whole number it is at least 1 / D away from one, and that is more than
+ * the rounding error of the division, so rounding up is exact too. Larger values are computed with BigInt.
  */
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
@@ -14,42 +18,49 @@ import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
 
 const MILLION = 1_000_000
 const BYTES_PER_TOKEN = 4
-/** No upstream counts more for a second of sound. */
+/** Input tokens for a second of sound: the most that any upstream counts. */
 const TOKENS_PER_SECOND = 32
-/** A picture in an answer is at least so many tokens of it. */
+/** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
 const PICTURE_TOKENS = 1000
-/** Tokens of one class, as the meter bounds them. */
+/** The most tokens of one class; the meter has the same bound. */
 const MOST_TOKENS = 1_000_000_000
-/** Of all answers together, so that no product of what a request says leaves the whole numbers. */
+/** The most output tokens of all answers together, so that products of a request's numbers stay whole numbers. */
 const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
-/** More than any balance, and what the ledger can set aside at once: 500 million CNY. */
+/** The largest result, 500 million CNY: more than any balance, and the most that the ledger can set aside at once. */
 const MOST_MICRO = 500_000_000_000_000
 
+/** What the estimate needs to know about a request. */
 export interface Request {
   prompt: Prompt
-  /** null = the request names none. */
+  /** The maximum of output tokens that the request names; null = it names none. */
   maxOutput: number | null
-  /** Output tokens that the maximum does not bound, of each answer; null = as many as where no maximum is named. */
+  /** Output tokens of each answer that the maximum does not bound (some reasoning); null = as `defaultOutput`. */
   besideOutput: number | null
+  /** How many answers are wanted. */
   n: number
-  /** Tools that make pictures, and how often all tools together may be used; null = not said. */
+  /** Number of tools of the upstream that draw pictures. */
   drawingTools: number
+  /** How often all tools of the upstream together may be used; null = not limited. */
   maxToolCalls: number | null
-  /** Passes by other models; null = as often, or as long, as the model allows. */
+  /**
+   * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
+   * use) null = the model's `maxOutput`.
+   */
   advisors: readonly { uses: number | null; maximum: number | null }[]
+  /** The longest life of a cache entry that the request asks for; null = it asks for none. */
   cacheTtl: '5m' | '1h' | null
   protocol: Protocol
-  /** At most this many output tokens are held at first. */
+  /** The most output tokens held at first, where the hold grows with the answer. */
   outputCap?: number
 }
 
-/** null = no price: the model cannot be used. */
+/** Returns null for a model without price, which cannot be used. */
 export function compileTariff(model: Model, group: Group): Tariff | null {
   if (model.price === null || Object.values(model.price).every(price => price === undefined)) return null
   return new Tariff(model, model.price, group.multiplier)
 }
 
-/** What each protocol's answers consist of; a price covers them when it has one of these sets. */
+/** For each protocol, the sets of prices of which a model needs at least one, so that no answer is free by accident. */
 const TEXT_COVER: readonly (readonly (keyof Price)[])[] = [['request'], ['input', 'output']]
 const COVER: Record<Protocol, readonly (readonly (keyof Price)[])[]> = {
   messages: TEXT_COVER,
@@ -67,12 +78,12 @@ export class Tariff {
   readonly #cacheWrite5m: number
   readonly #cacheWrite1h: number
   readonly #output: number
-  /** pico-CNY a piece, like the tokens'. */
+  /** micro-CNY per picture, and per request; the prices above are pico-CNY per token. */
   readonly #image: number
   readonly #request: number
   readonly #multiplier: number
   readonly #numerator: number
-  /** Of the multiplier, times the pico-CNY in a micro-CNY. */
+  /** The multiplier's denominator, times a million, which turns pico-CNY into micro-CNY. */
   readonly #denominator: number
 
   constructor(model: Model, price: Price, multiplier: number) {
@@ -91,19 +102,20 @@ export class Tariff {
     this.#denominator = (MILLION / common) * MILLION
   }
 
-  /** A price counts only where it covers what the protocol returns; elsewhere the model is not priced. */
+  /** Whether the price covers what the protocol returns. Where it does not, the model counts as not priced. */
   covers(protocol: Protocol): boolean {
     return COVER[protocol].some(set => set.every(line => this.#price[line] !== undefined))
   }
 
-  /** Pictures have a price of their own, which may be 0. */
+  /** Whether pictures have a price of their own, which may be 0. */
   get pricesPictures(): boolean {
     return this.#price.image !== undefined
   }
 
+  /** The price of an answer's usage. Throws InvariantError when a number of `usage` is negative or not whole. */
   charge(usage: Usage): Micro {
     const { input, cache_read, cache_write_5m, cache_write_1h, output, images } = usage
-    // a negative or broken class would hide behind the others in the sum
+    // each class is checked, because the sum of all could look right when one is negative
     for (const name in usage) invariant(isCount(usage[name as keyof Usage]), `usage counts whole things: ${name}`)
     const pico =
       input * this.#input +
@@ -115,7 +127,10 @@ export class Tariff {
     return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(this.#tokensBig(usage) + this.#piecesBig(images))
   }
 
-  /** What several models of one group had a part in: tokens at each one's own price, fees at this one's, rounded up once. */
+  /**
+   * The charge for an answer that several models of one group made together: the tokens of each part at the price of
+   * its own tariff, the price per request at this tariff's, rounded up once.
+   */
   chargeParts(parts: readonly { tariff: Tariff; usage: Usage }[]): Micro {
     return this.#roundBig(parts.reduce((sum, { tariff, usage }) => sum + tariff.#tokensBig(usage), this.#piecesBig(0)))
   }
@@ -130,7 +145,7 @@ export class Tariff {
     )
   }
 
-  /** Class by class the dearest of these tariffs of one group. */
+  /** A tariff whose price of each class is the highest of these tariffs, which must belong to one group. */
   static dearest(of: readonly [Tariff, ...Tariff[]]): Tariff {
     const [first] = of
     if (of.length === 1) return first
@@ -147,7 +162,7 @@ export class Tariff {
     return new Tariff(first.#model, price, first.#multiplier)
   }
 
-  /** The worst that a request can cost, for all that it says itself. */
+  /** The most that a request can cost, by what it says. This amount is held before an upstream is asked. */
   estimate(request: Request): Micro {
     const input = this.#mostInput(request.prompt)
     const dearest = this.#dearestInput(request)
@@ -162,13 +177,13 @@ export class Tariff {
   #mostAnswer(request: Request): { output: number; images: number } {
     const most = this.#mostOutput(request)
     const pictures = this.#mostPictures(request, most)
-    // where pictures have a price of their own, an answer is text or pictures, whichever costs more
+    // where pictures have a price of their own, the answer is taken as all text or all pictures, whichever costs more
     const drawn = pictures * this.#image * MILLION > most * this.#output
     const output = request.protocol === 'images' || !drawn ? most : 0
     return { output, images: (request.protocol === 'images' || drawn ? pictures : 0) + this.#drawings(request) }
   }
 
-  /** Tokens of all `n` answers together. */
+  /** The most output tokens of all `n` answers together, with those of advisors and drawing tools. */
   #mostOutput(request: Request): number {
     const { maxOutput, besideOutput, n, outputCap, advisors } = request
     const { defaultOutput } = this.#model
@@ -181,11 +196,12 @@ export class Tariff {
           this.#ceiling(maximum ?? this.#model.maxOutput ?? maxOutput ?? this.#model.defaultOutput),
       0,
     )
-    // what tools draw are tokens where pictures have no price, and the maximum does not bound them
+    // without a price for pictures, what tools draw is charged as tokens, which the request's maximum does not bound
     const drawn = this.#image === 0 ? this.#drawings(request) * defaultOutput : 0
     return Math.min(MOST_OUTPUT, all + advice + drawn)
   }
 
+  /** `tokens`, but at most what the model can produce. */
   #ceiling(tokens: number): number {
     return this.#model.maxOutput === null ? tokens : Math.min(tokens, this.#model.maxOutput)
   }
@@ -195,21 +211,21 @@ export class Tariff {
     return this.#image === 0 ? 0 : Math.ceil(output / PICTURE_TOKENS)
   }
 
-  /** Pictures that tools of the upstream may make. */
+  /** The most pictures that tools of the upstream may draw. */
   #drawings({ drawingTools, maxToolCalls }: Request): number {
     return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * this.#model.maxSearches)
   }
 
-  /** Of the input-side prices, the highest that this request can cause. */
+  /** The highest price of input that this request can cause. */
   #dearestInput({ protocol, cacheTtl }: Request): number {
     let dearest = Math.max(this.#input, this.#cacheRead)
-    // the messages protocol writes to a cache when it is asked to, the others when they like
+    // on messages, caches are written only when the request asks for it; on other protocols the upstream decides
     if (protocol !== 'messages' || cacheTtl !== null) dearest = Math.max(dearest, this.#cacheWrite5m)
     if (cacheTtl === '1h') dearest = Math.max(dearest, this.#cacheWrite1h)
     return dearest
   }
 
-  /** Tokens of what stands in the body itself. */
+  /** Estimated input tokens of what is inside the body. */
   estimatedInput(prompt: Prompt): number {
     const { inputFactor, mediaInput, maxInput } = this.#model
     const text = Math.ceil((prompt.textBytes * inputFactor) / (BYTES_PER_TOKEN * MILLION))
@@ -218,7 +234,7 @@ export class Tariff {
     return Math.min(MOST_TOKENS, text + prompt.pictures * mediaInput + pages + sound)
   }
 
-  /** The same, and what the request only names or lets the upstream's tools find. */
+  /** The most input tokens: the body, what it refers to by URL or id, and what tools of the upstream may find. */
   #mostInput(prompt: Prompt): number {
     const { mediaInput, maxInput, toolInput, maxSearches } = this.#model
     const uses = prompt.toolUses + prompt.unlimitedTools * maxSearches
@@ -226,30 +242,33 @@ export class Tariff {
     return Math.min(MOST_TOKENS, this.estimatedInput(prompt) + named)
   }
 
-  // --- a hold that grows is measured in units: tokens, and pictures as so many tokens as they cost
+  // --- growing holds are measured in units: a unit is an output token, and a picture counts as many units as it costs
 
-  /** Where tokens of output are free, a unit is a part of a picture. */
+  /** Price of a unit in pico-CNY. Where output tokens are free, a unit is a thousandth of a picture. */
   get #unit(): number {
     return this.#output > 0 ? this.#output : this.#image * (MILLION / PICTURE_TOKENS)
   }
 
+  /** The price of so many units. */
   ofUnits(units: number): Micro {
     const pico = units * this.#unit
     return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(BigInt(units) * BigInt(this.#unit))
   }
 
+  /** The units of an answer with so many output tokens and pictures. */
   units(tokens: number, images: number): number {
     const text = this.#output > 0 || this.#image === 0 ? tokens : 0
     return images === 0 || this.#image === 0 ? text : text + Math.ceil((images * this.#image * MILLION) / this.#unit)
   }
 
-  /** What the estimate of a request holds for its answer. */
+  /** The units that the estimate of a request covers: what its hold has for the answer. */
   unitsHeld(request: Request): number {
     const { output, images } = this.#mostAnswer(request)
     if (images === 0 || this.#image === 0) return output
     return Math.min(MOST_OUTPUT, output + Math.floor((images * this.#image * MILLION) / this.#unit))
   }
 
+  /** Whether plain numbers are exact for this sum; the head of this file says why. */
   #isExact(pico: number): boolean {
     return Number.isSafeInteger(pico) && Number.isSafeInteger(pico * this.#numerator)
   }
@@ -258,6 +277,7 @@ export class Tariff {
     return micro(Math.min(MOST_MICRO, Math.ceil((pico * this.#numerator) / this.#denominator)))
   }
 
+  /** Pictures and the request itself, in pico-CNY. */
   #piecesBig(images: number): bigint {
     return (BigInt(images) * BigInt(this.#image) + BigInt(this.#request)) * BigInt(MILLION)
   }

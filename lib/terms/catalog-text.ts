@@ -1,19 +1,20 @@
 /**
- * What the catalogue file says of each row, as texts that are equal when the file says the same. They are made of what is
- * written, not of the records it becomes, so that a version of this program with more settings, or with other defaults,
- * finds nothing new in a file that nobody touched.
+ * Turns each row of a catalogue file into a canonical text, so that applying a file can tell which rows changed since
+ * the file was last applied. The text is made of what is written in the file, not of the record that results, so that a
+ * newer version of this program, with more settings or other defaults, sees no change in a file that nobody edited.
  */
 import type { CatalogForm } from './config-catalog.ts'
 import { isCredentialName } from './credentials.ts'
 
 export interface RowText {
-  /** Of keys: the account. */
+  /** The account of a key; empty for all other rows. */
   owner: string
   name: string
+  /** Everything that is not in `price` or `secret`. */
   row: string
-  /** Of models: it is compared apart from the rest, so that a new ceiling does not bring an old price back. */
+  /** The price of a model, compared apart from the rest, so that a new `max_output` does not restore an old price. */
   price: string
-  /** In clear; empty = the row has none. */
+  /** The secrets of the row, unencrypted; empty = the row has none. */
   secret: string
 }
 
@@ -22,7 +23,7 @@ type Fields = Record<string, unknown>
 export const KINDS = ['groups', 'models', 'channels', 'accounts', 'keys'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** `document`: the file as it is written, variables filled in; `form`: what became of it. */
+/** `document` is the file as it is written, with variables filled in; `form` is the same parsed by the schema. */
 export function rowTexts(document: unknown, form: CatalogForm): Record<Kind, RowText[]> {
   const written = document as Partial<Record<Kind, Fields[]>>
   const of = (kind: Kind) =>
@@ -46,7 +47,10 @@ const SPLIT: Record<Kind, (written: Fields, row: Fields) => Partial<RowText> & {
   channels: splitChannel,
 }
 
-/** Certificates are those in the file that `ca` names. */
+/**
+ * Splits a channel into secrets and the rest. `ca` is taken from the parsed form: the certificates, not their file's
+ * name.
+ */
 function splitChannel({ key, keys, proxy, headers, ...rest }: Fields, { ca }: Fields) {
   const limits = Array.isArray(keys) ? keys.map(({ key: _, ...more }: Fields) => more) : undefined
   const all = Object.entries((headers ?? {}) as Fields)
@@ -57,7 +61,7 @@ function splitChannel({ key, keys, proxy, headers, ...rest }: Fields, { ca }: Fi
   }
 }
 
-/** The same text whatever the order of the keys, and whether a number stands in quotes. */
+/** A canonical text: the order of keys, and quotes around a number, make no difference. */
 function textOf(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return `[${value.map(textOf).join()}]`

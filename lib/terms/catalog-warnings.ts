@@ -1,17 +1,22 @@
-/** What a catalogue file says and may well not mean: it can be applied, and then costs money or serves nobody. */
+/**
+ * Warnings about a catalogue file: what can be applied and is probably not meant, because it costs money or serves
+ * nobody. For example a model that a channel serves and that has no price, or a key whose group its account may not
+ * use.
+ */
 import type { CatalogForm } from './config-catalog.ts'
 import { didYouMean } from './typos.ts'
 import { protocolEnding } from './upstream-paths.ts'
 import type { Source } from './yaml.ts'
 
-/** Names that exist beside the file, in the store. */
+/** Names of the models that the store has already. */
 export interface KnownModels {
-  /** Those that have a price. */
+  /** Models that have a price. */
   priced: Iterable<string>
-  /** Those that a channel serves. */
+  /** Models that an enabled channel serves. */
   served: Iterable<string>
 }
 
+/** Adds the warnings to `source`. */
 export function warnOf(form: CatalogForm, source: Source, known: KnownModels): void {
   const priced = new Set([...known.priced, ...form.models.flatMap(row => (row.price === undefined ? [] : [row.name]))])
   const served = new Set(known.served)
@@ -37,7 +42,9 @@ export function warnOf(form: CatalogForm, source: Source, known: KnownModels): v
   warnOfKeys(form, source, served)
 }
 
-/** A weight of 0 means "when nothing else is left", so that all of them would be meant to be left alone. */
+/**
+ * Weight 0 means "only when no other channel is left", which cannot be meant for every channel of a model and priority.
+ */
 function warnOfWeights({ channels }: CatalogForm, source: Source): void {
   const places = new Map<string, number[]>()
   for (const [i, row] of channels.entries()) {

@@ -1,4 +1,8 @@
-/** The catalogue file as the store takes it: our records, everything filled in. */
+/**
+ * Reads the catalogue file and turns it into the records that the store keeps, with every default filled in. What the
+ * schema alone cannot check is checked here: duplicate names, keys and certificates of channels, reserved addresses,
+ * prices, and references to accounts and groups. The admin API uses the same conversions and checks for single rows.
+ */
 import type { Micro } from '../base/money.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
 import { type KnownModels, warnOf } from './catalog-warnings.ts'
@@ -34,7 +38,7 @@ export interface CatalogKey {
   status: 'enabled' | 'disabled'
 }
 
-/** Names that exist beside the file, in the store. */
+/** Names that the store has already, which the file may refer to. */
 export interface KnownNames {
   accounts: Iterable<string>
   groups: Iterable<string>
@@ -46,24 +50,24 @@ export interface CatalogFile {
   channels: Channel[]
   accounts: CatalogAccount[]
   keys: CatalogKey[]
-  /** What the file says of each row, in the order of the rows. */
+  /** For each list of the file, a comparable text of each row, in the order of the rows. */
   texts: Record<Kind, RowText[]>
   /**
-   * Throws ConfigError for accounts and groups that are named, but stand neither in the file nor in `known`.
-   * Models need not exist: a model may be routed before it is priced.
+   * Throws ConfigError for accounts and groups that a row refers to and that exist neither in the file nor in `known`.
+   * Models need not exist: a channel may serve a model before the model has a price.
    */
   checkReferences(known: KnownNames): void
-  /** What is probably not meant, a line each. */
+  /** One line for each thing that is allowed and probably not meant. */
   warnings(known: KnownModels): string[]
 }
 
-/** The group that exists without being described. */
+/** The group that always exists, also when no row describes it. */
 const DEFAULT_GROUP = 'default'
 
-/** Throws ConfigError with a line for every problem. References are checked by `checkReferences`. */
+/** Throws ConfigError with one line per problem. References are not checked here but by `checkReferences`. */
 export const loadCatalog = (file: string, env: NodeJS.ProcessEnv): CatalogFile => fromSource(readSource(file, env))
 
-/** The same from text; `file` is the name that problems carry. */
+/** The same for a text; `file` is the name that problems show. */
 export const parseCatalog = (text: string, file: string, env: NodeJS.ProcessEnv): CatalogFile =>
   fromSource(new Source(text, file, env))
 
@@ -127,14 +131,14 @@ function checkReferences(form: CatalogForm, source: Source, known: KnownNames): 
   source.throwProblems()
 }
 
-/** A store may have thousands of them. */
+/** Most names that a problem lists, because a store may have thousands. */
 const SHOWN = 20
 function someOf(written: string, known: ReadonlySet<string>): string {
   const names = [...known]
   return names.slice(0, SHOWN).join(', ') + (names.length > SHOWN ? ', …' : '') + didYouMean(written, names)
 }
 
-/** Every mention of a group, and where it stands. */
+/** Every reference to a group, with its path in the file. */
 function groupsNamed(form: CatalogForm): { name: string; path: Path }[] {
   const lists = (['channels', 'accounts'] as const).flatMap(kind =>
     form[kind].flatMap((row, i) => row.groups.map((name, j) => ({ name, path: [kind, i, 'groups', j] }))),
@@ -179,17 +183,17 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
 
 export const WITH_INPUT = 'a price of input beside the other prices of tokens (0 where it is free)'
 
-/** Prices of tokens without one of input: a prompt of a million tokens would cost nothing. */
+/** True for token prices without an input price: a prompt of a million tokens would cost nothing. */
 export const lacksInput = (price: { [K in keyof Price]: number | undefined }): boolean =>
   price.input === undefined && TOKEN_CLASSES.some(name => price[name] !== undefined)
 
-/** Only what is set, so that a row read back from the store is equal. */
+/** Drops undefined fields, so that a row is equal to the same row read back from the store. */
 const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never
 
 type ChannelForm = CatalogForm['channels'][number]
 
-/** What is wrong with the credentials of a channel, as a thing that was expected; null = nothing. */
+/** What is wrong with the keys of a channel, as the text that follows "expected"; null = nothing. */
 export function keyProblem({ key, keys }: ChannelForm): string | null {
   if (key === undefined && keys === undefined) return 'an upstream key, or a list of them under keys'
   if (key !== undefined && keys !== undefined) return 'either key or keys'
@@ -199,14 +203,17 @@ export function keyProblem({ key, keys }: ChannelForm): string | null {
 
 export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
 
-/** Which field of a channel leads to where no upstream and no proxy may be; null = none. */
+/** The field of a channel whose URL names a reserved address, which only `private: true` allows; null = none. */
 export function reservedField(channel: ChannelForm): 'base_url' | 'proxy' | null {
   if (channel.private) return null
   if (namesReserved(channel.base_url)) return 'base_url'
   return channel.proxy !== undefined && namesReserved(channel.proxy) ? 'proxy' : null
 }
 
-/** A protocol of which nobody says where the upstream has it, as a thing that was expected; null = none. */
+/**
+ * Complains, as the text that follows "expected", of a protocol for which neither the kind nor `paths` has a path; null
+ * = none.
+ */
 export function protocolProblem(form: ChannelForm): string | null {
   const { kind } = form
   const [missing] = unspoken({ ...toChannel(form) })

@@ -1,58 +1,65 @@
-/** A channel as the catalogue has it, and how it fares. */
+/**
+ * The record of a channel (an upstream and how it is asked) in the catalogue, and the state of a channel at run time.
+ */
 import type { Protocol } from './records.ts'
 import type { KindName } from './upstream-kinds.ts'
 
-/** An upstream credential: leaves the process only in requests to its channel. */
+/** A credential at an upstream. The key leaves the process only in requests to its channel. */
 export interface ChannelKey {
   key: string
-  /** Attempts open at once, per process; 0 = unlimited. */
+  /** Most attempts open at once with this key, per process; 0 = unlimited. */
   maxConcurrency: number
 }
 
 export interface Channel {
   name: string
   baseUrl: string
-  /** How its provider wants to be asked; null = as the protocols say. */
+  /** The kind of provider, which decides paths and headers; null = those of the protocols. */
   kind: KindName | null
-  /** In the place of a protocol's path; `{model}` and `{verb}` stand for those of the request. */
+  /** Paths that replace those of the kind or protocol; `{model}` and `{verb}` stand for those of the request. */
   paths: Partial<Record<Protocol, string>>
   /** Added to the query of every request. */
   query: Record<string, string>
   protocols: Protocol[]
-  /** One or more. */
+  /** At least one. */
   keys: ChannelKey[]
-  /** Header that carries the credential; null = the protocol's own. */
+  /** Header that carries the key; null = as the kind or the protocol says. */
   authHeader: string | null
-  /** Client header name → name sent upstream; a value that begins with `=` sets a constant. */
+  /** Name of a client's header → name under which it is sent upstream; `=text` instead of a name sets a constant. */
   headers: Record<string, string>
+  /** Further client headers that are sent upstream unchanged. */
   passHeaders: string[]
   groups: string[]
-  /** Model name → the name the upstream knows it by. */
+  /** Model name → the upstream's name for the model. */
   models: Record<string, string>
+  /** Share among the channels of one priority; 0 = only when no other of them can be asked. */
   weight: number
-  /** Higher first. */
+  /** Higher priorities are tried first. */
   priority: number
-  /** Attempts open at once, per process; 0 = unlimited. */
+  /** Most attempts open at once at this channel, per process; 0 = unlimited. */
   maxConcurrency: number
-  /** How it is reached: a URL with its credentials; null = directly. */
+  /** URL of the proxy, with its credentials; null = the upstream is reached directly. */
   proxy: string | null
-  /** PEM certificates that are trusted beside the system's. */
+  /** PEM certificates that are trusted beside those of the system. */
   ca: string | null
   http2: boolean
-  /** It may be at a link-local or reserved address. */
+  /** The upstream may be at a link-local or reserved address. */
   private: boolean
   status: 'enabled' | 'disabled'
-  /** Its credentials stand in the store under another secret: they cannot be read, so that it cannot be used. */
+  /**
+   * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.
+   */
   sealed?: true
 }
 
+/** States of a circuit breaker: requests pass, nothing passes, single requests probe. */
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-/** How a channel fares in one process, or at worst in several. */
+/** The state of a channel in one process; where several processes are summed up, the worst of their states. */
 export interface ChannelState {
   state: BreakerState
-  /** One for each key, in the catalogue's order. */
+  /** The state of each key, in the catalogue's order. */
   keys: BreakerState[]
-  /** Attempts under way. */
+  /** How many attempts are under way. */
   open: number
 }

@@ -1,4 +1,6 @@
-/** The kinds of values that name places on the network, and headers. */
+/**
+ * The kinds of values in our YAML files that are network addresses (listeners, CIDRs, URLs) or names of HTTP headers.
+ */
 import { BlockList, isIP } from 'node:net'
 import { matched, scalar } from './config-scalars.ts'
 
@@ -9,7 +11,7 @@ export interface Listener {
 
 const LISTENER = /^(?:\[([^\]]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/
 
-/** `host:port`, `[::1]:3000`; port 0 = any free one. */
+/** Parses `host:port` or `[::1]:3000`; port 0 takes any free port. undefined = it is neither. */
 export function parseListener(value: unknown): Listener | undefined {
   const m = matched(LISTENER, value)
   if (m === null || Number(m[3]) > 65_535) return undefined
@@ -24,7 +26,7 @@ export const listener = scalar(
   parseListener,
 )
 
-/** An address or a CIDR. */
+/** An IP address or a CIDR, kept as text. */
 export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type: 'string' }, value => {
   const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
   const version = m === null ? 0 : isIP(m[1] as string)
@@ -39,7 +41,7 @@ export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type:
 
 const LONGEST_ADDRESS = 2000
 
-/** An http(s) address without query, fragment and credentials; a slash at the end is dropped. */
+/** An http(s) URL without query, fragment and credentials; slashes at its end are dropped. */
 export const webAddress = scalar(
   'an http:// or https:// URL without query',
   { type: 'string', pattern: '^https?://[^?#]+$' },
@@ -64,7 +66,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/
 
 export const isHeaderName = (text: string): boolean => TOKEN.test(text)
 
-/** Ours to set, or the transport's: nothing may map, pass or set them. */
+/** Headers that the gateway or the HTTP connection sets. No setting may rename, pass or set them. */
 export const RESERVED = [
   'host',
   'content-length',
@@ -78,7 +80,11 @@ export const RESERVED = [
   'expect',
   'accept-encoding',
 ]
-/** A header's name, in lower case. In one that is the transport's, a key or a client's text would break a request in two. */
+
+/**
+ * The name of a header, in lower case. Reserved ones are refused: with a key or a client's text in a header like
+ * `transfer-encoding`, one request could be read as two.
+ */
 export const headerName = scalar(
   'a header name that is not about the connection',
   { type: 'string', pattern: TOKEN.source, not: { enum: RESERVED } },

@@ -1,4 +1,7 @@
-/** The catalogue file, as people write it. */
+/**
+ * The schema of the catalogue file: groups, models, channels, accounts and keys, as people write them. `catalog.ts`
+ * turns what it parses into our records. The descriptions are the texts that editors and `docs/config.md` show.
+ */
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import { channel } from './config-channel.ts'
@@ -7,7 +10,10 @@ import { rate } from './config-schema.ts'
 
 export const DEFAULT_OUTPUT = 4096
 const MOST_TOKENS = 1_000_000_000
-/** Of what a request may bring or cause beside its text; documents of earlier versions lack it. */
+/**
+ * Estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack these
+ * fields.
+ */
 export const MODEL_DEFAULTS = { maxInput: 200_000, mediaInput: 2000, toolInput: 16_000, maxSearches: 10 }
 
 const priced = (meaning: string) =>
@@ -29,17 +35,20 @@ const group = z.strictObject({
   multiplier: kind
     .millionths('a factor, 0 or more,')
     .prefault(1)
-    .meta({ description: 'Every price in this group is multiplied by it.' }),
+    .meta({ description: 'Factor for every price in this group.' }),
   rate: rate
     .optional()
     .meta({ description: 'Rate limit of accounts in this group. Default: `limits.rate` of the config.' }),
   hedge: z
     .strictObject({
-      after: kind.duration({ least: 1 }).meta({ description: 'How long the first attempt may be silent.' }),
+      after: kind
+        .duration({ least: 1 })
+        .meta({ description: 'Silence of the first attempt after which the second begins.' }),
     })
     .optional()
     .meta({
-      description: 'A second attempt, at another channel, beside a first one that stays silent. Default: never.',
+      description:
+        'Hedging: when the first attempt stays silent, a second one begins at another channel. Default: never.',
     }),
 })
 
@@ -49,23 +58,23 @@ const model = z.strictObject({
   max_output: kind
     .whole(1)
     .optional()
-    .meta({ description: 'The model’s own ceiling of output tokens. Default: none.' }),
+    .meta({ description: 'Most output tokens that the model can produce. Default: not known.' }),
   default_output: kind
     .whole(0)
     .prefault(DEFAULT_OUTPUT)
-    .meta({ description: 'Output tokens estimated when a request names no maximum.' }),
+    .meta({ description: 'Output tokens held for a request that names no maximum.' }),
   input_factor: kind
     .millionths('a factor above 0', 1)
     .prefault(1.1)
-    .meta({ description: 'Estimated input tokens are bytes of text / 4 × this.' }),
+    .meta({ description: 'The input tokens of a text are estimated as its bytes / 4 × this factor.' }),
   max_input: kind.whole(1, MOST_TOKENS).prefault(MODEL_DEFAULTS.maxInput).meta({
     description:
-      'Input tokens held for each thing that a request names and does not carry: a document by URL, an answer it continues. No document counts more. Best the model’s context window.',
+      'Input tokens held for each document by URL and for an earlier answer that is continued, because their size is not known; also the most that one document in the body is estimated at. Best set to the model’s context window.',
   }),
   media_input: kind
     .whole(1, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.mediaInput)
-    .meta({ description: 'Input tokens estimated for a picture, or for a page of a document.' }),
+    .meta({ description: 'Input tokens estimated for a picture and for each page of a document.' }),
   tool_input: kind
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.toolInput)
@@ -73,40 +82,43 @@ const model = z.strictObject({
   max_searches: kind
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.maxSearches)
-    .meta({ description: 'Uses held for such a tool when the request names no limit.' }),
+    .meta({ description: 'How many uses of such a tool are held when the request does not limit them.' }),
 })
 
 const account = z.strictObject({
   name: kind.name.meta({ description: 'Name of the account.' }),
-  groups: z.array(kind.name).prefault(['default']).meta({ description: 'Groups that its keys may be bound to.' }),
+  groups: z
+    .array(kind.name)
+    .prefault(['default'])
+    .meta({ description: 'Groups that the account’s keys may belong to.' }),
   balance: kind.cny
     .optional()
     .meta({ description: 'Opening top-up in CNY, credited once, when the account is first created. Default: none.' }),
 })
 
 const key = z.strictObject({
-  account: kind.name.meta({ description: 'Account that pays.' }),
+  account: kind.name.meta({ description: 'Account that pays for the key’s requests.' }),
   name: kind.name.meta({ description: 'Name of the key within its account.' }),
   secret: kind
     .secret('a secret that begins with "sk-", without spaces', /^sk-[!-~]+$/)
-    .meta({ description: 'What clients send. Only its SHA-256 is stored.' }),
-  group: kind.name.prefault('default').meta({ description: 'Group whose channels and prices it uses.' }),
-  expires_at: kind.time.optional().meta({ description: 'ISO time after which it is refused. Default: never.' }),
-  cap: kind.cny.optional().meta({ description: 'Most that it may spend, in CNY. Default: no cap.' }),
+    .meta({ description: 'Secret that clients send. The store keeps only its SHA-256.' }),
+  group: kind.name.prefault('default').meta({ description: 'Group whose channels and prices the key uses.' }),
+  expires_at: kind.time.optional().meta({ description: 'ISO time from which the key is refused. Default: never.' }),
+  cap: kind.cny.optional().meta({ description: 'Most that the key may spend, in CNY. Default: no cap.' }),
   allow_ips: z
     .array(address.network)
     .optional()
-    .meta({ description: 'Addresses and CIDRs it may be used from. Default: any.' }),
-  models: z.array(kind.name).optional().meta({ description: 'Models it may use. Default: all of its group.' }),
-  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it works.' }),
+    .meta({ description: 'Client addresses and CIDRs from which the key may be used. Default: any.' }),
+  models: z.array(kind.name).optional().meta({ description: 'Models the key may use. Default: all of its group.' }),
+  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the key is accepted.' }),
 })
 
 export const catalogSchema = z.strictObject({
   groups: z.array(group).prefault([]).meta({ description: 'Sets of channels with a price multiplier.' }),
   models: z.array(model).prefault([]).meta({ description: 'Models and what they cost.' }),
-  channels: z.array(channel).prefault([]).meta({ description: 'Upstreams.' }),
-  accounts: z.array(account).prefault([]).meta({ description: 'Who pays.' }),
-  keys: z.array(key).prefault([]).meta({ description: 'What clients send.' }),
+  channels: z.array(channel).prefault([]).meta({ description: 'Upstreams and how they are asked.' }),
+  accounts: z.array(account).prefault([]).meta({ description: 'Customers, each with a balance.' }),
+  keys: z.array(key).prefault([]).meta({ description: 'Keys with which clients identify themselves.' }),
 })
 
 export type CatalogForm = z.output<typeof catalogSchema>

@@ -1,4 +1,8 @@
-/** A channel in the catalogue file: an upstream, and how it is asked. */
+/**
+ * The schema of a channel in the catalogue file: the upstream's address, its keys, and how it is asked. What a channel
+ * may put into headers and queries is checked strictly here, because a wrong byte there could split a request in two or
+ * show a credential to somebody else.
+ */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
@@ -8,7 +12,7 @@ import { isCredentialName } from './credentials.ts'
 import { PROTOCOLS, type Protocol } from './records.ts'
 import { KIND_NAMES } from './upstream-kinds.ts'
 
-/** They carry the client's own key, which no upstream may see. */
+/** Headers that carry the client's own key, which no upstream may see. */
 const CREDENTIALS = ['authorization', 'proxy-authorization', 'cookie', 'x-api-key', 'x-gamma-api-key', 'x-goog-api-key']
 const KEPT_BACK = new Set([...address.RESERVED, ...CREDENTIALS])
 
@@ -66,26 +70,29 @@ const proxyAddress = kind.scalar(
   value => {
     const url = typeof value === 'string' ? URL.parse(value) : null
     if (url === null || !/^(https?|socks5):$/.test(url.protocol) || url.hostname === '') return undefined
-    return canBeSaid(url.username, url) && canBeSaid(url.password, url) ? url.href : undefined
+    return canBeSent(url.username, url) && canBeSent(url.password, url) ? url.href : undefined
   },
   true,
 )
 
-/** SOCKS gives a name and a password one byte for their length. */
+/** SOCKS5 sends the length of the user name and of the password in one byte. */
 const MOST_SOCKS_BYTES = 255
 
-function canBeSaid(credential: string, { protocol }: URL): boolean {
+function canBeSent(credential: string, { protocol }: URL): boolean {
   try {
     const bytes = Buffer.byteLength(decodeURIComponent(credential))
     return protocol !== 'socks5:' || bytes <= MOST_SOCKS_BYTES
   } catch {
-    return false // a % that begins no byte
+    return false // a % without two hexadecimal digits
   }
 }
 
 export const CERTIFICATES = 'PEM certificates, or a file of them'
 
-/** null when there is none, or one that cannot be read. `resolve` says where a file is that was named. */
+/**
+ * Returns the certificates of a PEM text, or of the file that `value` names, as one PEM text; null when there is none
+ * or one cannot be parsed. `resolve` gives the path of a file.
+ */
 export function readCertificates(value: string, resolve: (file: string) => string): string | null {
   try {
     const pem = value.includes('-----BEGIN') ? value : readFileSync(resolve(value), 'utf8')
@@ -112,7 +119,7 @@ const upstreamPath = (protocol: Protocol) => {
       },
     )
     .optional()
-    .meta({ description: `Path of ${protocol} at this upstream, in the place of its own.` })
+    .meta({ description: `Path of the ${protocol} protocol at this upstream, in place of the usual one.` })
 }
 
 const paths = z.strictObject(
@@ -124,7 +131,7 @@ const paths = z.strictObject(
 const QUERY_NAME = /^[\w.~-]{1,100}$/
 const QUERY_VALUE = /^[^\p{C}]{1,500}$/u
 
-/** Addresses end up in other people's logs, so no credential may stand in them. */
+/** No query parameter may be a credential, because URLs end up in other people's logs. */
 const query = kind.scalar(
   'a map of query names to texts, none of them a credential (that is what `key` and `auth` are for)',
   { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean'] } },
@@ -141,14 +148,14 @@ const query = kind.scalar(
 
 const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]{1,4096}$/)
 
-const maxConcurrency = (whose: string) =>
+const maxConcurrency = (where: string) =>
   kind
     .whole(0)
     .prefault(0)
-    .meta({ description: `Most requests open at once ${whose}, per process; 0 = unlimited.` })
+    .meta({ description: `Most requests open at once ${where}, per process; 0 = unlimited.` })
 
 const channelKey = z.strictObject({
-  key: upstreamKey.meta({ description: 'Upstream credential, as `key` of the channel.' }),
+  key: upstreamKey.meta({ description: 'Credential at the upstream, like `key` of the channel.' }),
   max_concurrency: maxConcurrency('with this key'),
 })
 
@@ -156,15 +163,18 @@ export const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
   base_url: address.webAddress.meta({
     description:
-      'Address of the upstream; the path of the protocol is appended, a version that ends it is not doubled.',
+      'Address of the upstream. The path of the protocol is appended; a version at the end (`/v1`) is not repeated.',
   }),
   kind: kind
     .oneOf(...KIND_NAMES)
     .optional()
-    .meta({ description: 'Provider whose paths and headers are known: the table of docs/upstreams.md.' }),
+    .meta({
+      description:
+        'Kind of provider, which sets paths and headers: see the table in docs/upstreams.md. Default: those of the protocols.',
+    }),
   paths: paths
     .prefault({})
-    .meta({ description: 'Paths of this upstream that are neither usual nor those of its kind.' }),
+    .meta({ description: 'Paths of this upstream that differ from those of its kind, or of the protocols.' }),
   query: query.prefault({}).meta({ description: 'Added to the query of every request to this upstream.' }),
   protocols: z
     .array(kind.oneOf(...PROTOCOLS))
@@ -172,49 +182,55 @@ export const channel = z.strictObject({
     .meta({ description: 'Protocols that the upstream speaks.' }),
   key: upstreamKey.optional().meta({
     description:
-      'Upstream credential, best as an environment variable. It leaves the process only in requests to this channel.',
+      'Credential at the upstream, best given by a variable. It leaves the process only in requests to this channel.',
   }),
   keys: z
     .array(channelKey)
     .min(1)
     .optional()
-    .meta({ description: 'Several credentials in the place of `key`, each with a health and a limit of its own.' }),
+    .meta({ description: 'Several credentials in place of `key`, each with its own circuit breaker and limit.' }),
   auth: z
     .strictObject({
       header: address.headerName.meta({
-        description: 'Header that carries the key; other ones than `authorization` carry it bare.',
+        description: 'Header that carries the key: `authorization` as `Bearer KEY`, any other header as the bare key.',
       }),
     })
     .optional()
     .meta({
       description:
-        'Default: as its kind says; without one `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
+        'How the key is sent. Default: as the kind says; without a kind `x-api-key` on messages, `x-gamma-api-key` on generate, else `authorization: Bearer`.',
     }),
-  headers: headers
-    .prefault({})
-    .meta({ description: 'Client header name → name sent upstream; a value `=text` sets a constant.' }),
+  headers: headers.prefault({}).meta({
+    description:
+      'Client headers to send under other names: `client-name: upstream-name`. A value `=text` sets a constant instead.',
+  }),
   pass_headers: z
     .array(passedHeader)
     .prefault([])
-    .meta({ description: 'More client headers to send upstream as they are.' }),
+    .meta({ description: 'Further client headers to send upstream unchanged.' }),
   groups: z.array(kind.name).min(1).meta({ description: 'Groups that may use the channel.' }),
-  models: routedModels.meta({ description: 'Models it serves: a list, or a map of names to the names upstream.' }),
-  weight: kind
-    .whole(0, 1_000_000)
-    .prefault(1)
-    .meta({ description: 'Share among channels of one priority; 0 = only when nothing else of it is left.' }),
-  priority: kind.whole(-1_000_000, 1_000_000).prefault(0).meta({ description: 'Higher ones are tried first.' }),
+  models: routedModels.meta({
+    description: 'Models the channel serves: a list, or a map `model: name at the upstream`.',
+  }),
+  weight: kind.whole(0, 1_000_000).prefault(1).meta({
+    description: 'Share of requests among channels of the same priority; 0 = only when no other of them can be asked.',
+  }),
+  priority: kind
+    .whole(-1_000_000, 1_000_000)
+    .prefault(0)
+    .meta({ description: 'Channels of higher priority are tried first.' }),
   max_concurrency: maxConcurrency('at this channel'),
   proxy: proxyAddress.optional().meta({
-    description: 'Proxy in between: `http://`, `https://` or `socks5://`, with user and password if need be.',
+    description:
+      'Proxy to the upstream: `http://`, `https://` or `socks5://`, with user and password if need be. Default: none.',
   }),
   ca: kind
     .text(CERTIFICATES)
     .optional()
-    .meta({ description: 'PEM certificates, or a file of them, trusted for this channel beside those of the system.' }),
+    .meta({ description: 'PEM certificates, or a file of them, that this channel trusts beside those of the system.' }),
   http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),
-  private: kind.flag
-    .prefault(false)
-    .meta({ description: 'The upstream may be at a link-local or reserved address, where clouds keep credentials.' }),
-  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether it is used at all.' }),
+  private: kind.flag.prefault(false).meta({
+    description: 'Allow a link-local or reserved address, where clouds offer the credentials of the machine.',
+  }),
+  status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

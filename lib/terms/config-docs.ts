@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
-/** What is generated from the schemas of both files: JSON Schemas for editors and the tables of `docs/config.md`. */
+/**
+ * Generates, from the schemas of the config and of the catalogue file, the JSON Schemas for editors and the tables of
+ * settings in `docs/config.md`. `config-generate.ts` writes the result to disk.
+ */
 import { z } from 'zod'
 import { catalogSchema } from './config-catalog.ts'
 import { configSchema } from './config-schema.ts'
@@ -16,10 +19,10 @@ interface Json {
   anyOf?: Json[]
 }
 
-/** A variable may stand in every text. */
+/** Every text may contain `${NAME}` instead of its own form, so the JSON Schema must allow that too. */
 const VARIABLE = '\\$\\{'
 
-/** The file form of a schema, for editors. */
+/** The JSON Schema of a file as people write it, before defaults and conversions. */
 function jsonSchema(schema: z.ZodType, title: string): Json {
   return z.toJSONSchema(schema, {
     io: 'input',
@@ -36,7 +39,7 @@ function jsonSchema(schema: z.ZodType, title: string): Json {
   }) as Json
 }
 
-/** One row for every setting, sections included. */
+/** A Markdown table with one row for every setting and every section. */
 function table(root: Json): string {
   const rows: string[] = []
   const visit = (json: Json, path: string): void => {
@@ -60,7 +63,9 @@ function shownDefault({ default: value }: Json): string {
   return entries.length === 0 ? '–' : `\`{ ${entries.join(', ')} }\``
 }
 
-/** The document with the tables between their markers renewed. */
+/**
+ * Returns the document with each table between its pair of marker comments replaced. Throws when a marker is missing.
+ */
 export function withTables(document: string, tables: Record<string, string>): string {
   for (const [name, text] of Object.entries(tables)) {
     const [start, end] = [`<!-- settings of ${name} -->`, `<!-- end of ${name} -->`]
@@ -71,7 +76,10 @@ export function withTables(document: string, tables: Record<string, string>): st
   return document
 }
 
-/** Generated files, by their path in the checkout. `docs/config.md` is given, because only its tables are generated. */
+/**
+ * Returns the generated files: path in the checkout → text. `configDocument` is the present text of `docs/config.md`,
+ * of which only the tables are generated.
+ */
 export function generatedFiles(configDocument: string): Record<string, string> {
   const config = jsonSchema(configSchema, 'Gateway config')
   const catalog = jsonSchema(catalogSchema, 'Gateway catalogue')

@@ -1,4 +1,7 @@
-/** Writes what is generated from the schemas; run it after changing one. */
+/**
+ * `npm run schemas`: writes the files that are generated from the schemas of config and catalogue. Run it after
+ * changing one.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { generatedFiles } from './config-docs.ts'
 

@@ -1,9 +1,12 @@
-/** Runs a schema over a source and turns everything it finds into problems that name place, expectation and finding. */
+/**
+ * Checks a YAML file against its schema and reports every violation as a problem of that file: where it is, what was
+ * expected, what was found.
+ */
 import { z } from 'zod'
 import { oneOfThese } from './typos.ts'
 import { formatPath, type Path, type Source } from './yaml.ts'
 
-/** The schema's value, or null when something is wrong: the problems are in `source` then. */
+/** Returns the parsed value, or null after adding the problems to `source`. */
 export function validate<S extends z.ZodType>(schema: S, source: Source): z.output<S> | null {
   const result = schema.safeParse(source.value)
   if (result.success) return result.data
@@ -26,7 +29,7 @@ function expectedShape(issue: z.core.$ZodIssue): string {
   return issue.message
 }
 
-/** The keys that the schema has at a path. */
+/** The keys that the schema allows in the map at `path`. */
 function keysAt(schema: z.ZodType, path: Path): string[] {
   let at: unknown = unwrap(schema)
   for (const step of path) {
@@ -41,7 +44,10 @@ function unwrap(schema: unknown): unknown {
   return schema
 }
 
-/** Reports every name that stands twice. `path` tells where the name of row `i` stands. */
+/**
+ * Reports every name that occurs a second time. `path(i)` is where the name of row `i` is written. `hidden`: the names
+ * are secrets, which problems must not show.
+ */
 export function refuseDuplicates(source: Source, names: string[], path: (i: number) => Path, hidden = false): void {
   const first = new Map<string, number>()
   names.forEach((name, i) => {

@@ -1,16 +1,20 @@
-/** The kinds of values that our YAML files hold: how each is written, what it becomes, and how an editor knows it. */
+/**
+ * The kinds of single values in our YAML files (durations, sizes, amounts, names, secrets, times …). Each says how the
+ * value is written, what the code gets (ms, bytes, micro-CNY …) and how the JSON Schema for editors describes it.
+ */
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
 import { oneOfThese } from './typos.ts'
 
-// compiled validators pay off after thousands of runs; ours run once
+// zod would compile each schema, which pays off after thousands of runs; ours run once
 z.config({ jitless: true })
 
 type Json = Record<string, unknown>
 
 /**
- * A value of one kind. `expected` names it in problems, perhaps by what was found; `read` gives undefined for what it is not.
- * `hidden`: a secret, which problems do not show; perhaps by its looks.
+ * Makes the schema of one kind of value. `expected` is what problems call it, or a function of the value found. `json`
+ * is its JSON Schema. `read` converts the value and returns undefined when the value is not of this kind. `hidden` says
+ * whether the value is a secret that problems must not show, or decides so from the value found.
  */
 export function scalar<T>(
   expected: string | ((value: unknown) => string),
@@ -31,7 +35,7 @@ export function scalar<T>(
     .meta(json)
 }
 
-/** The match, when the value is a text that matches. */
+/** The match of a text with `pattern`; null when the value is no text or does not match. */
 export const matched = (pattern: RegExp, value: unknown): RegExpExecArray | null =>
   typeof value === 'string' ? pattern.exec(value) : null
 
@@ -42,7 +46,10 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_00
 const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 const HOUR_MS = 3_600_000
 
-/** `250ms 5s 2m 1h 30d`, in ms; timers take at most a day. */
+/**
+ * A duration like `250ms`, `5s`, `2m`, `1h`, `30d`, in ms; by default at most a day, which timers can certainly wait
+ * for.
+ */
 export const duration = ({ least = 0, most = 24 * HOUR_MS }: { least?: number; most?: number } = {}) => {
   const range = `${least > 0 ? `, at least ${least}ms` : ''}${most === 24 * HOUR_MS ? ', at most 24h' : ''}`
   return scalar(
@@ -58,7 +65,7 @@ export const duration = ({ least = 0, most = 24 * HOUR_MS }: { least?: number; m
 const UNIT_BYTES: Record<string, number> = { '': 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
 const SIZE = /^(\d{1,15})(B|KiB|MiB|GiB|TiB|)$/
 
-/** `64KiB 8MiB` or a plain number of bytes, in bytes. */
+/** A size like `64KiB` or `8MiB`, or a plain number of bytes, in bytes. `range` describes the bounds in problems. */
 export const size = (least: number, most: number, range: string) =>
   scalar(`a size like "64KiB" or "8MiB", ${range}`, { type: ['string', 'integer'], pattern: SIZE.source }, value => {
     const m = matched(SIZE, typeof value === 'number' ? String(value) : value)
@@ -67,7 +74,7 @@ export const size = (least: number, most: number, range: string) =>
 
 const PERCENT = /^(\d{1,3}(?:\.\d{1,3})?)%$/
 
-/** `20%`, as a fraction. */
+/** A percentage like `20%`, as a fraction from 0 to 1. */
 export const percent = scalar(
   'a percentage from "0%" to "100%"',
   { type: 'string', pattern: PERCENT.source },
@@ -77,7 +84,7 @@ export const percent = scalar(
   },
 )
 
-/** A whole number; as a text too, because `${NAME}` gives texts. */
+/** A whole number. Digits in a text are accepted too, because a variable `${NAME}` always becomes text. */
 export const whole = (least: number, most = 1_000_000_000) =>
   scalar(
     `a whole number from ${least} to ${most}`,
@@ -90,7 +97,7 @@ export const whole = (least: number, most = 1_000_000_000) =>
 
 const AMOUNT = { type: ['number', 'string'], minimum: 0, pattern: '^\\d{1,9}(\\.\\d{1,6})?$' }
 
-/** A decimal of at most six places, not negative, in millionths: prices, multipliers, factors. */
+/** A decimal with at most six places, in millionths: prices, multipliers, factors. `least` is in millionths too. */
 export const millionths = (what: string, least = 0) =>
   scalar(`${what} with at most 6 decimal places`, AMOUNT, value => {
     const number = parseMillionths(value)
@@ -106,10 +113,10 @@ export const cny = scalar(
   },
 )
 
-/** Longest name that the store takes. */
+/** The longest name, in characters, that the columns of the store hold. */
 export const LONGEST_NAME = 190
 
-/** A name that people choose: no control characters, no half of a surrogate pair, no space at either end. */
+/** A name that people choose. Control characters, lone surrogates and spaces at either end are refused. */
 export const name = scalar(
   `a name of 1 to ${LONGEST_NAME} characters`,
   { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
@@ -144,11 +151,14 @@ export const oneOf = <const T extends string>(...values: T[]) =>
     value => values.find(v => v === value),
   )
 
-/** A secret of printable ASCII, as it can stand in a header. */
+/**
+ * A secret, which problems never show. `pattern` must allow only printable ASCII, so that the secret fits into a
+ * header.
+ */
 export const secret = (expected: string, pattern: RegExp) =>
   scalar(expected, { type: 'string', pattern: pattern.source }, value => matched(pattern, value)?.[0], true)
 
-/** An ISO 8601 time with its zone, or a date (its midnight in UTC), in ms since 1970. */
+/** An ISO 8601 time with its zone, or a date (midnight in UTC), in ms since 1970. */
 export const time = scalar('a time like "2030-01-31T00:00:00Z"', { type: 'string', pattern: TIME.source }, value => {
   const m = matched(TIME, value)
   if (m === null || !isDay(m[0].slice(0, 10))) return undefined
@@ -156,7 +166,7 @@ export const time = scalar('a time like "2030-01-31T00:00:00Z"', { type: 'string
   return Number.isNaN(ms) ? undefined : ms
 })
 
-/** `Date.parse` takes the 30th of February for the 2nd of March. */
+/** Whether the day exists: `Date.parse` would read the 30th of February as the 2nd of March. */
 function isDay(day: string): boolean {
   const ms = Date.parse(day)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day)

@@ -1,4 +1,8 @@
-/** The config file, as people write it. Descriptions are the meaning that editors and `docs/config.md` show. */
+/**
+ * The schema of the config file, as people write it: every setting with its default and its meaning. `config.ts` turns
+ * what it parses into the form that the code uses. The descriptions are the texts that editors and `docs/config.md`
+ * show.
+ */
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
@@ -7,7 +11,7 @@ import * as kind from './config-scalars.ts'
 const GiB = 2 ** 30
 const DAY_MS = 86_400_000
 
-/** A section: unknown keys are errors, absent keys take their defaults. */
+/** A map of settings. Unknown keys are errors, absent keys take their defaults, and the whole section may be absent. */
 const section = <T extends z.ZodRawShape>(meaning: string, shape: T) =>
   z
     .strictObject(shape)
@@ -24,8 +28,8 @@ const names = (fallback: string[], meaning: string) =>
   z.array(address.headerName).prefault(fallback).meta({ description: meaning })
 
 export const rate = z.strictObject({
-  requests: kind.whole(0).meta({ description: 'Requests admitted in any such span of minutes; 0 = unlimited.' }),
-  minutes: kind.whole(1, 43_200).prefault(1).meta({ description: 'Length of the window in minutes.' }),
+  requests: kind.whole(0).meta({ description: 'Most requests in any window of `minutes`; 0 = unlimited.' }),
+  minutes: kind.whole(1, 43_200).prefault(1).meta({ description: 'Length of the sliding window in minutes.' }),
 })
 
 const storeAddress = kind.scalar(
@@ -40,12 +44,18 @@ const storeAddress = kind.scalar(
   mayHoldPassword,
 )
 
-/** An address with nothing in it but a scheme and names is shown, so that a slip is found. */
+/**
+ * Whether problems must hide the address. One without `:` and `@` holds no password and is shown, so that a slip is
+ * found.
+ */
 function mayHoldPassword(value: unknown): boolean {
   return typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:\/\/[^:@]*$/i.test(value)
 }
 
-/** The password holds what ends it in a URL, so that a part of it would be taken for the database or what is behind that. */
+/**
+ * Whether the password contains an unescaped `/`, `?`, `#` or `@`, so that the URL parser took a part of it for the
+ * database.
+ */
 function endsEarly({ username, password, pathname, search, hash }: URL): boolean {
   try {
     decodeURIComponent(username + password)
@@ -83,109 +93,112 @@ export const configSchema = z.strictObject({
     .meta({ description: '`sqlite:PATH` for one host, `mysql://user:password@host:3306/database` for many gateways.' }),
   migrate_on_start: kind.flag
     .prefault(true)
-    .meta({ description: 'Create or upgrade the schema when serving starts. SQLite is always upgraded.' }),
+    .meta({ description: 'Create or upgrade the tables of the store when serving starts. SQLite is always upgraded.' }),
   secret: kind
     .secret('a secret of at least 8 characters without spaces', /^([!-~]{8,})?$/)
     .optional()
     .meta({
       description:
-        'Encrypts upstream keys in the store; the same for all gateways of a store. Default: made from `admin_token`.',
+        'Encrypts upstream keys in the store. All gateways of one store need the same secret. Default: the `admin_token`.',
     }),
   secret_previous: kind
-    .secret('the secret that was, of at least 8 characters without spaces', /^([!-~]{8,})?$/)
+    .secret('the previous secret, of at least 8 characters without spaces', /^([!-~]{8,})?$/)
     .optional()
     .meta({
       description:
-        'The `secret` before (or the `admin_token`, where that was it), while it is rotated: what stands under it is read and encrypted anew. Default: none.',
+        'The previous `secret` (or `admin_token`, where that took its place), for a rotation: what it encrypted can still be read, and is encrypted anew. Default: none.',
     }),
   journal: kind
     .text('a folder')
     .prefault('data/journal')
-    .meta({ description: 'Folder for settlements that the store does not hold yet.' }),
+    .meta({ description: 'Folder of the journal: settlements that are not in the store yet.' }),
   journal_limit: kind
     .size(64 * 1024, 1024 * GiB, 'from 64KiB to 1TiB')
     .prefault('256MiB')
     .meta({
       description:
-        'Most that the journal may take, of all workers together; beyond it new requests are refused, nothing is dropped.',
+        'Largest size of the journal, of all workers together. When it is full, new requests are refused; nothing is dropped.',
     }),
   catalog: kind
     .text('a file')
     .optional()
-    .meta({ description: 'Catalogue file applied at start and on reload. Default: none.' }),
+    .meta({ description: 'Catalogue file, applied to the store at start and on reload. Default: none.' }),
   admin_token: adminToken
     .optional()
     .meta({ description: 'Bearer token of the admin API, 8 characters or more. `serve` needs one.' }),
-  workers: workers.prefault(1).meta({ description: 'Processes that share the listeners; `auto` = one a core.' }),
-  trusted_proxies: z
-    .array(address.network)
-    .prefault([])
-    .meta({ description: 'Addresses and CIDRs whose `x-forwarded-for` is believed, walked from the right.' }),
-  wire: section('Other names under which a client may send a header; the key is the name of the protocol.', {
+  workers: workers.prefault(1).meta({ description: 'Processes that share the listeners; `auto` = one per CPU core.' }),
+  trusted_proxies: z.array(address.network).prefault([]).meta({
+    description:
+      'Addresses and CIDRs of proxies whose `x-forwarded-for` is believed. It is read from the right; the first address that is not such a proxy is the client.',
+  }),
+  wire: section('Headers that clients may send under other names too: `name in the protocol: [other names]`.', {
     'alpha-version': names(['anthropic-version'], 'Version header of the messages protocol.'),
     'alpha-beta': names(['anthropic-beta'], 'Feature tags of the messages protocol.'),
     'x-gamma-api-key': names(['x-goog-api-key'], 'Key header of the generate-content protocol.'),
     'x-gamma-api-client': names(['x-goog-api-client'], 'Client name of the generate-content protocol.'),
   }),
-  limits: section('What one request and one account may ask for.', {
+  limits: section('Limits of requests and accounts.', {
     body: kind
       .size(1, GiB, 'from 1 to 1GiB')
       .prefault('64MiB')
-      .meta({ description: 'Largest request body; larger: 413.' }),
+      .meta({ description: 'Largest request body; a larger one is answered 413.' }),
     buffered: kind
       .size(1, 1024 * GiB, 'from 1 to 1TiB')
       .prefault('512MiB')
       .meta({
         description:
-          'Request bodies in memory, all together, per process; beyond it 503. Half of it for one account, as soon as it has several there.',
+          'Most memory for all request bodies together, per process; a request beyond it is answered 503. An account with several bodies in memory may use at most half.',
       }),
     count: rate.optional().meta({
       description:
-        'Requests per account to count routes and model lists. Default: ten times its rate, unlimited where that is.',
+        'Rate limit per account for counting tokens and listing models. Default: ten times its `rate`, unlimited where that is unlimited.',
     }),
     rate: rate
       .prefault({ requests: 600, minutes: 1 })
-      .meta({ description: 'Requests per account; a group or an account may override it.' }),
-    concurrency: kind.whole(0).prefault(0).meta({ description: 'Open requests per account; 0 = unlimited.' }),
+      .meta({ description: 'Rate limit per account; a group or an account may override it.' }),
+    concurrency: kind
+      .whole(0)
+      .prefault(0)
+      .meta({ description: 'Most open requests per account, per process; 0 = unlimited.' }),
   }),
-  timeouts: section('How long to wait.', {
-    connect: timeout('5s', 1, 'For the connection to an upstream.'),
-    first_byte: timeout('600s', 1, 'For the first byte of an upstream answer; 504 after it.'),
-    idle: timeout('300s', 1, 'For the next byte of an upstream answer that has begun.'),
-    slow_client: timeout('300s', 1, 'For a client to take more of its answer; at most `idle`.'),
-    drain: timeout('60s', 0, 'For open requests when the process is told to end.'),
-    main: timeout('100s', 0, 'For any response data on the main address; 524 after it. `0s` leaves it to a CDN.'),
+  timeouts: section('How long the gateway waits.', {
+    connect: timeout('5s', 1, 'Until a connection to an upstream is open.'),
+    first_byte: timeout('600s', 1, 'Until the first byte of an upstream’s answer; 504 after it.'),
+    idle: timeout('300s', 1, 'Until the next byte of an upstream’s answer that has begun; then the answer is cut.'),
+    slow_client: timeout('300s', 1, 'Until a client takes more of its answer; then it is cut. At most `idle`.'),
+    drain: timeout('60s', 0, 'Until open requests have finished, when the process is told to end.'),
+    main: timeout('100s', 0, 'Until a request on the main address gets response data; 524 after it. `0s` = no limit.'),
   }),
-  keepalive: section('Keep-alive bytes on open event streams.', {
-    main: timeout('15s', 0, 'Silence on the main address after which they go out; `0s` = never.'),
-    direct: timeout('0s', 0, 'The same on the direct address.'),
+  keepalive: section('Keep-alive bytes on open event streams, so that nobody in between closes a silent connection.', {
+    main: timeout('15s', 0, 'Silence on the main address after which they are sent; `0s` = never.'),
+    direct: timeout('0s', 0, 'The same for the direct address.'),
     early: timeout(
       '80s',
       0,
-      'On the main address, start the stream when no upstream has answered by then; `0s` = never.',
+      'On the main address: the event stream starts after this time even when no upstream has answered; `0s` = never.',
     ),
   }),
   hold: section('Money set aside while a request runs.', {
     output_tokens: kind.whole(0).prefault(0).meta({
       description:
-        'At most this many output tokens are held up front, more as they are produced; 0 = the whole maximum of the request.',
+        'Output tokens whose price is held when a stream begins; the hold grows as more are produced. 0 = the whole maximum of the request.',
     }),
   }),
-  client_gone: section('Reading an answer to its end after its client has left, for exact usage.', {
-    drain: timeout('30s', 0, 'How long.'),
-    concurrent: kind
-      .whole(0)
-      .prefault(256)
-      .meta({ description: 'How many such answers at once, per process; one account has at most a quarter, and one.' }),
+  client_gone: section('When a client leaves, its upstream is read to the end of the answer, for exact usage.', {
+    drain: timeout('30s', 0, 'How long such an answer is read on.'),
+    concurrent: kind.whole(0).prefault(256).meta({
+      description:
+        'How many such answers are read at once, per process; of one account at most a quarter of them, but at least one.',
+    }),
   }),
-  retry: section('Going on to the next channel when nothing was relayed yet.', {
+  retry: section('Asking the next channel as long as nothing was relayed to the client.', {
     attempts: kind.whole(1, 100).prefault(3).meta({ description: 'Attempts per request, the first included.' }),
-    deadline: timeout('120s', 0, 'How long after the first attempt another one may still begin; `0s` = always.'),
-    budget: kind.percent
-      .prefault('20%')
-      .meta({ description: 'Over 10 s, retries are at most this share of the requests, with a floor of 10 a second.' }),
+    deadline: timeout('120s', 0, 'How long after the first attempt another may begin; `0s` = no limit.'),
+    budget: kind.percent.prefault('20%').meta({
+      description: 'Retries are at most this share of the requests of the last 10 s; 10 per second are always allowed.',
+    }),
   }),
-  shed: section('Refusing new work before latency collapses.', {
+  shed: section('Load shedding: new requests are refused before latency collapses.', {
     lag: timeout('0ms', 0, 'Event-loop lag above which new requests are answered 503; `0ms` = never.'),
   }),
   usage_retention: kind
@@ -194,21 +207,21 @@ export const configSchema = z.strictObject({
     .prefault('0s')
     .meta({
       description:
-        "Age at which usage rows are deleted, at least a day by the store's clock; what they charged stays in the books. `0s` = keep all.",
+        'Age at which usage rows are deleted, by the store’s clock and at least a day; their charges stay in the books. `0s` = never.',
     }),
-  public: section('How people reach the gateway, for pages and snippets.', {
+  public: section('URLs by which clients reach the gateway, shown on its pages and in code snippets.', {
     main: address.webAddress
       .optional()
-      .meta({ description: 'Address of the main listener. Default: the listen address.' }),
+      .meta({ description: 'URL of the main listener. Default: made from `listen.main`.' }),
     direct: address.webAddress
       .optional()
-      .meta({ description: 'Address of the direct listener. Default: the listen address.' }),
+      .meta({ description: 'URL of the direct listener. Default: made from `listen.direct`.' }),
   }),
-  log: section('The log, one JSON object a line on standard output.', {
+  log: section('The log: one JSON object per line on standard output.', {
     level: kind
       .oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
       .prefault('info')
-      .meta({ description: 'The least important level that is written.' }),
+      .meta({ description: 'Lowest level that is written.' }),
   }),
 })
 

@@ -1,4 +1,7 @@
-/** The config as the gateway uses it: our units, our names, everything filled in. */
+/**
+ * Reads the config file into the form that the code uses: every default filled in, every duration in ms, every size in
+ * bytes. `config-schema.ts` describes the file as people write it.
+ */
 
 import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
@@ -15,33 +18,33 @@ export interface Config {
   /** `sqlite:PATH` or `mysql://…` */
   store: string
   migrateOnStart: boolean
-  /** Seals upstream keys at rest. Empty when neither `secret` nor `admin_token` is given: nothing can be sealed then. */
+  /** Encrypts upstream keys in the store. Empty without `secret` and `admin_token`: then nothing can be encrypted. */
   secret: string
-  /** What was sealed under it is read too, and sealed anew; null = none. */
+  /** The secret before a rotation: what it encrypted can still be read, and is encrypted anew. null = none. */
   secretPrevious: string | null
-  /** A folder. */
+  /** Path of the journal's folder. */
   journal: string
   journalLimitBytes: number
-  /** A file; null = none. */
+  /** Path of the catalogue file; null = none. */
   catalog: string | null
   adminToken: string | null
   /** 1 or more. */
   workers: number
-  /** Addresses and CIDRs. */
+  /** Addresses and CIDRs of proxies whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
-  /** The protocol's header name → other names for it, all in lower case. */
+  /** A header's name in its protocol → other names that clients may use for it; all in lower case. */
   wire: Record<string, string[]>
   limits: {
     bodyBytes: number
-    /** Of all request bodies in memory, per process. */
+    /** Most bytes of all request bodies in memory together, per process. */
     bufferedBytes: number
     rate: Rate
-    /** Of count routes and model lists; null = by the rate of the account. */
+    /** For counting tokens and listing models; null = ten times the rate of the account. */
     count: Rate | null
-    /** Open requests per account; 0 = unlimited. */
+    /** Most open requests per account and process; 0 = unlimited. */
     concurrency: number
   }
-  /** `drainMs` and `mainMs` may be 0: not at all. */
+  /** `drainMs: 0` = do not wait; `mainMs: 0` = no limit. */
   timeouts: {
     connectMs: number
     firstByteMs: number
@@ -50,36 +53,36 @@ export interface Config {
     mainMs: number
     slowClientMs: number
   }
-  /** 0 = never. */
+  /** `mainMs` and `directMs` are the silence before keep-alive bytes; `earlyMs` is a request's age. 0 = never. */
   keepalive: { mainMs: number; directMs: number; earlyMs: number }
   hold: {
-    /** 0 = the whole maximum of the request. */
+    /** Output tokens held when a stream begins; 0 = the whole maximum of the request. */
     outputTokens: number
   }
   clientGone: { drainMs: number; concurrent: number }
   retry: {
-    /** The first included. */
+    /** Most attempts per request, the first included. */
     attempts: number
-    /** Since the first attempt; 0 = none. */
+    /** How long after the first attempt another may begin; 0 = no limit. */
     deadlineMs: number
-    /** Fraction from 0 to 1. */
+    /** Retries as a share of requests: a fraction from 0 to 1. */
     budget: number
   }
   shed: {
-    /** 0 = never. */
+    /** Event-loop lag above which new requests are refused; 0 = never. */
     lagMs: number
   }
-  /** 0 = for ever. */
+  /** Age at which usage rows are deleted; 0 = never. */
   usageRetentionMs: number
-  /** URLs without a slash at the end. */
+  /** URLs by which clients reach the two listeners, without a slash at the end. */
   public: { main: string; direct: string }
   log: { level: ConfigForm['log']['level'] }
 }
 
-/** Throws ConfigError with a line for every problem. */
+/** Throws ConfigError with one line per problem. */
 export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => fromSource(readSource(file, env))
 
-/** The same from text; `file` is the name that problems carry. */
+/** The same for a text; `file` is the name that problems show. */
 export const parseConfig = (text: string, file: string, env: NodeJS.ProcessEnv): Config =>
   fromSource(new Source(text, file, env))
 
@@ -100,7 +103,7 @@ function checkListeners({ listen }: ConfigForm, source: Source): void {
   }
 }
 
-/** An address that a browser on this host can open. */
+/** The URL of a listener for a browser on this host; one that listens on every address is reached as `localhost`. */
 function addressOf({ host, port }: Listener): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`

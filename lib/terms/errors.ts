@@ -1,17 +1,21 @@
 /**
- * Every error the gateway itself answers with, one row each. `docs/errors.md` and the types list the same rows.
- * Texts are parts of the outer contract, byte for byte; the request id is appended by `renderError`.
+ * The table of errors: one row for each error that the gateway itself answers with. Status and texts are promised to
+ * clients byte for byte. `renderError` puts a row into the JSON envelope and appends the request id to its text.
+ * `docs/errors.md` lists the same rows, and a test compares the two.
  */
 export interface ErrorRow {
   status: number
-  /** Chinese text; the arguments are named in the docs table. */
+  /** The Chinese text. `docs/errors.md` shows what its arguments are. */
   text: (...args: string[]) => string
-  /** English text, where there is one, for clients whose first language is English. */
+  /** The English text, where there is one, for clients whose first language is English. */
   english?: string
   type: 'gateway_api_error' | 'invalid_request_error'
-  /** The envelope carries this `param`. */
+  /** The `param` in the envelope; without it the envelope has none. */
   param?: string
-  /** `never`: a retry cannot cure it (`x-should-retry: false`). `later`: `retry-after` says when. */
+  /**
+   * `never`: a retry cannot help, and the answer says `x-should-retry: false`. `later`: `retry-after` says when to
+   * retry. `maybe`: the client decides.
+   */
   retry: 'never' | 'later' | 'maybe'
 }
 
@@ -78,7 +82,10 @@ export const errorText = (name: ErrorName, args: string[], english: boolean): st
   return english && error.english !== undefined ? error.english : error.text(...args)
 }
 
-/** The envelope as JSON. `messages`: the protocol's clients also want a top-level type. */
+/**
+ * The error envelope as JSON text. `args` are the arguments of the row's text. `messages`: the client speaks the
+ * messages protocol, whose envelope also has a top-level `type`.
+ */
 export function renderError(
   name: ErrorName,
   args: string[],

@@ -1,15 +1,16 @@
 /**
- * Standard output for log lines: collected here and handed on many at a time, because the library walks through what it
- * holds for each text it is given. Bounded: what nobody takes is dropped, counted, and reported as soon as somebody does.
+ * Writes log lines to standard output in batches. pino's own output (sonic-boom) walks through its queue for every text
+ * it is given, so lines are collected here first and handed on together. The queue is bounded: when nobody reads
+ * standard output, lines are dropped and counted, and the number is logged as soon as somebody reads again.
  */
 import { writeSync } from 'node:fs'
 import { type DestinationStream, pino } from 'pino'
 
-/** Lines are handed on at the latest after this … */
+/** The longest that a line waits in the batch. */
 const FLUSH_MS = 100
-/** … or with so many characters. */
+/** A batch of this many characters is handed on at once. */
 const FLUSH_LENGTH = 16 * 1024
-/** What may wait for a reader of standard output. */
+/** The most bytes that wait for a reader of standard output; lines beyond it are dropped. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 export class LogOutput implements DestinationStream {
@@ -18,24 +19,24 @@ export class LogOutput implements DestinationStream {
   #due: NodeJS.Timeout | null = null
   #dropped = 0
 
-  /** `fd`: of a file, for tests. */
+  /** `fd` is the file descriptor to write to; tests give that of a file. */
   constructor(fd = 1, mostBytes = MOST_BYTES) {
     this.#out = pino.destination({ fd, sync: false, maxLength: mostBytes })
     this.#out.on('drop', (text: string) => {
       this.#dropped += text.split('\n').length - 1
     })
-    // before the library, which closes itself when the process has nothing more to do
+    // prepended, because sonic-boom closes itself when the process has nothing more to do
     process.prependListener('beforeExit', () => this.handOn())
     process.prependListener('exit', () => this.#handOnNow(fd))
   }
 
-  /** No thread will write for us any more. */
+  /** Writes everything synchronously: in the `exit` event, asynchronous writes would never be done. */
   #handOnNow(fd: number): void {
     try {
       if (!(this.#out as { destroyed?: boolean }).destroyed) this.#out.flushSync()
       writeSync(fd, this.#text)
     } catch {
-      // nobody reads, and there is nobody to be told
+      // nobody reads standard output, and there is no other place to report it
     }
   }
 
@@ -45,7 +46,7 @@ export class LogOutput implements DestinationStream {
     else this.#due ??= setTimeout(() => this.handOn(), FLUSH_MS).unref()
   }
 
-  /** What is collected so far goes out. */
+  /** Hands on the batch. */
   handOn(): void {
     if (this.#due !== null) clearTimeout(this.#due)
     this.#due = null
@@ -55,7 +56,7 @@ export class LogOutput implements DestinationStream {
     if (before > 0 && before === this.#dropped) this.#tell(before)
   }
 
-  /** The lines after those that are missing went through. */
+  /** Logs how many lines were dropped, now that lines are taken again. */
   #tell(lines: number): void {
     this.#dropped = 0
     const time = new Date().toISOString()

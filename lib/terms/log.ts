@@ -1,9 +1,14 @@
+/**
+ * The log: structured lines through pino, one JSON object per line on standard output. The line of every request is put
+ * together by hand (`logLine`), because that costs a third of what pino takes. Texts that come from clients are
+ * shortened, and keys in them are masked.
+ */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { LogOutput } from './log-output.ts'
 
 export type { Logger }
 
-/** Structured logs to standard output, one JSON object a line, without pid and host, which the collector knows. */
+/** Lines carry neither pid nor host, which the log collector knows. */
 export function createLogger(level: string, destination: DestinationStream = new LogOutput()): Logger {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },
@@ -12,15 +17,18 @@ export function createLogger(level: string, destination: DestinationStream = new
 }
 
 /**
- * A line of level `info` that is written already: its members between the braces, after level and time. For the one line
- * of every request, which costs a third so.
+ * Writes a line of level `info` whose members are JSON text already; level, time and message are added. `nowMs` is
+ * since 1970.
  */
 export function logLine(log: Logger, nowMs: number, members: string): void {
   if (!log.isLevelEnabled('info')) return
   outputOf(log).write(`{"level":"info","time":"${isoTime(nowMs)}",${members},"msg":"request"}\n`)
 }
 
-/** A line for whoever started the process and waits for it: whatever the level, and not with what comes behind it. */
+/**
+ * Writes a line for whoever started the process and waits for it to be ready: at every log level, and at once instead
+ * of together with later lines.
+ */
 export function announce(log: Logger, members: object, msg: string): void {
   log.child({}, { level: 'info' }).info(members, msg)
   const output = outputOf(log)
@@ -33,7 +41,7 @@ const outputOf = (log: Logger): DestinationStream =>
 let isoMs = -1
 let isoText = ''
 
-/** Made once a millisecond, which many lines may share. */
+/** The ISO time; lines of the same millisecond share one text. */
 function isoTime(ms: number): string {
   if (ms !== isoMs) {
     isoMs = ms
@@ -42,15 +50,16 @@ function isoTime(ms: number): string {
   return isoText
 }
 
-/** Longest text of a client's own that a line holds. */
+/** The longest text from a client, in characters, that a line may contain. */
 const LONGEST_TEXT = 200
+/** How much of a client's text is searched for keys: percent-encoding makes it longer. */
 const LOOKED_AT = 4 * LONGEST_TEXT
-/** How many times a key may be percent-encoded and still be found. */
+/** A key is found even when it was percent-encoded this many times. */
 const MOST_ESCAPES = 3
 const MAY_HOLD_A_KEY = /sk-|key=|%/i
 const KEYS = /(sk-|key=)[^/&;?#]*/gi
 
-/** Text that a client wrote, for a JSON line: a key that stands in a path by mistake is taken out of it. */
+/** A text from a client as a JSON string, shortened, and with any key masked that was put into a path by mistake. */
 export function quotedFromClient(text: string): string {
   if (text.length <= LONGEST_TEXT && !MAY_HOLD_A_KEY.test(text)) return quoted(text)
   let open = text.slice(0, LOOKED_AT)
@@ -60,5 +69,7 @@ export function quotedFromClient(text: string): string {
   return quoted(open.length <= LONGEST_TEXT ? open : `${open.slice(0, LONGEST_TEXT)}…`)
 }
 
-/** A text as it stands in JSON. */
+/**
+ * A text as a JSON string; most texts need no escaping, which the test finds out faster than `JSON.stringify` works.
+ */
 export const quoted = (text: string): string => (/^[\w\-./: ]*$/.test(text) ? `"${text}"` : JSON.stringify(text))

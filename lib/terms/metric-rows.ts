@@ -1,13 +1,19 @@
-/** Every metric of ours, one row each. `docs/metrics.md` has the same rows. */
+/**
+ * The table of metrics: one row for each that the gateway itself keeps. `metrics.ts` counts them; `docs/metrics.md`
+ * lists the same rows, and a test compares the two.
+ */
 export interface MetricRow {
   name: string
   type: 'counter' | 'gauge' | 'histogram'
-  /** At most two. None ever holds a key, an account, a request id or a model that the catalogue does not know. */
+  /** At most two. No label may hold a key, an account, a request id or a model that the catalogue does not know. */
   labels: readonly string[]
   help: string
-  /** How the values of several processes become one. */
+  /** How the values of several processes are combined. */
   aggregator: 'sum' | 'max'
-  /** Counted in whole micro-CNY, shown in CNY: divided once, after the sum, so that no rounding adds up. */
+  /**
+   * Counted in whole micro-CNY and shown in CNY. The sum over all processes is divided once, so that no rounding adds
+   * up.
+   */
   money?: true
 }
 
@@ -27,60 +33,73 @@ export const METRICS = {
   requests: counter(
     'gateway_requests_total',
     ['protocol', 'status'],
-    'Requests answered; 499: the client left before.',
+    'Requests answered. Status 499: the client left before its answer began.',
   ),
   refusals: counter('gateway_refusals_total', ['reason'], 'Requests that the gateway itself answered with an error.'),
   inflight: gauge('gateway_inflight', ['protocol'], 'Requests under way.'),
-  overhead: histogram('gateway_overhead_seconds', [], 'Time of a request without waiting on the upstream.'),
+  overhead: histogram('gateway_overhead_seconds', [], 'Time of a request, less the time spent waiting for upstreams.'),
   firstByte: histogram(
     'gateway_first_byte_seconds',
     ['protocol'],
-    'Time to the first byte of the upstream answer, of requests that reached one.',
+    'Time to the first byte of the upstream’s answer, for requests that got one.',
   ),
-  duration: histogram('gateway_request_seconds', ['protocol'], 'Whole time of a request.'),
+  duration: histogram('gateway_request_seconds', ['protocol'], 'Time of a request, from its start to its end.'),
   tokens: counter('gateway_tokens_total', ['model', 'class'], 'Tokens charged.'),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
-  channelState: gauge('gateway_channel_state', ['channel'], 'Breaker: 0 closed, 1 half-open, 2 open.', {
-    aggregator: 'max',
-  }),
+  channelState: gauge(
+    'gateway_channel_state',
+    ['channel'],
+    'Circuit breaker of the channel: 0 closed, 1 half-open, 2 open.',
+    { aggregator: 'max' },
+  ),
   channelKeyState: gauge(
     'gateway_channel_key_state',
     ['channel', 'key'],
-    'The same for each key of a channel that has several; `key` is its place, from 1.',
+    'Circuit breaker of each key, where a channel has several: values as above; `key` is its position, from 1.',
     { aggregator: 'max' },
   ),
-  attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way.'),
+  attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way at the channel.'),
   hedges: counter(
     'gateway_hedges_total',
     ['outcome'],
     'Second attempts beside a silent first one: won (it answered first) or lost.',
   ),
-  holdsOpen: gauge('gateway_holds_open', [], 'Requests with money set aside.'),
+  holdsOpen: gauge('gateway_holds_open', [], 'Requests under way for which money is set aside.'),
   held: gauge('gateway_held_cny', [], 'CNY set aside for requests under way.', { money: true }),
-  settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what the charge rests on.'),
-  settlementLag: gauge('gateway_settlement_lag_seconds', [], 'Age of the oldest settlement the store does not hold.', {
-    aggregator: 'max',
-  }),
-  journalEntries: gauge('gateway_journal_entries', [], 'Settlements that the store does not hold yet.'),
+  settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what their charge is based on.'),
+  settlementLag: gauge(
+    'gateway_settlement_lag_seconds',
+    [],
+    'Age of the oldest settlement that is not in the store yet.',
+    {
+      aggregator: 'max',
+    },
+  ),
+  journalEntries: gauge('gateway_journal_entries', [], 'Settlements in the journal that are not in the store yet.'),
   setAside: gauge(
     'gateway_set_aside',
     ['what'],
-    'Beside the journals of this machine, for people to look at: settlements that are not in the books, journals that are unreadable in part, journals of another store or a newer version.',
+    'Files beside the journals of this machine that need a person: settlements that are not in the books, journals that are partly unreadable, journals of another store or of a newer version.',
     { aggregator: 'max' },
   ),
   clockSkew: gauge('gateway_clock_skew_seconds', [], "How far this machine's clock is from the store's.", {
     aggregator: 'max',
   }),
   storeQueries: counter('gateway_store_queries_total', ['op'], 'Statements sent to the store.'),
-  storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements of these that failed.'),
+  storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements sent to the store that failed.'),
   clientGone: counter(
     'gateway_client_gone_total',
     ['outcome'],
     'Answers whose client left: drained (read to the end), cut (given up) or slow (cut because it took nothing for `timeouts.slow_client`).',
   ),
-  imbalance: gauge('gateway_ledger_imbalance_cny', [], 'What does not add up in the books, by the latest audit.', {
-    aggregator: 'max',
-    money: true,
-  }),
+  imbalance: gauge(
+    'gateway_ledger_imbalance_cny',
+    [],
+    'Amount by which the books do not balance, by the latest audit.',
+    {
+      aggregator: 'max',
+      money: true,
+    },
+  ),
 } as const satisfies Record<string, MetricRow>

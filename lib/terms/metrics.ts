@@ -1,6 +1,7 @@
 /**
- * What operators see. A process counts in its own light tallies; prom-client is asked only when somebody reads: for
- * the process's own metrics, for adding up several processes, and for the text.
+ * The metrics of one process. Requests count into the light tallies of `tallies.ts`; state that other parts keep
+ * (holds, breakers, the journal) is read only when somebody scrapes. Then prom-client adds the metrics of the Node
+ * process, sums up the snapshots of several processes and writes the Prometheus text.
  */
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import type { BreakerState, ChannelState } from './channel.ts'
@@ -9,12 +10,12 @@ import { BASES, ROW_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
-/** The state of one process's metrics, as it can travel between processes. Money is in micro-CNY. */
+/** All metrics of one process as plain data, which can be sent to another process. Money is in micro-CNY. */
 export type Snapshot = Values[]
 
 const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
 
-/** State that others keep; read when metrics are. */
+/** State that other parts of the program keep. Each function is called when the metrics are read. */
 export interface Observed {
   holdsOpen(): number
   heldMicro(): number
@@ -37,7 +38,7 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
-/** How it ended with a client that left, or was sent away for taking nothing. */
+/** How an exchange ended whose client left, or was cut off because it took nothing. */
 const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
 const MICROS = 1_000_000
@@ -45,8 +46,10 @@ const MICROS = 1_000_000
 const promClient = () => import('prom-client')
 
 /**
- * How the process metrics of several processes become one, by what prom-client would do: in an average of lags a blocked
- * process would drown among idle ones, and the time of the start is the oldest one's.
+ * How the metrics of Node itself are combined over several processes: prom-client's own choice → ours. We show the
+ * greatest where prom-client would average, because one blocked process would be lost in the average lag of idle ones;
+ * and the smallest where it would omit the value: the start time is that of the oldest process. What is not listed is
+ * summed.
  */
 const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
   average: 'max',
@@ -97,7 +100,7 @@ export class Metrics {
     this.#refusals.add(1, name)
   }
 
-  /** `model`: its name, or `other` when the catalogue does not know it. */
+  /** `model` is the model's name, or `other` when the catalogue does not know it. */
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
@@ -125,7 +128,10 @@ export class Metrics {
     this.#storeErrors.add(ok ? 0 : 1, op)
   }
 
-  /** The channels of the catalogue: each has a state from the start, and none when it is gone. */
+  /**
+   * Names the channels of the catalogue, so that each has a state from the start, and none once it has left the
+   * catalogue.
+   */
   setChannels(names: readonly string[]): void {
     this.#channels = names
   }
@@ -134,7 +140,10 @@ export class Metrics {
     this.#observed = { ...NOTHING, ...observed }
   }
 
-  /** The process's own metrics count from the first call on. It loads the library, which a start need not wait for. */
+  /**
+   * Begins to collect the metrics of the Node process. The first call loads prom-client, so that the start need not
+   * wait for it.
+   */
   watchProcess(): Promise<Registry> {
     this.#process ??= promClient().then(({ collectDefaultMetrics, Registry }) => {
       const register = new Registry()
@@ -213,7 +222,7 @@ export class Metrics {
     }))
   }
 
-  /** Of channels with several keys: what a key is called here is its place, from 1. */
+  /** The breakers of keys, for channels that have several. The label is the key's position, from 1, and not the key. */
   #keyStates(): Sample[] {
     return [...this.#observed.channelStates()].flatMap(([channel, { keys }]) =>
       keys.length < 2
@@ -234,7 +243,7 @@ const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[])
 
 const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).map(row => row.name)
 
-/** The Prometheus text of several processes, added up; of states, lags and imbalances it shows the greatest. */
+/** The Prometheus text for several processes together: sums, but the greatest of states, lags and imbalances. */
 export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
   const { AggregatorRegistry } = await promClient()
   const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])

@@ -1,22 +1,31 @@
-/** What a request brings to its model, as far as its body tells: what an estimate of its input is made of. */
+/**
+ * The input of a request, counted by kind (text, pictures, documents, sound, tools). The scan of the body fills it in;
+ * the tariff estimates input tokens from it.
+ */
 export interface Prompt {
-  /** Bytes of the body that are read as text, JSON's own included; base64 of pictures, sound and documents is not in it. */
+  /**
+   * Bytes of the body that count as text, JSON syntax included, without the base64 of pictures, sound and documents.
+   */
   textBytes: number
-  /** Pictures that stand in the body. */
+  /** Number of pictures inside the body. */
   pictures: number
-  /** Documents and films that stand in the body, and the pages they may have, all together. */
+  /** Number of documents and films inside the body. */
   documents: number
+  /** The most pages that all of these documents together may have. */
   pages: number
-  /** Pieces of sound that stand in the body, and the seconds they may last, all together. */
+  /** Number of pieces of sound inside the body. */
   sounds: number
+  /** The most seconds that all of these pieces together may last. */
   soundS: number
-  /** Pictures by URL, which the upstream fetches. */
+  /** Number of pictures by URL, which the upstream fetches. */
   remotePictures: number
-  /** Documents, films and sound by URL, and earlier answers that are continued: things of any size. */
+  /**
+   * Number of documents, films and sounds by URL, and of earlier answers that are continued. Their size is not known.
+   */
   remoteDocuments: number
-  /** How often the upstream's own tools may be used, where the request says so. */
+  /** How often tools that the upstream runs may be used, as far as the request limits their use. */
   toolUses: number
-  /** Tools of the upstream whose uses the request does not limit. */
+  /** Number of tools that the upstream runs and whose uses the request does not limit. */
   unlimitedTools: number
 }
 

@@ -1,12 +1,14 @@
-/** The records that cross layers: rows of the store, free of SQL and of HTTP. */
+/**
+ * The records that all rooms share: accounts, keys, groups, models and usage rows. They know nothing of SQL or HTTP.
+ */
 import type { Micro } from '../base/money.ts'
 
 export const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
 
 /**
- * Disjoint classes of tokens, each with a price of its own: cached input is not in `input`, sound and pictures are not in
- * the class of text beside them, reasoning is in `output`.
+ * The classes of tokens, which do not overlap; each can have its own price. Cached input is not part of `input`. Tokens
+ * of sound (`_audio`) and pictures (`_image`) are not part of the class of text. Reasoning is part of `output`.
  */
 export const TOKEN_CLASSES = [
   'input',
@@ -23,7 +25,7 @@ export const TOKEN_CLASSES = [
 ] as const
 export type TokenClass = (typeof TOKEN_CLASSES)[number]
 
-/** What an answer used: whole numbers from 0 to 10^9 each. */
+/** What an answer used. Each is a whole number from 0 to 10^9. */
 export interface Usage extends Record<TokenClass, number> {
   /** Pictures that are charged by the piece. */
   images: number
@@ -53,7 +55,9 @@ export const noUsage = (): Usage => ({
   characters: 0,
 })
 
-/** The columns of a usage row that count tokens: the sums over text, sound and pictures. Its lines tell these apart. */
+/**
+ * The columns of a usage row that count tokens. Each is a sum over text, sound and pictures, which `lines` tells apart.
+ */
 export const ROW_CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
 export interface RowCounts extends Record<(typeof ROW_CLASSES)[number], number> {
   images: number
@@ -68,7 +72,7 @@ export const rowCounts = (usage: Usage): RowCounts => ({
   images: usage.images,
 })
 
-/** At most `requests` in any `minutes`; `requests: 0` = unlimited. */
+/** A rate limit: at most `requests` in any window of `minutes`; `requests: 0` = unlimited. */
 export interface Rate {
   requests: number
   minutes: number
@@ -79,7 +83,7 @@ export interface Account {
   name: string
   status: 'active' | 'banned'
   groups: string[]
-  /** Overrides the group's and the config's when set. */
+  /** Overrides the rate limits of the group and of the config; null = they apply. */
   rate: Rate | null
 }
 
@@ -87,85 +91,95 @@ export interface Key {
   id: number
   accountId: number
   name: string
-  /** Lower-case hex SHA-256 of the secret; the secret itself is kept nowhere. */
+  /** SHA-256 of the secret in lower-case hexadecimal. The secret itself is kept nowhere. */
   hash: string
-  /** `sk-…abcd`: enough for its owner to tell it from others. */
+  /** `sk-…abcd`: enough for the owner to tell the key from others. */
   hint: string
   group: string
   status: 'enabled' | 'disabled'
-  /** ms since 1970. */
+  /** ms since 1970; null = never. */
   expiresAtMs: number | null
+  /** The most that the key may spend; null = no cap. */
   cap: Micro | null
-  /** Addresses or CIDRs. */
+  /** Client addresses and CIDRs from which the key may be used; null = any. */
   allowIps: string[] | null
-  /** Names of the models the key may use; null = all. */
+  /** Names of the models that the key may use; null = all of its group. */
   models: string[] | null
 }
 
 export interface Group {
   name: string
-  /** Millionths: 500_000 halves every price. */
+  /** In millionths: 500_000 halves every price. */
   multiplier: number
   rate: Rate | null
-  /** Silence of a first attempt after which a second one is made beside it; 0 = never. */
+  /** Hedging: how long a first attempt may be silent until a second one begins beside it; 0 = never. */
   hedgeMs: number
 }
 
-/** What is charged by the piece: each has its price in CNY a piece, but characters, which have theirs a million. */
+/** What is charged by the piece. The price is per piece, but per million for characters. */
 export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
 export type Fee = (typeof FEES)[number]
 
-/** Millionths of a CNY per million tokens, which is pico-CNY a token. */
+/** Prices of tokens in micro-CNY per million tokens, which is the same number of pico-CNY per token. */
 export type TokenPrices = Partial<Record<TokenClass, number>>
 
-/** A price list of a model, in millionths of a CNY. A class without price takes its parent's. */
+/** The price list of a model, in micro-CNY. A class without a price costs as its parent class. */
 export interface Price extends TokenPrices {
   image?: number
   request?: number
 }
 
-/** One product of a charge: `count` × `price` × `tier`, summed over the lines, × the multiplier of the row, rounded up once. */
+/**
+ * One line of a receipt. The charge is the sum of `count` × `price` × `tier` over all lines, times the multiplier of
+ * the row, rounded up once.
+ */
 export interface Line {
   model: string
-  /** Version of the model's price; null = made before versions were kept. */
+  /** Version of the model's price; null = the row is older than price versions. */
   priceVersion: number | null
-  /** `base`, or the `tokens` of the entry of `over` that prices the request. */
+  /** Which price list of the model applied: `base`, or the `tokens` of an entry of `over`. */
   list: 'base' | number
-  /** Millionths. */
+  /** Factor of the service tier, in millionths. */
   tier: number
-  /** The service tier; null = none was reported or asked for. */
+  /** Name of the service tier; null = none was reported or asked for. */
   tierName: string | null
   class: TokenClass | Fee
   count: number
-  /** Millionths of a CNY per million (tokens, characters) or per piece (the other fees), without tier. */
+  /** In micro-CNY, without the tier: per million of tokens or characters, per piece of all others. */
   price: number
 }
 
 export interface Model {
   name: string
   price: Price | null
-  /** The model's own ceiling of output tokens. */
+  /** The most output tokens that the model can produce; null = not known. */
   maxOutput: number | null
-  /** Output tokens estimated when a request names no maximum. */
+  /** Output tokens held for a request that names no maximum. */
   defaultOutput: number
-  /** Millionths: estimated input tokens = bytes of text / 4 × this. */
+  /** In millionths: the input tokens of a text are estimated as its bytes / 4 × this factor. */
   inputFactor: number
-  /** Tokens held for what a request names and does not carry: a document by URL, a continued answer. */
+  /**
+   * Tokens held for each document by URL and for a continued answer; also the most that one document is estimated at.
+   */
   maxInput: number
-  /** Tokens of a picture, or of a page of a document. */
+  /** Tokens estimated for a picture and for each page of a document. */
   mediaInput: number
-  /** Tokens that each use of a tool of the upstream may add to the input. */
+  /** Tokens that each use of a tool which the upstream runs may add to the input. */
   toolInput: number
-  /** How often such a tool is used at most, where the request does not say. */
+  /** How many uses of such a tool are held when the request does not limit them. */
   maxSearches: number
 }
 
+/** How a request ended; `docs/charging.md` says what each end costs. */
 export const ENDS = ['completed', 'client_gone', 'upstream_error', 'upstream_cut'] as const
 export type End = (typeof ENDS)[number]
+/** What a charge is based on: usage that the upstream reported, our own counting, or nothing. */
 export const BASES = ['reported', 'counted', 'none'] as const
 export type Basis = (typeof BASES)[number]
 
-/** One request that reached an upstream, as billed. Its id is the primary key, and tells when it came (`timeOfId`). */
+/**
+ * One request that reached an upstream, as billed. `requestId` is the primary key and contains the time (`timeOfId`).
+ */
 export interface UsageRow extends RowCounts {
   requestId: string
   accountId: number
@@ -178,42 +192,45 @@ export interface UsageRow extends RowCounts {
   end: End
   basis: Basis
   charge: Micro
-  /** null when no byte came. */
+  /** Time to the first byte of the answer; null when none came. */
   firstByteMs: number | null
   durationMs: number
-  /** The `id` in the body of an answer that a later request may continue; null where there is none. */
+  /** The `id` in the body of an answer that a later request may continue; null = the answer cannot be continued. */
   answerId: string | null
-  /** Fingerprint of the upstream key that the answer was made with (`CompiledKey.fingerprint`); null with `answerId`. */
+  /** Fingerprint (`CompiledKey.fingerprint`) of the upstream key that made the answer; null when `answerId` is null. */
   upstreamKey: string | null
-  /** Version of the asked model's price, and the group's multiplier in millionths, both as they were at the hold. */
+  /** Version of the model's price when the money was held; null = not recorded. */
   priceVersion: number | null
+  /** Multiplier of the group, in millionths, when the money was held; null = not recorded. */
   multiplier: number | null
-  /** The receipt: what the charge is made of. */
+  /** The receipt: the products that the charge is the sum of. */
   lines: readonly Line[]
-  /** What was set aside when the request ended, growth included. */
+  /** The money held when the request ended, growth included; null = not recorded. */
   held: Micro | null
-  /** What the upstream takes for it; null = not known. */
+  /** What the upstream charges for the request; null = not known. */
   cost: Micro | null
-  /** ms from its arrival until the first upstream was asked. */
+  /** Time from the arrival of the request until the first upstream was asked; null = not recorded. */
   askedMs: number | null
   attempts: readonly AttemptNote[]
-  /** The upstream's id of the answer, as its headers say it. */
+  /** The id that the upstream gave its answer in a header; null = none. */
   upstreamId: string | null
-  /** The id that the client gave its request. */
+  /** The id that the client gave its request; null = none. */
   clientRequestId: string | null
-  /** The protocol that the upstream was asked in, where it is not the client's. */
+  /** The protocol in which the upstream was asked; null = the client's own. */
   via: Protocol | null
 }
 
-/** One try at one channel. `status` 0: no answer; `error`: why it failed, in a word. */
+/** One attempt at one channel. */
 export interface AttemptNote {
   channel: string
+  /** HTTP status of the answer; 0 = there was none. */
   status: number
+  /** Why the attempt failed, in a word; null = it did not. */
   error: string | null
   ms: number
 }
 
-/** What rows do not say that were written by versions which did not record it. */
+/** The values of fields that rows of earlier versions did not record. */
 export const NOT_RECORDED = {
   priceVersion: null,
   multiplier: null,

@@ -1,7 +1,8 @@
 /**
- * Addresses that no upstream may have unless its channel says `private: true`: link-local ones, where clouds answer with
- * the credentials of the machine itself, and those that mean no host. Loopback and private networks are allowed: the
- * catalogue is the administrator's, and upstreams of one's own stand there.
+ * Addresses that no upstream may have unless its channel says `private: true`, as a protection against server-side
+ * request forgery: link-local addresses, where the metadata services of clouds hand out the credentials of the machine,
+ * and addresses that name no host. Loopback and private networks are allowed, because only administrators write the
+ * catalogue and their own upstreams are often there.
  */
 import { BlockList, isIP } from 'node:net'
 
@@ -22,7 +23,7 @@ for (const [address, bits] of [
 ] as const)
   RESERVED.addSubnet(address, bits, 'ipv6')
 
-/** The eight groups of an IPv6 address. */
+/** The eight 16-bit groups of an IPv6 address. The URL parser brings every spelling into one form first. */
 export function groupsOf(address: string): number[] {
   const halves = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const parts = (text: string | undefined) => (text ? text.split(':').map(g => Number.parseInt(g, 16)) : [])
@@ -30,7 +31,7 @@ export function groupsOf(address: string): number[] {
   return halves.length === 1 ? head : [...head, ...Array(8 - head.length - tail.length).fill(0), ...tail]
 }
 
-/** IPv4 inside of IPv6: mapped, compatible, NAT64 and 6to4, as the first sixteen bytes tell. */
+/** The IPv4 address inside an IPv6 address (mapped, compatible, NAT64 or 6to4), dotted; null = there is none. */
 function embedded(address: string): string | null {
   const all = groupsOf(address)
   const dotted = (a: number, b: number) => `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`
@@ -41,7 +42,7 @@ function embedded(address: string): string | null {
   return null
 }
 
-/** `address`: an IP address without brackets; anything else is not reserved. */
+/** `address` is an IP address without brackets. What is no IP address is not reserved. */
 export function isReserved(address: string): boolean {
   const plain = address.split('%')[0] as string // without a zone
   const version = isIP(plain)
@@ -51,12 +52,13 @@ export function isReserved(address: string): boolean {
   return RESERVED.check(plain, 'ipv6') || (inner !== null && RESERVED.check(inner, 'ipv4'))
 }
 
-/** Names under which clouds answer with the same. */
+/** Host names of the metadata services. */
 const RESERVED_NAMES = new Set(['metadata.google.internal', 'metadata.goog', 'instance-data'])
 
 /**
- * Of a URL, as far as its text tells: what the name resolves to is looked at when it is connected to. The parser has
- * already undone decimal, octal and hexadecimal spellings, though only of schemes that the web knows.
+ * Whether the host in a URL is a reserved address or name. What a name resolves to is checked later, when it is
+ * connected to (`lib/upstream/pools.ts`). The URL parser turns decimal, octal and hexadecimal spellings of an address
+ * into the usual one, but not for `socks5:`, which is therefore read as `http:`.
  */
 export function namesReserved(url: string): boolean {
   const host = new URL(url.replace(/^socks5:/, 'http:')).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')

@@ -1,14 +1,17 @@
-/** Counting that costs next to nothing: nested maps of numbers, no text made and nothing allocated for a known label. */
+/**
+ * The counters and histograms behind our metrics. They are nested maps of numbers, so that counting under a label that
+ * is known already allocates nothing; prom-client would build a text of the labels each time.
+ */
 export type Label = string | number
 
-/** One value of a metric, as prom-client writes it. */
+/** One value of a metric, in the form of prom-client. `metricName` is set for the parts of a histogram. */
 export interface Sample {
   labels: Record<string, Label>
   value: number
   metricName?: string
 }
 
-/** Values under up to two labels; '' where there is none. */
+/** A sum for each combination of up to two labels; a label that the metric does not have is ''. */
 export class Tally {
   readonly #rows = new Map<Label, Map<Label, number>>()
 
@@ -25,13 +28,13 @@ export class Tally {
   }
 }
 
-/** Upper bounds in seconds: from a fraction of a millisecond of our own to the longest answers. */
+/** Upper bounds of the buckets, in seconds: from the gateway's own fraction of a millisecond to the longest answers. */
 const BOUNDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 180, 300, 600,
 ]
 
 class Distribution {
-  /** Per bound, and one for what is above all of them; summed up only when read. */
+  /** One count per bucket, the last for what is above all bounds. They become cumulative only when they are read. */
   readonly counts = new Float64Array(BOUNDS.length + 1)
   sum = 0
 

@@ -1,8 +1,9 @@
-/** What somebody probably meant. */
+/** Guesses which known name somebody meant who wrote a name that is nearly right ("did you mean …?"). */
 
+/** The most single edits between a name and its misspelling. */
 const FARTHEST_TYPO = 2
 
-/** ` (did you mean X?)`, or nothing when no known name is near. */
+/** Returns ` (did you mean X?)` with a leading space, or an empty text when no known name is near. */
 export function didYouMean(found: unknown, known: Iterable<string>): string {
   const written = String(found)
   let best = ''
@@ -10,7 +11,7 @@ export function didYouMean(found: unknown, known: Iterable<string>): string {
   for (const name of known) {
     if (Math.abs(name.length - written.length) >= least) continue
     const distance = editDistance(written, name)
-    // another name of a letter or two is no typo
+    // two names of one or two letters are always within two edits, so a guess must have a letter in common
     if (distance < least && distance < Math.min(written.length, name.length)) [best, least] = [name, distance]
   }
   return best === '' ? '' : ` (did you mean ${best}?)`
@@ -19,7 +20,9 @@ export function didYouMean(found: unknown, known: Iterable<string>): string {
 export const oneOfThese = (written: unknown, known: readonly string[]): string =>
   `one of ${known.join(', ')}${didYouMean(written, known)}`
 
-/** Insertions, deletions and replacements, and swaps of neighbours, that make `b` of `a`. */
+/**
+ * Damerau-Levenshtein distance: the fewest insertions, deletions, replacements and swaps of neighbours from `a` to `b`.
+ */
 export function editDistance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)

@@ -1,10 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /**
- * YAML files of ours with their positions: every problem names `FILE:LINE:COLUMN: path.to[0].key: expected …, found …`.
+ * Reads a YAML file of ours (config or catalogue) and remembers where everything stands, so that every problem can be
+ * reported as `FILE:LINE:COLUMN: path.to[0].key: expected …, found …`.
  *
- * One walk over the parsed nodes makes the plain value, fills in `${NAME}` and remembers where each path stands and how
- * it is written. Problems show what is written in the file, never what the environment put there, because that is
- * where secrets come from.
+ * One walk over the parsed nodes builds the plain value, fills in the variables (`${NAME}`, `${file:PATH}`) and records
+ * the position and the spelling of each path. Problems show what is written in the file and never the value of a
+ * variable, because variables are where secrets come from.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
@@ -20,7 +21,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 
-/** What is wrong with files of the operator: one line for each problem, to be shown without a stack. */
+/** The operator's files are wrong. `problems` has one line for each mistake; commands print them without a stack. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
   readonly problems: readonly string[]
@@ -34,17 +35,19 @@ export class ConfigError extends Error {
 export type Path = readonly PropertyKey[]
 
 interface ProblemOptions {
-  /** A secret stands there. */
+  /** The value is a secret and must not be shown. */
   hidden?: boolean
-  /** It is about the key and not about its value. */
+  /** The problem is about the key and not about its value. */
   atKey?: boolean
-  /** A list or a map was expected. What else stands there may be anything, a secret one level too high for instance. */
+  /** A list or a map was expected. A single value in its place is not shown: it may be a secret one level too high. */
   shape?: boolean
 }
 
 const NOT_SHOWN = 'something else (not shown: a secret)'
 
-/** Where a path stands in the file: offsets of its key and its value, and the value as it may be shown. */
+/**
+ * Where a path stands in the file: the offsets of its key and of its value, and the value in a form that may be shown.
+ */
 interface Place {
   key: number
   value: number
@@ -61,10 +64,10 @@ const linesOf = (findings: Finding[]): string[] => [
 ]
 
 const DEEPEST = 32
-/** Of a file that a variable names. */
+/** The largest file, in bytes, that `${file:PATH}` reads. */
 const LONGEST_SECRET = 64 * 1024
 const FILE = 'file:'
-/** Aliases can multiply a small file. */
+/** Bounds what a small file can become: YAML aliases can multiply it ("billion laughs"). */
 const MOST_VALUES = 1_000_000
 const MOST_ALIASES = 2000
 const LONGEST_SHOWN = 60
@@ -73,20 +76,25 @@ const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 export class Source {
   readonly file: string
-  /** The document as plain values; map entries without value are left out, so that they take their default. */
+  /**
+   * The document as plain values. Map entries without a value are left out, so that the schema fills in their default.
+   */
   readonly value: unknown
   readonly #env: NodeJS.ProcessEnv
   readonly #lines = new LineCounter()
   readonly #document: Document
   readonly #places = new Map<string, Place>()
-  /** Paths whose value could not be made: what a schema says about them is noise. */
+  /**
+   * Paths whose variable could not be resolved, or that are nested too deep. Their problem is reported; the schema's
+   * about them is noise.
+   */
   readonly #broken = new Set<string>()
   readonly #problems: Finding[] = []
   readonly #warnings: Finding[] = []
   #valueCount = 0
   #aliasCount = 0
 
-  /** Throws ConfigError when `text` is no YAML. */
+  /** `env` has the values of variables. Throws ConfigError when `text` is not valid YAML. */
   constructor(text: string, file: string, env: NodeJS.ProcessEnv) {
     this.file = file
     this.#env = env
@@ -100,17 +108,17 @@ export class Source {
     this.value = document.contents === null ? {} : this.#read(document.contents as Node, [], 0, 0)
   }
 
-  /** Adds a problem. For a `path` that is not in the file the nearest map around it tells the position. */
+  /** Adds a problem. A `path` that is not in the file gets the position of the nearest enclosing value that is. */
   problem(path: Path, expected: string, options: ProblemOptions = {}): void {
     this.#find(this.#problems, path, expected, options)
   }
 
-  /** The same for what works and is probably not meant. */
+  /** Adds a warning: the setting works, and is probably not what was meant. */
   warn(path: Path, expected: string, options: ProblemOptions = {}): void {
     this.#find(this.#warnings, path, expected, options)
   }
 
-  /** What was warned of since it was asked last, in the order of the file. */
+  /** Returns the warnings since the last call, in the order of the file. */
   takeWarnings(): string[] {
     return linesOf(this.#warnings.splice(0))
   }
@@ -125,7 +133,7 @@ export class Source {
     this.#add(into, offset, path, `expected ${expected}, found ${shown}`)
   }
 
-  /** Throws what was found, in the order of the file. */
+  /** Throws a ConfigError with all problems, in the order of the file; returns when there are none. */
   throwProblems(): void {
     if (this.#problems.length === 0) return
     throw new ConfigError(linesOf(this.#problems))
@@ -182,7 +190,10 @@ export class Source {
     return Object.fromEntries(entries)
   }
 
-  /** `${NAME}`, `${NAME:-default}` (also for an empty NAME) and `${file:PATH}`; `$${` is a plain `${`. */
+  /**
+   * Fills in `${NAME}`, `${NAME:-default}` (the default also for an empty NAME) and `${file:PATH}`; `$${` is a plain
+   * `${`.
+   */
   #substitute(text: string, path: Path): string {
     return text.replace(VARIABLE, (whole, inside: string | undefined) => {
       if (inside === undefined) return '${'
@@ -199,7 +210,7 @@ export class Source {
     })
   }
 
-  /** Of a file with a secret, without the line break at its end. */
+  /** The content of a file that holds a secret, without the line break at its end. */
   #content(file: string, path: Path): string {
     const full = this.resolve(file)
     try {
@@ -212,7 +223,7 @@ export class Source {
     return ''
   }
 
-  /** A file that this one names: from its folder. */
+  /** The path of a file that this one refers to; a relative one is taken from the folder of this file. */
   resolve(file: string): string {
     return isAbsolute(file) ? file : join(dirname(this.file), file)
   }
@@ -223,7 +234,7 @@ export class Source {
   }
 }
 
-/** Throws ConfigError when the file cannot be read or is no YAML. */
+/** Throws ConfigError when the file cannot be read or is not valid YAML. */
 export function readSource(file: string, env: NodeJS.ProcessEnv): Source {
   let text: string
   try {
@@ -234,7 +245,7 @@ export function readSource(file: string, env: NodeJS.ProcessEnv): Source {
   return new Source(text, file, env)
 }
 
-/** `channels[0].models["beta-4.7"]` */
+/** Writes a path like `channels[0].models["beta-4.7"]`. */
 export function formatPath(path: Path): string {
   let text = ''
   for (const step of path) {
@@ -253,17 +264,20 @@ function show(node: unknown): string {
   return typeof node.value === 'string' ? showText(node.value) : String(node.value)
 }
 
-/** A text as it may stand in a problem: a secret that was written in the wrong place is recognised by its looks. */
+/**
+ * A text in a form that a problem may show: what looks like a secret, because somebody wrote it in the wrong place, is
+ * left out.
+ */
 function showText(text: string): string {
   const open = text.replace(/(:-)[^}]*/g, '$1…').replace(/\/\/.*@/g, '//…@')
   if (mayBeSecret(open)) return 'a text (not shown: it may be a secret)'
   return JSON.stringify(open.length > LONGEST_SHOWN ? `${open.slice(0, LONGEST_SHOWN)}…` : open)
 }
 
-/** A known beginning, or a long word of letters and digits, as machines make them. */
+/** True for the known prefixes of keys, and for long words that mix letters and digits as generated secrets do. */
 const mayBeSecret = (text: string): boolean =>
   /(^|[^a-z])(sk|pk|key|gsk|xai|ghp|akia|aiza|bearer)[-_ ]?[\w-]{6}/i.test(text) ||
   (text.match(/[A-Za-z0-9+/=]{16,}/g) ?? []).some(word => /\d/.test(word) && /[A-Za-z]/.test(word))
 
-/** What a parser says, without the piece of the file that it quotes. */
+/** The parser's message without the piece of the file that it quotes, which may be a secret. */
 const withoutQuote = (text: string): string => (text.split('\n', 1)[0] as string).split(': ', 1)[0] as string
