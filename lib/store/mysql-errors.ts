@@ -15,7 +15,8 @@ interface MysqlError extends Error {
 /**
  * `again`: the transaction is rolled back, or must be, and runs again after a pause.
  * `reconnect`: the connection is of no use any more; it is closed, and the transaction runs again on a new one.
- * `moved`: as `reconnect`, and no older connection is used either, because the address may lead to another server by now.
+ * `moved`: as `reconnect`, and no older connection is used either, because the address may lead to another server by
+ * now.
  * `later`: nothing helps at the moment.
  * `taken`: a row with this key is there.
  */

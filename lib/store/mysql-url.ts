@@ -28,8 +28,8 @@ function whole(query: URLSearchParams, name: string, otherwise: number, most: nu
 }
 
 /**
- * `mysql://user:password@host:3306/database?ssl=verify&ssl_ca=FILE&pool=8&connect_ms=5000&query_ms=10000`.
- * `ssl=verify` (implied by `ssl_ca`, a file of PEM certificates): TLS, and the server's certificate and name must be good.
+ * `mysql://user:password@host:3306/database?ssl=verify&ssl_ca=FILE&pool=8&connect_ms=5000&query_ms=10000`. `ssl=verify`
+ * (implied by `ssl_ca`, a file of PEM certificates): TLS, and the server's certificate and name must be good.
  */
 export function parseMysqlUrl(text: string): MysqlSettings {
   const url = URL.parse(text) // an error of the URL's own would carry the whole text

@@ -1,7 +1,10 @@
 /**
- * MySQL and what speaks its protocol. Everything is bounded: connections, the wait for one, each statement. After a
- * time-out the connection is closed, because nobody knows what it is doing; the server then rolls back, unless COMMIT
- * was on its way: that is the one case (`CommitUncertain`) that the store above must be able to bear.
+ * The driver for MySQL and for engines that speak its protocol. It runs a transaction on a connection of the pool and
+ * retries it: after a pause when the engine reports a deadlock or a conflict, on another connection when one is lost.
+ *
+ * Connections, waits and statements are bounded. After a time-out the connection is closed, because its state is
+ * unknown, and the server rolls its transaction back. The exception is a time-out of COMMIT: then nobody knows whether
+ * the transaction took effect, and the caller gets CommitUncertain.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
@@ -30,14 +33,16 @@ const dialect: Dialect = {
   overwrite: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = VALUES(${c})`).join(', ')}`,
 }
 
-/** Runs of one transaction after deadlocks and lock waits, and what it waits in between: 5 to 10 ms, doubled each time. */
+/**
+ * How often a transaction is run when deadlocks and lock waits end it. The pause is 5 to 10 ms, doubled after each run.
+ */
 const RUNS = 6
 const FIRST_PAUSE_MS = 5
-/** Fresh connections tried after one that turned out dead: a server that restarted leaves a pool of them. */
+/** How many more connections are tried after one turned out dead: after a server's restart the pool is full of them. */
 const RECONNECTS = 2
-/** A snapshot reads a whole table of usage. */
+/** The bound of a statement in a snapshot or a migration, which may read the whole table of usage. */
 const SNAPSHOT_QUERY_MS = 600_000
-/** Texts longer than this are forgotten by the server after use, as they seldom come again and take much memory. */
+/** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const COLUMN_EXISTS = 1060
@@ -55,7 +60,7 @@ class MysqlDriver implements Driver {
     this.#onStatement = onStatement
   }
 
-  /** Numbers as integers: the client library would send floating-point ones. */
+  /** Parameters with numbers as BIGINT, because the client library would send them as floating-point numbers. */
   #bound(params: readonly Param[]): mysql.ExecuteValues[] {
     return params.map(value => (typeof value === 'number' ? this.#pool.bigint(value) : value)) as mysql.ExecuteValues[]
   }
@@ -87,7 +92,7 @@ class MysqlDriver implements Driver {
     }
   }
 
-  /** Runs what may be run again: on another connection when one is lost, after a pause when locks are in the way. */
+  /** Retries `fn` after a pause when it throws RunAgain, and on another connection when it throws ConnectionLost. */
   async #persist<T>(fn: () => Promise<T>): Promise<T> {
     let reconnects = 0
     for (let run = 1; ; run++) {
@@ -107,7 +112,7 @@ class MysqlDriver implements Driver {
     return this.#persist(() => this.#pool.using(c => this.#statements(c, op, this.#queryMs).query(sql, params)))
   }
 
-  /** In a transaction of its own, so that a lost connection leaves no doubt but at the commit. */
+  /** Runs in a transaction of its own, so that a lost connection leaves the outcome open only at the COMMIT. */
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
     return this.transaction(op, tx => tx.run(sql, params))
   }
@@ -130,7 +135,7 @@ class MysqlDriver implements Driver {
       await command('COMMIT')
     } catch (error) {
       connection.destroy()
-      // An answer that says no (deadlock, read-only) is certain; silence and other answers are not.
+      // Some errors (deadlock, read-only server) say for certain that nothing was committed; others leave it open.
       throw isUndone(error) ? error : new CommitUncertain((error as Error).message, { cause: error })
     }
     return value
@@ -182,7 +187,7 @@ class MysqlDriver implements Driver {
   }
 }
 
-/** MySQL has no CREATE INDEX IF NOT EXISTS, nor that for columns. */
+/** MySQL has no IF NOT EXISTS for indexes and columns, so a repeated migration ignores these two errors. */
 function overlookRepeated(error: Error & { errno?: number }): void {
   if (error.errno !== INDEX_EXISTS && error.errno !== COLUMN_EXISTS) throw error
 }
@@ -192,6 +197,6 @@ const runResult = (result: unknown): RunResult => {
   return { changes: affectedRows, insertId }
 }
 
-/** See `parseMysqlUrl`. Connects at the first use. */
+/** Opens the driver for a URL that `parseMysqlUrl` accepts. It connects at its first use. */
 export const openMysql = (url: string, onStatement: OnStatement, warn: (message: string) => void): Driver =>
   new MysqlDriver(parseMysqlUrl(url), onStatement, warn)

@@ -1,3 +1,4 @@
+/** Opens the store that a URL names: `sqlite:` and `mysql:` choose the driver, everything above it is the same. */
 import type { Driver, OnStatement } from './driver.ts'
 import { openMysql } from './mysql.ts'
 import { Sealer } from './secrets.ts'
@@ -6,12 +7,12 @@ import { openSqlite } from './sqlite.ts'
 import type { Store } from './store.ts'
 
 export interface StoreOptions {
-  /** Encrypts upstream credentials at rest; every process of one store needs the same. */
+  /** The secret from which the key for upstream credentials at rest is derived; all processes of a store share it. */
   secret: string
-  /** While the secret is rotated: what was sealed under this one is read too. */
+  /** The old secret during a rotation: credentials that were encrypted under it can still be read. */
   secretPrevious?: string | null
   onStatement?: OnStatement
-  /** What an operator should know. */
+  /** Called with a sentence for the operator's log. */
   onWarning?: (message: string) => void
 }
 
@@ -22,7 +23,7 @@ function openDriver(url: string, onStatement: OnStatement, warn: (message: strin
   throw new Error(`store: expected sqlite:PATH or mysql://user:password@host:port/database, found another scheme`)
 }
 
-/** `sqlite:PATH` or `mysql://…`. Nothing is connected before the first call. Throws on any other URL. */
+/** `url` is `sqlite:PATH` or `mysql://…`; any other throws. The store connects at the first call of a method. */
 export function openStore(url: string, options: StoreOptions): Store {
   const warn = options.onWarning ?? (() => {})
   const driver = openDriver(url, options.onStatement ?? (() => {}), warn)

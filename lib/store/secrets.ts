@@ -1,25 +1,30 @@
 /**
- * Upstream credentials at rest: AES-256-GCM, under a key derived from the operator's secret, bound to the channel's name.
- * While the secret is rotated, what stands under the previous one is read too; everything new stands under the present one.
+ * Encryption of upstream credentials in the store ("sealing"), with AES-256-GCM under a key derived from the operator's
+ * secret. The channel's name is authenticated with each text, so that a sealed text copied to another channel cannot be
+ * opened. During a rotation of the secret, texts sealed under the previous secret can be opened too; new texts are
+ * always sealed under the present one.
+ *
+ * The same secret also signs: a signature (a keyed digest) shows whether a secret in a catalogue file has changed since
+ * the file was last applied, without storing that secret.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
 const VERSION = 'v1:'
-/** Characters of a signature that say under which secret it was made, and of the signature itself. */
+/** Hex digits of the id of the secret, which begins a signature, and of the digest that follows it. */
 const [ID_LENGTH, SIGNATURE_LENGTH] = [12, 48]
 
 interface Opened {
   plain: string
-  /** It stands under the present secret. */
+  /** True when the text was sealed under the present secret, false when under the previous one. */
   current: boolean
 }
 
 class Secret {
   readonly #sealing: Uint8Array
   readonly #signing: Uint8Array
-  /** Tells secrets apart without saying anything of them. */
+  /** A digest that identifies the secret without revealing it. */
   readonly id: string
 
   constructor(secret: string) {
@@ -71,7 +76,7 @@ export class Sealer {
     return this.#current.seal(plain, name)
   }
 
-  /** null when it was sealed under another secret or for another name, or is no sealed text. */
+  /** null when `sealed` was sealed under an unknown secret or for another name, or is no sealed text. */
   open(sealed: string, name: string): Opened | null {
     const plain = this.#current.open(sealed, name)
     if (plain !== null) return { plain, current: true }
@@ -83,7 +88,7 @@ export class Sealer {
     return this.#current.sign(text)
   }
 
-  /** Whether that is the signature of `text`; null when it was made under a secret that is not known here. */
+  /** Whether `signature` is that of `text`; null when it was made under a secret that this process does not know. */
   signed(text: string, signature: string): boolean | null {
     const secret = [this.#current, this.#previous].find(one => one !== null && signature.startsWith(`${one.id}:`))
     return secret ? secret.sign(text) === signature : null

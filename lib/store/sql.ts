@@ -1,4 +1,7 @@
-/** The store over any SQL engine. The ideas are in the files of `sql/`; this one joins them to the interface. */
+/**
+ * The one implementation of the interface `Store`: each method is a line that calls the function in `sql/` which has
+ * the statements. The engine is behind `Driver`.
+ */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Account, Group, Model } from '../terms/records.ts'

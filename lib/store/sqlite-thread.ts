@@ -1,4 +1,9 @@
-/** This side of a thread with one SQLite connection: requests in order, and the turn-taking of those who use it. */
+/**
+ * The main thread's side of a worker thread that owns one SQLite connection. `Thread` sends requests and matches the
+ * answers, which come in the same order. `Connection` is what the driver uses: it gives each caller exclusive use of
+ * the connection for a statement or a whole transaction, in the order of the calls, and starts a new thread when one
+ * has ended.
+ */
 import { Worker } from 'node:worker_threads'
 import {
   CommitUncertain,
@@ -25,8 +30,9 @@ export interface WorkerAnswer {
   code?: number
 }
 
+/** SQLite's extended result codes for a violated primary key, unique index and row id. */
 const UNIQUE = new Set([1555, 2067, 2579])
-/** Primary result codes for: busy, locked, out of memory, read-only, interrupted, I/O, full, cannot open, protocol. */
+/** SQLite's codes for: busy, locked, out of memory, read-only, interrupted, I/O, full, cannot open, protocol. */
 const UNAVAILABLE = new Set([5, 6, 7, 8, 9, 10, 13, 14, 15])
 
 function failure(answer: WorkerAnswer): Error {
@@ -41,7 +47,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** What is used of a thread. */
+/** Starts a worker thread for the database at `path`; tests pass another one. */
 export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMessage' | 'ref' | 'unref' | 'terminate'>
 
 const startThread: StartThread = path =>
@@ -49,7 +55,10 @@ const startThread: StartThread = path =>
 
 class ThreadEnded extends StoreUnavailable {}
 
-/** One thread and what it has not answered yet. Once it has ended it answers nobody: another one has another's requests. */
+/**
+ * One thread and the requests that it has not answered yet. A thread that has ended is never restarted: all its
+ * requests fail with ThreadEnded, and `Connection` makes a new `Thread` for later ones.
+ */
 class Thread {
   readonly #worker: ReturnType<StartThread>
   #waiting: Waiting[] = []
@@ -72,7 +81,7 @@ class Thread {
     return this.#endedBy !== null
   }
 
-  /** What it has locked is free when it is gone, so it is not left to die slowly. */
+  /** Terminates the thread at once, because its locks on the database file last as long as the thread does. */
   #end(message: string): void {
     if (this.ended) return
     this.#endedBy = message
@@ -116,7 +125,7 @@ export class Connection {
     this.#thread()
   }
 
-  /** Another one when the last has ended. */
+  /** The current thread, or a new one when that has ended. */
   #thread(): Thread {
     if (this.#current === null || this.#current.ended) this.#current = new Thread(this.#path, this.#start)
     return this.#current
@@ -137,12 +146,12 @@ export class Connection {
     return this.#exclusive(async () => (await this.#counted(this.#thread(), op, 'query', sql, params)).rows!)
   }
 
-  /** Its own transaction: an answer that is lost may be that of a commit. */
+  /** The statement is a transaction of its own, so when the thread ends before its answer, the commit is uncertain. */
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
     return this.#exclusive(async () => result(await uncertain(this.#counted(this.#thread(), op, 'run', sql, params))))
   }
 
-  /** Nobody uses it or waits for it. */
+  /** True when nobody uses the connection or waits for it. */
   get idle(): boolean {
     return this.#users === 0
   }
@@ -172,7 +181,10 @@ export class Connection {
     })
   }
 
-  /** On one thread from begin to end: what is left of a transaction must not be done outside of it. */
+  /**
+   * Runs `fn` between BEGIN and COMMIT. All statements go to the thread that got the BEGIN: had it ended and another
+   * been started, the rest of the statements would run there outside of any transaction.
+   */
   #between<T>(begin: string, fn: (thread: Thread) => Promise<T>): Promise<T> {
     return this.#exclusive(async () => {
       const thread = this.#thread()
@@ -182,7 +194,8 @@ export class Connection {
         await uncertain(thread.ask('exec', 'COMMIT', []))
         return value
       } catch (error) {
-        // Some failures have rolled back already; what matters is the first error.
+        // SQLite has rolled back already after some errors, and then ROLLBACK fails. The first error is the one to
+        // report.
         await thread.ask('exec', 'ROLLBACK', []).catch(() => {})
         throw error
       }
@@ -194,7 +207,7 @@ export class Connection {
   }
 }
 
-/** When the thread ends meanwhile, it was committed or it was not. */
+/** When the thread ends before it has answered a commit, nobody knows whether the commit took effect. */
 const uncertain = <T>(commit: Promise<T>): Promise<T> =>
   commit.catch(error => {
     throw error instanceof ThreadEnded ? new CommitUncertain(error.message, { cause: error }) : error
@@ -202,7 +215,10 @@ const uncertain = <T>(commit: Promise<T>): Promise<T> =>
 
 const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!, insertId: answer.insertId! })
 
-/** SQLite has no ADD COLUMN IF NOT EXISTS; a statement that fails leaves its transaction open. */
+/**
+ * SQLite has no ADD COLUMN IF NOT EXISTS, so a repeated migration ignores this error. A statement that fails does not
+ * end the transaction around it.
+ */
 function overlookRepeated(error: Error): void {
   if (!error.message.includes('duplicate column name')) throw error
 }

@@ -1,4 +1,7 @@
-/** The thread that owns one SQLite connection. Answers requests in the order they came. */
+/**
+ * The worker thread that owns one SQLite connection. It opens the database at the first request, caches prepared
+ * statements, and answers requests in the order in which they arrive. `sqlite-thread.ts` is the other side.
+ */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -8,7 +11,7 @@ import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 const BUSY_MS = 5_000
 const RETRY_MS = 5
 const SQLITE_BUSY = 5
-/** Bounds the memory of cached statements by the length of their texts. */
+/** The most characters that the texts of all cached statements may have: this bounds the memory of the cache. */
 const CACHED_CHARACTERS = 1_000_000
 
 const { path } = workerData as { path: string }
@@ -16,7 +19,7 @@ let open: DatabaseSync | null = null
 const statements = new Map<string, StatementSync>()
 let cachedCharacters = 0
 
-/** Switching to WAL does not wait for other processes as everything else does, so it is tried for as long here. */
+/** SQLite's busy time-out does not apply to the switch to WAL, so this function retries it for the same time. */
 function useWal(db: DatabaseSync): void {
   const lastMs = performance.now() + BUSY_MS
   for (;;) {
@@ -36,7 +39,8 @@ function database(): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_MS })
   try {
     useWal(db)
-    // The journal is emptied on the word of a commit, so a commit must be on the disk: NORMAL would leave it to a later sync.
+    // The ledger deletes journal records after a commit, so a commit must be on the disk when it is answered. With
+    // NORMAL, WAL mode would sync later.
     db.exec('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000')
   } catch (error) {
     db.close()
@@ -45,6 +49,7 @@ function database(): DatabaseSync {
   return (open = db)
 }
 
+/** The prepared statement of a text, from a least-recently-used cache. */
 function statement(sql: string): StatementSync {
   const cached = statements.get(sql)
   if (cached !== undefined) {
@@ -63,7 +68,7 @@ function statement(sql: string): StatementSync {
   return prepared
 }
 
-/** A JavaScript number would be bound as a floating-point number. */
+/** Numbers become bigints, because `node:sqlite` binds a JavaScript number as a floating-point value. */
 const bound = (params: WorkerRequest['params']) =>
   params.map(value => (typeof value === 'number' ? BigInt(value) : value))
 

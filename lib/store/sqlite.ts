@@ -1,7 +1,8 @@
 /**
- * SQLite in a worker thread, so that no disk ever stalls the event loop. One connection writes, and everything that
- * uses it takes turns; long reads have threads with connections of their own, which WAL lets read while the first one
- * writes: two, so that a page need not wait for an audit. Several processes may share the file.
+ * The driver for SQLite. The database runs in worker threads, so that a slow disk never stalls the event loop. One
+ * connection does all writes and short reads, one transaction after the other. Snapshots use two more connections,
+ * which in WAL mode read while the first one writes; there are two so that a page of usage need not wait for an audit.
+ * Several processes may use one database file: SQLite's own locks keep their writes apart.
  */
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
@@ -24,7 +25,7 @@ class SqliteDriver implements Driver {
   constructor(path: string, onStatement: OnStatement) {
     this.#writer = new Connection(path, onStatement)
     this.#writer.warm()
-    // A database in memory belongs to its one connection.
+    // A database in memory can be seen only by the connection that made it.
     const memory = path === ':memory:'
     this.#readers = memory ? [this.#writer] : [new Connection(path, onStatement), new Connection(path, onStatement)]
   }
@@ -46,7 +47,7 @@ class SqliteDriver implements Driver {
     return reader.transaction('BEGIN', op, fn)
   }
 
-  /** This engine comes with the program, and all that is written goes through one connection. */
+  /** There is nothing to test: this engine is built into Node, so its version and guarantees are known. */
   async prove(): Promise<void> {}
 
   script(statements: readonly string[]): Promise<void> {
@@ -59,7 +60,7 @@ class SqliteDriver implements Driver {
   }
 }
 
-/** `sqlite:PATH` (its folder is made), or `sqlite::memory:`. */
+/** `url` is `sqlite:PATH`, whose folder is created when it is missing, or `sqlite::memory:`. */
 export function openSqlite(url: string, onStatement: OnStatement): Driver {
   const path = url.slice('sqlite:'.length)
   if (path === '') throw new Error(`store: expected sqlite:PATH, found ${JSON.stringify(url)}`)

@@ -1,44 +1,52 @@
 /**
- * The store: accounts, keys, catalogue, books and usage. One interface, one SQL text for every engine, one test-suite.
- * Nothing here is called on the path of a request whose key, prices and lease are in memory.
+ * The interface of the store: the database that all processes of all gateways share, with accounts, keys, catalogue,
+ * purses, leases and usage rows. `sql.ts` implements it for every engine. A request whose key, prices and lease are in
+ * memory makes no call of the store.
  *
- * Purses carry all money. An account's balance is purse `a<id>`, a key's cap is purse `k<id>`. A purse has
- * `credit` (paid in, or the cap; null = no limit), `spent` (charged) and `leased` (promised to processes).
- * What may still be promised is `credit - spent - leased`; a lease row says how much of it which process holds.
+ * All money is in purses. Purse `a<id>` is an account's balance and purse `k<id>` is a key's cap. A purse has `credit`
+ * (the sum of the top-ups, or the cap; null = no limit), `spent` (the sum of the charges) and `leased` (the sum of its
+ * leases). A lease is a part of a purse that one process may spend without asking the store; `credit - spent - leased`
+ * is what the store can still lease out.
+ *
+ * Every method throws StoreUnavailable when the engine cannot serve at the moment; the caller may try again later.
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
 
-/** The store did not answer or refused for a reason of its own (down, read-only, too many connections): try again later. */
+/** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
 }
 
-/** What an administrator asked contradicts what is there; the message is for people. */
+/** A request contradicts what the store has (a name is taken, an id does not exist); the message is for people. */
 export class StoreConflict extends Error {
   override name = 'StoreConflict'
 }
 
-/** The row of a catalogue file is being written by another process, which was first. */
+/** Another process applies the same catalogue file and has written this row first; nothing was written here. */
 export class AppliedElsewhere extends Error {
   override name = 'AppliedElsewhere'
 }
 
-/** What a catalogue file said of a row, as digests. Empty ones: it is not known, the row is older than these digests. */
+/**
+ * Digests of what a catalogue file said of a row when it was last applied, by which the next apply sees what the file
+ * changed; see `sql/applied.ts`. An empty string means unknown: the row is older than these digests.
+ */
 export interface Said {
   row: string
   price: string
-  /** Made with the store's secret. */
+  /** A signature of the row's credentials, made by `Store.sign`. */
   secret: string
 }
 
-/** A write that comes from a catalogue file, and how what it says of the row moves on with it. */
+/** Part of a write from a catalogue file: it happens only if the store still has `before`, which `after` replaces. */
 export interface Mark {
   kind: 'group' | 'model' | 'channel' | 'account' | 'key'
-  /** Of keys: the account's name; else empty. */
+  /** For a key, the name of its account; for the other kinds, the empty string. */
   owner: string
   name: string
+  /** null: the file has never said anything of this row. */
   before: Said | null
   after: Said
 }
@@ -56,49 +64,50 @@ export interface Purse {
   leased: Micro
 }
 
-/** One process that may hold leases. Its life sign is a counter, so that nobody's wall clock matters. */
+/** A process that may have leases. It raises the counter `beat` while it lives; -1 means that its burial has begun. */
 export interface Holder {
   id: string
   host: string
   beat: number
 }
 
-/** What this process may promise from a purse, as the store just granted it. */
+/** The result of `Store.lease`. */
 export interface Grant {
-  /** 0 when less than `need` was free (nothing is granted then, unless `partial`). */
+  /** What was added to the lease. 0 when less than `need` was free, unless the call was `partial`. */
   granted: Micro
   /** The purse after the grant. */
   purse: Purse
-  /** What other processes have leased of it, and what of that is held by open requests, as they last told. */
+  /** What other processes have leased of this purse, and what of that their open requests held when last reported. */
   elsewhere: { leased: Micro; held: Micro }
 }
 
-/** A resolved exchange on its way into the books. */
+/** The charge of one finished exchange, to be written into the books: its usage row, and which leases pay for it. */
 export interface Settlement {
   row: UsageRow
-  /** The process whose leases paid; other holders' are never touched. */
+  /** The process whose leases pay. */
   holder: string
-  /** Of the charge, what comes out of the lease of each purse. The rest lowers the purse without lease (an upstream above its hold). */
+  /** How much of the charge each lease pays. The rest, of an upstream that used more than was held, the purse pays. */
   fromAccountLease: Micro
   fromKeyLease: Micro
 }
 
-/** What a batch of settlements came to. */
+/** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
 export interface Settled {
-  /** How many were new. */
+  /** How many were new and are in the books now. */
   applied: number
-  /** Those that are in the books already, or stand in the batch before. */
+  /** Settlements that were in the books already, or came twice in the batch; they have been counted once. */
   repeated: readonly Settlement[]
-  /** Not applied: another request is in the books under the same id. */
+  /** Not counted: the books have a different request under the same id. */
   clashing: readonly Settlement[]
-  /** Not applied: rows as old may have been pruned, so nobody can say whether they have counted. */
+  /** Not counted: usage rows of that age have been pruned, so nobody can say whether it had been counted before. */
   unsure: readonly Settlement[]
 }
 
-/** Something that processes keep in memory has changed. `ref`: a key's hash, an account's id, or empty. */
+/** A message to all processes: something that they cache has changed, or (`recall`) unused leases are wanted back. */
 export interface Change {
   seq: number
   kind: 'key' | 'account' | 'catalog' | 'recall'
+  /** For a key its hash, for an account its id, for a recall the purse's id, for the catalogue empty. */
   ref: string
 }
 
@@ -111,7 +120,7 @@ export interface Catalog {
 export interface NewAccount {
   name: string
   groups: string[]
-  /** Its first credit, if any. */
+  /** The opening balance, if any; `atMs` is in ms since 1970. */
   opening?: { amount: Micro; atMs: number }
 }
 
@@ -138,17 +147,18 @@ export interface UsageFilter {
   /** ms since 1970, exclusive. */
   toMs?: number
   limit: number
-  /** Only rows older than this request id. */
+  /** The last request id of the page before: only older rows follow. */
   after?: string
 }
 
-/** The upstream that holds an earlier answer: other channels and keys do not know it. */
+/** Who made an earlier answer. A request that refers to that answer must go to the same channel and upstream key. */
 export interface AnswerMaker {
   channel: string
-  /** `CompiledKey.fingerprint`. */
+  /** The `fingerprint` of the channel's upstream key. */
   key: string
 }
 
+/** Whether the books add up; see `sql/audit.ts`. */
 export interface Audit {
   ok: boolean
   accounts: number
@@ -156,26 +166,26 @@ export interface Audit {
   charges: Micro
   balances: Micro
   leased: Micro
-  /** Sum over accounts of what does not add up, without sign. */
+  /** The sum over all accounts of the size of their imbalance; 0 when the books add up. */
   imbalance: Micro
-  /** Internal ids of the accounts that do not add up. */
+  /** Ids of the accounts with an imbalance. */
   broken: number[]
 }
 
 export interface Store {
-  /** Creates or upgrades the schema, after `prove`. */
+  /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
-  /** Throws, in words for people, when the engine does not keep the promises on which the books rest. */
+  /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
-  /** Throws StoreUnavailable when it cannot serve, also when it answers but takes no changes. */
+  /** Resolves when the engine takes writes: a read-only engine throws StoreUnavailable too. */
   ping(): Promise<void>
   close(): Promise<void>
-  /** A number that no other store has, so that nobody's settlements go into another's books. */
+  /** The store's random id, which journals name, so that settlements never go into another store's books. */
   id(): Promise<number>
-  /** ms since 1970 by the store's own clock, to about a second; null when it has none but this machine's. */
+  /** The engine's clock in ms since 1970, exact to about a second; null when that is this machine's clock (SQLite). */
   now(): Promise<number | null>
 
-  // --- keys and accounts
+  // --- keys and accounts; the methods that change something throw StoreConflict
   findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
   accounts(): Promise<Account[]>
   account(id: number): Promise<Account | null>
@@ -192,12 +202,12 @@ export interface Store {
     mark?: Mark,
   ): Promise<Key>
   deleteKey(id: number): Promise<boolean>
-  /** Names by id, of deleted keys too: usage rows refer to them. */
+  /** The names of keys by id, deleted keys included, because usage rows refer to them. */
   keyNames(ids: readonly number[]): Promise<Map<number, string>>
 
   // --- catalogue
   catalog(): Promise<Catalog>
-  /** What stands under the previous secret stands under the present one then. */
+  /** Encrypts the credentials of all channels under the present secret that were encrypted under the previous one. */
   reseal(): Promise<void>
   putGroup(group: Group, mark?: Mark): Promise<void>
   putModel(model: Model, mark?: Mark): Promise<void>
@@ -206,72 +216,76 @@ export interface Store {
   deleteModel(name: string): Promise<boolean>
   deleteChannel(name: string): Promise<boolean>
 
-  // --- the catalogue file; what is written with a mark throws AppliedElsewhere when another process was first
-  /** What files said of rows when they were applied last, by `markId`. */
+  // --- the catalogue file; every write with a mark throws AppliedElsewhere when another process was first
+  /** The digests of every row that a catalogue file has said something of, by `markId`. */
   marks(): Promise<Map<string, Said>>
-  /** The file says something of a row that needs no writing. */
+  /** Moves the digests of a row on without writing the row itself. */
   mark(mark: Mark): Promise<void>
-  /** A digest of secrets under the store's own. */
+  /** A keyed digest of `text`, made with the store's secret. */
   sign(text: string): string
-  /** Whether `signed` is that of `text`; null when it was made under a secret that is not known here. */
+  /** Whether `signed` is the signature of `text`; null when it was made under a secret unknown to this process. */
   signed(text: string, signed: string): boolean | null
 
   // --- changes
-  /** The newest change's number. */
+  /** The number of the newest change; 0 before the first. */
   changeSeq(): Promise<number>
-  /** Changes after `seq`, oldest first; null when some of them are forgotten and everything must be read again. */
+  /** The changes after number `seq`, oldest first; null when some are deleted and the caller must reload everything. */
   changesSince(seq: number): Promise<Change[] | null>
 
   // --- books
+  /** The purses that exist, in the order of `ids`. */
   purses(ids: PurseId[]): Promise<Purse[]>
-  /** Credits once per reference: `created`, `same` (again: nothing happens), `conflict` (another amount under it). */
+  /** Credits an account once per reference; an existing one gives `same`, or `conflict` when the amount differs. */
   topUp(accountId: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'>
   /**
-   * Moves a slice of a purse to `holder`: at least `need` (or, when `partial`, whatever is free up to it), at most `want`;
-   * near the purse's end no more than `need`, so that nobody strands what another needs.
-   * After StoreUnavailable the process has nothing of it: should the commit have happened, the store gives it back.
-   * Throws StoreConflict when there is no such purse, or the holder is not registered (never, or buried since).
+   * Adds to the lease that `holder` has of a purse: at least `need` and at most `want`. When less than `need` is free
+   * it grants nothing, or with `partial` all that is free. When little is free it grants exactly `need`, so that no
+   * process keeps money idle that another one needs. After StoreUnavailable nothing counts as granted: if the commit
+   * did happen, the store gives the grant back later. Throws StoreConflict when the purse does not exist, or the holder
+   * is not registered (or was buried meanwhile).
    */
   lease(purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean): Promise<Grant>
-  /** Counts as given back from the call on: after StoreUnavailable the store itself does it, with the next lease or beat. */
+  /** Lowers a lease; after StoreUnavailable the store completes it with the next `lease`, `giveBack` or `beat`. */
   giveBack(purse: PurseId, holder: string, amount: Micro): Promise<void>
-  /** Asks every process (through the changes) to give back what it holds of this purse and does not need. */
+  /** Asks every process (by a change) to give back what it has leased of this purse and does not need. */
   recall(purse: PurseId): Promise<void>
   /**
-   * One transaction; settlements whose request id is in the books already change nothing. `again`: they may have been
-   * sent before, so their rows may be pruned by now.
+   * Writes a batch of settlements in one transaction, idempotently by request id. `again`: some of them may have been
+   * sent before. When the row that would show this may have been pruned, the settlement is returned as `unsure`.
    */
   settle(batch: readonly Settlement[], again?: boolean): Promise<Settled>
-  /** What every process currently holds open (not merely leases) per purse: for `held` in the admin API. */
+  /** Reports what the open requests of a process hold of each purse, for other processes and for the admin API. */
   reportHeld(holder: string, held: ReadonlyMap<PurseId, Micro>): Promise<void>
-  /** Held per purse by processes other than `exceptHolders`. */
+  /** The sum, for each purse (null: all), of what processes other than `exceptHolders` have reported as held. */
   heldByOthers(purses: PurseId[] | null, exceptHolders: readonly string[]): Promise<Map<PurseId, Micro>>
   audit(): Promise<Audit>
 
   // --- holders
   register(holder: Holder): Promise<void>
-  /** False when this holder was buried by another process: its leases are gone and it must register again. */
+  /** Raises this process's counter. False when another process buried it: it has no leases and must register anew. */
   beat(holderId: string): Promise<boolean>
   holders(): Promise<Holder[]>
   /**
-   * A step of a dead process's burial: some of its leases go back; true when all have, call it until then. From the first
-   * step on it counts as dead. Its settlements, if any come later, are charged in full without lease.
-   * `beat`: only if its counter is still that; who has raised it meanwhile lives, and the burial is done.
+   * One step of the burial of a process: some of its leases go back to their purses. The caller repeats the call until
+   * it returns true. From the first step on the process can neither raise its counter nor get new leases; settlements
+   * of it that come later are charged to the purses. With `beat`, nothing happens unless the counter still has that
+   * value: a process that has raised it is alive, and the call returns true.
    */
   bury(holderId: string, beat?: number): Promise<boolean>
-  /** Some leases of this process that have nothing left; returns how many, call it until it finds none. */
+  /** Deletes some empty leases of this process and returns how many; the caller repeats the call until it returns 0. */
   forgetLeases(holderId: string): Promise<number>
 
   // --- rate windows
-  /** Compare-and-swap on the account's window: the state of all gateways' admissions, see `lib/access/rate.ts`. */
+  /** The state of the account's rate limit, which all gateways share (see `lib/access/rate.ts`); null: none yet. */
   rateWindow(accountId: number): Promise<{ version: number; state: string } | null>
+  /** Compare-and-swap: false when the window no longer has this version (0: when it exists), and nothing changed. */
   swapRateWindow(accountId: number, version: number, state: string): Promise<boolean>
 
   // --- usage
-  /** null: the account has no row with this `answerId`. */
+  /** null when the account has no usage row with this `answerId`. */
   answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
   /** Newest first. */
   usage(filter: UsageFilter): Promise<UsageRow[]>
-  /** Deletes at most `limit` rows older than `beforeMs`; what they charged stays in the books. Returns how many went. */
+  /** Deletes up to `limit` rows of requests before `beforeMs`, keeps their charges as sums, and returns how many. */
   pruneUsage(beforeMs: number, limit: number): Promise<number>
 }

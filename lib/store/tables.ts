@@ -1,23 +1,31 @@
-/** The schema as data, and its text for each engine. */
+/**
+ * Tables as data, and the functions that make of them the CREATE and ALTER statements of each engine. `migrations.ts`
+ * has the tables themselves.
+ */
 import type { Dialect } from './driver.ts'
 
-/** `auto`: numbered by the engine. `code`: short and ASCII. `name`: what people choose. `doc`: JSON and other longer texts. */
+/**
+ * `auto`: an integer key that the engine numbers. `int`: a 64-bit integer. `code`: ASCII of up to 64 characters that
+ * the program chooses. `name`: text of up to 190 characters that people choose. `doc`: JSON and other long text.
+ */
 type Type = 'auto' | 'int' | 'code' | 'name' | 'doc'
 
 export interface Table {
   name: string
-  /** `?` behind a type: may be NULL. */
+  /** A type that ends in `?` may be NULL. */
   columns: Record<string, Type | `${Type}?`>
   key: string[]
   unique?: string[][]
   index?: string[][]
 }
 
-/** Longest name that people may give to anything. */
+/** The most characters of any name that people choose. */
 export const NAME_LENGTH = 190
 const CODE_LENGTH = 64
 
-/** Types that all engines of this family have, in the character set of their tables: not all know one for ASCII. */
+/**
+ * Columns take the character set of their table, because some engines of MySQL's family have no ASCII character set.
+ */
 const MYSQL: Record<Type, string> = {
   auto: 'BIGINT',
   int: 'BIGINT',
@@ -61,18 +69,18 @@ function sqliteTable(table: Table): string[] {
   ]
 }
 
-/** An index that a later version adds; on MySQL the driver overlooks that it is there already. */
+/** The statement of a migration that adds an index. On MySQL the driver ignores the error that the index exists. */
 export const createIndex = (table: Pick<Table, 'name'>, columns: string[], dialect: Dialect): string =>
   `CREATE INDEX ${dialect.name === 'mysql' ? '' : 'IF NOT EXISTS '}${indexName(table, columns)} ` +
   `ON ${table.name} (${columns.join(', ')})`
 
-/** A column that a later version adds; both drivers overlook that it is there already. */
+/** The statement of a migration that adds a column. Both drivers ignore the error that the column exists. */
 export const addColumn = (
   table: Pick<Table, 'name'>,
   column: [name: string, type: Table['columns'][string]],
   dialect: Dialect,
 ): string => `ALTER TABLE ${table.name} ADD COLUMN ${columnText(dialect.name === 'mysql' ? MYSQL : SQLITE, column)}`
 
-/** Statements that may be repeated. */
+/** The statements that create a table and its indexes unless they exist. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>
   dialect.name === 'mysql' ? mysqlTable(table) : sqliteTable(table)

@@ -1,4 +1,7 @@
-/** Accounts and top-ups. An account's money is its purse, made with it. */
+/**
+ * Accounts and top-ups. One transaction creates an account together with its purse. A top-up is a row of `topups`,
+ * whose key is the account and a reference, and raises the purse's credit in the same transaction.
+ */
 import { invariant } from '../../base/assert.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
@@ -47,7 +50,9 @@ export class Accounts {
     return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
   }
 
-  /** With its opening balance, or not at all: no account is left without its money. */
+  /**
+   * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
+   */
   async create({ name, groups, opening }: NewAccount, mark?: Mark): Promise<Account> {
     const insert = "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES (?, 'active', ?, 0)"
     try {
@@ -87,10 +92,13 @@ export class Accounts {
     })
   }
 
-  /** The reference's row is what makes it once: two that come together wait for each other there. */
+  /**
+   * The primary key of `topups` makes a top-up idempotent: of two at the same time with one reference, the second waits
+   * for the first and then fails with DuplicateKey.
+   */
   async topUp(id: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'> {
     invariant(Number.isSafeInteger(amount), `top-up of ${amount}`)
-    // The last condition keeps the sum a safe integer.
+    // The BETWEEN keeps the credit a safe integer in JavaScript.
     const credit = 'UPDATE purses SET credit = credit + ? WHERE id = ? AND credit + ? BETWEEN ? AND ?'
     const { MIN_SAFE_INTEGER, MAX_SAFE_INTEGER } = Number
     try {

@@ -1,11 +1,14 @@
-/** Who made an earlier answer: the usage row that keeps its id tells. */
+/**
+ * Finds the channel and upstream key that made an earlier answer, for requests that refer to it. The usage row of the
+ * request that got the answer keeps the answer's id.
+ */
 import { createHash } from 'node:crypto'
 import type { Driver } from '../driver.ts'
 import type { AnswerMaker } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
 import { text } from './text.ts'
 
-/** An id as its column holds it: one that is longer than the column is replaced by its digest. */
+/** The value of the column `answer_id`: the id itself, or a digest of an id that is longer than the column. */
 export const answerKey = (id: string): string =>
   id.length <= NAME_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`
 

@@ -1,7 +1,8 @@
 /**
- * What a catalogue file said of each row when it was applied last. It moves on in the transaction that writes the row, and
- * only from what the writer has read: of several gateways that apply one file, one writes, and none of them overwrites
- * what an administrator changes right afterwards.
+ * The table `applied_rows`: digests of what a catalogue file said of each row when it was last applied. They are
+ * changed by compare-and-swap, in the transaction that writes the row itself. So when several gateways apply one file,
+ * only one of them writes a row; the others fail with AppliedElsewhere, and cannot overwrite what an administrator has
+ * changed right after the first write.
  */
 import type { Driver, Statements } from '../driver.ts'
 import { AppliedElsewhere, type Mark, markId, type Said } from '../store.ts'
@@ -17,7 +18,10 @@ export async function readMarks(driver: Driver): Promise<Map<string, Said>> {
   )
 }
 
-/** First in a transaction. Throws AppliedElsewhere when another process was first: then nothing is written. */
+/**
+ * Replaces the digests `before` by `after`. Call it first in a transaction. It throws AppliedElsewhere, and so rolls
+ * the transaction back, when the store no longer has `before`.
+ */
 export async function moveMark(
   tx: Statements,
   { dialect }: Driver,

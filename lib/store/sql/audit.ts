@@ -1,7 +1,10 @@
 /**
- * Do the books add up? For every account, at one moment: what was paid in is the purse's credit, what its usage rows
- * (and those pruned) charged is what the purse has spent, what its keys' purses have spent is the same in all, no lease is
- * below zero, and none is of a holder that is gone, whom nobody would bury.
+ * The audit of the books. In one snapshot it checks for every account that
+ * - the sum of the top-ups is the credit of the account's purse;
+ * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
+ * - the purses of the account's keys have together spent the same sum;
+ * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
+ * lease.
  */
 import { micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
@@ -15,17 +18,17 @@ interface Account {
   credit: bigint
   promised: bigint
   leased: bigint
-  /** Sum of what leases are below zero, without sign; of its keys' too. */
+  /** How far leases of its purse and its keys' purses are below zero, as a positive sum. */
   below: bigint
-  /** Spent by its keys' purses. */
+  /** What the purses of its keys have spent. */
   byKeys: bigint
-  /** Leased to holders that are not registered, from its purse or its keys'. */
+  /** What its purse and its keys' purses have leased to holders that are not registered. */
   stray: bigint
 }
 
 const size = (value: bigint): bigint => (value < 0n ? -value : value)
 
-/** Sums come as text: they may pass what a JavaScript number holds. */
+/** Sums are read as text, because they may be larger than a safe integer. */
 const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
   topups: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM topups GROUP BY account_id',
@@ -53,7 +56,7 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   }
   const owners = new Map<string, number>()
   await each('keys', row => owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
-  /** Of the account, or of the one that has the key. */
+  /** The account that owns a purse, directly or by one of its keys. */
   const ofPurse = (id: string) => of(id.startsWith('a') ? Number(id.slice(1)) : (owners.get(id) ?? 0))
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
   await each('topups', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))

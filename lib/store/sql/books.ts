@@ -1,13 +1,15 @@
 /**
- * Purses and leases.
+ * Purses and leases: how money moves from an account's balance, or a key's cap, to a process and back.
  *
- * A purse row holds `credit` and `promised`: all that was ever moved out of it, whether it has been charged since or is
- * still leased. What may be promised is `credit - promised`, so one conditional UPDATE of one row decides. A charge out
- * of a lease lowers only the lease's row, which no other process touches: settling never waits for an account, and what
- * a purse has spent is `promised` less its leases. A charge without lease raises `promised`.
+ * A purse row has `credit` and `promised`. `promised` is all money that ever left the purse, whether it has been
+ * charged or is still leased, so `credit - promised` is free, and one conditional UPDATE of one row decides whether a
+ * process gets a lease. A charge that a lease pays lowers only the lease's row, which no other process writes while its
+ * holder lives: settling never waits for a busy account's purse. What a purse has spent is not stored; it is `promised` minus the
+ * purse's leases. A charge that no lease pays raises `promised`.
  *
- * Rows are locked purses first, then leases, each in the order of their ids. Where a transaction must read before it
- * writes, an UPDATE that changes nothing takes the lock: it is the one way to do so that every engine has.
+ * To avoid deadlocks, every transaction locks purses before leases, and each in the order of ids. A transaction that
+ * must read a row before it writes locks it by an UPDATE that changes nothing, because SQLite has no SELECT … FOR
+ * UPDATE.
  */
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
@@ -18,19 +20,22 @@ import { recordChange } from './changes.ts'
 import { Doubts } from './doubts.ts'
 import { integer, marks, money, moneyOrNull, padded, text } from './text.ts'
 
-/** A slice beyond the need is at most this part of what would be left … */
+/** What a grant adds to the need is at most one part in this many of the money that the need leaves free … */
 const EXTRA_PART = 8
-/** … and there is none when less than this many times the need is free. */
+/** … and nothing is added when less than this many times the need is free. */
 const PLENTY = 16
 
-/** How much of `free` goes to a process that needs `need` and would like `want`. */
+/**
+ * How much of `free` is granted to a process that needs `need` and would like `want`. The rules leave money for other
+ * processes; see `Store.lease` for `partial`.
+ */
 export function slice(free: number, need: number, want: number, partial: boolean): number {
   if (free < need) return partial ? Math.max(0, free) : 0
   if (free < need * PLENTY) return need
   return need + Math.min(want - need, Math.floor((free - need) / EXTRA_PART))
 }
 
-/** From this much free on, `slice` gives all of `want`. */
+/** The least free amount at which `slice` grants all of `want`: then one UPDATE decides, without a read before it. */
 const floorOf = (need: number, want: number): number =>
   want === need ? need : Math.min(Math.max(need * PLENTY, need + (want - need) * EXTRA_PART), Number.MAX_SAFE_INTEGER)
 
@@ -64,7 +69,7 @@ async function views(
   return result
 }
 
-/** In the order asked; ids without purse are left out. One statement. */
+/** The purses with these ids, in the order of the ids; ids without a purse are left out. It takes one statement. */
 export async function readPurses(tx: Pick<Statements, 'query'>, ids: readonly PurseId[]): Promise<Purse[]> {
   if (ids.length === 0) return []
   const found = await views(tx, ids, '')
@@ -77,7 +82,10 @@ const PROMISE_IF_FREE = `${PROMISE} AND (credit IS NULL OR credit - promised >= 
 const LEASE_MORE = 'UPDATE leases SET amount = amount + ?, ticket = ? WHERE purse_id = ? AND holder = ?'
 const LEASE_FIRST = 'INSERT INTO leases (purse_id, holder, amount, held, ticket) VALUES (?, ?, ?, 0, ?)'
 
-/** A dead process's leases go back by its holder's row, so a lease needs that row; locking it keeps the burial waiting. */
+/**
+ * Adds to a lease, or makes its row. A burial finds a process's leases by its row in `holders`, so a new lease needs
+ * that row: raising its counter proves that it exists, and locks it against a burial until this transaction ends.
+ */
 async function addToLease(
   tx: Statements,
   purse: PurseId,
@@ -155,7 +163,7 @@ export class Books {
     })
   }
 
-  /** What a broken connection left open is put right. */
+  /** Completes every give-back, and returns every grant, whose commit was left uncertain by a lost connection. */
   resolveDoubts(): Promise<void> {
     return this.#doubts.resolveAll()
   }

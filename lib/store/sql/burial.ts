@@ -1,25 +1,27 @@
 /**
- * The end of leases: a dead process's go back to their purses, and those that have nothing left are forgotten.
+ * Burial: the leases of a dead process go back to their purses. Also here: deleting a live process's empty leases.
  *
- * A process may hold a lease of every purse there is, so its burial is many small transactions, between which others get
- * their turn. The first one marks the holder: from then on its counter cannot be raised and no new lease of it begins.
- * The holder's row goes last, so that a burial which breaks off is taken up by whoever sees it next.
+ * A process may have a lease of every purse there is, so a burial is many small transactions, and other transactions
+ * run in between. The first one sets the holder's counter to -1: from then on the process can neither raise the counter
+ * nor get new leases. The holder's row is deleted last, so that another process which finds a row with -1 can go on
+ * with a burial that broke off.
  */
 import type { Driver, Statements } from '../driver.ts'
 import type { PurseId } from '../store.ts'
 import { caseOf, integer, marks, padded, text } from './text.ts'
 
-/** Leases in one transaction. */
+/** How many leases one transaction gives back or deletes. */
 export const SLICE = 256
-/** The counter of a holder that is being buried. */
+/** The value of a holder's counter while the holder is being buried. */
 const BURIED = -1
 
+/** Raises a holder's counter, unless the holder is being buried. */
 export const BEAT = 'UPDATE holders SET beat = beat + 1 WHERE id = ? AND beat >= 0'
 const MARK = `UPDATE holders SET beat = ${BURIED} WHERE id = ?`
 const NEXT = 'SELECT purse_id FROM leases WHERE holder = ? LIMIT ?'
 const NEXT_ZERO = 'SELECT purse_id FROM leases WHERE holder = ? AND amount = 0 AND held = 0 LIMIT ?'
 
-/** One step of a burial. True: it is done, or the holder lives because its counter is not `beat` any more. */
+/** One step of a burial; see `Store.bury`. True when it is complete, or when the counter is no longer `beat`. */
 export async function bury(driver: Driver, holder: string, beat: number | null, slice: number): Promise<boolean> {
   if (!(await mark(driver, holder, beat))) return true
   const leases = await driver.transaction('bury', tx => returnSlice(tx, holder, slice))
@@ -37,7 +39,7 @@ async function mark(driver: Driver, holder: string, beat: number | null): Promis
   return changes === 1
 }
 
-/** Purses are locked before leases, all in the order of their ids, and the leases read under both locks. */
+/** Gives up to `slice` leases back and returns how many; it reads their amounts only after it has locked the rows. */
 async function returnSlice(tx: Statements, holder: string, slice: number): Promise<number> {
   const next = await tx.query(NEXT, [holder, slice])
   if (next.length === 0) return 0
@@ -60,8 +62,9 @@ async function returnSlice(tx: Statements, holder: string, slice: number): Promi
 }
 
 /**
- * Leases of which nothing is left. A purse that is used again gets another. What a lost answer left in doubt needs none of
- * them: a grant in doubt has its money in the row, and a gift back that happened leaves nothing to give.
+ * Deletes lease rows with neither money nor holds, so that purses which are no longer used do not keep rows for ever; a
+ * purse that is used again gets a new row. Deleting is safe even while a commit is uncertain (`doubts.ts`): a grant
+ * that did happen keeps the row's amount above zero, and a give-back that did happen needs no second one.
  */
 export async function forgetLeases(driver: Driver, holder: string, slice: number): Promise<number> {
   const rows = await driver.query('forgetLeases', NEXT_ZERO, [holder, slice])

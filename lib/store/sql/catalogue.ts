@@ -1,4 +1,7 @@
-/** Groups, models and channels: one JSON document a row, because they are only ever read whole. */
+/**
+ * Groups, models and channels. Each is one row of `catalog_rows` with a JSON document, because they are always read all
+ * together. Credentials in a channel's document are encrypted (`sealed.ts`).
+ */
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
@@ -13,12 +16,13 @@ import { json, text } from './text.ts'
 
 type Kind = 'group' | 'model' | 'channel'
 
-/** Documents of earlier versions lack what came later. */
+/** A document that an earlier version wrote lacks the fields that later versions added, so these get defaults. */
 const modelOf = (row: Row): Model => ({ ...MODEL_DEFAULTS, ...json<Partial<Model>>(row, 'doc') }) as Model
 
 const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
 
-const LATER = {
+/** The defaults of the fields of a channel that later versions added. */
+const CHANNEL_DEFAULTS = {
   kind: null,
   paths: {},
   query: {},
@@ -31,7 +35,7 @@ const LATER = {
 
 function channelOf(row: Row): SealedChannel {
   const { key, ...doc } = json<Partial<SealedChannel> & { key?: string }>(row, 'doc')
-  return { ...LATER, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as SealedChannel
+  return { ...CHANNEL_DEFAULTS, keys: [{ key: key ?? '', maxConcurrency: 0 }], ...doc } as SealedChannel
 }
 
 export class Catalogue {
@@ -39,7 +43,7 @@ export class Catalogue {
   readonly #sealer: Sealer
   readonly #warn: (message: string) => void
   readonly #put: string
-  /** Channels of which it was said that their secrets cannot be read. */
+  /** Channels whose credentials cannot be decrypted, and of which the log has said so already. */
   readonly #warned = new Set<string>()
 
   constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void) {
@@ -75,7 +79,7 @@ secret_previous, or apply a catalogue file with its key`)
     return channel
   }
 
-  /** What stands under the previous secret stands under the present one then. Nobody reads anything new, so no change is told. */
+  /** See `Store.reseal`. The decrypted contents stay the same, so no change is recorded and no process reloads. */
   async reseal(): Promise<void> {
     for (const row of await this.#rows()) {
       if (row['kind'] !== 'channel') continue
@@ -100,7 +104,10 @@ secret_previous, or apply a catalogue file with its key`)
     return this.#write('channel', sealChannel(channel, this.#sealer), same, mark)
   }
 
-  /** A row that is the same already is no change: applying a catalogue at every start must not make others reload. */
+  /**
+   * Writes a row, unless it has these contents already: every start of a gateway applies its catalogue file, and each
+   * recorded change makes all processes reload the catalogue.
+   */
   #write(kind: Kind, row: { name: string }, same: (there: Row) => boolean, mark?: Mark): Promise<void> {
     const select = 'SELECT doc FROM catalog_rows WHERE kind = ? AND name = ?'
     return this.#driver.transaction('putCatalog', async tx => {

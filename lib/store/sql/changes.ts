@@ -1,7 +1,8 @@
 /**
- * The list of changes that other processes follow. A change's number comes from a counter whose row stays locked until
- * the changing transaction commits: numbers appear in order and without gaps, so a reader that has seen N has seen all
- * below. (An auto-numbered column promises neither.)
+ * The list of changes by which processes learn that something in their caches is out of date. Each process polls it for
+ * numbers above the last that it has seen. A change gets its number from a counter row, which stays locked until the
+ * transaction commits, so numbers become visible in order and without gaps. An auto-numbered column would not do: its
+ * numbers can become visible out of order, and a reader would skip the late one.
  */
 import type { Driver, Statements } from '../driver.ts'
 import type { Change } from '../store.ts'
@@ -10,7 +11,7 @@ import { integer, text } from './text.ts'
 const KEPT = 10_000
 const PRUNE_EVERY = 256
 
-/** Call last in a transaction: every other change waits from here on. */
+/** Call this last in a transaction, because from here on every other transaction that records a change waits. */
 export async function recordChange(tx: Statements, kind: Change['kind'], ref: string): Promise<void> {
   await tx.run("UPDATE meta SET value = value + 1 WHERE name = 'changes'", [])
   const [counter] = await tx.query("SELECT value FROM meta WHERE name = 'changes'", [])
@@ -24,7 +25,10 @@ export async function changeSeq(driver: Driver): Promise<number> {
   return integer(counter!, 'value')
 }
 
-/** The row that the reader saw last is read again: when it is gone, so may be others (or the store is another one). */
+/**
+ * See `Store.changesSince`. The query includes the row `seq` itself: when it is missing, rows after it may have been
+ * deleted too (or the URL leads to another store by now), and the result is null.
+ */
 export async function changesSince(driver: Driver, seq: number): Promise<Change[] | null> {
   const rows = await driver.query('changes', 'SELECT seq, kind, ref FROM changes WHERE seq >= ? ORDER BY seq', [seq])
   const changes = rows.map(row => ({

@@ -1,17 +1,20 @@
 /**
- * What a process must still give back to a purse, when it cannot know exactly how much.
+ * Grants and give-backs whose COMMIT was not answered, so that nobody knows whether they happened.
  *
- * When the answer to a COMMIT is lost, a grant happened or it did not. Every change of a lease row by its holder leaves
- * a ticket there, so the row itself tells later: what is owed is a function of the ticket that the row shows. A grant
- * in doubt is never used; once the row shows that it happened, it goes back. Giving back works the same way, so it is
- * never done twice and never forgotten while the process lives; after that the burial of the holder returns everything.
+ * Each grant and each give-back writes a new unique ticket into the lease's row. When the answer to a COMMIT is lost,
+ * this process remembers the ticket of that transaction and what it would owe the purse if the transaction did happen.
+ * Later it reads the row: if the row has that ticket, the transaction happened, and otherwise it did not.
+ *
+ * A grant whose commit is uncertain is never spent; if it did happen, it is given back. A give-back whose commit is
+ * uncertain is repeated only if it did not happen. What is owed is kept in memory only: when the process dies, its
+ * burial gives everything back.
  */
 import { randomBytes } from 'node:crypto'
 import { CommitUncertain, type Driver, type Statements } from '../driver.ts'
 import type { PurseId } from '../store.ts'
 import { integer, text } from './text.ts'
 
-/** Owed, by the ticket that the row shows; any other ticket: `otherwise`. */
+/** What is owed to one purse: by the ticket that the lease's row has, and `otherwise` for any other ticket. */
 interface Doubt {
   purse: PurseId
   holder: string
@@ -40,7 +43,7 @@ export class Doubts {
     return `${this.#prefix}${(this.#count++).toString(36)}`
   }
 
-  /** One at a time for each purse and holder. */
+  /** Runs `fn` when all earlier calls for this purse and holder have finished. */
   inTurn<T>(purse: PurseId, holder: string, fn: () => Promise<T>): Promise<T> {
     const name = `${purse} ${holder}`
     const result = (this.#turns.get(name) ?? Promise.resolve()).then(fn)
@@ -60,11 +63,12 @@ export class Doubts {
     return doubt
   }
 
-  /** A grant whose commit is uncertain. All earlier doubts were resolved before it began. */
+  /** Notes a grant whose commit is uncertain. Nothing else is owed then, because `lease` calls `resolve` first. */
   granted(purse: PurseId, holder: string, ticket: string, amount: number): void {
     this.#doubt(purse, holder).byTicket.set(ticket, amount)
   }
 
+  /** Notes that `amount` is to be given back, whatever became of an uncertain transaction. */
   owe(purse: PurseId, holder: string, amount: number): void {
     if (amount === 0) return
     const doubt = this.#doubt(purse, holder)
@@ -72,7 +76,7 @@ export class Doubts {
     doubt.otherwise += amount
   }
 
-  /** Gives back what is owed, as far as the lease has it. Call in turn. */
+  /** Gives back what is owed, but no more than the lease has. Call it inside of `inTurn`. */
   async resolve(purse: PurseId, holder: string): Promise<void> {
     const doubt = this.#open.get(`${purse} ${holder}`)
     if (doubt === undefined) return
@@ -93,13 +97,15 @@ export class Doubts {
   }
 }
 
+/** The statements of a give-back. */
 async function pay(tx: Statements, doubt: Doubt, ticket: string): Promise<void> {
   const { purse, holder } = doubt
   await tx.run(LOCK, [purse])
   const [row] = await tx.query(READ, [purse, holder])
   if (row === undefined) return
   const owed = doubt.byTicket.get(text(row, 'ticket')) ?? doubt.otherwise
-  // Settlements lower the lease without the purse's lock, so the row is asked again as it is written.
+  // Settlements lower the lease without locking the purse, so the amount may change between the read and the UPDATE.
+  // Then the UPDATE matches no row, and the loop reads again.
   for (let amount = integer(row, 'amount'); ; ) {
     const paid = Math.min(owed, amount)
     if (paid <= 0) return

@@ -1,4 +1,7 @@
-/** The processes that hold leases, what they hold open, and the rate windows that they share. */
+/**
+ * Holders: the processes that may have leases, the counters by which they show that they live, and their reports of
+ * what their open requests hold. Also here: the shared state of the accounts' rate limits.
+ */
 import type { Micro } from '../../base/money.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import type { Holder, PurseId } from '../store.ts'
@@ -8,7 +11,7 @@ import { caseOf, chunks, integer, marks, money, padded, text } from './text.ts'
 export class Holders {
   readonly #driver: Driver
   readonly #register: string
-  /** Leases of a holder that one transaction ends. */
+  /** How many leases one transaction of a burial gives back. */
   readonly #slice: number
 
   constructor(driver: Driver, slice: number) {
@@ -43,7 +46,8 @@ export class Holders {
     const pairs = [...held].sort(([a], [b]) => (a < b ? -1 : 1))
     await this.#driver.transaction('reportHeld', async tx => {
       const [first = [], ...more] = [...chunks(pairs)]
-      // Only rows that change are written: most leases have nothing open.
+      // `held <> 0` skips the many leases that hold nothing and held nothing. The later chunks touch only their own
+      // rows.
       await writeHeld(tx, holder, first, 'held <> 0')
       for (const some of more) await writeHeld(tx, holder, some, '0 = 1')
     })
@@ -85,7 +89,7 @@ export class Holders {
   }
 }
 
-/** What is held of these purses, and nothing of those `others`. */
+/** Sets `held` of these purses' leases, and sets it to 0 on all other leases of the holder that match `others`. */
 async function writeHeld(tx: Statements, holder: string, pairs: [PurseId, Micro][], others: string): Promise<void> {
   if (pairs.length === 0) {
     await tx.run(`UPDATE leases SET held = 0 WHERE holder = ? AND ${others}`, [holder])

@@ -1,4 +1,7 @@
-/** Keys. A key's cap is the credit of its purse, and stands in its row too so that one read shows the whole key. */
+/**
+ * Keys. A key's cap is the credit of its purse; the key's row has a copy, so that reading the row gives the whole key.
+ * A deleted key keeps its row, because usage rows refer to it by id.
+ */
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import { accountPurse, keyPurse, type Mark, type NewKey, type Purse, StoreConflict } from '../store.ts'
@@ -28,7 +31,7 @@ const toKey = (row: Row): Key => ({
 
 type KeyChange = Partial<Omit<NewKey, 'accountId'>>
 
-/** Columns and values of what is given. */
+/** The columns and values of the fields that `change` has. */
 function columns(change: KeyChange): [string, Param][] {
   const all: [string, Param | undefined][] = [
     ['name', change.name],
@@ -56,7 +59,7 @@ export class Keys {
     this.#driver = driver
   }
 
-  /** Two statements; one when there is no such key. */
+  /** See `Store.findKey`. It takes two statements, or one when there is no such key. */
   async find(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null> {
     const sql =
       `SELECT ${KEY_COLUMNS}, ${ACCOUNT_COLUMNS} FROM api_keys k JOIN accounts a ON a.id = k.account_id ` +
@@ -149,7 +152,7 @@ export class Keys {
     return after
   }
 
-  /** The row stays, because usage refers to it. */
+  /** Sets `deleted` to the key's id, which frees its name and hash for another key. */
   delete(id: number): Promise<boolean> {
     return this.#driver.transaction('deleteKey', async tx => {
       const { changes } = await tx.run('UPDATE api_keys SET deleted = id WHERE id = ? AND deleted = 0', [id])

@@ -1,6 +1,8 @@
 /**
- * Deleting old usage rows, in slices. What they charged stays in the books: accounts keep its sum. Up to when rows may be
- * gone is written down with each slice, by the last row that really went.
+ * Deletes old usage rows, some at a time. Each transaction adds the charges of the rows that it deletes to the
+ * accounts' `archived` sums, so that the books still add up. It also records, in the row `prune` of `meta`, up to which
+ * moment rows have been deleted: a settlement that is sent again and is older than that cannot be recognized any more
+ * (`settle.ts`).
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
 import { micro } from '../../base/money.ts'
@@ -8,22 +10,28 @@ import type { Driver, Statements } from '../driver.ts'
 import { StoreUnavailable } from '../store.ts'
 import { integer, text } from './text.ts'
 
-/** The id at which a slice of `limit` rows ends, exclusive. */
+/** The id before which at most `limit` rows are, all of requests before `beforeMs`. */
 async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
   const sql = 'SELECT request_id FROM usage_rows WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
   const [row] = await tx.query(sql, [idAt(beforeMs), limit])
   return row === undefined ? idAt(beforeMs) : text(row, 'request_id')
 }
 
-/** Grouped by a sum, so that no engine reads all of an account's index for the order of it: the slice is a range of the key. */
+/**
+ * Grouped by `account_id + 0`, an expression, because for a plain column the planner may choose the index by account
+ * and read all of it. This way it reads only the range of the primary key.
+ */
 export const PRUNED_TOTALS =
   'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_rows ' +
   'WHERE request_id < ? GROUP BY account_id + 0 ORDER BY owner'
 
-/** No row is deleted from here to the end of the transaction. */
+/** Takes the lock of pruning: until the transaction ends, no other one deletes usage rows. */
 const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
 
-/** ms since 1970: rows of requests that began before this may have been deleted, and no more are meanwhile. */
+/**
+ * The moment (ms since 1970) before which usage rows may have been deleted. It takes the lock of pruning, so the answer
+ * stays true until the transaction ends.
+ */
 export async function prunedBefore(tx: Statements): Promise<number> {
   await tx.run(LOCK_PRUNED, [])
   const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
@@ -43,7 +51,8 @@ async function prune(tx: Statements, beforeMs: number, limit: number): Promise<n
     await tx.run('UPDATE accounts SET archived = archived + ? WHERE id = ?', [total, integer(row, 'owner')])
   }
   const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
-  // A journal found late may have brought an old row in between; the next round takes it along.
+  // An old journal that is applied at this moment may insert a row between the sum and the DELETE. Then everything is
+  // rolled back, and the next round counts that row too.
   if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')
   const upTo = timeOfId(last) + 1
   if (changes > 0) await tx.run("UPDATE meta SET value = ? WHERE name = 'prune' AND value < ?", [upTo, upTo])

@@ -1,14 +1,17 @@
-/** A channel as it is stored: its keys, its proxy, which has a password, and the credentials among its headers are sealed. */
+/**
+ * A channel as it is stored: its upstream keys, its proxy's URL (which may have a password) and headers with
+ * credentials are encrypted.
+ */
 import type { Channel } from '../../terms/channel.ts'
 import { secretHeaders } from '../../terms/credentials.ts'
 import type { Sealer } from '../secrets.ts'
 
 export interface SealedChannel extends Omit<Channel, 'sealed'> {
-  /** Headers whose constants are secrets; absent = none. */
+  /** Headers whose values are credentials, encrypted; absent when there are none. */
   sealedHeaders?: Record<string, string>
 }
 
-/** `channel` must be readable. */
+/** The stored form of `channel`, which must not have `sealed` set: its credentials would be empty texts. */
 export function sealChannel(channel: Channel, sealer: Sealer): SealedChannel {
   const { name, headers, proxy } = channel
   const secrets = Object.entries(secretHeaders(headers))
@@ -24,7 +27,10 @@ export function sealChannel(channel: Channel, sealer: Sealer): SealedChannel {
   }
 }
 
-/** `current`: all of it stands under the present secret. What cannot be read is empty, and the channel says so. */
+/**
+ * Decrypts a stored channel. `current` is true when everything was encrypted under the present secret. A text that
+ * cannot be decrypted becomes empty, and the channel gets `sealed: true`, so that nothing uses it.
+ */
 export function openChannel(row: SealedChannel, sealer: Sealer): { channel: Channel; current: boolean } {
   const { sealedHeaders = {}, ...rest } = row
   let [readable, current] = [true, true]

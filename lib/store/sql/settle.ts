@@ -1,8 +1,13 @@
 /**
- * Settlements into the books. The usual batch is two statements in one transaction: the usage rows, whose primary key
- * makes each count once, and one UPDATE of the holder's leases. A third one raises purses by what was charged without
- * lease. Only when a row is there already, or a lease does not hold what a settlement says, is the batch looked at
- * closely: in another transaction, with the rows locked before they are read.
+ * Writes settlements into the books, exactly once each.
+ *
+ * The fast path is one transaction with two statements: an INSERT of the usage rows, whose primary key is the request
+ * id and so rejects a repeated settlement, and an UPDATE that lowers the holder's leases by the charges. A third
+ * statement raises `promised` of the purses for charges that no lease pays.
+ *
+ * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
+ * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
+ * them, and takes what the leases cannot pay from the purses.
  */
 import { invariant } from '../../base/assert.ts'
 import { timeOfId } from '../../base/ids.ts'
@@ -19,10 +24,12 @@ export const USAGE_COLUMNS =
   'first_byte_ms, duration_ms, input, cache_read, cache_write_5m, cache_write_1h, output, images, answer_id, upstream_key'
 const COLUMN_COUNT = USAGE_COLUMNS.split(',').length
 const CLOSE_TRIES = 5
-/** Rows in one INSERT: more would keep the event loop longer at writing them out than the round trip saves. */
+/**
+ * Rows in one INSERT. Encoding more at once would block the event loop for longer than the saved round trip is worth.
+ */
 const INSERT_ROWS = 256
 
-/** Longer names than the catalogue allows would stop the settler for good. */
+/** Cuts a name to its column's length: a row that the engine refuses would be retried for ever. */
 const name = (value: string) => value.slice(0, NAME_LENGTH)
 
 function pushValues(params: Param[], row: UsageRow): void {
@@ -41,11 +48,11 @@ function pushValues(params: Param[], row: UsageRow): void {
   params.push(row.answerId === null ? null : answerKey(row.answerId), row.upstreamKey)
 }
 
-/** What a batch does to purses and leases, summed. */
+/** What a batch takes from purses and leases in total. */
 interface Sums {
-  /** Charged without lease, by purse. */
+  /** Charges that no lease pays, by purse. */
   unleased: Map<PurseId, number>
-  /** By holder, by purse. */
+  /** Charges that leases pay, by holder and purse. */
   leased: Map<string, Map<PurseId, number>>
 }
 
@@ -73,7 +80,10 @@ function sum(batch: readonly Settlement[]): Sums {
 
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
-/** Rows cannot be repeated to fill up, and each count is a text of its own: servers bound how many they keep. */
+/**
+ * Each number of rows is an SQL text of its own, and rows of an INSERT cannot be padded by repeating one. Servers bound
+ * the number of prepared statements, so only texts whose number of rows is a power of two are kept prepared.
+ */
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0
 
 async function insertUsage(tx: Statements, batch: readonly Settlement[]): Promise<void> {
@@ -95,7 +105,7 @@ async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promi
   }
 }
 
-/** Lowers only leases that hold as much; returns whether all did. */
+/** Lowers the leases that have at least the given amount; false when one of them has less. */
 async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
   let all = true
   for (const some of chunks(inOrder(amounts))) {
@@ -113,9 +123,10 @@ async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId,
 
 class LeaseTooSmall extends Error {}
 
-/** Applies a batch, and returns what of it was there already. */
+/** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
 type Apply = (tx: Statements, batch: readonly Settlement[]) => Promise<Known>
 
+/** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
 async function settleAll(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
   await insertUsage(tx, batch)
@@ -126,17 +137,18 @@ async function settleAll(tx: Statements, batch: readonly Settlement[]): Promise<
   return { repeated: [], clashing: [] }
 }
 
+/** Settlements whose request id is in the books: `repeated` with the same content, `clashing` with another. */
 interface Known {
   repeated: Settlement[]
   clashing: Settlement[]
 }
 
-/** What tells two requests apart that have the same id. */
+/** The columns by which two different requests with one id are told apart. */
 const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
 const contentOf = ({ row }: Settlement): string =>
   [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
 
-/** The content of the rows that are in the books, by request id. */
+/** The compared content of those of the batch that are in the books, by request id. */
 async function present(tx: Statements, batch: readonly Settlement[]): Promise<Map<string, string>> {
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
@@ -148,7 +160,7 @@ async function present(tx: Statements, batch: readonly Settlement[]): Promise<Ma
   return content
 }
 
-/** Those whose id is in `there` go to `known`; the others are returned. */
+/** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
 function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
   return batch.filter(settlement => {
     const content = there.get(settlement.row.requestId)
@@ -165,7 +177,7 @@ async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> {
   }
 }
 
-/** What each lease can pay of what is asked of it; the rest goes over to `unleased`. */
+/** Locks the leases and returns how much of `asked` each can pay. The rest is added to `unleased`. */
 async function payable(tx: Statements, holder: string, asked: Map<PurseId, number>, unleased: Map<PurseId, number>) {
   const pays = new Map<PurseId, number>()
   for (const some of chunks([...asked.keys()].sort())) {
@@ -181,6 +193,7 @@ async function payable(tx: Statements, holder: string, asked: Map<PurseId, numbe
   return pays
 }
 
+/** The slow path. */
 async function settleClosely(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
   const fresh = unknown(batch, await present(tx, batch), known)
@@ -196,7 +209,7 @@ async function settleClosely(tx: Statements, batch: readonly Settlement[]): Prom
   return known
 }
 
-/** Each request once, in key order; what stands in the batch twice goes to `known`. */
+/** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
 function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
   const byId = new Map<string, Settlement>()
   for (const settlement of batch) {
@@ -208,7 +221,10 @@ function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
   return [...byId.values()].sort((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
 }
 
-/** Those that may have counted under a row that is pruned by now. */
+/**
+ * The settlements that are older than the last pruning and not in the books: their rows may have been there and
+ * deleted.
+ */
 async function unsureOf(tx: Statements, batch: readonly Settlement[]): Promise<Settlement[]> {
   const before = await prunedBefore(tx)
   const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
@@ -242,7 +258,7 @@ export async function settle(driver: Driver, settlements: readonly Settlement[],
     try {
       return await attempt(settleClosely)
     } catch (error) {
-      // Another process is applying the same journal at this moment.
+      // Another process applies the same journal now and has inserted a row since `present` was read.
       if (!(error instanceof DuplicateKey)) throw error
     }
   }

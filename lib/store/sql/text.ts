@@ -1,14 +1,14 @@
-/** Building blocks of SQL texts, and readers of what comes back. */
+/** Helpers that build SQL texts with placeholders, and that read columns of a result row with their types checked. */
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import type { Param, Row } from '../driver.ts'
 
-/** Most rows or pairs in one statement: engines bound placeholders (32,766 and 65,535). */
+/** The most rows or pairs in one statement. SQLite allows 32,766 placeholders in a statement and MySQL 65,535. */
 export const STATEMENT_ROWS = 1_000
 
 export const marks = (count: number): string => Array(count).fill('?').join(', ')
 
-/** Lists are padded to a power of two by repeating the last element, so that few statements are ever prepared. */
+/** The list, its last element repeated until its length is a power of two, so that few different texts are prepared. */
 export function padded<T>(list: readonly T[]): T[] {
   const result = list.slice()
   const size = 2 ** Math.ceil(Math.log2(Math.max(1, list.length)))
@@ -20,11 +20,11 @@ export function* chunks<T>(list: readonly T[], size = STATEMENT_ROWS): Generator
   for (let i = 0; i < list.length; i += size) yield list.slice(i, i + size)
 }
 
-/** `CASE column WHEN ? THEN ? …` over pairs; the first match wins, so repeats do no harm. */
+/** `CASE column WHEN ? THEN ? …` for so many pairs. The first match wins, so pairs repeated by `padded` do no harm. */
 export const caseOf = (column: string, pairs: number, otherwise = '0'): string =>
   `CASE ${column} ${'WHEN ? THEN ? '.repeat(pairs)}ELSE ${otherwise} END`
 
-/** Engines give sums as a number, a bigint or a decimal string. */
+/** Engines return sums as a number, a bigint or a decimal string. Throws when the value is no safe integer. */
 export function integer(row: Row, column: string): number {
   const value = row[column]
   const number = typeof value === 'number' ? value : Number(value)

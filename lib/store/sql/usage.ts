@@ -1,6 +1,6 @@
 /**
- * Reading usage rows. Request ids sort by time, so every page and every period is a range of the key, or of
- * an index that begins with the account or the key, the model, or both.
+ * Reads pages of usage rows, newest first. Request ids sort by time, so a page or a period is one range of the primary
+ * key, or of an index that begins with the columns of the filter (account or key, model).
  */
 import { idAt } from '../../base/ids.ts'
 import { NOT_RECORDED, type UsageRow } from '../../terms/records.ts'
@@ -48,7 +48,10 @@ function conditions(filter: UsageFilter): [string, Param][] {
   return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
 }
 
-/** Rows of a key are rows of its account: the index by key alone finds them, unless the key is somebody else's. */
+/**
+ * The filter without its account when it names a key too, because the index by key then finds the rows. null when the
+ * key belongs to another account, so that no row can match.
+ */
 async function narrowed(tx: Statements, filter: UsageFilter): Promise<UsageFilter | null> {
   const { accountId, ...rest } = filter
   if (accountId === undefined || rest.keyId === undefined) return filter
@@ -65,7 +68,10 @@ export function usage(driver: Driver, filter: UsageFilter): Promise<UsageRow[]> 
   })
 }
 
-/** One range of one index, read in its order. The planner is told, as it would have to know how rare each value is. */
+/**
+ * The columns of the index whose range is the page; null for the primary key. The statement forces this index, because
+ * a planner that does not know how rare a value is may choose to scan the table.
+ */
 function indexFor({ accountId, keyId, model, requestId }: UsageFilter): string[] | null {
   if (requestId !== undefined) return null
   const owner = keyId !== undefined ? ['key_id'] : accountId !== undefined ? ['account_id'] : []
