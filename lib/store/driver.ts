@@ -1,63 +1,76 @@
 /**
- * What the store needs of an SQL engine. Everything above this file is one SQL text for every engine; everything that
- * differs between engines is here: placing a transaction, telling failures apart, and the few words of `Dialect`.
+ * The interface between the store and an SQL engine. The files of `sql/` are written once, in SQL that every engine
+ * understands; what differs between engines is behind this interface: how a transaction is begun and retried, what an
+ * error means, and the few words of `Dialect`. `sqlite.ts` and `mysql.ts` implement it.
  */
 import { StoreUnavailable } from './store.ts'
 
-/** Numbers are whole and safe; money above 2^53 never reaches a statement. */
+/** A number must be a safe integer: every driver binds it as an integer, never as a float. */
 export type Param = string | number | null
 export type Row = Record<string, unknown>
 
 export interface RunResult {
-  /** Rows that matched, also when they kept their values. */
+  /** How many rows matched, including rows whose values stayed the same. */
   changes: number
-  /** The number an auto-numbered row got. */
+  /** The id that the engine gave to an inserted row of a table with an auto-numbered key. */
   insertId: number
 }
 
-/** Statements of one transaction, in order. */
+/** The statements of one open transaction. A caller awaits each before it sends the next. */
 export interface Statements {
   query(sql: string, params: readonly Param[]): Promise<Row[]>
-  /** `rare`: the text seldom comes again, so that no server need keep it prepared. */
+  /** `rare`: this SQL text will hardly be used again, so the server need not keep its prepared statement. */
   run(sql: string, params: readonly Param[], rare?: boolean): Promise<RunResult>
 }
 
 export interface Dialect {
   name: 'sqlite' | 'mysql'
-  /** Placed between INSERT and INTO: a row that is there already is left alone. */
+  /** The word between INSERT and INTO that makes the engine skip a row whose key exists already. */
   ignore: string
-  /** The end of an INSERT that overwrites `columns` when the row with this `key` is there already. */
+  /** The clause that turns an INSERT into an upsert: a row with the same `key` gets the new values of `columns`. */
   overwrite(key: readonly string[], columns: readonly string[]): string
-  /** An expression: the engine's time in seconds since 1970; null: it has no clock but this machine's. */
+  /**
+   * An SQL expression for the engine's clock in seconds since 1970; null when the engine runs on this machine's clock.
+   */
   now: string | null
-  /** Behind a table's name: this index is used, whatever the planner believes of the table. */
+  /** The index hint that follows a table's name and forces the planner to use `index`. */
   using(index: string): string
 }
 
+/**
+ * Every method that touches the engine throws StoreUnavailable when the engine cannot be reached or is out of service.
+ */
 export interface Driver {
   readonly dialect: Dialect
+  /** `op` is the store's method that the statement serves; it labels the metrics. */
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]>
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult>
-  /** All or nothing. `fn` may run several times (deadlocks, lost connections), so it must not keep state outside. */
+  /**
+   * Runs `fn` in one transaction, which commits when `fn` resolves and rolls back when it throws. After a deadlock or a
+   * lost connection the driver calls `fn` again, so `fn` must not change anything outside the transaction. Throws
+   * CommitUncertain when the connection broke while COMMIT was under way.
+   */
   transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
-  /** Reads of one moment, allowed to be long, in nobody's way. */
+  /** Runs the reads of `fn` on a snapshot of one moment. They may take minutes and block no writer. */
   snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
-  /** Throws, in words for people, when the engine does not keep a promise on which the books rest. */
+  /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
-  /** Statements of a migration, each repeatable. */
+  /** Runs the statements of a migration, each of which may be run again without harm. */
   script(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Called after every data statement (not begin and commit) with the name of the store's method it served. */
+/**
+ * Called after every statement except BEGIN, COMMIT and ROLLBACK. `op` is the store's method that the statement served.
+ */
 export type OnStatement = (op: string, ok: boolean) => void
 
-/** A row with this primary or unique key is there already. */
+/** An INSERT or UPDATE failed because a row with the same primary or unique key exists. */
 export class DuplicateKey extends Error {
   override name = 'DuplicateKey'
 }
 
-/** The connection broke while COMMIT was under way: it happened or it did not. */
+/** No answer to COMMIT arrived, so nobody knows whether the transaction took effect. */
 export class CommitUncertain extends StoreUnavailable {
   override name = 'CommitUncertain'
 }

@@ -1,6 +1,8 @@
 /**
- * The schema's versions, in order. A statement of a migration may be repeated without harm, because two processes may
- * migrate at once and engines exist whose schema changes cannot be rolled back.
+ * The schema and its history: `MIGRATIONS` is a list, and the row `schema` of the table `meta` counts how many of its
+ * entries have been run on this store. Every statement of a migration must be idempotent, because two processes may
+ * migrate at the same time and MySQL cannot roll back a schema change. An entry is never edited after its release; a
+ * change of the schema is a new entry at the end.
  */
 import { randomBytes } from 'node:crypto'
 import type { Driver } from './driver.ts'
@@ -9,7 +11,7 @@ import { addColumn, createIndex, createTable, type Table } from './tables.ts'
 const FIRST: Table[] = [
   {
     name: 'accounts',
-    // archived: charges of usage rows that were pruned.
+    // archived: the sum of the charges of usage rows that were deleted (see sql/prune.ts).
     columns: { id: 'auto', name: 'name', status: 'code', allowed_groups: 'doc', rate: 'doc?', archived: 'int' },
     key: ['id'],
     unique: [['name']],
@@ -28,7 +30,7 @@ const FIRST: Table[] = [
       cap: 'int?',
       allow_ips: 'doc?',
       models: 'doc?',
-      // 0, or the key's own id once it is deleted, so that its name and hash are free again.
+      // 0 for a key in use. A deleted key has its own id here, so that the unique indexes free its name and hash.
       deleted: 'int',
     },
     key: ['id'],
@@ -37,7 +39,7 @@ const FIRST: Table[] = [
       ['account_id', 'name', 'deleted'],
     ],
   },
-  // promised: everything ever moved out, whether charged by now or still leased. See books.ts.
+  // promised: all money that ever left the purse, whether it has been charged or is still leased. See sql/books.ts.
   { name: 'purses', columns: { id: 'code', credit: 'int?', promised: 'int' }, key: ['id'] },
   {
     name: 'leases',
@@ -75,7 +77,7 @@ const FIRST: Table[] = [
       images: 'int',
     },
     key: ['request_id'],
-    // The first also holds all that the audit sums.
+    // The first index contains `charge`, so that the audit sums charges without reading the rows.
     index: [
       ['account_id', 'request_id', 'charge'],
       ['key_id', 'request_id'],
@@ -100,20 +102,21 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
     ...FIRST.flatMap(table => createTable(table, driver.dialect)),
     ...['changes', 'prune'].map(n => `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('${n}', 0)`),
   ],
-  // A page of an account or a key and a model that it seldom uses is a range too, not a search.
+  // Makes a page of one account's or one key's use of one model a range of an index, however rare that model is.
   ({ dialect }) =>
     ['account_id', 'key_id'].map(owner => createIndex({ name: 'usage_rows' }, [owner, 'model', 'request_id'], dialect)),
-  // Which account an answer was made for, and which upstream holds it.
+  // The answer's id and the upstream key that made it: a follow-up request must go to the same upstream key.
   ({ dialect }) => [
     addColumn({ name: 'usage_rows' }, ['answer_id', 'name?'], dialect),
     addColumn({ name: 'usage_rows' }, ['upstream_key', 'code?'], dialect),
     createIndex({ name: 'usage_rows' }, ['answer_id'], dialect),
   ],
-  // Journals name the store that they are for.
+  // The random id of this store. Every journal record names it, so that no journal is applied to another store.
   ({ dialect }) => [
     `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('store', ${randomBytes(6).readUIntBE(0, 6)})`,
   ],
-  // What a catalogue file said of rows. Of those that are there already, and of deleted keys, nobody knows it any more.
+  // What a catalogue file said of each row (see sql/applied.ts). For rows older than this table nobody knows what the
+  // file said, so they get empty digests. Deleted keys get a row too: they must not be created again by the file.
   ({ dialect }) => [
     ...createTable(APPLIED, dialect),
     ...[
@@ -135,7 +138,7 @@ export async function storeId(driver: Driver): Promise<number> {
   return Number(row['value'])
 }
 
-/** Throws when the store was written by a newer version of this program, or cannot keep the books. */
+/** Throws when a newer version of this program has migrated the store, or when the engine fails `Driver.prove`. */
 export async function migrate(driver: Driver): Promise<void> {
   await driver.script(createTable(META, driver.dialect))
   await driver.prove()

@@ -1,6 +1,8 @@
 /**
- * What a failure of an engine that speaks MySQL's protocol means to the store. One row for each error number, with what
- * is done about it, whether a COMMIT answered so is known to be undone, and where that is written.
+ * What an error of an engine that speaks MySQL's protocol means to the store: one row for each error number. A row says
+ * how the driver reacts, whether a COMMIT that fails with this error has certainly been rolled back, what the error
+ * means, and which manual says so. `mapMysqlError` turns an error of the client library into one of the store's error
+ * classes by this table.
  */
 import { DuplicateKey } from './driver.ts'
 import { StoreUnavailable } from './store.ts'
@@ -13,16 +15,19 @@ interface MysqlError extends Error {
 }
 
 /**
- * `again`: the transaction is rolled back, or must be, and runs again after a pause.
- * `reconnect`: the connection is of no use any more; it is closed, and the transaction runs again on a new one.
- * `moved`: as `reconnect`, and no older connection is used either, because the address may lead to another server by
- * now.
- * `later`: nothing helps at the moment.
- * `taken`: a row with this key is there.
+ * The driver's reaction.
+ * `again`: roll the transaction back and run it again after a pause.
+ * `reconnect`: close this connection and run the transaction again on a new one.
+ * `moved`: as `reconnect`, and close all other connections too, because the address may lead to another server by now.
+ * `later`: give up with StoreUnavailable; a retry at once would not help.
+ * `taken`: give up with DuplicateKey.
  */
 type Cure = 'again' | 'reconnect' | 'moved' | 'later' | 'taken'
 
-/** A COMMIT that was answered so: certainly undone, or nobody knows (what no row says is `open` too). */
+/**
+ * What a COMMIT that failed with this error did. `undone`: it certainly had no effect. `open`: nobody knows. An error
+ * without a row counts as `open`.
+ */
 type Commit = 'undone' | 'open'
 
 type ErrorRow = [errno: number, cure: Cure, commit: Commit, meaning: string, source: string]
@@ -76,7 +81,7 @@ export const MYSQL_ERRORS: readonly ErrorRow[] = [
   [3032, 'moved', 'open', 'the server is offline', MYSQL],
   [3101, 'again', 'undone', 'group replication rolled it back', MYSQL],
   [3169, 'reconnect', 'open', 'the session was killed', MYSQL],
-  // statement, transaction and call between nodes; also "transaction result is unknown"
+  // one number for time-outs of a statement, of a transaction and of a call between nodes, and for "result is unknown"
   [4012, 'again', 'open', 'OceanBase: a time-out', OCEANBASE],
   [4031, 'reconnect', 'open', 'the server closed an idle connection', MYSQL],
   [4038, 'moved', 'open', 'OceanBase: this node is not the leader', OCEANBASE],
@@ -88,7 +93,7 @@ export const MYSQL_ERRORS: readonly ErrorRow[] = [
   [8005, 'again', 'undone', 'TiDB: write conflict, the transaction is stale', TIDB],
   [8022, 'again', 'undone', 'TiDB: the commit failed and was rolled back', TIDB],
   [8028, 'again', 'undone', 'TiDB: the schema changed meanwhile', TIDB],
-  // TiDB closes the connection of a commit that nobody knows about; these are taken for open all the same
+  // TiDB closes the connection when it does not know a commit's outcome; treating these as open is the safe side
   [9001, 'again', 'open', 'TiDB: the placement driver took too long', TIDB],
   [9002, 'again', 'open', 'TiDB: the storage took too long', TIDB],
   [9003, 'again', 'open', 'TiDB: the storage is busy', TIDB],
@@ -97,7 +102,7 @@ export const MYSQL_ERRORS: readonly ErrorRow[] = [
   [9007, 'again', 'undone', 'TiDB: write conflict', TIDB],
 ]
 
-/** Error 1105 is "unknown": what happened stands in the text only. */
+/** Error 1105 is MySQL's "unknown error": only its text says what happened. */
 const UNKNOWN = 1105
 type TextRow = [text: RegExp, cure: Cure, commit: Commit, meaning: string, source: string]
 const VITESS = 'Vitess source, vterrors'
@@ -123,7 +128,7 @@ const MYSQL_TEXTS: readonly TextRow[] = [
   [/\[try again later\]/, 'again', 'open', 'TiDB before 3.0: write conflict', TIDB],
 ]
 
-/** Of the client library and the system: the connection ended, or was never made. */
+/** Codes of the client library and the operating system that say: the connection ended, or was never made. */
 const LOST_CODES = new Set([
   'PROTOCOL_CONNECTION_LOST',
   'PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR',
@@ -135,7 +140,7 @@ const LOST_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ])
-/** SQLSTATE class of connections. */
+/** The SQLSTATE class of connection errors. */
 const CONNECTION_CLASS = '08'
 
 const BY_NUMBER = new Map(MYSQL_ERRORS.map(([errno, cure, commit]) => [errno, { cure, commit }]))
@@ -143,38 +148,39 @@ const BY_NUMBER = new Map(MYSQL_ERRORS.map(([errno, cure, commit]) => [errno, { 
 function rowOf({ errno = 0, code = '', sqlState = '', fatal, message }: MysqlError) {
   const text = errno === UNKNOWN ? MYSQL_TEXTS.find(([pattern]) => pattern.test(message)) : undefined
   if (text !== undefined) return { cure: text[1], commit: text[2] }
-  // OceanBase gives numbers from 8001 on, some of which are TiDB's, to connections that must be closed.
-  const elsewhere = errno > 8000 && sqlState.startsWith(CONNECTION_CLASS)
-  const row = elsewhere ? undefined : BY_NUMBER.get(errno)
+  // OceanBase's numbers above 8000 mean "close this connection", while TiDB uses the same numbers for conflicts. The
+  // SQLSTATE tells them apart.
+  const connectionError = errno > 8000 && sqlState.startsWith(CONNECTION_CLASS)
+  const row = connectionError ? undefined : BY_NUMBER.get(errno)
   if (row !== undefined) return row
-  if (elsewhere || LOST_CODES.has(code)) return { cure: 'reconnect', commit: 'open' } as const
+  if (connectionError || LOST_CODES.has(code)) return { cure: 'reconnect', commit: 'open' } as const
   return fatal === true ? ({ cure: 'later', commit: 'open' } as const) : null
 }
 
-/** A statement or a wait took longer than its bound. */
+/** A statement, or the wait for a connection, took longer than its bound. */
 export class Timeout extends StoreUnavailable {
   override name = 'Timeout'
 }
 
-/** The transaction was rolled back, or must be, and may be run again. */
+/** A deadlock, lock time-out or write conflict: the transaction has no effect and may run again. */
 export class RunAgain extends Error {
   override name = 'RunAgain'
 }
 
-/** The connection is gone, or of no use. */
+/** This connection cannot be used any more; another one may work. */
 export class ConnectionLost extends StoreUnavailable {
   override name = 'ConnectionLost'
 }
 
-/** The server does not take what it should (read-only, not the leader): perhaps another has its place by now. */
+/** The server refuses writes (read-only, not the leader): after a fail-over another server may have its place. */
 export class ServerMoved extends ConnectionLost {
   override name = 'ServerMoved'
 }
 
-/** The connection cannot be used any more. */
+/** Whether the connection on which this error occurred must be closed. */
 export const isDead = (error: unknown): boolean => error instanceof Timeout || error instanceof ConnectionLost
 
-/** Whether a COMMIT that failed so surely left nothing behind. */
+/** Whether a COMMIT that failed with this error certainly had no effect. */
 export const isUndone = (error: unknown): boolean =>
   rowOf(((error as Error).cause ?? error) as MysqlError)?.commit === 'undone'
 
@@ -186,7 +192,7 @@ const CLASSES = {
   taken: DuplicateKey,
 }
 
-/** What the library threw, as the store's own kinds of failure; the original is its cause. */
+/** Turns an error of the client library into one of the store's classes, with the original as its `cause`. */
 export function mapMysqlError(error: unknown): Error {
   if (error instanceof StoreUnavailable || error instanceof RunAgain || error instanceof DuplicateKey) return error
   const { code, errno, message } = error as MysqlError

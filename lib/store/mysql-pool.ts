@@ -1,4 +1,12 @@
-/** Connections to MySQL, each set up alike, none waited for longer than its bound. */
+/**
+ * The connection pool for MySQL. It prepares the session of each new connection (isolation level, sql_mode, lock
+ * waits), bounds every wait by a time-out, and closes connections that may lead to the wrong server.
+ *
+ * The last works by a generation number. Each connection remembers the generation in which it was made. An error that
+ * suggests that the server is gone or has become a replica raises the pool's number; from then on a connection of an
+ * older generation is closed instead of being handed out, because a load balancer or DNS name may lead to another
+ * server now.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
 import { isDead, mapMysqlError, ServerMoved, Timeout } from './mysql-errors.ts'
@@ -7,40 +15,40 @@ import { StoreUnavailable } from './store.ts'
 
 const LOCK_WAIT_S = 5
 const WAITING_FOR_CONNECTION = 1_000
-/** Prepared statements that a connection keeps on the server. OceanBase allows a session 50, unless told otherwise. */
+/** Prepared statements that a connection keeps on the server. OceanBase's default limit for a session is 50. */
 const KEPT_STATEMENTS = 32
 
-/** What the books need of a session. */
+/** Settings without which the books would be wrong: an engine that refuses one cannot be used. */
 const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 ]
-/** What only tunes it. An engine may refuse it. */
+/** Settings that only make waits shorter: an engine may refuse them. */
 const TUNING: { only?: RegExp; sql: string }[] = [
   { sql: `SET SESSION innodb_lock_wait_timeout = ${LOCK_WAIT_S}` },
-  // It takes the setting above and does not follow it: waits would end with the statement's own bound.
+  // OceanBase accepts the setting above and ignores it; only this one keeps lock waits shorter than the query time-out.
   { only: /oceanbase/i, sql: `SET SESSION ob_trx_lock_timeout = ${LOCK_WAIT_S * 1_000_000}` },
 ]
 
-async function tuningOf(say: (sql: string) => Promise<unknown>): Promise<string[]> {
-  const [[row]] = (await say('SELECT VERSION() AS version')) as [{ version: string }[]]
+async function tuningOf(send: (sql: string) => Promise<unknown>): Promise<string[]> {
+  const [[row]] = (await send('SELECT VERSION() AS version')) as [{ version: string }[]]
   return TUNING.filter(({ only }) => only === undefined || only.test(row!.version)).map(({ sql }) => sql)
 }
 
 export class MysqlPool {
-  /** Made with the first connection: the client library takes longer to load than the embedded store to start. */
+  /** The library's pool, created with the first connection, because loading the client library takes long. */
   #pool: Promise<mysql.Pool> | null = null
   readonly #settings: MysqlSettings
   readonly #warn: (message: string) => void
-  /** Connections whose session is set up, and the era in which they were made. */
-  readonly #eras = new WeakMap<object, number>()
-  /** Raised when the address may lead to another server: connections of an earlier era are closed. */
-  #era = 0
-  /** Settings that this engine takes, as far as is known; null: it was not asked yet. */
+  /** The generation of each connection whose session has been prepared. */
+  readonly #generations = new WeakMap<object, number>()
+  /** Raised when the address may lead to another server. */
+  #generation = 0
+  /** The tuning statements that this engine has not refused; null before the first connection has asked it. */
   #tuning: readonly string[] | null = null
   readonly #used = new Set<mysql.PoolConnection>()
 
-  /** A parameter that is sent as BIGINT; once there is a connection. */
+  /** Wraps a number so that it is sent as BIGINT. Set when the library is loaded, so before any statement is sent. */
   bigint: (value: number) => unknown = value => value
 
   constructor(settings: MysqlSettings, warn: (message: string) => void) {
@@ -71,7 +79,10 @@ export class MysqlPool {
     })
   }
 
-  /** Rejects after `ms`, and then the connection is closed. */
+  /**
+   * The result of `work`, which runs on `connection`. Throws Timeout after `ms`. After a time-out, or any other error
+   * that leaves the connection unusable, the connection is closed. Errors are mapped by `mapMysqlError`.
+   */
   async bounded<T>(connection: mysql.PoolConnection, ms: number, work: Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => reject(new Timeout(`mysql: no answer in ${ms} ms`)), ms)
@@ -81,9 +92,10 @@ export class MysqlPool {
       work.catch(() => {})
       const mapped = mapMysqlError(error)
       if (isDead(mapped)) connection.destroy()
-      // What was not answered here would not be on the connections beside it, if the server is gone without a word.
-      const leaves = mapped instanceof ServerMoved || mapped instanceof Timeout
-      if (leaves && this.#eras.get(connection.connection) === this.#era) this.#era++
+      // A server that died without closing its connections lets every one of them time out, so one time-out retires
+      // all.
+      const retireAll = mapped instanceof ServerMoved || mapped instanceof Timeout
+      if (retireAll && this.#generations.get(connection.connection) === this.#generation) this.#generation++
       throw mapped
     } finally {
       clearTimeout(timer)
@@ -93,13 +105,13 @@ export class MysqlPool {
   async #connect(): Promise<mysql.PoolConnection> {
     for (;;) {
       const connection = await this.#connection()
-      // The pool hands out a new wrapper each time; the connection inside stays.
+      // The library hands out a new wrapper each time, so the connection inside the wrapper is what is remembered.
       const inner = connection.connection
-      const era = this.#eras.get(inner)
-      if (era === this.#era) return connection
-      if (era === undefined) {
+      const generation = this.#generations.get(inner)
+      if (generation === this.#generation) return connection
+      if (generation === undefined) {
         await this.#prepareSession(connection)
-        this.#eras.set(inner, this.#era)
+        this.#generations.set(inner, this.#generation)
         return connection
       }
       connection.destroy()
@@ -128,25 +140,26 @@ export class MysqlPool {
   }
 
   async #prepareSession(connection: mysql.PoolConnection): Promise<void> {
-    const say = (sql: string) => this.bounded(connection, this.#settings.queryMs, connection.query(sql))
+    const send = (sql: string) => this.bounded(connection, this.#settings.queryMs, connection.query(sql))
     try {
-      for (const sql of SESSION) await say(sql)
-      this.#tuning ??= await tuningOf(say)
-      for (const sql of this.#tuning) await say(sql).catch(error => this.#untuned(sql, error))
+      for (const sql of SESSION) await send(sql)
+      this.#tuning ??= await tuningOf(send)
+      for (const sql of this.#tuning) await send(sql).catch(error => this.#dropTuning(sql, error))
     } catch (error) {
       connection.destroy()
       throw error
     }
   }
 
-  #untuned(sql: string, error: Error): void {
+  /** The engine refused a tuning statement: it is not tried on later connections, and the operator hears of it once. */
+  #dropTuning(sql: string, error: Error): void {
     if (isDead(error)) throw error
     const left = this.#tuning!.filter(other => other !== sql)
     if (left.length < this.#tuning!.length) this.#warn(`the store goes on without a setting: ${sql}: ${error.message}`)
     this.#tuning = left
   }
 
-  /** A connection for the time of `fn`. It goes back to the pool, unless it died.*/
+  /** Lends a connection to `fn`. Afterwards it goes back to the pool, unless it was closed. */
   async using<T>(fn: (connection: mysql.PoolConnection) => Promise<T>): Promise<T> {
     const connection = await this.#connect()
     this.#used.add(connection)
@@ -158,7 +171,7 @@ export class MysqlPool {
     }
   }
 
-  /** Does not wait for work in progress: what is not committed rolls back. */
+  /** Closes all connections without waiting for open transactions; the server rolls those back. */
   async close(): Promise<void> {
     for (const connection of this.#used) connection.destroy()
     await Promise.race([this.#pool?.then(pool => pool.end()).catch(() => {}), sleep(1_000, undefined, { ref: false })])

@@ -1,25 +1,27 @@
 /**
- * An engine that speaks MySQL's protocol may keep fewer promises than MySQL does, and nothing in its answers tells. So
- * each start tries, on two connections and on rows of its own, everything on which the books rest. The rows stand in
- * `meta`, which every version of the schema has, under a name that no other process uses.
+ * A test of the engine that every start runs. Engines that speak MySQL's protocol may give weaker guarantees than MySQL
+ * (isolation, row locks, unique keys, counts of changed rows) without saying so in any answer. So each start tries
+ * every guarantee on which the books rest, with two connections and two rows of its own. These rows are in `meta`, a
+ * table that every version of the schema has, under a name that no other process uses. docs/engines.md lists the
+ * guarantees.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DuplicateKey, type Statements } from './driver.ts'
 import { RunAgain } from './mysql-errors.ts'
 
-/** One connection. */
+/** One connection on which the test itself begins and ends transactions. */
 export interface Session extends Statements {
-  /** Of the level that transactions have, or of that of snapshots. */
+  /** Begins a transaction at the isolation level that the driver uses for transactions, or for snapshots. */
   begin(level?: 'snapshot'): Promise<void>
   commit(): Promise<void>
   rollback(): Promise<void>
 }
 
-/** An engine that takes no locks answers in this time; one that does keeps the statement waiting. */
+/** A statement without an answer after this time is taken to be waiting for a lock. */
 const BLOCKED_MS = 25
 const PREFIX = 'proof.'
-/** What a process that was killed in the middle leaves behind is deleted after a day. */
+/** A process that is killed during the test leaves its rows behind; a later start deletes rows older than a day. */
 const KEPT_MS = 86_400_000
 
 const INSERT = 'INSERT INTO meta (name, value) VALUES (?, 0)'
@@ -29,16 +31,16 @@ const SET_IF = 'UPDATE meta SET value = ? WHERE name = ? AND value = ?'
 const DELETE = 'DELETE FROM meta WHERE name IN (?, ?)'
 const DELETE_OLD = `DELETE FROM meta WHERE name >= '${PREFIX}' AND name < ?`
 
-/** Sorts by time, as DELETE_OLD needs it. */
+/** Row names sort by the time of the test, because DELETE_OLD deletes a range of names. */
 const nameAt = (ms: number): string => PREFIX + ms.toString(36).padStart(9, '0')
 
-/** Its class is plain: the message is for the operator, who chose the engine. */
+/** A plain Error, because no program handles it: the operator reads the message and chooses another engine. */
 const broken = (promise: string, seen: string): Error =>
   new Error(`store: the books cannot be kept on this engine: ${promise}, but ${seen}`)
 
 type Outcome = number | 'refused'
 
-/** Rows that a statement changed, or that the engine refused it for the other transaction's sake. */
+/** How many rows a statement changed, or that the engine refused it because of the other transaction. */
 const outcomeOf = (work: Promise<{ changes: number }>): Promise<Outcome> =>
   work.then(
     ({ changes }) => changes,
@@ -70,7 +72,7 @@ class Proof {
     await this.#one.commit()
   }
 
-  /** Leaves nothing open, and no row. */
+  /** Rolls both transactions back and deletes the two rows. */
   async clear(): Promise<void> {
     await Promise.all([this.#one.rollback(), this.#two.rollback()])
     await this.#one.begin()
@@ -102,7 +104,11 @@ class Proof {
       throw broken('a committed row must be there for everybody', 'another connection does not see it')
   }
 
-  /** The second change begins while the first is open, and asks for what the first takes away. */
+  /**
+   * Two conditional updates of one row: the second begins while the first is not committed, and its condition is true
+   * only before the first. Exactly one of them may take effect, as of two processes that want the last money of a
+   * purse.
+   */
   async #locks(): Promise<void> {
     await this.#one.begin()
     await this.#one.run(SET, [1, this.#row])
@@ -113,7 +119,7 @@ class Proof {
     const waited = (await Promise.race([second, sleep(BLOCKED_MS)])) === undefined
     await this.#one.commit()
     const counted = await second
-    // Engines that take no locks may refuse the second transaction when it commits: it would run again.
+    // An engine with optimistic concurrency refuses the second transaction at its COMMIT, which is as good as a lock.
     const passed = (await outcomeOf(this.#two.commit().then(() => ({ changes: 1 })))) !== 'refused'
     if (!passed) await this.#two.rollback()
     if (counted !== 'refused' && passed && !(waited && counted === 0)) {
@@ -140,7 +146,7 @@ class Proof {
     if (value !== 0) throw broken(promise, `another connection read it (${level})`)
   }
 
-  /** What makes a request count once. */
+  /** Two inserts of one key in two open transactions: at most one may commit. This makes a request count once. */
   async #keys(): Promise<void> {
     await this.#one.begin()
     await this.#one.run(INSERT, [this.#other])
@@ -164,7 +170,9 @@ class Proof {
     if (value !== 1) throw broken('a change that is rolled back must leave nothing', `its row holds ${value} and not 1`)
   }
 
-  /** What others commit meanwhile: a transaction sees it, a snapshot does not. */
+  /**
+   * A row is changed by another connection between two reads: a transaction must see the change, a snapshot must not.
+   */
   async #levels(): Promise<void> {
     for (const [level, from, seen, promise] of [
       [undefined, 1, 2, 'a transaction must read what others have committed meanwhile (READ COMMITTED)'],
@@ -182,12 +190,12 @@ class Proof {
   }
 }
 
-/** Throws, in words for the operator, when a promise is broken; what the engine itself throws passes through. */
+/** Throws an Error for the operator when the engine breaks a promise. Errors of the engine itself pass through. */
 export async function proveEngine(one: Session, two: Session): Promise<void> {
   const proof = new Proof(one, two)
   try {
     await proof.run()
   } finally {
-    await proof.clear().catch(() => {}) // what is left is deleted by a later start
+    await proof.clear().catch(() => {}) // a later start deletes rows that are left
   }
 }

@@ -1,4 +1,6 @@
-/** What a `mysql://` URL says: where, as whom, how safe, how patient. */
+/**
+ * Reads a `mysql://` URL: server, user, database, TLS, size of the pool and time-outs. docs/engines.md has the options.
+ */
 import { readFileSync } from 'node:fs'
 
 export interface MysqlSettings {
@@ -8,10 +10,10 @@ export interface MysqlSettings {
   password: string
   database: string
   ssl: { ca?: string; rejectUnauthorized: true } | null
-  /** Most connections of this process. */
+  /** The most connections that this process opens. */
   pool: number
   connectMs: number
-  /** Each statement, and each wait for a connection. */
+  /** The bound of each statement, and of each wait for a connection out of the pool. */
   queryMs: number
 }
 
@@ -28,11 +30,12 @@ function whole(query: URLSearchParams, name: string, otherwise: number, most: nu
 }
 
 /**
- * `mysql://user:password@host:3306/database?ssl=verify&ssl_ca=FILE&pool=8&connect_ms=5000&query_ms=10000`. `ssl=verify`
- * (implied by `ssl_ca`, a file of PEM certificates): TLS, and the server's certificate and name must be good.
+ * `mysql://user:password@host:3306/database?ssl=verify&ssl_ca=FILE&pool=8&connect_ms=5000&query_ms=10000`.
+ * `ssl=verify` (implied by `ssl_ca`, a file of PEM certificates) asks for TLS and checks the server's certificate and
+ * name. Throws an Error that never contains the URL, because the URL contains a password.
  */
 export function parseMysqlUrl(text: string): MysqlSettings {
-  const url = URL.parse(text) // an error of the URL's own would carry the whole text
+  const url = URL.parse(text) // `new URL` would throw an error that contains the whole text
   if (url === null) throw new Error('store: expected mysql://user:password@host:3306/database')
   const query = url.searchParams
   for (const name of query.keys()) {
@@ -55,7 +58,7 @@ export function parseMysqlUrl(text: string): MysqlSettings {
         : ssl
           ? { rejectUnauthorized: true }
           : null,
-    // the proof of the engine takes two
+    // at least 2, because the test of the engine (mysql-proof.ts) uses two connections at once
     pool: whole(query, 'pool', 8, 100, 2),
     connectMs: whole(query, 'connect_ms', 5_000, 60_000),
     queryMs: whole(query, 'query_ms', 10_000, 600_000),

@@ -4,8 +4,8 @@
  * A purse row has `credit` and `promised`. `promised` is all money that ever left the purse, whether it has been
  * charged or is still leased, so `credit - promised` is free, and one conditional UPDATE of one row decides whether a
  * process gets a lease. A charge that a lease pays lowers only the lease's row, which no other process writes while its
- * holder lives: settling never waits for a busy account's purse. What a purse has spent is not stored; it is `promised` minus the
- * purse's leases. A charge that no lease pays raises `promised`.
+ * holder lives: settling never waits for a busy account's purse. What a purse has spent is not stored; it is `promised`
+ * minus the purse's leases. A charge that no lease pays raises `promised`.
  *
  * To avoid deadlocks, every transaction locks purses before leases, and each in the order of ids. A transaction that
  * must read a row before it writes locks it by an UPDATE that changes nothing, because SQLite has no SELECT … FOR
