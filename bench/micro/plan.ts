@@ -9,7 +9,8 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import type * as ClockModule from '../../lib/base/clock.ts'
-import type * as ExchangeModule from '../../lib/exchange/exchange.ts'
+import type * as AcceptModule from '../../lib/exchange/accept.ts'
+import type * as FinishModule from '../../lib/exchange/finish.ts'
 import type * as PathsModule from '../../lib/exchange/paths.ts'
 import type * as PlanModule from '../../lib/exchange/plan.ts'
 import type * as PlansModule from '../../lib/exchange/plans.ts'
@@ -34,7 +35,8 @@ const STAGES = 8
 export const bench: Bench = async (lib, seed) => {
   const { gateway, close } = await open(lib)
   const { services } = gateway
-  const { Exchange } = await lib<typeof ExchangeModule>('exchange/exchange.ts')
+  const { begin: beginExchange } = await lib<typeof AcceptModule>('exchange/accept.ts')
+  const { finish } = await lib<typeof FinishModule>('exchange/finish.ts')
   const { findTarget } = await lib<typeof PathsModule>('exchange/paths.ts')
   const { Plan, run } = await lib<typeof PlanModule>('exchange/plan.ts')
   const { NEXT } = await lib<typeof VerdictModule>('exchange/verdict.ts')
@@ -44,23 +46,23 @@ export const bench: Bench = async (lib, seed) => {
   const { req, res } = request()
   const question = { method: 'POST', path: PATH, upgrade: false, hasKey: () => true, hasVersion: () => true }
   const begin = () => {
-    const x = new Exchange(services, 'main', req, res)
+    const x = beginExchange(services, 'main', req, res)
     x.target = findTarget(question)
-    run(plan, x)
+    run(plan, x, services)
     return x
   }
   /** The key and the lease come into memory. */
   const first = begin()
   while (first.hold === null && first.refusal === null) await new Promise(resolve => setTimeout(resolve, 5))
-  first.finish()
+  finish(first, services)
   const nothing = new Plan(Array.from({ length: STAGES }, () => () => NEXT))
-  const idle = new Exchange(services, 'main', req, res)
+  const idle = beginExchange(services, 'main', req, res)
   return [
     {
       name: `${STAGES} stages that do nothing`,
       check: () => deepEqual(nothing.stages.length, STAGES),
       run: () => {
-        run(nothing, idle)
+        run(nothing, idle, services)
         return idle.attempts + 1
       },
     },
@@ -72,17 +74,17 @@ export const bench: Bench = async (lib, seed) => {
         deepEqual([x.refusal, facts?.maxOutput, x.model], [null, said.maxOutput, said.model])
         deepEqual([claim, tariff, hold].includes(null), false)
         const open = services.openCount
-        x.finish()
+        finish(x, services)
         deepEqual([services.openCount, gateway.ledger.holdsOpen], [open - 1, 0])
       },
       run() {
         const x = begin()
         const held = x.hold?.amount ?? Number.NaN
-        x.finish()
+        finish(x, services)
         return held
       },
       close: async () => {
-        idle.finish()
+        finish(idle, services)
         await close()
       },
     },

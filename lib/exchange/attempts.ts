@@ -12,6 +12,8 @@ import type { ErrorName } from '../terms/errors.ts'
 import { Attempt, type AttemptEvents } from '../upstream/attempt.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import type { Exchange } from './exchange.ts'
+import { fail } from './fail.ts'
+import type { Services } from './services.ts'
 import { EXCERPT_BYTES } from './upstream-log.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { isOurs, refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
@@ -31,6 +33,7 @@ const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
 
 export class Attempts implements AttemptEvents {
   readonly #x: Exchange
+  readonly #services: Services
   readonly #row: ProtocolRow
   readonly #answer: AnswerEvents
   #current: Attempt | null = null
@@ -39,8 +42,9 @@ export class Attempts implements AttemptEvents {
   /** What said something that the client may hear, should nobody who is asked after it say anything. */
   #answered: Attempt | null = null
 
-  constructor(x: Exchange, row: ProtocolRow, answer: AnswerEvents) {
+  constructor(x: Exchange, services: Services, row: ProtocolRow, answer: AnswerEvents) {
     this.#x = x
+    this.#services = services
     this.#row = row
     this.#answer = answer
   }
@@ -74,7 +78,7 @@ export class Attempts implements AttemptEvents {
   }
 
   start(claim: Claim): void {
-    this.#x.services.retries.request(this.#account)
+    this.#services.retries.request(this.#account)
     this.#current = this.#begin(claim)
     this.#send(this.#current)
   }
@@ -82,7 +86,7 @@ export class Attempts implements AttemptEvents {
   #begin(claim: Claim): Attempt {
     this.#x.attempts++
     this.#answer.onAsked()
-    const { clock, upstreamLog } = this.#x.services
+    const { clock, upstreamLog } = this.#services
     const attempt = new Attempt(claim, clock.monotonic(), this)
     if (upstreamLog.wantsBodies) attempt.keepExcerpt(EXCERPT_BYTES)
     return attempt
@@ -92,7 +96,7 @@ export class Attempts implements AttemptEvents {
   #send(attempt: Attempt): void {
     const { claim } = attempt
     try {
-      const { pools } = this.#x.services
+      const { pools } = this.#services
       pools.of(claim.candidate.channel.connection).dispatch(upstreamRequest(this.#x, this.#row, claim), attempt)
     } catch (error) {
       attempt.onResponseError(null, error as Error)
@@ -105,10 +109,10 @@ export class Attempts implements AttemptEvents {
     if (saysBusy(current.status) || refusesKey(current.status)) this.#x.candidates?.keyFailed(current.claim)
     const claim = this.#nextClaim()
     if (claim === null) return false
-    current.discard(this.#x.services.clock)
+    current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
     this.#current = this.#begin(claim)
-    this.#x.services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(this.#current))
+    this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(this.#current))
     this.#send(this.#current)
     return true
   }
@@ -133,17 +137,17 @@ export class Attempts implements AttemptEvents {
     const x = this.#x
     const { attempts, deadlineMs } = x.world.config.retry
     if (!this.#answer.open || x.attempts >= attempts) return null
-    if (deadlineMs > 0 && x.services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
-    if (!x.services.retries.allows(this.#account)) return null // before a candidate is taken, which counts as tried
+    if (deadlineMs > 0 && this.#services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
+    if (!this.#services.retries.allows(this.#account)) return null // before a candidate is taken, which counts as tried
     const claim = (beside ? x.candidates?.nextWell() : x.candidates?.next()) ?? null
-    if (claim !== null) x.services.retries.retry(this.#account)
+    if (claim !== null) this.#services.retries.retry(this.#account)
     return claim
   }
 
   /** One verdict per attempt, for the channel's health and the metrics. */
   #report(attempt: Attempt, outcome: Outcome, retryAfterS?: number): void {
     if (!attempt.claim.report(outcome, retryAfterS)) return
-    const { metrics, upstreamLog } = this.#x.services
+    const { metrics, upstreamLog } = this.#services
     metrics.attempt(nameOf(attempt), outcome)
     const isWell = outcome === 'ok' || (outcome === 'ignored' && attempt.error === null)
     if (!isWell) upstreamLog.failed(this.#x.id, this.#x.attempts, attempt, outcome)
@@ -158,7 +162,7 @@ export class Attempts implements AttemptEvents {
   broke(): void {
     const current = this.#current as Attempt
     current.claim.broke()
-    this.#x.services.upstreamLog.brokeOff(this.#x.id, current)
+    this.#services.upstreamLog.brokeOff(this.#x.id, current)
   }
 
   // --- what upstreams say
@@ -170,7 +174,7 @@ export class Attempts implements AttemptEvents {
       return
     }
     if (refusesKey(status)) this.#report(attempt, 'auth')
-    else if (saysBusy(status)) this.#report(attempt, 'busy', retryAfterS(attempt, this.#x.services.clock.now()))
+    else if (saysBusy(status)) this.#report(attempt, 'busy', retryAfterS(attempt, this.#services.clock.now()))
     else this.#report(attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
     if (!retryable(status)) this.#choose(attempt)
     else if (this.#rival !== null) this.#drop(attempt)
@@ -202,11 +206,11 @@ export class Attempts implements AttemptEvents {
   }
 
   onFault(error: unknown): void {
-    this.#x.fail(error)
+    fail(this.#x, this.#services, error)
   }
 
   onOver(attempt: Attempt): void {
-    if (attempt.excerpt !== null && attempt.status >= 300) this.#x.services.upstreamLog.body(this.#x.id, attempt)
+    if (attempt.excerpt !== null && attempt.status >= 300) this.#services.upstreamLog.body(this.#x.id, attempt)
   }
 
   // --- two at once
@@ -220,7 +224,7 @@ export class Attempts implements AttemptEvents {
   #choose(attempt: Attempt): void {
     const rival = this.#rival
     if (rival !== null) {
-      this.#x.services.metrics.hedge(attempt === rival ? 'won' : 'lost')
+      this.#services.metrics.hedge(attempt === rival ? 'won' : 'lost')
       const loser = attempt === rival ? this.#current : rival
       if (loser !== null) this.#give(loser)
       this.#current = attempt
@@ -233,8 +237,8 @@ export class Attempts implements AttemptEvents {
   #drop(attempt: Attempt): void {
     if (attempt === this.#current) this.#current = this.#rival
     this.#rival = null
-    attempt.discard(this.#x.services.clock)
-    this.#x.services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
+    attempt.discard(this.#services.clock)
+    this.#services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
     const { status } = this.#current as Attempt
     if (status !== 0) this.#answer.onHead(this.#current as Attempt)
   }
@@ -282,7 +286,7 @@ export class Attempts implements AttemptEvents {
 
   discard(): void {
     this.#giveRival()
-    this.#current?.discard(this.#x.services.clock)
+    this.#current?.discard(this.#services.clock)
   }
 
   /** Closed from our side; no more is heard of it. */

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { passResponseHeaders } from '../upstream/headers.ts'
 import type { Exchange } from './exchange.ts'
 import { answer, ownHeaders } from './refuse.ts'
+import type { Services } from './services.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
 
 /** What upstreams that are too busy leave out, and clients want. */
@@ -18,6 +19,7 @@ export interface ClientEvents {
 
 export class ClientSide {
   readonly #x: Exchange
+  readonly #services: Services
   readonly #events: ClientEvents
   /** Monotonic ms. */
   lastWriteMs = 0
@@ -31,8 +33,9 @@ export class ClientSide {
   /** For the connection to take what is in it. */
   #waits = false
 
-  constructor(x: Exchange, events: ClientEvents) {
+  constructor(x: Exchange, services: Services, events: ClientEvents) {
     this.#x = x
+    this.#services = services
     this.#events = events
   }
 
@@ -52,7 +55,7 @@ export class ClientSide {
     if (this.announced) headers.push('content-length', length as string)
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status
-    x.reply.begin(status, headers, x.services.clock.now())
+    x.reply.begin(status, headers, this.#services.clock.now())
   }
 
   /** True: nothing of the answer has reached the connection, and it is as if none had begun. */
@@ -110,7 +113,7 @@ export class ClientSide {
     x.status = 200
     const headers = ownHeaders(x)
     headers.push('content-type', 'text/event-stream; charset=utf-8')
-    x.reply.begin(200, headers, x.services.clock.now())
+    x.reply.begin(200, headers, this.#services.clock.now())
     x.reply.write(Buffer.from('\n'))
   }
 
@@ -124,7 +127,7 @@ export class ClientSide {
     const x = this.#x
     const headers = ownHeaders(x)
     headers.push('content-type', 'text/html; charset=utf-8')
-    answer(x, 524, headers, Buffer.from(cdnTimeoutPage(x.id, x.world.config.public.direct)))
+    answer(x, this.#services, 524, headers, Buffer.from(cdnTimeoutPage(x.id, x.world.config.public.direct)))
   }
 
   /** Never a clean end, which clients take for a whole answer. */

@@ -2,6 +2,7 @@
 import type { Attempts } from './attempts.ts'
 import type { ClientSide } from './client.ts'
 import type { Exchange } from './exchange.ts'
+import { wantsEvents } from './request.ts'
 
 /** What of a relay is waiting, and since when. */
 export interface Waiting {
@@ -47,5 +48,5 @@ export function checkDeadlines(x: Exchange, relay: Waiting, nowMs: number): void
 
 function startsEarly(x: Exchange, { client }: Waiting, nowMs: number): boolean {
   const { earlyMs } = x.world.config.keepalive
-  return earlyMs > 0 && !client.early && x.listener === 'main' && x.streams && nowMs - x.startedMs >= earlyMs
+  return earlyMs > 0 && !client.early && x.listener === 'main' && wantsEvents(x) && nowMs - x.startedMs >= earlyMs
 }

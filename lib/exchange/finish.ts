@@ -1,25 +1,39 @@
-/** The end of every exchange: whatever is still taken goes back, then metrics and one log line. */
+/**
+ * The end of every exchange, exactly once, whatever happened: whatever is still taken goes back, then metrics and one log line.
+ * A failure in here is logged and stops nobody.
+ */
 import { formatMicro } from '../base/money.ts'
 import { logLine, quoted, quotedFromClient } from '../terms/log.ts'
+import { dropBody } from './body-memory.ts'
 import type { Exchange } from './exchange.ts'
+import { addressOf } from './request.ts'
+import type { Services } from './services.ts'
 import { CLIENT_CLOSED } from './verdict.ts'
 
-export function finish(x: Exchange): void {
-  const { services } = x
+export function finish(x: Exchange, services: Services): void {
+  if (x.finished) return
+  x.finished = true
+  try {
+    end(x, services)
+  } catch (error) {
+    services.log.error({ id: x.id, err: error }, 'exchange failed to finish')
+  }
+}
+
+function end(x: Exchange, services: Services): void {
   services.openCount--
   if (x.status === 0) x.status = CLIENT_CLOSED
-  if (x.relay !== null) services.sweeper.remove(x.relay)
-  x.dropBody()
+  x.relay?.release()
+  dropBody(x, services.buffered)
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
   const totalMs = services.clock.monotonic() - x.startedMs
-  count(x, totalMs)
-  log(x, totalMs)
+  count(x, services, totalMs)
+  log(x, services, totalMs)
 }
 
-function count(x: Exchange, totalMs: number): void {
-  const { metrics } = x.services
+function count(x: Exchange, { metrics }: Services, totalMs: number): void {
   const protocol = x.protocol ?? 'none'
   metrics.inflight(protocol, -1)
   metrics.request(protocol, x.status, totalMs / 1000)
@@ -31,13 +45,12 @@ function count(x: Exchange, totalMs: number): void {
   if (row.firstByteMs !== null) metrics.firstByte(row.protocol, row.firstByteMs / 1000)
 }
 
-function log(x: Exchange, totalMs: number): void {
+function log(x: Exchange, { log, clock }: Services, totalMs: number): void {
   const { row, entry } = x
-  const { log, clock } = x.services
   let line = `"id":"${x.id}","listener":"${x.listener}","method":${quoted(x.method)},"path":${quotedFromClient(x.path)}`
   line += `,"protocol":${x.protocol === null ? 'null' : `"${x.protocol}"`},"model":${quotedFromClient(x.model)},"status":${x.status}`
   line += `,"refusal":${x.refusal === null ? 'null' : `"${x.refusal}"`}`
-  line += `,"address":${quoted(x.address)}`
+  line += `,"address":${quoted(addressOf(x))}`
   if (entry !== null) {
     const { account, key } = entry
     line += `,"account":${account.id},"account_name":${quoted(account.name)},"key":${key.id},"key_name":${quoted(key.name)}`

@@ -6,7 +6,9 @@
 import type { Hold } from '../ledger/ledger.ts'
 import { Tariff } from '../pricing/tariff.ts'
 import type { Exchange } from './exchange.ts'
+import { guard } from './fail.ts'
 import { tariffOfPass } from './passes.ts'
+import type { Services } from './services.ts'
 
 /** The last of the money is asked for in ever smaller steps, down to this many units of the tariff. */
 const SMALLEST_STEP = 16
@@ -18,6 +20,7 @@ export interface GrowthEvents {
 
 export class Growth {
   readonly #x: Exchange
+  readonly #services: Services
   readonly #hold: Hold
   readonly #events: GrowthEvents
   readonly #step: number
@@ -33,8 +36,9 @@ export class Growth {
   delivered = 0
   deliveredImages = 0
 
-  constructor(x: Exchange, hold: Hold, events: GrowthEvents) {
+  constructor(x: Exchange, services: Services, hold: Hold, events: GrowthEvents) {
     this.#x = x
+    this.#services = services
     this.#hold = hold
     this.#events = events
     this.#step = x.coveredOutput
@@ -60,16 +64,16 @@ export class Growth {
 
   #grow(units: number): void {
     const amount = this.#tariff.ofUnits(units)
-    const { ledger } = this.#x.services
+    const { ledger } = this.#services
     if (ledger.grow(this.#hold, amount)) {
       this.#covered += units
       return
     }
     this.waiting = true
     ledger.growLater(this.#hold, amount).then(
-      grown => this.#x.guard(() => this.#answered(units, grown)),
+      grown => guard(this.#x, this.#services, () => this.#answered(units, grown)),
       // the store is away: what is covered must do
-      () => this.#x.guard(() => this.#answered(SMALLEST_STEP, false)),
+      () => guard(this.#x, this.#services, () => this.#answered(SMALLEST_STEP, false)),
     )
   }
 

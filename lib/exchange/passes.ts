@@ -4,7 +4,7 @@ import type { Micro } from '../base/money.ts'
 import type { CompiledChannel } from '../channels/table.ts'
 import { Tariff } from '../pricing/tariff.ts'
 import type { Pass } from '../protocols/usage.ts'
-import type { World } from './world.ts'
+import type { World } from '../world/world.ts'
 
 /** What is known of the request by which the passes came about. */
 interface Asking {

@@ -3,36 +3,7 @@
  * Nothing else in the code looks at a path.
  */
 import type { Protocol } from '../terms/records.ts'
-
-/** Where a client may put its key. */
-export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
-
-export type Action = 'relay' | 'count' | 'models' | 'model' | 'upgrade' | 'hello'
-
-/** One endpoint. Immutable; a request refers to it. */
-export interface Endpoint {
-  action: Action
-  protocol: Protocol | null
-  /** Read in this order; the first that is sent wins. */
-  placements: readonly Placement[]
-  /** Behind the protocol's path, here and upstream. */
-  suffix: string
-  /** Errors carry the messages protocol's top-level type. */
-  messagesErrors: boolean
-  /** The model list in generate-content's own form. */
-  native: boolean
-}
-
-/** An endpoint as one request named it. */
-export interface Target {
-  endpoint: Endpoint
-  /** From the path, decoded: generate-content and single models. */
-  model: string | null
-  /** As it stood in the path, for passing on unchanged. */
-  rawModel: string
-  /** `generateContent`, `streamGenerateContent` or `countTokens`. */
-  verb: string
-}
+import type { Action, Endpoint, Placement, Target } from '../terms/target.ts'
 
 const BEARER = ['bearer'] as const
 const MESSAGES = ['x-api-key', 'bearer'] as const

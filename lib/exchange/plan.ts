@@ -6,7 +6,12 @@
  * when everything it needs has been given before.
  */
 import type { Exchange } from './exchange.ts'
+import { fail } from './fail.ts'
+import type { Services } from './services.ts'
 import { type Answer, NEXT, type Verdict } from './verdict.ts'
+
+/** What a stage does: it reads the record and what it needs of the services, and refuses or adds to the record. */
+type Run = (x: Exchange, services: Services) => Answer
 
 /** What stages give each other. */
 export type Fact =
@@ -24,20 +29,18 @@ export type Fact =
   | 'hold'
 
 export interface Stage<Needs extends Fact, Gives extends Fact> {
-  (x: Exchange): Answer
+  (x: Exchange, services: Services): Answer
   needs?: Needs
   gives?: Gives
 }
 
 /** Makes a stage of a function; the name of what it needs and gives stands with it. */
-export const stage = <Needs extends Fact = never, Gives extends Fact = never>(
-  run: (x: Exchange) => Answer,
-): Stage<Needs, Gives> => run
+export const stage = <Needs extends Fact = never, Gives extends Fact = never>(run: Run): Stage<Needs, Gives> => run
 
 export class Plan<Has extends Fact = never> {
-  readonly stages: readonly ((x: Exchange) => Answer)[]
+  readonly stages: readonly Run[]
 
-  constructor(stages: readonly ((x: Exchange) => Answer)[] = []) {
+  constructor(stages: readonly Run[] = []) {
     this.stages = stages
   }
 
@@ -49,25 +52,25 @@ export class Plan<Has extends Fact = never> {
 }
 
 /** Runs the stages in order until one is done. A failure of ours becomes the 500 row; nothing is thrown. */
-export function run(plan: Plan<Fact>, x: Exchange, from = 0): void {
+export function run(plan: Plan<Fact>, x: Exchange, services: Services, from = 0): void {
   const { stages } = plan
   try {
     for (let i = from; i < stages.length; i++) {
-      const answer = (stages[i] as (x: Exchange) => Answer)(x)
+      const answer = (stages[i] as Run)(x, services)
       if (answer === NEXT) continue
-      if (typeof answer === 'object') wait(plan, x, i, answer)
+      if (typeof answer === 'object') wait(plan, x, services, i, answer)
       return
     }
   } catch (error) {
-    x.fail(error)
+    fail(x, services, error)
   }
 }
 
-function wait(plan: Plan<Fact>, x: Exchange, at: number, answer: Promise<Verdict>): void {
+function wait(plan: Plan<Fact>, x: Exchange, services: Services, at: number, answer: Promise<Verdict>): void {
   answer.then(
     verdict => {
-      if (verdict === NEXT && !x.ended && !x.finished) run(plan, x, at + 1)
+      if (verdict === NEXT && !x.ended && !x.finished) run(plan, x, services, at + 1)
     },
-    error => x.fail(error),
+    error => fail(x, services, error),
   )
 }

@@ -1,5 +1,5 @@
 /** The table of contents: what happens to a request, in order. */
-import type { Action } from './paths.ts'
+import type { Action } from '../terms/target.ts'
 import { type Fact, Plan } from './plan.ts'
 import { admit } from './stages/admit.ts'
 import { authenticate } from './stages/authenticate.ts'

@@ -5,7 +5,10 @@ import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
 import { Withholder } from '../protocols/withhold.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'
+import { fail } from './fail.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
+import { wantsEvents } from './request.ts'
+import type { Services } from './services.ts'
 
 /** Bytes that count as one token in an answer that cannot be read. */
 const BYTES_PER_TOKEN = 4
@@ -30,11 +33,11 @@ export class Reading {
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  constructor(x: Exchange, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
+  constructor(x: Exchange, services: Services, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
     const { facts, hold } = x
     const type = String(headers['content-type'] ?? '')
     this.events = /^text\/event-stream/i.test(type)
-    this.#asEvents = this.events || (x.streams && !/json/i.test(type))
+    this.#asEvents = this.events || (wantsEvents(x) && !/json/i.test(type))
     const lengthStop = x.coveredOutput > 0
     this.meter = row.meter({
       events: this.#asEvents,
@@ -47,13 +50,13 @@ export class Reading {
     this.decoder = this.encoded
       ? decoderFor(encoding, {
           onDecoded: chunk => this.meter.feed(chunk, bytesAsText(chunk)),
-          onFault: error => x.fail(error),
+          onFault: error => fail(x, services, error),
         })
       : null
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.withholder = ours && asked ? new Withholder() : null
-    this.growth = lengthStop && hold !== null ? new Growth(x, hold, events) : null
+    this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }
 

@@ -1,7 +1,11 @@
-/** Answering with a row of the error table, and the headers that every answer of ours carries. */
+/** Answers of our own: a row of the error table, or any other that is whole. Each carries the headers that are the gateway's. */
 import { ERRORS, type ErrorName, type ErrorRow, renderError } from '../terms/errors.ts'
+import { prefersEnglish } from '../terms/language.ts'
+import { dropBody } from './body-memory.ts'
 import type { Exchange } from './exchange.ts'
-import { CLIENT_CLOSED } from './verdict.ts'
+import { finish } from './finish.ts'
+import type { Services } from './services.ts'
+import { CLIENT_CLOSED, DONE, type Verdict } from './verdict.ts'
 
 /** Seconds a client is asked to wait when nothing tells a better number. Small: some clients give up on large ones. */
 const RETRY_AFTER_S = 2
@@ -20,8 +24,15 @@ export function ownHeaders(x: Exchange): string[] {
   return headers
 }
 
-export function refuse(x: Exchange, name: ErrorName, args: string[], retryAfterS: number): void {
-  if (x.ended) return // from outside of its plan, while a stage was waiting
+/** Answers with a row of the error table. Nothing more is to be done then, which is what it returns. */
+export function refuse(
+  x: Exchange,
+  services: Services,
+  name: ErrorName,
+  args: string[] = [],
+  retryAfterS = 0,
+): Verdict {
+  if (x.ended) return DONE // from outside of its plan, while a stage was waiting
   x.refusal = name
   const row: ErrorRow = ERRORS[name]
   const endpoint = x.target?.endpoint
@@ -31,37 +42,21 @@ export function refuse(x: Exchange, name: ErrorName, args: string[], retryAfterS
   headers.push('content-type', 'application/json; charset=utf-8')
   if (row.retry === 'never') headers.push('x-should-retry', 'false')
   if (row.retry === 'later') headers.push('retry-after', String(Math.max(1, Math.ceil(retryAfterS || RETRY_AFTER_S))))
-  answer(x, row.status, headers, body)
+  answer(x, services, row.status, headers, body)
+  return DONE
 }
 
 /** A whole answer of our own. */
-export function answer(x: Exchange, status: number, headers: string[], body: Buffer): void {
+export function answer(x: Exchange, services: Services, status: number, headers: string[], body: Buffer): void {
   x.ended = true
-  x.dropBody()
+  dropBody(x, services.buffered)
   if (x.left) {
     x.status ||= CLIENT_CLOSED
-    x.finish()
+    finish(x, services)
     return
   }
   x.status = status
   headers.push('content-length', String(body.length))
-  x.reply.begin(status, headers, x.services.clock.now())
+  x.reply.begin(status, headers, services.clock.now())
   x.reply.end(body)
-}
-
-/** Only when English is what the client wants most: `*` is no preference, `ent` is another language. */
-export function prefersEnglish(header: string | undefined): boolean {
-  if (header === undefined || !/en/i.test(header)) return false
-  let best = ''
-  let bestQ = 0
-  for (const part of header.split(',')) {
-    const [tag = '', ...parameters] = part.split(';')
-    const q = parameters.map(p => /^\s*q=([\d.]+)\s*$/i.exec(p)?.[1]).find(v => v !== undefined)
-    const weight = q === undefined ? 1 : Number(q)
-    if (weight > bestQ) {
-      best = tag.trim()
-      bestQ = weight
-    }
-  }
-  return /^en(-|$)/i.test(best)
 }

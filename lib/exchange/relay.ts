@@ -22,12 +22,17 @@ import { type ClientEvents, ClientSide } from './client.ts'
 import { asksNoMore, isAnswer, isCount, mayBeCount } from './count-answers.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
 import type { SideDecoder } from './decode.ts'
-import type { Exchange } from './exchange.ts'
+import { answerEstimate } from './estimate-count.ts'
+import { dropBody } from './body-memory.ts'
+import type { Dispatched, Exchange } from './exchange.ts'
+import { guard } from './fail.ts'
+import { finish } from './finish.ts'
 import { flushSoon, type Gathered } from './gather.ts'
 import type { Growth, GrowthEvents } from './growth.ts'
 import { Reading } from './reading.ts'
+import { refuse } from './refuse.ts'
+import type { Services } from './services.ts'
 import { type How, settle } from './settle.ts'
-import { answerEstimate } from './stages/count.ts'
 import type { Swept } from './sweeper.ts'
 import { refusesKey, retryable } from './upstream-status.ts'
 import { CLIENT_CLOSED } from './verdict.ts'
@@ -37,7 +42,7 @@ const SLOW_CLIENT = 1
 const GROWING = 2
 const DECODING = 4
 
-export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered, Waiting, Swept {
+export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered, Waiting, Swept, Dispatched {
   previous: Swept | null = null
   next: Swept | null = null
 
@@ -52,6 +57,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   closed = false
 
   readonly #x: Exchange
+  readonly #services: Services
   readonly #row: ProtocolRow
   /** An answer to a count route, until it is known to be one. */
   #count: Buffer[] = []
@@ -78,17 +84,18 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   #relayed = false
   #upstreamDone = false
 
-  constructor(x: Exchange) {
+  constructor(x: Exchange, services: Services) {
     this.#x = x
+    this.#services = services
     this.#row = protocolRow(x.protocol as Protocol)
-    this.attempts = new Attempts(x, this.#row, this)
-    this.client = new ClientSide(x, this)
+    this.attempts = new Attempts(x, services, this.#row, this)
+    this.client = new ClientSide(x, services, this)
     x.relay = this
-    x.dispatchedMs = x.services.clock.monotonic()
+    x.dispatchedMs = services.clock.monotonic()
   }
 
   start(): void {
-    this.#x.services.sweeper.add(this)
+    this.#services.sweeper.add(this)
     this.attempts.start(this.#x.claim as Claim)
   }
 
@@ -115,9 +122,9 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   onHead({ status, headers }: Attempt): void {
     this.#status = status
     this.#headers = headers
-    this.lastByteMs = this.#x.services.clock.monotonic()
+    this.lastByteMs = this.#services.clock.monotonic()
     if (status < 300) {
-      this.#reading = new Reading(this.#x, this.#row, headers, this)
+      this.#reading = new Reading(this.#x, this.#services, this.#row, headers, this)
       this.#count = []
       if (this.#x.free && !mayBeCount(this.#reading)) this.#noCount()
       return
@@ -139,7 +146,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       return
     }
     this.#pending = chunk
-    this.lastByteMs = this.#x.services.clock.monotonic()
+    this.lastByteMs = this.#services.clock.monotonic()
     if (this.firstByteMs < 0) this.firstByteMs = this.lastByteMs
     flushSoon(this)
   }
@@ -149,7 +156,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const more = this.#pendingMore
     this.#pending = this.#pendingMore = null
     if (first === null || this.closed) return
-    this.#x.guard(() => this.#take(more === null ? first : Buffer.concat([first, ...more])))
+    guard(this.#x, this.#services, () => this.#take(more === null ? first : Buffer.concat([first, ...more])))
   }
 
   /** False when that was the end of it, or when what came proved to be no answer and another upstream is being asked. */
@@ -173,7 +180,8 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     else if (held) {
       this.#decodeHeld(chunk, decoder, growth, boundary)
       return
-    } else if (!decoder.write(chunk, () => this.#x.guard(() => this.#resume(DECODING)))) this.#pause(DECODING)
+    } else if (!decoder.write(chunk, () => guard(this.#x, this.#services, () => this.#resume(DECODING))))
+      this.#pause(DECODING)
     if (!this.#judged && !this.#judgeFirst(meter)) return
     if (this.#x.free) {
       this.#count.push(chunk)
@@ -202,7 +210,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     growth.keep(chunk, boundary)
     this.#pause(DECODING)
     decoder.read(chunk, () =>
-      this.#x.guard(() => {
+      guard(this.#x, this.#services, () => {
         this.#resume(DECODING)
         if (!this.closed && !growth.waiting) this.#goOn()
       }),
@@ -255,7 +263,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
     else if (reading.decoder === null) this.#complete(reading)
-    else reading.decoder.end(() => this.#x.guard(() => this.#complete(reading)))
+    else reading.decoder.end(() => guard(this.#x, this.#services, () => this.#complete(reading)))
   }
 
   /** What is not 2xx has passed as it came. */
@@ -370,7 +378,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   #send(chunk: Buffer): void {
-    this.#x.dropBody() // no other attempt will want it
+    dropBody(this.#x, this.#services.buffered) // no other attempt will want it
     if (this.goneMs > 0) return
     if (this.#x.status === 0) this.#sendHead()
     this.#relayed = true
@@ -391,7 +399,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     if (this.#charge === null) act()
     else
       this.#charge.whenKept(() =>
-        this.#x.guard(() => {
+        guard(this.#x, this.#services, () => {
           if (!this.closed) act()
         }),
       )
@@ -415,7 +423,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#settle('nothing', name)
     if (this.goneMs === 0) {
       if (this.client.early) this.client.breakOff(this.#lastWords(name))
-      else this.#x.refuse(name)
+      else refuse(this.#x, this.#services, name)
     }
     this.#close()
   }
@@ -429,7 +437,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   #countInstead(): void {
     this.attempts.discard()
-    if (this.goneMs === 0) answerEstimate(this.#x)
+    if (this.goneMs === 0) answerEstimate(this.#x, this.#services)
     this.#close()
   }
 
@@ -443,7 +451,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       this.client.destroy() // a document has no place where it could be told
     else if (this.goneMs === 0) {
       this.#sendHead()
-      const createdS = Math.floor(x.services.clock.now() / 1000)
+      const createdS = Math.floor(this.#services.clock.now() / 1000)
       const unknown = { model: x.model, answerId: x.id, createdS, input: x.row?.input ?? 0, openBlock: null }
       const state = { ...unknown, ...meter.lengthStopState(), output: growth.delivered }
       this.client.end((this.#boundary ? '' : '\n\n') + this.#row.words.lengthStop(state))
@@ -481,7 +489,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const left = this.goneMs > 0 || (x.left && !x.ended)
     const status =
       x.status !== 0 ? x.status : this.goneMs > 0 ? CLIENT_CLOSED : refusal === undefined ? this.#status : 0
-    this.#charge = settle(x, {
+    this.#charge = settle(x, this.#services, {
       how,
       end: left ? 'client_gone' : this.#endOf(how),
       status,
@@ -492,7 +500,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
       delivered: kept ? growth : null,
       firstByteMs: this.firstByteMs < 0 ? null : this.firstByteMs - x.startedMs,
     })
-    if (how !== 'completed') x.services.ledger.write() // the client is told at once
+    if (how !== 'completed') this.#services.ledger.write() // the client is told at once
   }
 
   #endOf(how: How): End {
@@ -508,7 +516,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
 
   #pause(reason: number): void {
     if (this.#paused === 0) this.attempts.pause()
-    if (reason === SLOW_CLIENT) this.slowSinceMs = this.#x.services.clock.monotonic()
+    if (reason === SLOW_CLIENT) this.slowSinceMs = this.#services.clock.monotonic()
     this.#paused |= reason
   }
 
@@ -516,17 +524,17 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     this.#paused &= ~reason
     if (reason === SLOW_CLIENT) this.slowSinceMs = 0
     if (this.#paused !== 0) return
-    this.lastByteMs = this.#x.services.clock.monotonic() // the silence was ours
+    this.lastByteMs = this.#services.clock.monotonic() // the silence was ours
     this.attempts.resume()
   }
 
   onDrained(): void {
-    this.#x.guard(() => this.#resume(SLOW_CLIENT))
+    guard(this.#x, this.#services, () => this.#resume(SLOW_CLIENT))
   }
 
   /** The hold has grown, or will grow no more. */
   onGrown(): void {
-    this.#x.guard(() => this.#goOn())
+    guard(this.#x, this.#services, () => this.#goOn())
   }
 
   #goOn(): void {
@@ -542,7 +550,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   }
 
   check(nowMs: number): void {
-    this.#x.guard(() => checkDeadlines(this.#x, this, nowMs))
+    guard(this.#x, this.#services, () => checkDeadlines(this.#x, this, nowMs))
   }
 
   /** The client's connection closed before its answer was whole. */
@@ -550,19 +558,19 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     const x = this.#x
     if (this.goneMs > 0 || x.finished) return
     const { drainMs, concurrent } = x.world.config.clientGone
-    this.goneMs = x.services.clock.monotonic()
+    this.goneMs = this.#services.clock.monotonic()
     this.readOnUntilMs = this.goneMs + drainMs
     if (this.closed) return
     this.attempts.keepOne()
     if (this.closed) return
-    this.#draining = this.#costs && x.services.drains.enter((x.entry as KeyEntry).account.id, concurrent)
+    this.#draining = this.#costs && this.#services.drains.enter((x.entry as KeyEntry).account.id, concurrent)
     if (this.#draining) this.#resume(SLOW_CLIENT)
     else this.stopDraining()
   }
 
   giveUpOnMain(): void {
     const x = this.#x
-    this.goneMs = x.services.clock.monotonic()
+    this.goneMs = this.#services.clock.monotonic()
     this.#missed = true
     this.attempts.keepOne()
     this.readOnUntilMs = this.attempts.startedMs + x.world.config.timeouts.firstByteMs
@@ -597,7 +605,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     if (decoder === null) act()
     else
       decoder.catchUp(() =>
-        this.#x.guard(() => {
+        guard(this.#x, this.#services, () => {
           if (!this.closed) act()
         }),
       )
@@ -606,13 +614,17 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   slowClient(): void {
     if (this.#slow) return
     this.#slow = true
-    if (this.closed) this.#x.services.metrics.clientGone('slow')
+    if (this.closed) this.#services.metrics.clientGone('slow')
     this.client.destroy()
   }
 
   /** A failure of ours in the middle of it. */
   fail(): void {
     this.#abandon('internal')
+  }
+
+  release(): void {
+    this.#services.sweeper.remove(this)
   }
 
   shutDown(): void {
@@ -629,7 +641,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     try {
       this.#settle(this.firstByteMs < 0 || (this.#unseen && this.goneMs === 0) ? 'nothing' : 'broken')
     } finally {
-      if (x.status === 0 && this.goneMs === 0) x.refuse(name)
+      if (x.status === 0 && this.goneMs === 0) refuse(x, this.#services, name)
       else this.client.destroy()
       this.#close()
     }
@@ -638,7 +650,7 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
   /** The upstream's part is over; the client's goes on until its connection has taken everything. */
   #close(): void {
     const x = this.#x
-    const { services } = x
+    const services = this.#services
     if (this.closed) return
     this.closed = true
     this.#reading?.decoder?.stop()
@@ -646,6 +658,6 @@ export class Relay implements AnswerEvents, ClientEvents, GrowthEvents, Gathered
     x.upstreamMs = this.lastByteMs - x.dispatchedMs
     if (this.#draining) services.drains.leave((x.entry as KeyEntry).account.id)
     if (this.goneMs > 0) services.metrics.clientGone(this.#slow ? 'slow' : this.#upstreamDone ? 'drained' : 'cut')
-    if (this.goneMs > 0 || x.closed) x.finish()
+    if (this.goneMs > 0 || x.closed) finish(x, services)
   }
 }

@@ -11,10 +11,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
-import type { Drains } from './drains.ts'
-import type { Sweeper } from './sweeper.ts'
-import type { UpstreamLog } from './upstream-log.ts'
-import type { World } from './world.ts'
+import { Drains } from './drains.ts'
+import { Sweeper } from './sweeper.ts'
+import { UpstreamLog } from './upstream-log.ts'
+import type { World } from '../world/world.ts'
 
 export interface Services {
   clock: Clock
@@ -42,3 +42,10 @@ export interface Services {
   /** Exchanges that have not finished. */
   openCount: number
 }
+
+/** Those that are made here; all others come from the rooms below. */
+export const ownServices = (log: Logger, clock: Clock): Pick<Services, 'sweeper' | 'drains' | 'upstreamLog'> => ({
+  sweeper: new Sweeper(clock),
+  drains: new Drains(),
+  upstreamLog: new UpstreamLog(log, clock),
+})

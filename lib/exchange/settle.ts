@@ -19,6 +19,7 @@ import {
 import type { Exchange } from './exchange.ts'
 import { chargeOfPasses } from './passes.ts'
 import type { Reading } from './reading.ts'
+import type { Services } from './services.ts'
 
 /**
  * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.
@@ -55,8 +56,7 @@ interface Bill {
 const NOTHING: Bill = { basis: 'none', usage: noUsage() }
 
 /** Writes the row and resolves the hold. The client may see the end of its answer when the group is kept. */
-export function settle(x: Exchange, o: Outcome): CommitGroup {
-  const { services } = x
+export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup {
   const entry = x.entry as KeyEntry
   const billed = bill(x, o)
   const { basis, usage } = billed

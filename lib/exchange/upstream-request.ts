@@ -7,10 +7,11 @@ import { askForUsage, type Edit, type Edited, editBody, mapModel } from '../prot
 import type { Facts } from '../protocols/facts.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Protocol } from '../terms/records.ts'
+import type { Target } from '../terms/target.ts'
 import { requestHeaders } from '../upstream/headers.ts'
 import { BadRequest } from '../upstream/http1-request.ts'
 import type { Exchange } from './exchange.ts'
-import { passedQuery, type Target } from './paths.ts'
+import { passedQuery } from './paths.ts'
 
 /** Throws BadRequest where none can be made. */
 export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Dispatcher.DispatchOptions {

@@ -12,12 +12,8 @@ import { Rounds } from '../base/rounds.ts'
 import { RetryBudget } from '../channels/budget.ts'
 import { Health } from '../channels/health.ts'
 import { consolePages } from '../console/page.ts'
-import { Drains } from '../exchange/drains.ts'
 import { proveKey } from '../exchange/prove-key.ts'
-import type { Services } from '../exchange/services.ts'
-import { Sweeper } from '../exchange/sweeper.ts'
-import { UpstreamLog } from '../exchange/upstream-log.ts'
-import { World } from '../exchange/world.ts'
+import { ownServices, type Services } from '../exchange/services.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import { LoopLag } from '../public/lag.ts'
@@ -27,6 +23,7 @@ import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import { Pools } from '../upstream/pools.ts'
+import { World } from '../world/world.ts'
 import { type ListenName, listenOn, type Socket } from './listening.ts'
 import { readinessOf } from './readiness.ts'
 
@@ -88,10 +85,8 @@ export class Gateway {
       health: this.health,
       retries: createBudget(config),
       pools: new Pools(poolOptions(config), { onReserved: (upstream, reason) => log.error({ upstream }, reason) }),
-      sweeper: new Sweeper(clock),
       world,
-      drains: new Drains(),
-      upstreamLog: new UpstreamLog(log, clock),
+      ...ownServices(log, clock),
       draining: false,
       lag: this.#lag,
       openCount: 0,

@@ -5,8 +5,8 @@
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange/exchange.ts'
-import { NO_PAGE } from '../exchange/fixed-headers.ts'
-import { LINGER_MS } from '../exchange/reply.ts'
+import { NO_PAGE } from '../reply/fixed-headers.ts'
+import { LINGER_MS } from '../reply/reply.ts'
 import { renderError } from '../terms/errors.ts'
 
 /** What a client may go on to send while it does not read its answer. */
@@ -14,11 +14,14 @@ const MOST_NOISE_BYTES = 64 * 1024 * 1024
 
 export class BadBytes {
   readonly #nextId: () => string
+  readonly #refuse: (x: Exchange) => void
   /** Connections that speak no HTTP any more: what they had sent when that began. */
   readonly #noise = new WeakMap<Socket, number>()
 
-  constructor(nextId: () => string) {
+  /** `refuse`: answers an exchange whose request is not JSON. */
+  constructor(nextId: () => string, refuse: (x: Exchange) => void) {
     this.#nextId = nextId
+    this.#refuse = refuse
   }
 
   /** `x`: the newest exchange of the connection. */
@@ -44,7 +47,7 @@ export class BadBytes {
     if (x === undefined || owesNothing(x)) this.#sendEnvelope(socket)
     else if (x.status === 0 && !x.ended && !x.req.complete) {
       x.reply.closeAfter()
-      x.refuse('not_json')
+      this.#refuse(x)
     } else socket.destroy()
   }
 

@@ -1,6 +1,6 @@
 /** A browser asks before it sends a key from another site's page: any site may, and none may use cookies. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { NO_PAGE } from '../exchange/fixed-headers.ts'
+import { NO_PAGE } from '../reply/fixed-headers.ts'
 
 const A_DAY_S = '86400'
 

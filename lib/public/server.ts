@@ -1,14 +1,13 @@
-/** The two public listeners: node:http on one side, an exchange and its plan on the other. */
+/** The two public listeners: what `node:http` needs to be told, and each request handed to an exchange. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../base/http.ts'
-import { Exchange, type Listener } from '../exchange/exchange.ts'
-import { ANY, findTarget, type PathQuestion } from '../exchange/paths.ts'
-import { run } from '../exchange/plan.ts'
-import { PLANS } from '../exchange/plans.ts'
-import { KEEP_ALIVE_MS } from '../exchange/reply.ts'
+import { accept, MOST_HEADERS } from '../exchange/accept.ts'
+import type { Exchange, Listener } from '../exchange/exchange.ts'
+import { refuse } from '../exchange/refuse.ts'
 import type { Services } from '../exchange/services.ts'
+import { KEEP_ALIVE_MS } from '../reply/reply.ts'
 import { BadBytes } from './bad-bytes.ts'
 import { boundConnections } from './connections.ts'
 import { preflight } from './preflight.ts'
@@ -19,16 +18,14 @@ const HEADERS_MS = 60_000
 /** An upload that takes longer than this is no request any more. */
 const REQUEST_MS = 600_000
 const MAX_HEADER_BYTES = 64 * 1024
-/** Headers beyond these are not seen, so a request with as many is refused. */
-const MOST_HEADERS = 500
 
 /** What is served beside the API: the console, on the main address only. True = answered. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
-  /** Of each connection. */
+  /** The newest exchange of each connection. */
   const newest = new WeakMap<Socket, Exchange>()
-  const badBytes = new BadBytes(services.nextId)
+  const badBytes = new BadBytes(services.nextId, x => refuse(x, services, 'not_json'))
   // a request without host would be answered by node itself, without our envelope
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -55,62 +52,4 @@ export function createPublicServer(services: Services, listener: Listener, pages
     badBytes.onError(error, socket, newest.get(socket)),
   )
   return server
-}
-
-function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
-  const x = new Exchange(services, listener, req, res)
-  res.on('close', () => x.onClose())
-  req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
-  res.on('error', ignore)
-  if (services.draining) res.shouldKeepAlive = false
-  x.guard(() => serve(services, x))
-  return x
-}
-
-function serve(services: Services, x: Exchange): void {
-  const { req } = x
-  x.target = navigates(req) ? null : findTarget(new Question(x))
-  services.metrics.inflight(x.protocol ?? 'none', 1)
-  if (req.rawHeaders.length >= 2 * MOST_HEADERS) x.refuse('not_json')
-  else if (x.target === null) x.refuse('url', [x.method, x.path])
-  else if (overloaded(services)) x.refuse('unavailable', [], SHED_RETRY_AFTER_S)
-  else run(PLANS[x.target.endpoint.action], x)
-}
-
-/** A browser that would show the answer as a page: nothing of the API is one. */
-const navigates = (req: IncomingMessage): boolean => req.headers['sec-fetch-mode'] === 'navigate'
-
-const SHED_RETRY_AFTER_S = 2
-
-const overloaded = ({ world, lag }: Services): boolean =>
-  world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
-
-const ignore = (): void => {}
-
-class Question implements PathQuestion {
-  readonly #x: Exchange
-
-  constructor(x: Exchange) {
-    this.#x = x
-  }
-
-  get method(): string {
-    return this.#x.method
-  }
-
-  get path(): string {
-    return this.#x.path
-  }
-
-  get upgrade(): boolean {
-    return this.#x.req.headers.upgrade !== undefined
-  }
-
-  hasKey(): boolean {
-    return ANY.some(place => (this.#x.credential([place]) ?? '') !== '')
-  }
-
-  hasVersion(): boolean {
-    return this.#x.header('alpha-version') !== undefined
-  }
 }

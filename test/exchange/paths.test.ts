@@ -1,5 +1,6 @@
 import t from 'tap'
-import { findTarget, type PathQuestion, type Placement, passedQuery, queryKey } from '../../lib/exchange/paths.ts'
+import { findTarget, type PathQuestion, passedQuery, queryKey } from '../../lib/exchange/paths.ts'
+import type { Placement } from '../../lib/terms/target.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 
 interface Sent {

@@ -1,21 +1,14 @@
 /** May this key be used from here, by this account, in this group? */
 import type { KeyEntry } from '../../access/keys.ts'
 import { stage } from '../plan.ts'
-import { DONE, NEXT } from '../verdict.ts'
+import { refuse } from '../refuse.ts'
+import { addressOf } from '../request.ts'
+import { NEXT } from '../verdict.ts'
 
-export const admit = stage<'key', 'admitted'>(x => {
+export const admit = stage<'key', 'admitted'>((x, services) => {
   const { key, account, allow } = x.entry as KeyEntry
-  if (allow !== null && !allow.has(x.address)) {
-    x.refuse('ip')
-    return DONE
-  }
-  if (account.status === 'banned') {
-    x.refuse('banned')
-    return DONE
-  }
-  if (!account.groups.includes(key.group)) {
-    x.refuse('group', [key.group])
-    return DONE
-  }
+  if (allow !== null && !allow.has(addressOf(x))) return refuse(x, services, 'ip')
+  if (account.status === 'banned') return refuse(x, services, 'banned')
+  if (!account.groups.includes(key.group)) return refuse(x, services, 'group', [key.group])
   return NEXT
 })

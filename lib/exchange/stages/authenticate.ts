@@ -2,31 +2,30 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
+import { refuse } from '../refuse.ts'
+import type { Services } from '../services.ts'
 import { storeFailed } from '../store-failed.ts'
-import { DONE, NEXT, type Verdict } from '../verdict.ts'
+import { NEXT, type Verdict } from '../verdict.ts'
 
-export const authenticate = stage<'secret', 'key'>(x => {
-  const found = x.secret === null ? null : x.services.keys.find(x.secret)
+export const authenticate = stage<'secret', 'key'>((x, services) => {
+  const found = x.secret === null ? null : services.keys.find(x.secret)
   x.secret = null // not needed again, so it is not kept
-  if (!(found instanceof Promise)) return judgeKey(x, found)
+  if (!(found instanceof Promise)) return judgeKey(x, services, found)
   return found.then(
-    entry => judgeKey(x, entry),
-    error => storeFailed(x, error),
+    entry => judgeKey(x, services, entry),
+    error => storeFailed(x, services, error),
   )
 })
 
-export function judgeKey(x: Exchange, entry: KeyEntry | null): Verdict {
-  if (entry === null || !usable(x, entry)) {
-    x.refuse('key')
-    return DONE
-  }
+export function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
+  if (entry === null || !usable(x, services, entry)) return refuse(x, services, 'key')
   x.entry = entry
   return NEXT
 }
 
-function usable(x: Exchange, { key, keyPurse }: KeyEntry): boolean {
+function usable(x: Exchange, { clock, ledger }: Services, { key, keyPurse }: KeyEntry): boolean {
   if (key.status !== 'enabled') return false
-  if (key.expiresAtMs !== null && key.expiresAtMs <= x.services.clock.now()) return false
+  if (key.expiresAtMs !== null && key.expiresAtMs <= clock.now()) return false
   if (key.cap === null || x.free) return true
-  return keyPurse.spent < key.cap && !x.services.ledger.capUsedUp(key.id, key.cap)
+  return keyPurse.spent < key.cap && !ledger.capUsedUp(key.id, key.cap)
 }

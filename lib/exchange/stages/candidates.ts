@@ -5,28 +5,26 @@ import type { Protocol } from '../../terms/records.ts'
 import { affinityOf } from '../affinity.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
-import { DONE, NEXT } from '../verdict.ts'
+import { refuse } from '../refuse.ts'
+import type { Services } from '../services.ts'
+import { NEXT } from '../verdict.ts'
 
-export const findCandidates = stage<'model' | 'maker', 'route'>(x => {
+export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) => {
   const { group } = (x.entry as KeyEntry).key
-  if (!chooseCandidate(x)) {
-    x.refuse('no_channel', [group, x.model])
-    return DONE
-  }
+  if (!chooseCandidate(x, services)) return refuse(x, services, 'no_channel', [group, x.model])
   if (x.claim !== null) return NEXT
   const { verdict, retryAfterS } = x.candidates as Candidates
-  if (verdict === 'saturated') x.refuse('saturated', [], retryAfterS)
-  else x.refuse('channels_resting', [group, x.model], retryAfterS)
-  return DONE
+  if (verdict === 'saturated') return refuse(x, services, 'saturated', [], retryAfterS)
+  return refuse(x, services, 'channels_resting', [group, x.model], retryAfterS)
 })
 
 /** False when no channel of the group names the model for the protocol. True with `x.claim` null: all rest or are full. */
-export function chooseCandidate(x: Exchange): boolean {
+export function chooseCandidate(x: Exchange, { health }: Services): boolean {
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
   const asker = { account: account.id, only: x.maker, free: x.free }
-  x.candidates = new Candidates(route, x.services.health, affinityOf(x), Math.random, asker)
+  x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
   return true
 }

@@ -2,35 +2,22 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { stage } from '../plan.ts'
-import { DONE, NEXT } from '../verdict.ts'
+import { refuse } from '../refuse.ts'
+import { NEXT } from '../verdict.ts'
 
-export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>(x => {
+export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, services) => {
   const facts = x.facts as Facts
   const ofPath = x.target?.model ?? null
-  if (ofPath === null && facts.modelSpan !== null && !facts.modelIsString) {
-    x.refuse('not_json')
-    return DONE
-  }
-  if (ofPath !== null && facts.modelSpan !== null && !sameModel(facts.model, ofPath)) {
-    x.refuse('field', ['model'])
-    return DONE
-  }
+  if (ofPath === null && facts.modelSpan !== null && !facts.modelIsString) return refuse(x, services, 'not_json')
+  if (ofPath !== null && facts.modelSpan !== null && !sameModel(facts.model, ofPath))
+    return refuse(x, services, 'field', ['model'])
   x.model = ofPath ?? facts.model ?? ''
-  if (x.model === '') {
-    x.refuse('no_model')
-    return DONE
-  }
+  if (x.model === '') return refuse(x, services, 'no_model')
   const { models } = x.entry as KeyEntry
-  if (models !== null && !models.has(x.model)) {
-    x.refuse('model_restricted', [x.model])
-    return DONE
-  }
+  if (models !== null && !models.has(x.model)) return refuse(x, services, 'model_restricted', [x.model])
   // a pass by another model, which the key may not use
   const other = models === null || x.free ? undefined : facts.otherModels.find(name => name !== x.model)
-  if (other !== undefined) {
-    x.refuse('model_restricted', [other])
-    return DONE
-  }
+  if (other !== undefined) return refuse(x, services, 'model_restricted', [other])
   return NEXT
 })
 

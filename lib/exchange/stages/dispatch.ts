@@ -4,7 +4,7 @@ import { stage } from '../plan.ts'
 import { Relay } from '../relay.ts'
 import { DONE } from '../verdict.ts'
 
-export const dispatch = stage<'body' | 'model', never>(x => {
-  if (!x.left) new Relay(x).start()
+export const dispatch = stage<'body' | 'model', never>((x, services) => {
+  if (!x.left) new Relay(x, services).start()
   return DONE
 })

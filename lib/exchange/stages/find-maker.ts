@@ -8,30 +8,31 @@ import type { AnswerMaker } from '../../store/store.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
+import { refuse } from '../refuse.ts'
+import type { Services } from '../services.ts'
 import { storeFailed } from '../store-failed.ts'
-import { DONE, NEXT, type Verdict } from '../verdict.ts'
+import { NEXT, type Verdict } from '../verdict.ts'
 
-export const findMaker = stage<'model', 'maker'>(x => {
+export const findMaker = stage<'model', 'maker'>((x, services) => {
   const { previousAnswer } = x.facts as Facts
   if (previousAnswer === null || x.protocol !== 'responses') return NEXT
   const { key, account } = x.entry as KeyEntry
   // no channel for the model at all is said first, by the next stage
   if (x.world.routes.find(key.group, x.model, x.protocol) === undefined) return NEXT
-  const found = x.services.answers.find(account.id, previousAnswer)
-  if (!(found instanceof Promise)) return judge(x, found)
+  const found = services.answers.find(account.id, previousAnswer)
+  if (!(found instanceof Promise)) return judge(x, services, found)
   return found.then(
-    maker => judge(x, maker),
-    error => storeFailed(x, error),
+    maker => judge(x, services, maker),
+    error => storeFailed(x, services, error),
   )
 })
 
-function judge(x: Exchange, maker: AnswerMaker | null): Verdict {
+function judge(x: Exchange, services: Services, maker: AnswerMaker | null): Verdict {
   if (maker !== null && mayServe(x, maker)) {
     x.maker = maker
     return NEXT
   }
-  x.refuse('answer_unknown')
-  return DONE
+  return refuse(x, services, 'answer_unknown')
 }
 
 function mayServe(x: Exchange, maker: AnswerMaker): boolean {

@@ -5,9 +5,9 @@ import { DONE } from '../verdict.ts'
 
 const HELLO = Buffer.from('{"message":"hello"}')
 
-export const sayHello = stage<'target', never>(x => {
+export const sayHello = stage<'target', never>((x, services) => {
   const headers = ownHeaders(x)
   headers.push('content-type', 'application/json; charset=utf-8')
-  answer(x, 200, headers, HELLO)
+  answer(x, services, 200, headers, HELLO)
   return DONE
 })

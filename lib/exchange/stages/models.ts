@@ -1,23 +1,24 @@
 /** The models a key may use, in one list that every client family reads. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
+import type { Target } from '../../terms/target.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Target } from '../paths.ts'
 import { stage } from '../plan.ts'
-import { answer, ownHeaders } from '../refuse.ts'
+import { answer, ownHeaders, refuse } from '../refuse.ts'
+import type { Services } from '../services.ts'
 import { DONE } from '../verdict.ts'
 
 /** The catalogue keeps no dates of models; clients want one. */
 const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }
 
-export const listModels = stage<'admitted', never>(x => {
+export const listModels = stage<'admitted', never>((x, services) => {
   const { endpoint, model } = x.target as Target
   const ids = usableModels(x)
   if (endpoint.action === 'model') {
-    if (model === null || !ids.includes(model)) x.refuse('model_unknown', [model ?? ''])
-    else send(x, endpoint.native ? nativeEntry(x, model) : { ...entry(model), ...nativeEntry(x, model) })
+    if (model === null || !ids.includes(model)) refuse(x, services, 'model_unknown', [model ?? ''])
+    else send(x, services, endpoint.native ? nativeEntry(x, model) : { ...entry(model), ...nativeEntry(x, model) })
   } else {
-    send(x, endpoint.native ? { models: ids.map(id => nativeEntry(x, id)) } : page(x, ids))
+    send(x, services, endpoint.native ? { models: ids.map(id => nativeEntry(x, id)) } : page(x, ids))
   }
   return DONE
 })
@@ -73,8 +74,8 @@ function nativeEntry(x: Exchange, id: string): object {
   }
 }
 
-function send(x: Exchange, body: object): void {
+function send(x: Exchange, services: Services, body: object): void {
   const headers = ownHeaders(x)
   headers.push('content-type', 'application/json; charset=utf-8')
-  answer(x, 200, headers, Buffer.from(JSON.stringify(body)))
+  answer(x, services, 200, headers, Buffer.from(JSON.stringify(body)))
 }

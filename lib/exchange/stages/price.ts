@@ -3,19 +3,14 @@ import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { stage } from '../plan.ts'
-import { DONE, NEXT } from '../verdict.ts'
+import { refuse } from '../refuse.ts'
+import { NEXT } from '../verdict.ts'
 
-export const price = stage<'body' | 'model' | 'route', 'tariff'>(x => {
+export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) => {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)
-  if (tariff === null || !tariff.covers(x.protocol as Protocol)) {
-    x.refuse('unpriced', [x.model])
-    return DONE
-  }
+  if (tariff === null || !tariff.covers(x.protocol as Protocol)) return refuse(x, services, 'unpriced', [x.model])
   const { dearTier } = x.facts as Facts
-  if (dearTier !== null) {
-    x.refuse('field', [dearTier])
-    return DONE
-  }
+  if (dearTier !== null) return refuse(x, services, 'field', [dearTier])
   x.tariff = tariff
   return NEXT
 })

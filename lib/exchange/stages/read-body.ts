@@ -5,9 +5,13 @@ import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import { FactsScan } from '../../protocols/facts.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
+import { dropBody, takeMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
+import { guard } from '../fail.ts'
 import { Pages } from '../pages.ts'
 import { stage } from '../plan.ts'
+import { refuse } from '../refuse.ts'
+import type { Services } from '../services.ts'
 import { storeFailed } from '../store-failed.ts'
 import { DONE, NEXT, type Verdict } from '../verdict.ts'
 
@@ -16,12 +20,12 @@ const KEPT_FREE_BYTES = 1024 * 1024
 /** How much of a refused upload is read before its connection is cut. */
 const DROPPED_BYTES = 256 * 1024 * 1024
 
-export const readBody = stage<'admitted', 'body'>(x => {
+export const readBody = stage<'admitted', 'body'>((x, services) => {
   const limit = x.world.config.limits.bodyBytes
   const announced = Number(x.req.headers['content-length'] ?? 0)
-  if (announced > limit) return refuseUnread(x, 'too_large', [sizeText(limit)])
+  if (announced > limit) return refuseUnread(x, services, 'too_large', [sizeText(limit)])
   return new Promise(resolve => {
-    const upload = new Upload(x, resolve)
+    const upload = new Upload(x, services, resolve)
     const asked = announced > KEPT_FREE_BYTES ? upload.askForMoney() : null
     if (asked === null) upload.read()
     else void asked.then(() => upload.read())
@@ -30,6 +34,7 @@ export const readBody = stage<'admitted', 'body'>(x => {
 
 class Upload {
   readonly #x: Exchange
+  readonly #services: Services
   readonly #resolve: (verdict: Verdict) => void
   readonly #scan: FactsScan
   readonly #pages: Pages
@@ -37,8 +42,9 @@ class Upload {
   /** It is scanned and counted only. */
   #isDropped = false
 
-  constructor(x: Exchange, resolve: (verdict: Verdict) => void) {
+  constructor(x: Exchange, services: Services, resolve: (verdict: Verdict) => void) {
     this.#x = x
+    this.#services = services
     this.#resolve = resolve
     this.#scan = new FactsScan(x.protocol as Protocol)
     this.#pages = new Pages(part => {
@@ -50,8 +56,8 @@ class Upload {
   read(): void {
     const { req, reply, ended } = this.#x
     if (!ended) reply.askForBody()
-    req.on('data', (chunk: Buffer) => this.#x.guard(() => this.#onData(chunk)))
-    req.on('end', () => this.#x.guard(() => this.#onEnd()))
+    req.on('data', (chunk: Buffer) => guard(this.#x, this.#services, () => this.#onData(chunk)))
+    req.on('end', () => guard(this.#x, this.#services, () => this.#onEnd()))
     req.on('error', () => this.#resolve(DONE)) // the connection broke: its close ends the exchange
   }
 
@@ -61,7 +67,8 @@ class Upload {
     const { bodyBytes, bufferedBytes } = x.world.config.limits
     x.bodyBytes += chunk.length
     if (x.bodyBytes > bodyBytes) this.#refuse('too_large', [sizeText(bodyBytes)])
-    else if (!this.#isDropped && !x.buffer(chunk.length, bufferedBytes)) this.#refuse('unavailable')
+    else if (!this.#isDropped && !takeMemory(x, this.#services.buffered, chunk.length, bufferedBytes))
+      this.#refuse('unavailable')
     else {
       this.#pages.add(chunk)
       if (x.bodyBytes > KEPT_FREE_BYTES && !this.#asked) this.#pause(this.askForMoney())
@@ -71,7 +78,7 @@ class Upload {
   #onEnd(): void {
     if (this.#x.ended || this.#x.finished) return
     this.#pages.flush()
-    this.#resolve(understand(this.#x, this.#scan))
+    this.#resolve(understand(this.#x, this.#services, this.#scan))
   }
 
   #pause(until: Promise<void> | null): void {
@@ -85,11 +92,11 @@ class Upload {
   askForMoney(): Promise<void> | null {
     this.#asked = true
     const { key, account } = this.#x.entry as KeyEntry
-    const held = this.#x.services.ledger.reserve(account.id, key.id, null, micro(1))
+    const held = this.#services.ledger.reserve(account.id, key.id, null, micro(1))
     if (held instanceof Promise)
       return held.then(
-        answer => this.#x.guard(() => this.#judge(answer)),
-        error => this.#resolve(storeFailed(this.#x, error)),
+        answer => guard(this.#x, this.#services, () => this.#judge(answer)),
+        error => this.#resolve(storeFailed(this.#x, this.#services, error)),
       )
     this.#judge(held)
     return null
@@ -97,11 +104,11 @@ class Upload {
 
   #judge(answer: Hold | Refusal): void {
     const x = this.#x
-    if (answer instanceof Hold) x.services.ledger.void(answer)
+    if (answer instanceof Hold) this.#services.ledger.void(answer)
     else if (!x.free) this.#refuseMoney(answer)
     else if (answer.refused !== 'unavailable') {
       this.#isDropped = true // counting is never refused for money; what is not kept is estimated here
-      x.dropBody()
+      dropBody(x, this.#services.buffered)
     }
   }
 
@@ -111,37 +118,27 @@ class Upload {
   }
 
   #refuse(name: ErrorName, args: string[] = []): void {
-    this.#resolve(refuseUnread(this.#x, name, args))
+    this.#resolve(refuseUnread(this.#x, this.#services, name, args))
   }
 }
 
 /** The rest is read for a while and dropped, so that the client can read our answer. */
-function refuseUnread(x: Exchange, name: ErrorName, args: string[]): Verdict {
+function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: string[]): Verdict {
   let dropped = 0
   x.req.on('data', (chunk: Buffer) => {
     dropped += chunk.length
     if (dropped > DROPPED_BYTES) x.req.destroy()
   })
   if (!x.req.complete) x.reply.closeAfter()
-  x.refuse(name, args)
-  return DONE
+  return refuse(x, services, name, args)
 }
 
-function understand(x: Exchange, scan: FactsScan): Verdict {
+function understand(x: Exchange, services: Services, scan: FactsScan): Verdict {
   x.facts = scan.end()
-  if (x.facts === null) {
-    x.refuse('not_json')
-    return DONE
-  }
+  if (x.facts === null) return refuse(x, services, 'not_json')
   const invalid = isUtf8(x.req.headers['content-type']) ? x.facts.invalid : 'content-type'
-  if (invalid !== null) {
-    x.refuse('field', [invalid])
-    return DONE
-  }
-  if (x.facts.background && x.protocol === 'responses' && !x.free) {
-    x.refuse('background')
-    return DONE
-  }
+  if (invalid !== null) return refuse(x, services, 'field', [invalid])
+  if (x.facts.background && x.protocol === 'responses' && !x.free) return refuse(x, services, 'background')
   return NEXT
 }
 

@@ -8,22 +8,22 @@ import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { tariffOfPass } from '../passes.ts'
 import { stage } from '../plan.ts'
+import { refuse } from '../refuse.ts'
+import { wantsEvents } from '../request.ts'
+import type { Services } from '../services.ts'
 import { storeFailed } from '../store-failed.ts'
 import { DONE, NEXT, type Verdict } from '../verdict.ts'
 
-export const reserve = stage<'tariff', 'hold'>(x => {
+export const reserve = stage<'tariff', 'hold'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
-  if (!x.services.ledger.accepting) {
-    x.refuse('unavailable')
-    return DONE
-  }
+  if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   // also what costs nothing needs an account that is not empty
   const need = micro(Math.max(1, estimate(x)))
-  const held = x.services.ledger.reserve(account.id, key.id, key.cap, need)
-  if (!(held instanceof Promise)) return judge(x, held)
+  const held = services.ledger.reserve(account.id, key.id, key.cap, need)
+  if (!(held instanceof Promise)) return judge(x, services, held)
   return held.then(
-    answer => judge(x, answer),
-    error => storeFailed(x, error),
+    answer => judge(x, services, answer),
+    error => storeFailed(x, services, error),
   )
 })
 
@@ -31,7 +31,7 @@ export const reserve = stage<'tariff', 'hold'>(x => {
 function estimate(x: Exchange): Micro {
   const facts = x.facts as Facts
   const cap = x.world.config.hold.outputTokens
-  x.coveredOutput = cap > 0 && x.streams ? cap : 0
+  x.coveredOutput = cap > 0 && wantsEvents(x) ? cap : 0
   const request: Request = {
     prompt: facts.prompt,
     maxOutput: facts.maxOutput,
@@ -55,17 +55,16 @@ function dearer(most: Micro, x: Exchange, model: string, request: Request): Micr
   return micro(Math.max(most, tariffOfPass(x, x.claim?.candidate.channel, model).estimate(request)))
 }
 
-function judge(x: Exchange, answer: Hold | Refusal): Verdict {
+function judge(x: Exchange, services: Services, answer: Hold | Refusal): Verdict {
   if (answer instanceof Hold) {
     x.hold = answer
     if (!x.left) return NEXT
-    x.services.ledger.void(answer)
+    services.ledger.void(answer)
     x.hold = null
     return DONE
   }
-  if (answer.refused === 'unavailable') x.refuse('unavailable')
-  else if (answer.refused === 'cap_used') x.refuse('key')
-  else if (answer.refused === 'quota') x.refuse('quota', [formatMicro(answer.available)])
-  else x.refuse('estimate', [formatMicro(answer.available), formatMicro(answer.need)])
-  return DONE
+  if (answer.refused === 'unavailable') return refuse(x, services, 'unavailable')
+  if (answer.refused === 'cap_used') return refuse(x, services, 'key')
+  if (answer.refused === 'quota') return refuse(x, services, 'quota', [formatMicro(answer.available)])
+  return refuse(x, services, 'estimate', [formatMicro(answer.available), formatMicro(answer.need)])
 }

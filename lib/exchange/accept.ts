@@ -1,0 +1,93 @@
+/**
+ * A request has come: its record is made, its path says which endpoint it means, and the plan of that endpoint runs. Whatever
+ * happens from here on, the exchange is finished exactly once: at the latest when its response is closed.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { NO_PAGE } from '../reply/fixed-headers.ts'
+import { Reply } from '../reply/reply.ts'
+import { Exchange, type Listener } from './exchange.ts'
+import { guard, onClose } from './fail.ts'
+import { ANY, findTarget, originForm, type PathQuestion } from './paths.ts'
+import { run } from './plan.ts'
+import { PLANS } from './plans.ts'
+import { refuse } from './refuse.ts'
+import { credentialOf, headerOf } from './request.ts'
+import type { Services } from './services.ts'
+
+/** Headers beyond these are not seen, so a request with as many is refused. */
+export const MOST_HEADERS = 500
+const SHED_RETRY_AFTER_S = 2
+
+export function accept(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
+  const x = begin(services, listener, req, res)
+  res.on('close', () => onClose(x, services))
+  req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
+  res.on('error', ignore)
+  if (services.draining) res.shouldKeepAlive = false
+  guard(x, services, () => serve(x, services))
+  return x
+}
+
+/** The record of a request; from now on the exchange is open, and owes a `finish`. */
+export function begin(services: Services, listener: Listener, req: IncomingMessage, res: ServerResponse): Exchange {
+  services.openCount++
+  const url = originForm(req.url ?? '')
+  const at = url.indexOf('?')
+  return new Exchange({
+    id: services.nextId(),
+    listener,
+    world: services.world,
+    req,
+    reply: new Reply(req, res, NO_PAGE),
+    path: at < 0 ? url : url.slice(0, at),
+    query: at < 0 ? '' : url.slice(at + 1),
+    startedMs: services.clock.monotonic(),
+  })
+}
+
+function serve(x: Exchange, services: Services): void {
+  const { req } = x
+  x.target = navigates(req) ? null : findTarget(new Question(x))
+  services.metrics.inflight(x.protocol ?? 'none', 1)
+  if (req.rawHeaders.length >= 2 * MOST_HEADERS) refuse(x, services, 'not_json')
+  else if (x.target === null) refuse(x, services, 'url', [x.method, x.path])
+  else if (overloaded(services)) refuse(x, services, 'unavailable', [], SHED_RETRY_AFTER_S)
+  else run(PLANS[x.target.endpoint.action], x, services)
+}
+
+/** A browser that would show the answer as a page: nothing of the API is one. */
+const navigates = (req: IncomingMessage): boolean => req.headers['sec-fetch-mode'] === 'navigate'
+
+const overloaded = ({ world, lag }: Services): boolean =>
+  world.config.shed.lagMs > 0 && lag.ms > world.config.shed.lagMs
+
+const ignore = (): void => {}
+
+/** What finding the endpoint of a path may ask of its request. */
+class Question implements PathQuestion {
+  readonly #x: Exchange
+
+  constructor(x: Exchange) {
+    this.#x = x
+  }
+
+  get method(): string {
+    return this.#x.method
+  }
+
+  get path(): string {
+    return this.#x.path
+  }
+
+  get upgrade(): boolean {
+    return this.#x.req.headers.upgrade !== undefined
+  }
+
+  hasKey(): boolean {
+    return ANY.some(place => (credentialOf(this.#x, [place]) ?? '') !== '')
+  }
+
+  hasVersion(): boolean {
+    return headerOf(this.#x, 'alpha-version') !== undefined
+  }
+}

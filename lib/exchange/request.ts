@@ -1,0 +1,52 @@
+/** What a request's head says: its headers under any of their names, its credential, its sender, the form of answer it wants. */
+import { clientAddress } from '../access/ip.ts'
+import type { Placement } from '../terms/target.ts'
+import type { Exchange } from './exchange.ts'
+import { passedQuery, queryKey } from './paths.ts'
+
+/** The header under its own name or one of its aliases. */
+export function headerOf({ req, world }: Exchange, name: string): string | undefined {
+  const value = req.headers[name]
+  if (value !== undefined) return value as string
+  for (const alias of world.config.wire[name] ?? []) {
+    const other = req.headers[alias]
+    if (other !== undefined) return other as string
+  }
+  return undefined
+}
+
+/** The credential in the first of the places that has one, or null. An empty one counts as sent. */
+export function credentialOf(x: Exchange, places: readonly Placement[]): string | null {
+  for (const place of places) {
+    const found = credentialAt(x, place)
+    if (found !== null) return found
+  }
+  return null
+}
+
+function credentialAt(x: Exchange, place: Placement): string | null {
+  if (place === 'x-api-key') return (x.req.headers['x-api-key'] as string | undefined) ?? null
+  if (place === 'gamma') return headerOf(x, 'x-gamma-api-key') ?? null
+  if (place === 'query') return queryKey(x.query)
+  const value = x.req.headers.authorization
+  if (value === undefined || value.length < 7 || value.slice(0, 7).toLowerCase() !== 'bearer ') return null
+  return value.slice(7)
+}
+
+/** The client's address, behind the proxies that are trusted. It is found once for each world. */
+export function addressOf(x: Exchange): string {
+  const { world } = x
+  if (x.addressIn !== world) {
+    const forwardedFor = x.req.headers['x-forwarded-for'] as string | undefined
+    x.address = clientAddress(x.remote, forwardedFor, world.trusted)
+    x.addressIn = world
+  }
+  return x.address
+}
+
+/** The answer will be an event stream, as far as the request can tell. */
+export function wantsEvents(x: Exchange): boolean {
+  if (x.free) return false
+  if (x.protocol !== 'generate') return x.facts?.stream === true
+  return x.target?.verb === 'streamGenerateContent' && passedQuery(x.query, 'generate') === '?alt=sse'
+}
