@@ -16,7 +16,8 @@ import { fail } from './fail.ts'
 import type { Services } from './services.ts'
 import { EXCERPT_BYTES } from './upstream-log.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { isOurs, refusesKey, retryAfterS, retryable, saysBusy } from './upstream-status.ts'
+import { isOurs, refusesKey, retryable, saysBusy } from './upstream-status.ts'
+import { report, reportStatus } from './verdicts.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 class GaveUp extends Error {
@@ -144,13 +145,8 @@ export class Attempts implements AttemptEvents {
     return claim
   }
 
-  /** One verdict per attempt, for the channel's health and the metrics. */
-  #report(attempt: Attempt, outcome: Outcome, retryAfterS?: number): void {
-    if (!attempt.claim.report(outcome, retryAfterS)) return
-    const { metrics, upstreamLog } = this.#services
-    metrics.attempt(nameOf(attempt), outcome)
-    const isWell = outcome === 'ok' || (outcome === 'ignored' && attempt.error === null)
-    if (!isWell) upstreamLog.failed(this.#x.id, this.#x.attempts, attempt, outcome)
+  #report(attempt: Attempt, outcome: Outcome): void {
+    report(this.#x, this.#services, attempt, outcome)
   }
 
   /** What the answer that counts turned out to be. */
@@ -173,9 +169,7 @@ export class Attempts implements AttemptEvents {
       if (this.#rival === null) this.#answer.onHead(attempt)
       return
     }
-    if (refusesKey(status)) this.#report(attempt, 'auth')
-    else if (saysBusy(status)) this.#report(attempt, 'busy', retryAfterS(attempt, this.#services.clock.now()))
-    else this.#report(attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
+    reportStatus(this.#x, this.#services, attempt)
     if (!retryable(status)) this.#choose(attempt)
     else if (this.#rival !== null) this.#drop(attempt)
     else if (!this.tryNext()) this.#answer.onHead(attempt)

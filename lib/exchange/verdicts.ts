@@ -1,0 +1,23 @@
+/** What an attempt says of its channel's health: one verdict for each, told to the breaker, the metrics and the log. */
+import type { Outcome } from '../channels/health.ts'
+import type { Attempt } from '../upstream/attempt.ts'
+import type { Exchange } from './exchange.ts'
+import type { Services } from './services.ts'
+import { refusesKey, retryAfterS, saysBusy } from './upstream-status.ts'
+
+/** The first verdict of an attempt counts; later ones are not heard. */
+export function report(x: Exchange, services: Services, attempt: Attempt, outcome: Outcome, restS?: number): void {
+  if (!attempt.claim.report(outcome, restS)) return
+  const { metrics, upstreamLog } = services
+  metrics.attempt(attempt.claim.candidate.channel.name, outcome)
+  const isWell = outcome === 'ok' || (outcome === 'ignored' && attempt.error === null)
+  if (!isWell) upstreamLog.failed(x.id, x.attempts, attempt, outcome)
+}
+
+/** Of an answer whose status is not 2xx, by that alone. */
+export function reportStatus(x: Exchange, services: Services, attempt: Attempt): void {
+  const { status } = attempt
+  if (refusesKey(status)) report(x, services, attempt, 'auth')
+  else if (saysBusy(status)) report(x, services, attempt, 'busy', retryAfterS(attempt, services.clock.now()))
+  else report(x, services, attempt, status >= 500 || status === 408 ? 'failed' : 'ok')
+}
