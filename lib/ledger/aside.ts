@@ -1,6 +1,8 @@
 /**
- * Settlements that only people can decide about: each is a line of a file beside the journals, with the reason. Nothing is
- * lost, but their charges are not in the books, so an audit fails until the file is gone.
+ * Settlements that the program cannot book and must not drop, so that a person has to decide. Each becomes a line of
+ * the file `HOLDER.aside` in the journal folder, as JSON with the reason. Their charges are not in the books, so the
+ * audit on this machine is not `ok` until somebody has dealt with the file and moved it away. docs/ledger.md says what
+ * to do.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -8,7 +10,7 @@ import type { Settlement } from '../store/store.ts'
 import type { LedgerLog } from './log.ts'
 
 const ASIDE = '.aside'
-/** A journal whose records could not all be read. */
+/** Part of the name of a folder that keeps a journal with unreadable records. */
 export const CORRUPT = '.corrupt-'
 
 const REASONS = {
@@ -17,14 +19,14 @@ const REASONS = {
   refused: 'the store refuses a settlement: it has not counted, and is set aside',
 }
 
-/** Of this machine: what an audit of the store cannot see. */
+/** What waits for people in this machine's journal folder, which the audit of the store cannot see. */
 export interface SetAside {
   settlements: number
-  /** Journals with records that cannot be read. */
+  /** How many journals have records that cannot be read. */
   unreadable: number
 }
 
-/** Throws when the disk does not take it. The same settlement may come again: it counts once. */
+/** Throws when the disk refuses the line. `countAside` counts a settlement once that is set aside twice. */
 export function setAside(
   { folder, log }: { folder: string; log: LedgerLog },
   settlement: Settlement,
@@ -37,10 +39,10 @@ export function setAside(
   log.error({ requestId, charge, file }, REASONS[reason])
 }
 
-/** Files that have not changed are not read again. */
+/** The lines of each file when it was last read, so that an unchanged file is not read again. */
 const counted = new Map<string, { mtimeMs: number; lines: number }>()
 
-/** `folder`: the journal folder of the machine. */
+/** `folder` is the journal folder of the machine. */
 export function countAside(folder: string): SetAside {
   const names = existsSync(folder) ? readdirSync(folder) : []
   return {

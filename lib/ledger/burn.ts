@@ -1,15 +1,19 @@
-/** How fast a purse is used up, averaged over the last seconds: charges per ms, and the most that was held at once. */
-/** Over which the average is taken. */
+/**
+ * How fast a purse is being used: the charges per ms, as an exponentially decaying average, and the decaying maximum of
+ * what was held at once. A lease is sized by these two numbers (`lease.ts`).
+ */
+/** The time constant of the decay. */
 const BURN_MS = 10_000
-/** A flow that has just begun is not taken for faster than over this. */
+/** In the first moments after the first charge, the average is taken over this time: one charge is no fast flow yet. */
 const SHORTEST_MS = 1_000
 
 export class Burn {
-  #charged = 0
+  /** The decaying average of charges per ms. It is too low at first, because it begins at 0; `perMs` corrects that. */
+  #average = 0
   #atMs: number
-  /** The first charge; what came before it is no quiet time. */
+  /** When the first charge came; null before it. */
   #fromMs: number | null = null
-  /** Most held at once lately. */
+  /** The decaying maximum of the sum of open holds. */
   peakHeld = 0
 
   constructor(nowMs: number) {
@@ -20,7 +24,7 @@ export class Burn {
     this.#fromMs ??= nowMs
     const kept = Math.exp(-(nowMs - this.#atMs) / BURN_MS)
     this.#atMs = nowMs
-    this.#charged = (this.#charged + amount / BURN_MS) * kept
+    this.#average = (this.#average + amount / BURN_MS) * kept
     this.peakHeld = Math.max(held, this.peakHeld * kept)
   }
 
@@ -28,9 +32,9 @@ export class Burn {
     if (held > this.peakHeld) this.peakHeld = held
   }
 
-  /** An average that began with the first charge. */
+  /** Charges per ms, averaged over the time since the first charge. */
   perMs(nowMs: number): number {
     if (this.#fromMs === null) return 0
-    return this.#charged / (1 - Math.exp(-Math.max(SHORTEST_MS, nowMs - this.#fromMs) / BURN_MS))
+    return this.#average / (1 - Math.exp(-Math.max(SHORTEST_MS, nowMs - this.#fromMs) / BURN_MS))
   }
 }

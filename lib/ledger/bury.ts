@@ -1,4 +1,7 @@
-/** Gives all leases of a process back, in steps with a pause between them in which others reach the store. */
+/**
+ * Buries a process: gives all its leases back to their purses by repeated calls of `Store.bury`. Each call is a small
+ * transaction; a pause after it lets other transactions run.
+ */
 import { type Clock, pause } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 
@@ -9,7 +12,9 @@ interface BurialOptions {
   clock: Clock
 }
 
-/** `beat`: see `Store.bury`. False when `stopped` said so before the end. */
+/**
+ * For `beat` see `Store.bury`. Returns false when `stopped` ended it early; then somebody has to bury the rest later.
+ */
 export async function buryWhole(
   { store, clock }: BurialOptions,
   holder: string,

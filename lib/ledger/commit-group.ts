@@ -1,29 +1,32 @@
 /**
- * Settlements of one turn of the event loop, which the journal takes with one call at the end of the turn. Where much goes
- * on many share it; where little does, it comes at once.
+ * Group commit for the journal: the settlements of one turn of the event loop are written together, with one call at
+ * the end of the turn. Under load one write serves many settlements, and an idle process adds no delay. The last bytes
+ * of an answer wait for the write of its group (`whenKept`).
  */
 import type { Settlement } from '../store/store.ts'
 
 export class CommitGroup {
   readonly settlements: Settlement[] = []
-  /** The journal or the store has every one of them: their clients may see the end of their answers. */
+  /** True once the journal or the store has every settlement of the group. */
   kept = false
   readonly #acts: (() => void)[] = []
-  /** Of those that only the store can take, because the journal could not. */
+  /** How many settlements are kept neither by the journal nor by the store, after the journal could not be written. */
   #missing = 0
 
-  /** In the order of the calls, as soon as they are kept. `act` may not throw. */
+  /**
+   * Calls `act` once the group is kept, or at once when it is. Acts run in the order of the calls and must not throw.
+   */
   whenKept(act: () => void): void {
     if (this.kept) act()
     else this.#acts.push(act)
   }
 
   keep(): void {
-    for (const act of this.#acts) act() // one of them may add another, which has to come after these
+    for (const act of this.#acts) act() // an act may add another one, which then runs at the end of this loop
     this.kept = true
   }
 
-  /** The journal did not take them. The returned function is to be called as often as there are settlements. */
+  /** For when the journal refused the group: the returned function is called each time one settlement has been kept. */
   keepOneByOne(): () => void {
     this.#missing = this.settlements.length
     return () => {

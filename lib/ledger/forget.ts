@@ -1,4 +1,7 @@
-/** Purses nobody has used for a while are given back and forgotten, in memory and in the store. */
+/**
+ * Once a minute, gives back the leases that no request has used for a while, and forgets them: in memory, so that the
+ * number of leases stays bounded by the purses in use, and as rows of the store.
+ */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
@@ -34,7 +37,7 @@ export class Forgetting {
     return this.#rounds.stop()
   }
 
-  /** In the store, the rows of which nothing is left. */
+  /** The store deletes rows of leases that are empty; one that is given back just now may go only in the next round. */
   async #forget(): Promise<void> {
     const { store, leases, tabs, holder, log } = this.#o
     leases.forget()

@@ -1,11 +1,11 @@
-/** What a reservation gets: a hold, or a refusal with its reason. */
+/** The two results of `Ledger.reserve`: a hold, or a refusal that says why there is none. */
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import type { Denial, Lease } from './lease.ts'
 
 export interface Refusal {
   /**
-   * `quota`: nothing is available. `estimate`: something is, but less than needed. `cap_used`, `cap`: the same of the
-   * key's cap. `unavailable`: nobody can say.
+   * `quota`: the account has nothing left. `estimate`: it has something, but less than `need`. `cap_used` and `cap`:
+   * the same for the key's cap. `unavailable`: the store could not be asked.
    */
   refused: 'quota' | 'estimate' | 'cap_used' | 'cap' | 'unavailable'
   available: Micro
@@ -15,7 +15,7 @@ export interface Refusal {
 /** Money set aside for one exchange, until it is settled or voided. */
 export class Hold {
   readonly account: Lease
-  /** null: the key has no cap. */
+  /** The lease of the key's purse; null when the key has no cap. */
   readonly key: Lease | null
   amount: number
   resolved = false
@@ -32,7 +32,7 @@ export function accountRefusal(denial: Denial, need: Micro): Refusal {
   return { refused: denial.available <= 0 ? 'quota' : 'estimate', available: denial.available, need }
 }
 
-/** `unsettled`: charged, and perhaps not in what the store says was spent. */
+/** `unsettled` is what was charged to the key but may not be in the store yet, so it is missing in `purse.spent`. */
 export function keyRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): Refusal {
   if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
   const rest = cap - denial.purse.spent

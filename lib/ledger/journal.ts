@@ -1,10 +1,13 @@
 /**
- * The journal: settlements that the store does not hold yet, in files of this process alone.
+ * The journal: the write-ahead log of settlements that are not in the store yet. Each process has a journal of its own,
+ * a folder of append-only files ("segments"). A record is written before the client can see the end of its answer.
  *
- * A settlement is written before the client can see the end of its answer, with one call for all of a turn of the event
- * loop: then the kernel has it, and a crash of the process loses nothing; a sync follows for the machine's own crash. Each process has a folder under a
- * lock that dies with it, so that nobody takes a living process's journal for a dead one's. Bytes are bounded: at the
- * bound the gateway takes no new requests, and drops nothing.
+ * After write() the record is in the kernel's page cache, so a crash or kill of the process loses nothing. fdatasync
+ * follows at most 100 ms later; a crash of the whole machine before that loses the charges of those 100 ms.
+ *
+ * A segment is emptied or deleted once the store has all its settlements. The folder is locked, and the kernel releases
+ * the lock when the process ends: a free lock means that the journal is a dead process's (`orphans.ts`). The bytes of
+ * all journals on the machine are bounded: at the bound the gateway refuses new requests, and drops no record.
  */
 import { closeSync, fdatasync, ftruncateSync, mkdirSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
 import path from 'node:path'
@@ -17,22 +20,22 @@ import { encode, SEGMENT_SUFFIX } from './records.ts'
 
 const SEGMENT_BYTES = 8 * 1024 * 1024
 /**
- * The active segment is emptied, once the store has all its records, from this size on, or from this part of the bound,
- * which several processes share.
+ * The active segment is emptied when the store has all its records and it has this size, or this part of the bound. The
+ * part matters where the bound is small, because several processes share it.
  */
 const EMPTY_FROM_BYTES = 1024 * 1024
 const EMPTY_FROM_PART = 1 / 64
 const SYNC_MS = 100
-/** After the disk refused a record it is tried with so much before new requests are taken again. */
+/** After the disk refused a record, a trial write of PROBE every RETRY_MS finds out whether it has room again. */
 const RETRY_MS = 1_000
 const PROBE = Buffer.alloc(64 * 1024)
 
-/** One file of the journal. */
+/** One file of the journal, open for appending. */
 export class Segment {
   readonly file: string
   readonly fd: number
   bytes = 0
-  /** Settlements that the store does not hold yet. */
+  /** How many of its settlements are not in the store yet. */
   pending = 0
 
   constructor(file: string) {
@@ -45,14 +48,14 @@ export interface JournalOptions {
   /** The journal folder of the machine. */
   folder: string
   holder: string
-  /** The id of the store that its settlements are for. */
+  /** The id of the store that the settlements are for; every record names it. */
   store: number
   limitBytes: number
   clock: Clock
   log: LedgerLog
 }
 
-/** The folder belongs to another process, or was just taken away as one that nobody has. */
+/** The folder is locked by another process, or another process removed it before it was locked. */
 export class JournalTaken extends Error {
   override name = 'JournalTaken'
 }
@@ -69,12 +72,12 @@ export class Journal {
   #entries = 0
   #syncing = false
   #closed = false
-  /** The disk refused a record then, and has not been seen to take one since. */
+  /** When the disk last refused a record (monotonic ms); null once a write has succeeded since. */
   #failedMs: number | null = null
-  /** The active segment may end in half a record, after which nothing must be written. */
-  #ragged = false
+  /** True when the active segment may end in half a record: nothing may be appended to it any more. */
+  #torn = false
 
-  /** Throws JournalTaken; and whatever the disk says. */
+  /** Creates and locks the folder. Throws JournalTaken, and errors of the file system. */
   constructor(options: JournalOptions) {
     this.#o = options
     this.holder = options.holder
@@ -92,14 +95,14 @@ export class Journal {
     }
   }
 
-  /** Settlements that the store does not hold yet. */
+  /** How many settlements are not in the store yet. */
   get entries(): number {
     return this.#entries
   }
 
   /**
-   * False at the bound, and after the disk refused a record until it is seen to have room. `besideBytes`: what other
-   * processes have in the same folder, as the bound is for all together.
+   * Whether new requests may be admitted. False at the bound in bytes, and after a failed write until the disk has room
+   * again. `besideBytes` is the size of the machine's other journals, because the bound is for all of them together.
    */
   accepts(besideBytes: number): boolean {
     if (this.#closed || this.#bytes + besideBytes >= this.#o.limitBytes) return false
@@ -112,12 +115,12 @@ export class Journal {
     return segment
   }
 
-  /** The segment that has them now; null when the disk did not take them whole. Never throws. */
+  /** Writes the settlements as one record. Returns its segment, or null when the disk refused it. Never throws. */
   append(settlements: readonly Settlement[]): Segment | null {
     if (this.#closed) return null
     const record = encode(settlements, this.#o.store)
     try {
-      if (this.#ragged || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
+      if (this.#torn || this.#active.bytes >= SEGMENT_BYTES) this.#turnOver()
       this.#write(record)
     } catch (error) {
       this.#refused(error)
@@ -135,12 +138,14 @@ export class Journal {
   #turnOver(): void {
     const old = this.#active
     this.#active = this.#next()
-    this.#ragged = false
+    this.#torn = false
     if (old.pending === 0) this.#remove(old)
     else fdatasync(old.fd, error => this.#synced(old, error))
   }
 
-  /** All or nothing: half a record must not stand before the next one. */
+  /**
+   * Writes all bytes or throws. After a partial write it truncates the file, so that no half record precedes another.
+   */
   #write(bytes: Buffer): void {
     const { fd } = this.#active
     let written = 0
@@ -156,14 +161,14 @@ export class Journal {
     try {
       ftruncateSync(this.#active.fd, this.#active.bytes)
     } catch {
-      this.#ragged = true // then the next one stands in another file; half a record at an end is skipped
+      this.#torn = true // the next record goes to another file; readers skip half a record at the end of a file
     }
   }
 
-  /** Room for some records is written and taken back. */
+  /** Tries whether the disk has room, by writing some bytes and truncating them away. */
   #probe(): boolean {
     try {
-      if (this.#ragged) this.#turnOver()
+      if (this.#torn) this.#turnOver()
       this.#write(PROBE)
       this.#cutBack()
       this.#failedMs = null
@@ -179,7 +184,7 @@ export class Journal {
     this.#o.log.error({ err: error, folder: this.folder }, 'the journal cannot be written: no new requests for now')
   }
 
-  /** The store holds a settlement of this segment. Never throws. */
+  /** Notes that one settlement of this segment is in the store now. Never throws. */
   applied(segment: Segment): void {
     if (this.#closed) return
     this.#entries--
@@ -192,11 +197,11 @@ export class Journal {
     const { bytes } = this.#active
     this.#active.bytes = 0
     this.#cutBack()
-    if (this.#ragged) this.#active.bytes = bytes
+    if (this.#torn) this.#active.bytes = bytes
     else this.#bytes -= bytes
   }
 
-  /** What cannot be deleted is applied again by whoever finds it, and changes nothing. */
+  /** A file that cannot be deleted is applied again by the process that finds it, which is idempotent. */
   #remove(segment: Segment): void {
     this.#segments.splice(this.#segments.indexOf(segment), 1)
     this.#bytes -= segment.bytes
@@ -208,7 +213,7 @@ export class Journal {
     }
   }
 
-  /** In groups: one call for all that came since the last. */
+  /** Plans one fdatasync for all records of the next SYNC_MS. */
   #sync(): void {
     if (this.#syncing) return
     this.#syncing = true
@@ -223,7 +228,7 @@ export class Journal {
     if (error !== null && this.#segments.includes(segment)) this.#refused(error)
   }
 
-  /** `done`: nobody needs it any more. Otherwise it stays for the next process to find. */
+  /** Closes the files and releases the lock. `done` deletes the folder; otherwise another process applies it later. */
   close(done: boolean): void {
     if (this.#closed) return
     this.#closed = true
@@ -238,11 +243,12 @@ export class Journal {
 }
 
 /**
- * Whoever looks for journals of dead processes may take a new one for such before it is locked: then under another name.
+ * A process that looks for journals of dead processes may lock a new folder before its owner does. Then the owner tries
+ * again under another name, this many times.
  */
 const NAME_TRIES = 5
 
-/** `holder`: default is a name that no other process has. */
+/** Makes a journal, by default under a random name. Throws as the constructor does. */
 export function newJournal(options: Omit<JournalOptions, 'holder'> & { holder?: string }): Journal {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,7 +1,8 @@
 /**
- * This process's lease of one purse: what the store has moved here (`leased`), and what open holds take of it (`held`).
- * A hold is a comparison and an addition. When it does not fit, it waits in line while the store is asked once for all
- * who wait; the lease is renewed ahead of need, so that in a steady flow nobody ever waits.
+ * This process's lease of one purse: `leased` is money that the store has granted to this process, and `held` is the
+ * part of it that open holds have set aside. Taking a hold is a comparison and an addition in memory. A hold that does
+ * not fit waits in a queue while one call of the store asks for all that wait. The lease is renewed before it runs out,
+ * at a size that follows the recent charges, so that under a steady load no request waits.
  */
 import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
@@ -10,34 +11,35 @@ import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } fr
 import { Burn } from './burn.ts'
 import type { LedgerLog } from './log.ts'
 
-/** A lease is sized for so long of charges, and renewed when less than that is left. */
+/** A renewal asks for as much as this time's charges; it begins when less than RENEW_MS' charges are left. */
 const AHEAD_MS = 30_000
 const RENEW_MS = 6_000
-/** After a first request, money for some more like it. */
+/** A call for a request asks for at least this many times its need, for more requests like it. */
 const MORE_LIKE_IT = 8
-/** When the store gave nothing ahead, it is not asked again at once. */
+/** The least time between two renewals: a store that has nothing to grant is not asked with every request. */
 const RENEW_PAUSE_MS = 1_000
-/** Others were asked to give back: what does not fit is tried again this often before it is refused. */
+/** After a recall, a hold that does not fit is tried again this often, at this interval, before it is refused. */
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
-/** Somebody else asked for this purse: for a while nothing is kept that is not held. */
+/** After another process has recalled this purse, this one keeps only what it holds, for this long. */
 const CONTESTED_MS = 10_000
-/** No request is larger; the store multiplies needs. */
+/** The most to ask for at once, in micro-CNY: the store multiplies amounts, which must stay safe integers. */
 const MOST = 500_000_000_000_000
 
+/** Why there is no hold: too little money (`available` is what no open request holds), or no answer of the store. */
 export type Denial = { denied: 'money'; purse: Purse; available: Micro } | { denied: 'store' }
 
 export interface LeaseOptions {
   store: Store
   clock: Clock
   log: LedgerLog
-  /** Under which leases stand in the store; another one after this process was taken for dead. */
+  /** The id of this process in the store, which changes when another process has taken this one for dead. */
   holder: () => string
 }
 
 interface Waiting {
   amount: number
-  /** How often the store has said no. */
+  /** How often the store has granted too little for it. */
   tries: number
   resolve: (denial: Denial | null) => void
 }
@@ -47,17 +49,18 @@ export class Lease {
   readonly #o: LeaseOptions
   leased = 0
   held = 0
-  /** Open holds, also of nothing: they may grow. */
+  /** How many holds are open, including holds of 0, which may grow. */
   users = 0
-  /** As the store last said, and charges of ours since. */
+  /** The purse as the store last reported it, and what this process has charged since then. */
   known: Purse | null = null
   chargedSince = 0
   readonly #line: Waiting[] = []
+  /** True while `#serve` runs. */
   #busy = false
-  /** Calls of the store that may still add to the lease. */
+  /** How many calls of the store are under way that may add to the lease. */
   #asking = 0
   #used = true
-  /** A renewal under way; it never rejects. */
+  /** The renewal under way, if any; the promise never rejects. */
   #renewing: Promise<unknown> | null = null
   #renewFromMs = 0
   #contestedUntilMs = Number.NEGATIVE_INFINITY
@@ -82,7 +85,7 @@ export class Lease {
     return this.leased - this.held
   }
 
-  /** Nothing of it is in use: it may be forgotten once it is given back. */
+  /** True when the lease is unused now and has not been used since the last call. */
   unusedSinceLastAsked(): boolean {
     const used = this.#used
     this.#used = false
@@ -93,14 +96,14 @@ export class Lease {
     return this.users === 0 && this.held === 0 && this.#line.length === 0 && !this.#busy && this.#asking === 0
   }
 
-  /** Takes `amount` if it is here and nobody is in line for it. */
+  /** Holds `amount` if it is in memory and nothing waits in the queue before it. */
   tryHold(amount: number): boolean {
     if (this.idle < amount || this.#line.length > 0) return false
     this.#take(amount)
     return true
   }
 
-  /** null = held. In line with the others. */
+  /** Holds `amount`, after waiting in the queue when necessary. Resolves with null, or with the reason of a denial. */
   hold(amount: number): Promise<Denial | null> {
     return new Promise(resolve => {
       this.#line.push({ amount, tries: 0, resolve })
@@ -121,7 +124,7 @@ export class Lease {
     if (this.#contested) this.giveBackIdle()
   }
 
-  /** Ends a hold with a charge. Returns what of the charge the lease pays. */
+  /** Ends a hold with a charge. Returns how much of the charge the lease pays; the purse pays the rest. */
   charge(held: number, charge: number): Micro {
     this.held -= held
     invariant(this.held >= 0, `lease ${this.purse}: holds are ${this.held}`)
@@ -133,12 +136,12 @@ export class Lease {
     return micro(paid)
   }
 
-  /** Everything that waits, with one call of the store at a time. */
+  /** Empties the queue, with one call of the store at a time: each waiting hold is granted or refused. */
   async #serve(): Promise<void> {
     this.#busy = true
     for (this.#admit(); this.#line.length > 0; this.#admit()) {
       if (this.#renewing !== null) {
-        await this.#renewing // what it brings is not to be asked for again
+        await this.#renewing // it may bring enough
         continue
       }
       const asked = [...this.#line]
@@ -161,7 +164,7 @@ export class Lease {
     if (this.#contested) this.giveBackIdle()
   }
 
-  /** In order; who does not fit does not keep out who does. */
+  /** Grants waiting holds in order. A hold that is too large does not block smaller ones behind it. */
   #admit(): void {
     for (let i = 0; i < this.#line.length; ) {
       const { amount, resolve } = this.#line[i] as Waiting
@@ -181,7 +184,7 @@ export class Lease {
     }
   }
 
-  /** What others have leased would be enough, if they do not need it. */
+  /** Whether `amount` would fit if all other processes gave their leases of this purse back. */
   #mayCome(grant: Grant, amount: number): boolean {
     if (grant.elsewhere.leased === 0) return false
     const { credit, spent } = grant.purse
@@ -189,27 +192,27 @@ export class Lease {
   }
 
   /**
-   * What is here is too little for anybody in line, so it goes back first: two processes that each kept a part while
-   * they wait for the other's would both be refused.
+   * Waits for other processes to give back. This process gives its idle part back first: if two processes both kept a
+   * part and waited for the other's, both would be refused.
    */
   async #recall(first: boolean): Promise<void> {
     this.#handBack()
     try {
       if (first) await this.#o.store.recall(this.purse)
     } catch (error) {
-      this.#failed(error) // without it, the next try says so
+      this.#failed(error) // without the recall the next try finds as little, and the hold is refused in the end
     }
     await pause(this.#o.clock, RECALL_WAIT_MS)
   }
 
-  /** null when the store does not answer, or not to this holder. */
+  /** Asks the store for a grant; null when it does not answer, or when this process was taken for dead meanwhile. */
   async #ask(need: number, want: number, partial: boolean): Promise<Grant | null> {
     this.#asking++
     const holder = this.#o.holder()
     try {
       await this.#returning
       const grant = await this.#o.store.lease(this.purse, holder, micro(need), micro(Math.max(need, want)), partial)
-      if (holder !== this.#o.holder()) return null // taken for dead meanwhile: the grant went back with the others
+      if (holder !== this.#o.holder()) return null // the burial of the old id has given the grant back
       this.leased += grant.granted
       this.known = grant.purse
       this.chargedSince = 0
@@ -244,7 +247,7 @@ export class Lease {
     })
   }
 
-  /** What no open request holds, here or (as far as is known) elsewhere, without charges that the store does not have yet. */
+  /** The purse's credit without charges (also those on their way to the store) and open holds, here and elsewhere. */
   #available({ purse, elsewhere }: Grant): Micro {
     const { credit, spent, leased } = purse
     if (credit === null) return micro(MOST)
@@ -252,7 +255,7 @@ export class Lease {
     return micro(credit - spent - unsettled - this.held - elsewhere.held)
   }
 
-  /** Another process wants it. */
+  /** Another process has asked the store for more than was free. */
   recalled(): void {
     this.#contestedUntilMs = this.#now + CONTESTED_MS
     if (this.#line.length === 0) this.giveBackIdle()
@@ -274,16 +277,16 @@ export class Lease {
     try {
       await this.#o.store.giveBack(this.purse, holder, micro(amount))
     } catch (error) {
-      this.#failed(error) // the store finishes it when it is back
+      this.#failed(error) // the store completes the give-back when the engine is back
     }
   }
 
-  /** Resolves when what was given back has arrived. */
+  /** Resolves when the store has everything that was given back. */
   settled(): Promise<void> {
     return this.#returning
   }
 
-  /** The store has taken all leases of this process back: it was taken for dead. */
+  /** This process was taken for dead, so the store has given the lease back to its purse. */
   lost(): void {
     this.leased = 0
   }

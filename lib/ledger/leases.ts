@@ -1,4 +1,4 @@
-/** All leases of one process, by purse. */
+/** All leases of this process, by purse: makes them when they are first needed, sums them, and forgets unused ones. */
 import { type Micro, micro } from '../base/money.ts'
 import type { PurseId } from '../store/store.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
@@ -21,13 +21,13 @@ export class Leases {
     return this.#leases.get(purse)
   }
 
-  /** Some money is here. */
+  /** Whether any lease has money, so that some requests can be served without the store. */
   get any(): boolean {
     for (const lease of this.#leases.values()) if (lease.leased > 0) return true
     return false
   }
 
-  /** Of all accounts. */
+  /** The sum of the open holds of all accounts; holds of keys are parts of these. */
   get heldTotal(): Micro {
     let sum = 0
     for (const lease of this.#leases.values()) if (lease.purse.startsWith('a')) sum += lease.held
@@ -41,7 +41,7 @@ export class Leases {
     return held
   }
 
-  /** A purse that nobody has used since the last time gives back what it has; then nothing of it need be remembered. */
+  /** A lease that was not used since the last call gives its money back, and is forgotten at a later call. */
   forget(): void {
     for (const lease of this.#leases.values()) {
       if (!lease.unusedSinceLastAsked()) continue
@@ -50,7 +50,7 @@ export class Leases {
     }
   }
 
-  /** The store has taken all of them back. */
+  /** This process was taken for dead, so the store has given all its leases back. */
   lost(): void {
     for (const lease of this.#leases.values()) lease.lost()
   }

@@ -1,8 +1,8 @@
 /**
- * The ledger of one process: holds in memory against leases, settlements through the journal. See docs/ledger.md.
- *
- * For each purse: open holds ≤ leased here; and in the store: leased everywhere ≤ credit − spent. So the open holds of an
- * account never exceed its balance, on any number of gateways.
+ * The ledger of one process, the door of this room. `reserve` sets money aside in memory, out of leases that the store
+ * has granted (`lease.ts`); `settle` charges it, first in the journal and then in the store (`journal.ts`,
+ * `settler.ts`). For each purse, open holds ≤ leased here, and all leases ≤ credit − spent. So on any number of
+ * gateways the open holds of an account never exceed its balance. docs/ledger.md explains the whole.
  */
 import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
@@ -26,7 +26,7 @@ export type { CommitGroup } from './commit-group.ts'
 export { Hold, type Refusal } from './hold.ts'
 
 const FLUSH_WAIT_MS = 500
-/** How long a stop waits for the store; what is not settled by then stays in the journal for the next start. */
+/** How long a stop waits for the store. Settlements that the store has not taken by then stay in the journal. */
 const STOP_WAIT_MS = 10_000
 
 export interface LedgerOptions {
@@ -36,7 +36,7 @@ export interface LedgerOptions {
   /** The journal folder of the machine. */
   folder: string
   limitBytes: number
-  /** Default: a name that no other process has. */
+  /** This process's id in the store and the name of its journal; by default a random one. */
   holder?: string
 }
 
@@ -47,13 +47,13 @@ export class Ledger {
   readonly #settler: Settler
   readonly orphans: Orphans
   readonly #life: LifeSign
-  /** Wall time: the store's, where this machine's clock is far from it. */
+  /** Wall-clock time: this machine's, or the store's when the two are far apart. */
   readonly wall: WallTime
   readonly #leases: Leases
   readonly #tabs: Tabs
   readonly #forgetting: Forgetting
   #open = 0
-  /** Settled in this turn of the event loop, and not written yet. */
+  /** The settlements of this turn of the event loop that are not in the journal yet. */
   #group: CommitGroup | null = null
   #stopping = false
 
@@ -79,7 +79,7 @@ export class Ledger {
     this.#forgetting = new Forgetting({ ...options, leases, tabs })
   }
 
-  /** Takes a journal of its own, applies those that dead processes left behind, and registers. */
+  /** Makes a journal, registers with the store, and applies the journals of dead processes before it resolves. */
   static async open(options: LedgerOptions): Promise<Ledger> {
     const storeId = await options.store.id()
     const journal = newJournal({ ...options, store: storeId })
@@ -98,17 +98,17 @@ export class Ledger {
     return ledger
   }
 
-  /** Under which its leases stand in the store. */
+  /** This process's present id in the store. */
   get holder(): string {
     return this.#life.holder
   }
 
-  /** False: no new requests now, because their charges could not be kept or their money is not surely theirs. */
+  /** False when new requests must be refused: the journal is full or unwritable, or the leases may be gone (fenced). */
   get accepting(): boolean {
     return !this.#stopping && this.#journal.accepts(this.orphans.besideBytes()) && !this.#life.fenced
   }
 
-  /** Money that can be held without asking the store. */
+  /** Whether there is money that can be held without asking the store. */
   get hasLeases(): boolean {
     return this.#leases.any
   }
@@ -125,7 +125,7 @@ export class Ledger {
     return this.#open
   }
 
-  /** Of all accounts. */
+  /** The sum of the open holds of all accounts. */
   get heldTotal(): Micro {
     return this.#leases.heldTotal
   }
@@ -134,13 +134,13 @@ export class Ledger {
   held = (): Map<PurseId, Micro> => this.#leases.held()
 
   #capped(purse: PurseId): Lease {
-    this.#tabs.close(purse) // from before it had a cap
+    this.#tabs.close(purse) // a key that has just got a cap may still have a tab
     return this.#leases.of(purse)
   }
 
   // --- holds
 
-  /** Synchronous when the leases are in memory; a promise only when one must be fetched. */
+  /** Holds `amount`. The result is a promise only when a lease has too little and the store must be asked. */
   reserve(
     accountId: number,
     keyId: number,
@@ -171,14 +171,14 @@ export class Ledger {
   ): Promise<Hold | Refusal> {
     const denial = await account.hold(amount)
     if (denial !== null) return accountRefusal(denial, amount)
-    if (key !== null) key = this.#leases.of(key.purse) // the one from before may have been forgotten meanwhile
+    if (key !== null) key = this.#leases.of(key.purse) // during the wait the lease may have been forgotten
     const keyDenial = key === null ? null : await key.hold(amount)
     if (keyDenial === null) return this.#opened(account, key, amount)
     account.release(amount)
     return keyRefusal(keyDenial, keyCap as Micro, amount, this.#settler.unsettledOf((key as Lease).purse))
   }
 
-  /** More for an open hold, from what is in memory. False: not here; `growLater` asks the store. */
+  /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
   grow(hold: Hold, amount: Micro): boolean {
     if (hold.resolved || this.#life.fenced || !hold.account.tryHold(amount)) return false
     if (hold.key !== null && !hold.key.tryHold(amount)) {
@@ -189,7 +189,7 @@ export class Ledger {
     return true
   }
 
-  /** False: the money has ended, or the exchange has. */
+  /** Enlarges an open hold, asking the store. False when the money does not suffice or the hold was resolved. */
   async growLater(hold: Hold, amount: Micro): Promise<boolean> {
     if (this.#life.fenced || (await hold.account.hold(amount)) !== null) return false
     const keyDenied = hold.key !== null && (await hold.key.hold(amount)) !== null
@@ -202,7 +202,7 @@ export class Ledger {
     return true
   }
 
-  /** This key's cap is used up, as far as this process knows. */
+  /** Whether this key's cap is used up, as far as this process knows. */
   capUsedUp(keyId: number, keyCap: Micro): boolean {
     const lease = this.#leases.find(keyPurse(keyId))
     return lease !== undefined && lease.known !== null && lease.known.spent + lease.chargedSince >= keyCap
@@ -210,7 +210,7 @@ export class Ledger {
 
   // --- resolves
 
-  /** Charges `row.charge` and ends the hold. The client may see the end of its answer when the group is kept. */
+  /** Ends the hold with the charge `row.charge`. The end of the answer must wait for the group's `whenKept`. */
   settle(hold: Hold, row: UsageRow): CommitGroup {
     this.#resolve(hold)
     if (this.#group === null) this.#clock.soon(() => this.write())
@@ -227,7 +227,7 @@ export class Ledger {
     return group
   }
 
-  /** What was settled in this turn goes to the journal now, and not at its end. */
+  /** Writes the settlements of this turn to the journal now, instead of at the end of the turn. */
   write(): void {
     const group = this.#group
     if (group === null) return
@@ -253,7 +253,7 @@ export class Ledger {
     if (hold.key !== null) hold.key.users--
   }
 
-  /** Moves what is settled into the store now; gives up waiting, not moving, after a moment. */
+  /** Moves all settlements into the store. Resolves when they are there, or after FLUSH_WAIT_MS while it goes on. */
   flush(): Promise<void> {
     this.write()
     return new Promise(resolve => {
@@ -279,8 +279,8 @@ export class Ledger {
   }
 
   /**
-   * Everything settled, every lease given back; or, when the store does not answer for a while, left in the journal.
-   * New holds are refused from now on.
+   * Refuses new requests, moves all settlements into the store and gives the leases back. What the store does not take
+   * within STOP_WAIT_MS stays in the journal, for the next start.
    */
   async stop(): Promise<void> {
     this.#stopping = true

@@ -1,7 +1,10 @@
 /**
- * A process with leases shows that it lives: a counter in the store that it raises. Who has not been seen to raise it for
- * a while, by the watcher's own monotonic clock, is dead, and its leases go back. So nobody's wall clock matters; and a
- * process that cannot raise its counter stops spending before anybody may take it for dead.
+ * The heartbeat of a process, and the watch over the heartbeats of others. Each process raises a counter in the store
+ * every 20 s. A process whose counter has not changed for 120 s, by the watcher's own monotonic clock, is taken for
+ * dead, and its leases go back to their purses. No wall clock is compared with another.
+ *
+ * Fencing: a process that could not raise its counter for 90 s refuses new requests, because from 120 s on others may
+ * spend the money of its leases. If it was buried nevertheless, its next beat tells, and it registers under a new id.
  */
 import os from 'node:os'
 import type { Clock } from '../base/clock.ts'
@@ -16,11 +19,11 @@ const RETRY_MS = 2_000
 const DEAD_MS = 120_000
 const FENCED_MS = 90_000
 /**
- * Who has not looked for so long has no opinion about others: they may have raised their counters, or been kept from it
- * too.
+ * A watcher that has not read the counters for this long forgets what it knew and begins to wait anew: the store may
+ * have been away, so that the others could not raise their counters either.
  */
 const GAP_MS = 2 * BEAT_MS
-/** Where others ask what is held: how often it is told, when it has changed. */
+/** How often the open holds are reported to the store when they have changed. */
 const REPORT_MS = 1_000
 
 export interface LifeSignOptions {
@@ -29,25 +32,28 @@ export interface LifeSignOptions {
   log: LedgerLog
   holder: string
   held: () => Map<PurseId, Micro>
-  /** The leases are gone: this process was taken for dead. */
+  /** Called when this process turns out to have been taken for dead, so that it has no leases any more. */
   onLost: () => void
-  /** Takes the leases of a silent process back, unless its counter has been raised since it was `beat`. */
+  /** Buries a silent process, unless its counter is no longer `beat`. */
   bury: (holder: string, beat: number) => Promise<void>
 }
 
 export class LifeSign {
   readonly #o: LifeSignOptions
   holder: string
+  /** When the last successful beat was sent (monotonic ms). */
   #beatMs = 0
+  /** Whether no other process is registered, so that nobody reads the reports. */
   #alone = true
   #reported = ''
   #lookedMs = 0
+  /** The counter of each other process, and when it was first seen with this value (monotonic ms). */
   readonly #seen = new Map<string, { beat: number; atMs: number }>()
   #cancels: (() => void)[] = []
   #running: Promise<void> = Promise.resolve()
   /**
-   * Who is being buried, one after the other. That goes on beside the life sign, because it may last longer than a live
-   * process may be silent.
+   * The processes that are being buried, one after the other. Burials do not hold up the heartbeat, because one may
+   * take longer than a live process may be silent.
    */
   readonly #dead = new Set<string>()
   #burying: Promise<void> = Promise.resolve()
@@ -71,7 +77,7 @@ export class LifeSign {
     await this.#burying
   }
 
-  /** Gives back what is leased. False: the store does not answer. */
+  /** Gives all leases of this process back and unregisters it. False when the store does not answer. */
   async leave(): Promise<boolean> {
     try {
       await buryWhole(this.#o, this.holder)
@@ -82,7 +88,9 @@ export class LifeSign {
     }
   }
 
-  /** Others may take this process for dead soon: its leases are not surely its own. */
+  /**
+   * True when the last beat is so old that others may soon take this process for dead: it must not spend its leases.
+   */
   get fenced(): boolean {
     return this.#o.clock.monotonic() - this.#beatMs > FENCED_MS
   }
@@ -96,7 +104,7 @@ export class LifeSign {
     await this.#watch()
   }
 
-  /** Sooner again after a failure: a store that is back must hear from us before others lose patience. */
+  /** Calls `act` every `ms`; after a failure sooner, so that a beat arrives soon after the store is back. */
   #repeat(ms: number, act: () => Promise<void>): void {
     const again = (afterMs: number) => {
       if (this.#stopped) return
@@ -134,7 +142,7 @@ export class LifeSign {
     await this.#register()
   }
 
-  /** Looks at the others' counters. */
+  /** Reads the counters of all processes, and buries those that have been silent for too long. */
   async #watch(): Promise<void> {
     const { store, clock } = this.#o
     const now = clock.monotonic()
@@ -150,7 +158,10 @@ export class LifeSign {
     }
   }
 
-  /** Taken for dead. A counter below zero says that a burial has begun; whoever began it may have died, too. */
+  /**
+   * Queues the burial of a process. One whose counter is negative is queued at once: somebody has begun its burial and
+   * may have died in the middle of it.
+   */
   #taken(id: string, beat: number): void {
     if (this.#dead.has(id)) return
     this.#dead.add(id)

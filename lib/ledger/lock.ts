@@ -1,4 +1,7 @@
-/** A lock on a folder that the kernel takes back when the process ends, however it ends. */
+/**
+ * A lock on a folder that the kernel releases when the process ends, however it ends. It is the exclusive lock of an
+ * empty SQLite database in the file `lock`, because Node itself has no file locks.
+ */
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -9,7 +12,7 @@ export class Lock {
     this.#db = db
   }
 
-  /** null: another process has it, or the folder is gone. */
+  /** null when another process has the lock, or the folder does not exist. Never waits. */
   static take(folder: string): Lock | null {
     let db: DatabaseSync | null = null
     try {

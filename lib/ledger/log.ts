@@ -1,4 +1,4 @@
-/** What the ledger tells people. */
+/** The log as the ledger uses it: structured data and a sentence for the operator. */
 export interface LedgerLog {
   info(data: object, message: string): void
   warn(data: object, message: string): void

@@ -1,6 +1,7 @@
 /**
- * Under which names a process stands in the store. Its first name is also its journal's; each time it was taken for dead
- * it goes on under the next: `p`, `p.1`, `p.2`, so that whoever finds the journal knows whose leases end with it.
+ * The ids of a process in the store's table `holders`. A process begins with an id `p`, which is also the name of its
+ * journal folder. Each time another process has taken it for dead, it registers again under the next id: `p.1`, `p.2`.
+ * So whoever finds the journal `p` knows that the leases of all these ids belong to it.
  */
 const MARK = '.'
 

@@ -1,4 +1,9 @@
-/** Journals of processes that ended without closing their books: found by their free locks, applied, and removed. */
+/**
+ * Orphans: the journals of processes that died. Every few seconds each process looks through the machine's journal
+ * folder. A journal whose lock is free belongs to a dead process: its settlements are sent to the store (`replay.ts`),
+ * its process's leases are given back, and the folder is deleted. That order matters: if the leases went back first,
+ * money that is charged already would look free for a moment.
+ */
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
@@ -13,31 +18,32 @@ import { type Replayed, type ReplayOptions, replay } from './replay.ts'
 
 const EVERY_MS = 5_000
 const BATCH = 500
-/** In how many rounds a settlement is tried that the store refuses. */
+/** After so many rounds in which the store refused a settlement, it is set aside for people. */
 const REFUSED_ROUNDS = 5
-/** How often the other journals are measured. */
+/** How long a measurement of the other journals' size is used. */
 const MEASURED_MS = 1_000
 
-/** In the folder while somebody applies it: then the lock's owner is not the process that wrote it. */
+/**
+ * A file in a journal's folder which says that the owner of the lock is applying the journal and has not written it.
+ */
 const MARK = 'adopting'
 
 export interface OrphansOptions extends ReplayOptions {
   clock: Clock
-  /** The folder of this process. */
+  /** The folder of this process's own journal, which is left alone. */
   own: string
-  /** The store's id. */
   storeId: number
 }
 
 export class Orphans {
   readonly #o: OrphansOptions
   readonly #rounds: Rounds
-  /** One visit at a time: our own lock must not look like a living process's. */
+  /** Visits run one at a time: a second one would find the lock of the first and take the dead process for alive. */
   #turn: Promise<unknown> = Promise.resolve()
   #beside = { bytes: 0, atMs: Number.NEGATIVE_INFINITY }
-  /** Journals that are left as they are, by name: each is named in the log once. */
+  /** The names of journals of a newer version or of another store; each is logged once and left alone. */
   readonly #left = new Set<string>()
-  /** Of journals with records that the store refuses: in how many rounds it has. */
+  /** For each journal with settlements that the store refuses, in how many rounds it has refused them. */
   readonly #refused = new Map<string, number>()
 
   constructor(options: OrphansOptions) {
@@ -45,18 +51,20 @@ export class Orphans {
     this.#rounds = new Rounds(options.clock, EVERY_MS, () => this.#round())
   }
 
-  /** Resolves after the first round, so that a restart serves with true books. */
+  /**
+   * Resolves after the first round, so that a restarted process serves with the charges of the dead one in the books.
+   */
   async start(): Promise<void> {
     await this.#round()
     this.#rounds.start()
   }
 
-  /** What waits for people to decide on this machine; `journals`: those of a newer version or of another store. */
+  /** What waits for people on this machine. `journals` counts those of a newer version or of another store. */
   get setAside(): SetAside & { journals: number } {
     return { ...countAside(this.#o.folder), journals: this.#left.size }
   }
 
-  /** Bytes of all other journals here that are for this store, those of live processes included. */
+  /** The bytes of all other journals on this machine, of live processes too, except those that are left alone. */
   besideBytes(): number {
     const now = this.#o.clock.monotonic()
     if (now - this.#beside.atMs < MEASURED_MS) return this.#beside.bytes
@@ -71,7 +79,7 @@ export class Orphans {
     return this.#rounds.stop()
   }
 
-  /** A failure is for the next round. */
+  /** Visits every journal in the folder. What fails is tried again in the next round. */
   async #round(): Promise<void> {
     try {
       for (const name of this.#names()) if (!this.#rounds.stopped) await this.#visit(name)
@@ -91,7 +99,10 @@ export class Orphans {
     return visit
   }
 
-  /** False: there is no such journal here, or its process lives. Never rejects. */
+  /**
+   * Applies the journal if its process is dead. False when there is no such journal here, or its process lives; true
+   * when this or another process takes care of it.
+   */
   async #look(folder: string, name: string): Promise<boolean> {
     if (!isFolder(folder)) return false
     const lock = Lock.take(folder)
@@ -110,7 +121,7 @@ export class Orphans {
     }
   }
 
-  /** Its leases stay as well: what it has charged must not look free. */
+  /** Leaves a journal alone. Its leases stay too: they cover its charges, which must not look like free money. */
   #leave(name: string, folder: string, reason: string): void {
     if (this.#left.has(name)) return
     this.#left.add(name)
@@ -122,10 +133,7 @@ export class Orphans {
       this.#o.log.error({ err: error, folder }, 'a journal could not be applied')
   }
 
-  /**
-   * A silent process's leases go back. When its journal is here and free, the journal first: money that it has charged
-   * already must not look free in between.
-   */
+  /** Buries a silent process. When its journal is on this machine, the journal is applied first. */
   async bury(holder: string, beat: number): Promise<void> {
     if (!(await this.#visit(firstName(holder)))) await this.#bury(holder, beat)
   }
@@ -137,19 +145,19 @@ export class Orphans {
   async #adopt(folder: string, name: string): Promise<void> {
     const { store, storeId, log } = this.#o
     const journal = new JournalReader(folder, storeId)
-    const so: Replayed = { records: 0, applied: 0, refused: [] }
+    const replayed: Replayed = { records: 0, applied: 0, refused: [] }
     for (const settlements of journal.pieces())
       for (let i = 0; i < settlements.length; i += BATCH) {
         if (this.#rounds.stopped) return
-        await replay(this.#o, settlements.slice(i, i + BATCH), so)
+        await replay(this.#o, settlements.slice(i, i + BATCH), replayed)
       }
-    if (so.refused.length > 0 && !this.#refusedForGood(name, so)) return
-    for (const settlement of so.refused) setAside(this.#o, settlement, 'refused')
+    if (replayed.refused.length > 0 && !this.#refusedForGood(name, replayed)) return
+    for (const settlement of replayed.refused) setAside(this.#o, settlement, 'refused')
     for (const { id } of await store.holders()) if (firstName(id) === name && !(await this.#bury(id))) return
     const { torn, corrupt } = journal
-    const found = { holder: name, records: so.records, applied: so.applied, torn, corrupt }
+    const found = { holder: name, records: replayed.records, applied: replayed.applied, torn, corrupt }
     if (corrupt > 0) {
-      // what can be read is in the books; what cannot is kept for people to look at
+      // the readable records are in the books; the folder is kept for people because of the others
       const kept = `${folder}${CORRUPT}${this.#o.clock.now()}`
       renameSync(folder, kept)
       log.error({ ...found, kept }, 'records of a journal cannot be read')
@@ -159,7 +167,10 @@ export class Orphans {
     log.info(found, 'applied the journal of a process that has ended')
   }
 
-  /** False also when the store took none of several: then the store is at fault, and will take them when it is well. */
+  /**
+   * Whether the refused settlements are to be set aside. Not when the store refused all of several: then the fault is
+   * probably the store's, and it will take them later.
+   */
   #refusedForGood(name: string, { records, refused }: Replayed): boolean {
     const rounds = (this.#refused.get(name) ?? 0) + 1
     this.#refused.set(name, rounds)
@@ -171,7 +182,10 @@ export class Orphans {
   }
 }
 
-/** On a full disk there is none, and all it would have done is to keep another process from being hasty. */
+/**
+ * Creates the file MARK. Without it, which is possible on a full disk, another process may bury the holder while the
+ * journal is still being applied.
+ */
 function mark(folder: string): void {
   try {
     closeSync(openSync(path.join(folder, MARK), 'a'))

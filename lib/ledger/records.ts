@@ -1,8 +1,10 @@
 /**
- * Records of a journal: a line each, of a checksum and, as JSON, a list of the record's version, the store that it is for
- * and the settlements that were written together. Of a settlement only the values are written, in one order, because names
- * would be most of the bytes. A version only adds values at the end, so that a reload to newer code reads what the older
- * code wrote.
+ * The format of journal records, written and read. A record is a line: a CRC-32 in 8 hex digits, a space, and a JSON
+ * array of the format's version, the id of the store, and one array per settlement of the commit group. A settlement's
+ * array has only values, in a fixed order, because field names would be most of the bytes.
+ *
+ * A new version may only add values at the end, so that newer code can read what older code wrote. Older code leaves
+ * the records of newer code alone.
  */
 import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -11,9 +13,9 @@ import type { Settlement } from '../store/store.ts'
 import { NOT_RECORDED, type UsageRow } from '../terms/records.ts'
 
 export const SEGMENT_SUFFIX = '.log'
-/** A journal is read in pieces, so that a long one keeps nobody waiting for more than some milliseconds. */
+/** A journal is read in pieces of this size, so that reading a long one blocks the event loop only for milliseconds. */
 const PIECE_BYTES = 128 * 1024
-/** No record is longer: a line without an end by then is not one. */
+/** The longest record. A longer line without an end is counted as unreadable. */
 const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
 /** The fields of a row in records of version 0, in the order in which their values are written. */
@@ -39,10 +41,12 @@ const FIRST = {
   durationMs: true,
 } satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
 
-/** The fields that later versions added, in the order of the versions, with the value that they have in older records. */
+/** The fields that later versions added, in the order of the versions, with their values for older records. */
 const ADDED = { answerId: null, upstreamKey: null, ...NOT_RECORDED } satisfies Partial<UsageRow>
 
-/** Raised with each addition. Records of version 0 begin with neither version nor store. */
+/**
+ * The version of the format. Each addition of fields raises it. Records of version 0 have neither version nor store.
+ */
 export const RECORD_VERSION = 2
 
 const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
@@ -58,7 +62,7 @@ function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknow
   return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
 }
 
-/** `store`: the id of the one that they are for. */
+/** One record of a commit group. `store` is the id of the store that the settlements are for. */
 export function encode(settlements: readonly Settlement[], store: number): Buffer {
   const text = JSON.stringify([RECORD_VERSION, store, ...settlements.map(valuesOf)])
   return Buffer.from(`${checksum(text)} ${text}\n`)
@@ -66,28 +70,26 @@ export function encode(settlements: readonly Settlement[], store: number): Buffe
 
 const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
 
-/**
- * The record is of a newer version or for another store: the journal is left to the program or store that it belongs to.
- */
+/** A record has a newer version or names another store, so this process must not apply or delete the journal. */
 export class NotOurs extends Error {
   override name = 'NotOurs'
 }
 
-/** Of one journal; 0 when there is none. */
+/** The size of one journal's segments in bytes; 0 when the folder does not exist. */
 export function journalBytes(folder: string): number {
   const sizeOf = (name: string): number => statSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0
   try {
     return readdirSync(folder).reduce((sum, name) => sum + (name.endsWith(SEGMENT_SUFFIX) ? sizeOf(name) : 0), 0)
   } catch {
-    return 0 // a file of another kind, or gone meanwhile
+    return 0 // not a folder, or deleted meanwhile
   }
 }
 
-/** A dead process's journal. */
+/** Reads the journal of a dead process. */
 export class JournalReader {
-  /** A last record was not written whole. */
+  /** True when a segment ends in half a record, as after a crash or on a full disk. */
   torn = false
-  /** Other records that cannot be read. */
+  /** How many other records cannot be read. */
   corrupt = 0
   readonly #folder: string
   readonly #store: number
@@ -97,7 +99,7 @@ export class JournalReader {
     this.#store = store
   }
 
-  /** Throws NotOurs at such a record. */
+  /** The settlements, some records at a time, in the order in which they were written. Throws NotOurs. */
   *pieces(): Generator<Settlement[]> {
     for (const name of readdirSync(this.#folder).sort())
       if (name.endsWith(SEGMENT_SUFFIX)) yield* this.#segment(path.join(this.#folder, name))

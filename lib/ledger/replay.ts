@@ -1,13 +1,14 @@
 /**
- * Settlements of a dead process's journal. The request id in the books makes each count once, as long as its row is
- * there; what is from before the store's pruning, and not in the books, may have counted or not: nobody can say, so it is
- * set aside for people. What the store refuses by itself is found by halving, so that the others pass.
+ * Sends the settlements of a dead process's journal to the store. This is idempotent, because the store knows by
+ * request id which of them it has, as long as it keeps their usage rows. A settlement that is older than the last
+ * pruning and not in the books may have been counted or not; it is set aside for people. When the store refuses a
+ * batch, the batch is halved until the refused settlements are found, and the others are booked.
  */
 import { type Settlement, type Store, StoreUnavailable } from '../store/store.ts'
 import { setAside } from './aside.ts'
 import type { LedgerLog } from './log.ts'
 
-/** When the store refuses more settlements of one journal than this, the store is broken and not the journal. */
+/** A store that refuses more settlements of one journal than this is taken to be broken itself, and the replay ends. */
 const MOST_REFUSED = 100
 
 export interface ReplayOptions {
@@ -17,33 +18,35 @@ export interface ReplayOptions {
   folder: string
 }
 
-/** Of one reading of a journal. */
+/** What one replay of a journal came to, in settlements. */
 export interface Replayed {
+  /** All settlements that were read. */
   records: number
-  /** New in the books. */
+  /** Settlements that were not in the books before. */
   applied: number
+  /** Settlements that the store refused with an error of its own. */
   refused: Settlement[]
 }
 
 /**
- * Throws StoreUnavailable; the store's own error when it refuses too many; and the disk's when it cannot take what is
- * set aside.
+ * Replays a batch and adds the result to `sum`. Throws StoreUnavailable, the store's error when it refuses more than
+ * MOST_REFUSED, and errors of the disk when a settlement cannot be set aside.
  */
-export async function replay(o: ReplayOptions, settlements: readonly Settlement[], so: Replayed): Promise<void> {
+export async function replay(o: ReplayOptions, settlements: readonly Settlement[], sum: Replayed): Promise<void> {
   const settled = await sent(o.store, settlements)
   if (!(settled instanceof Error)) {
-    so.records += settlements.length
-    so.applied += settled.applied
+    sum.records += settlements.length
+    sum.applied += settled.applied
     for (const settlement of settled.unsure) setAside(o, settlement, 'unsure')
     for (const settlement of settled.clashing) setAside(o, settlement, 'clash')
   } else if (settlements.length > 1) {
     const half = Math.ceil(settlements.length / 2)
-    await replay(o, settlements.slice(0, half), so)
-    await replay(o, settlements.slice(half), so)
+    await replay(o, settlements.slice(0, half), sum)
+    await replay(o, settlements.slice(half), sum)
   } else {
-    so.records++
-    so.refused.push(settlements[0] as Settlement)
-    if (so.refused.length > MOST_REFUSED) throw settled
+    sum.records++
+    sum.refused.push(settlements[0] as Settlement)
+    if (sum.refused.length > MOST_REFUSED) throw settled
   }
 }
 

@@ -1,8 +1,11 @@
 /**
- * Moves settlements from the journal into the store, in batches: one transaction each, one under way at a time. A batch
- * whose answer is lost is sent again until there is one; the store knows by request id what it has. What the store
- * refuses for a reason nobody has thought of does not keep the others waiting. However many wait, nothing here goes through
- * all of them at once.
+ * The settler moves this process's settlements into the store, from a queue in memory; the journal has the same
+ * settlements on disk and is read only after a crash. Batches of up to 256 are sent one at a time, each in one
+ * transaction. A batch without an answer is sent again, which is idempotent by request id.
+ *
+ * When the store refuses a batch with an error of its own, the batch is halved until the refused settlements are found;
+ * they go to the end of the queue and do not hold up the others. The work per call does not depend on the length of
+ * the queue.
  */
 import type { Clock } from '../base/clock.ts'
 import { keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store/store.ts'
@@ -10,20 +13,21 @@ import { setAside } from './aside.ts'
 import type { Journal, Segment } from './journal.ts'
 import type { ReplayOptions } from './replay.ts'
 
-/** With the store's own time, within the second in which a settlement must show. */
+/** The longest wait before a settlement is sent: with the store's own time it must be in the books within a second. */
 const FLUSH_MS = 920
-/** More at once would hold up the event loop while they are handed over; a power of two is a statement that is kept. */
+/** Encoding more at once would block the event loop. A power of two, because only such INSERTs are kept prepared. */
 const BATCH = 256
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 
 interface Entry {
   settlement: Settlement
-  /** null: the journal could not be written, and somebody waits for the store instead. */
+  /** The segment of the journal that has it; null when the journal could not be written. */
   segment: Segment | null
   atMs: number
+  /** Called when the settlement is kept, for one that the journal could not take: its client is waiting for that. */
   done: (() => void) | null
-  /** The store may have it: nobody knows what became of the batch it was in. */
+  /** True once it has been sent: the store may have it, even if no answer came. */
   sent: boolean
 }
 
@@ -35,16 +39,16 @@ export interface SettlerOptions extends ReplayOptions {
 export class Settler {
   readonly #o: SettlerOptions
   #queue: Entry[] = []
-  /** Where in the queue the oldest is: what stands before is done with. */
+  /** The index of the oldest entry; the entries before it are finished and removed later. */
   #head = 0
-  /** Charged by key purse, of those that wait. */
+  /** The sum of the waiting charges, by key purse. */
   readonly #charged = new Map<PurseId, number>()
-  /** Those that the journal has not taken. */
-  readonly #homeless = new Set<Entry>()
+  /** The waiting entries that are not in the journal. */
+  readonly #unjournaled = new Set<Entry>()
   #cancel: (() => void) | null = null
   #running: Promise<void> | null = null
   #stopped = false
-  /** Ends a pause between two tries. */
+  /** Ends the pause between two tries early. */
   #wake: () => void = () => {}
 
   constructor(options: SettlerOptions) {
@@ -55,12 +59,12 @@ export class Settler {
     return this.#queue.length - this.#head
   }
 
-  /** `done` is called when the journal or the store has it. */
+  /** Queues a settlement. `done` is for one without `segment`: it is called when the journal or the store has it. */
   add(settlement: Settlement, segment: Segment | null, done: (() => void) | null): void {
     const entry = { settlement, segment, atMs: this.#o.clock.monotonic(), done, sent: false }
     this.#queue.push(entry)
     this.#count(settlement, 1)
-    if (segment === null) this.#homeless.add(entry)
+    if (segment === null) this.#unjournaled.add(entry)
     if (this.#waiting >= BATCH || done !== null) this.flush()
     else if (this.#cancel === null && this.#running === null) this.#flushLater()
   }
@@ -76,7 +80,7 @@ export class Settler {
     this.#cancel = this.#o.clock.after(FLUSH_MS, () => this.flush())
   }
 
-  /** Begins at once, if it has not begun. */
+  /** Starts to send now, unless it is sending already. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = null
@@ -87,7 +91,7 @@ export class Settler {
     })
   }
 
-  /** Until the store has everything there is, however long it takes. */
+  /** Resolves when the store has everything, however long that takes, or when `stop` gives up. */
   async drain(): Promise<void> {
     while (!this.#stopped && (this.#waiting > 0 || this.#running !== null)) {
       this.flush()
@@ -95,14 +99,17 @@ export class Settler {
     }
   }
 
-  /** Gives up after a while; true: the store has everything. What it does not have is in the journal, or logged. */
+  /**
+   * Sends what is left for at most `withinMs`. True when the store has everything. The rest is in the journal; what the
+   * journal cannot take either goes to the log.
+   */
   async stop(withinMs: number): Promise<boolean> {
     const cancel = this.#o.clock.after(withinMs, () => this.#giveUp())
     await this.drain()
     cancel()
     this.#giveUp()
     this.#keepInJournal()
-    for (const { settlement } of this.#homeless) {
+    for (const { settlement } of this.#unjournaled) {
       this.#o.log.error({ settlement }, 'neither journal nor store took this settlement: it is only here')
     }
     return this.#waiting === 0
@@ -114,17 +121,18 @@ export class Settler {
     this.#wake()
   }
 
-  /** Charged to a key's purse, and not surely in the store yet. */
+  /** What is charged to a key's purse and may not be in the store yet. */
   unsettledOf(purse: PurseId): number {
     return this.#charged.get(purse) ?? 0
   }
 
+  /** The age of the oldest settlement that waits, in ms. */
   get lagMs(): number {
     const oldest = this.#queue[this.#head]
     return oldest === undefined ? 0 : this.#o.clock.monotonic() - oldest.atMs
   }
 
-  /** What is there now, in batches; what comes meanwhile waits for the next time, unless it is much. Never rejects. */
+  /** Sends batches until less than a full one waits and the last one succeeded, or until `stop`. Never rejects. */
   async #run(): Promise<void> {
     let waitMs = FIRST_RETRY_MS
     let again = false
@@ -140,7 +148,7 @@ export class Settler {
     } while (!this.#stopped && (again || this.#waiting >= BATCH))
   }
 
-  /** The oldest `count` are done with, except those `left`, which are tried again behind all others. */
+  /** Removes the oldest `count` entries from the queue, and puts those `left` at its end. */
   #passed(count: number, left: readonly Entry[]): void {
     this.#head += count
     this.#queue.push(...left)
@@ -159,7 +167,7 @@ export class Settler {
     })
   }
 
-  /** Returns what the store does not surely have; the batch itself when it is away. */
+  /** Sends a batch. Returns the entries to send again; that is `batch` itself when the store is unavailable. */
   async #apply(batch: readonly Entry[]): Promise<readonly Entry[]> {
     const again = batch.some(entry => entry.sent)
     const first = new Set(batch.filter(entry => !entry.sent).map(entry => entry.settlement))
@@ -179,8 +187,8 @@ export class Settler {
   }
 
   /**
-   * A settlement that the store has although it was never sent has the id of another request: it must not go free for
-   * that.
+   * Sets aside what was not counted. A settlement that is sent for the first time and is in the store already cannot be
+   * a repetition: another request has its id, so it is a clash too.
    */
   #setAside({ repeated, clashing, unsure }: Settled, first: ReadonlySet<Settlement>): void {
     for (const settlement of unsure) setAside(this.#o, settlement, 'unsure')
@@ -190,12 +198,12 @@ export class Settler {
 
   #done(entry: Entry): void {
     this.#count(entry.settlement, -1)
-    this.#homeless.delete(entry)
+    this.#unjournaled.delete(entry)
     if (entry.segment !== null) this.#o.journal.applied(entry.segment)
     entry.done?.()
   }
 
-  /** One that the store cannot take is found by halving, so that the others pass. */
+  /** Halves a batch that the store refused, to find the settlements at fault. Returns the entries to send again. */
   async #failed(batch: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
     const { log } = this.#o
     if (error instanceof StoreUnavailable) {
@@ -210,12 +218,12 @@ export class Settler {
     return [...first, ...(await this.#apply(batch.slice(half)))]
   }
 
-  /** The disk may have room again before the store answers. */
+  /** Tries the journal again for entries that it could not take: the disk may have room before the store answers. */
   #keepInJournal(): void {
-    for (const entry of this.#homeless) {
+    for (const entry of this.#unjournaled) {
       entry.segment = this.#o.journal.append([entry.settlement])
       if (entry.segment === null) return
-      this.#homeless.delete(entry)
+      this.#unjournaled.delete(entry)
       entry.done?.()
       entry.done = null
     }

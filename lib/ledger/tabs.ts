@@ -1,26 +1,28 @@
 /**
- * What keys without a cap use up. It must be written down but nothing hangs on it, so a busy key's charges are leased
- * ahead like money: then settling them is part of the statement that lowers the account's lease anyway. A key that is
- * seldom used is not worth a lease: its charges raise the purse directly.
+ * Tabs: leases for keys without a cap. Such a key's spending is only recorded, never limited, so no hold needs a lease
+ * of its purse. Without one, however, every batch of settlements would write the purse's row. So a busy key gets a
+ * lease of its purse, its tab, which pays its charges; then a settlement lowers only rows of `leases`, in the statement
+ * that lowers the account's lease anyway. A key that is seldom used has no tab, and its charges go to the purse
+ * directly.
  */
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type PurseId, StoreUnavailable } from '../store/store.ts'
 import type { LeaseOptions } from './lease.ts'
 
-/** A tab is sized for so long of charges, and renewed when less than that is left. */
+/** A renewal asks for as much as this time's charges; it begins when less than RENEW_MS' charges are left. */
 const AHEAD_MS = 60_000
 const RENEW_MS = 10_000
-/** From so many charges on, and so long after the first, it is known how busy a key is. */
+/** A key is busy after this many charges; its rate of charges is known this long after the first. */
 const BUSY_CHARGES = 8
 const KNOWN_MS = 2_000
-/** A store that says no, or nothing, is left alone for so long. */
+/** The pause after the store has failed to grant. */
 const PAUSE_MS = 5_000
 const MOST = 500_000_000_000_000
 
 interface Tab {
   leased: number
   charges: number
-  /** Since the last grant, or the first charge. */
+  /** The sum of the charges since `sinceMs`, which is the time of the last grant or of the first charge. */
   charged: number
   sinceMs: number
   asking: boolean
@@ -37,7 +39,7 @@ export class Tabs {
     this.#o = options
   }
 
-  /** What of the charge the tab pays; the rest goes to the purse without lease. */
+  /** Notes a charge and returns how much of it the tab pays; the purse pays the rest. */
   charge(purse: PurseId, charge: Micro): Micro {
     if (charge === 0) return ZERO
     const now = this.#o.clock.monotonic()
@@ -64,11 +66,11 @@ export class Tabs {
     const holder = this.#o.holder()
     try {
       const { granted } = await this.#o.store.lease(purse, holder, ZERO, micro(want), false)
-      if (holder === this.#o.holder()) tab.leased += granted // else it went back when this process was taken for dead
+      if (holder === this.#o.holder()) tab.leased += granted // else the burial of the old id has given it back
       tab.charged = 0
       tab.sinceMs = this.#o.clock.monotonic()
       tab.askFromMs = tab.sinceMs + KNOWN_MS
-      if (this.#tabs.get(purse) !== tab) this.#giveBack(purse, tab) // closed meanwhile
+      if (this.#tabs.get(purse) !== tab) this.#giveBack(purse, tab) // closed during the call
     } catch {
       tab.askFromMs = this.#o.clock.monotonic() + PAUSE_MS // charges go on without it
     } finally {
@@ -76,7 +78,7 @@ export class Tabs {
     }
   }
 
-  /** The key has a cap now, or somebody asks for what its purse has promised. */
+  /** Gives a tab back: because the key has got a cap, or because another process has recalled its purse. */
   close(purse: PurseId): void {
     const tab = this.#tabs.get(purse)
     if (tab === undefined) return
@@ -96,12 +98,12 @@ export class Tabs {
     try {
       await this.#o.store.giveBack(purse, holder, micro(amount))
     } catch (error) {
-      // the store finishes it when it is back
+      // the store completes the give-back when the engine is back
       if (!(error instanceof StoreUnavailable)) this.#o.log.error({ err: error, purse }, 'the store failed at a lease')
     }
   }
 
-  /** Call now and then: tabs that were not used since the last time go back. */
+  /** Gives back the tabs that were not used since the last call. */
   forget(): void {
     for (const [purse, tab] of this.#tabs) {
       if (!tab.used && !tab.asking) this.close(purse)
@@ -109,7 +111,7 @@ export class Tabs {
     }
   }
 
-  /** The store has taken all leases of this process back. */
+  /** This process was taken for dead, so the store has given all its leases back. */
   lost(): void {
     for (const tab of this.#tabs.values()) tab.leased = 0
   }

@@ -1,6 +1,8 @@
 /**
- * Wall time for request ids, which say when a row was made and, after pruning, whether it may have been deleted. A clock
- * that is far from the store's is not believed: the store's time is used in its place, and the log and a metric say so.
+ * Wall-clock time for request ids. A request id begins with the time, by which rows are pruned and by which the store
+ * decides whether a settlement's row may have been pruned; so a machine with a wrong clock would do harm. Once a minute
+ * this file compares the clock with the store's. Where they differ by more than five minutes, it uses the store's time,
+ * and the log and a metric say so.
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
@@ -9,7 +11,7 @@ import type { LedgerLog } from './log.ts'
 
 const EVERY_MS = 60_000
 const FAR_MS = 300_000
-/** After a longer wait for the answer, the store's time in it is too old to compare. */
+/** An answer that took longer than this is too inexact to compare the clocks by. */
 const SLOW_MS = 5_000
 
 export interface WallTimeOptions {
@@ -21,7 +23,7 @@ export interface WallTimeOptions {
 export class WallTime {
   readonly #o: WallTimeOptions
   readonly #rounds: Rounds
-  /** The store's time less ours, as last seen. */
+  /** The store's time minus this machine's at the last comparison, in ms. */
   skewMs = 0
 
   constructor(options: WallTimeOptions) {
