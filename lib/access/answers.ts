@@ -1,9 +1,11 @@
 /**
- * Which account got an earlier answer, and which upstream made it. All customers share the upstream's account, so the
- * upstream would continue anybody's conversation for anybody: the gateway admits an id only for the account that got it here.
+ * Remembers which account got an answer and which upstream made it, for requests that continue an earlier answer by its
+ * id. All customers share our account at the upstream, so the upstream would continue anybody's conversation for
+ * anybody. The gateway therefore accepts an id only from the account that got the answer here, and asks only the
+ * upstream that made it.
  *
- * The answers of this process are in memory before their client sees the end of them. Those of other processes are in the
- * store, at most a second later; an id that is not found is therefore looked up again until a second has passed.
+ * Answers of this process are in memory before their client has read their end. Answers of other processes reach the
+ * store within a second, so an id that is not there is looked up again for a second.
  */
 import type { LRUCache } from 'lru-cache'
 import { type Clock, pause } from '../base/clock.ts'
@@ -13,11 +15,11 @@ import { Turns } from './turns.ts'
 
 const MOST_REMEMBERED = 50_000
 const MOST_READING = 16
-/** When more look-ups wait than these, the store is in trouble, and further ones would only add to it. */
+/** When this many look-ups wait, the store is in trouble, and more look-ups would make it worse: they are refused. */
 const MOST_WAITING = 1_000
-/** Between the look-ups of an id that is not there. */
+/** Pauses between the look-ups of an id that is not in the store. */
 const PAUSES_MS = [50, 150, 300, 500]
-/** Longer than the ids of any upstream. */
+/** No upstream has longer ids. */
 const LONGEST_ID = 1024
 
 export class Answers {
@@ -32,12 +34,12 @@ export class Answers {
     this.#makers = latest(MOST_REMEMBERED)
   }
 
-  /** An answer of this process, which is not in the store yet. */
+  /** Keeps an answer of this process in memory, because the store does not have it yet. */
   remember(accountId: number, answerId: string, maker: AnswerMaker): void {
     if (answerId.length <= LONGEST_ID) this.#makers.set(keyOf(accountId, answerId), maker)
   }
 
-  /** null = the account got no such answer. Rejects with StoreUnavailable when nobody can say. */
+  /** null = the account got no such answer. Rejects with StoreUnavailable when the store does not answer. */
   find(accountId: number, answerId: string): AnswerMaker | null | Promise<AnswerMaker | null> {
     if (answerId === '' || answerId.length > LONGEST_ID) return null
     const known = this.#makers.get(keyOf(accountId, answerId))

@@ -1,16 +1,18 @@
 /**
- * Request bodies in memory, all together and of each account. The limit is shared: an account that has several there may not
- * take more than half of it, so that nobody who sends large bodies slowly keeps everybody else out.
+ * Counts the bytes of request bodies in memory, of all accounts together and of each, for `limits.buffered`. An account
+ * with several bodies in memory may take at most half of the limit, so that one that sends large bodies slowly cannot
+ * keep all others out.
  */
 import { invariant } from '../base/assert.ts'
 
 export class Buffered {
-  /** Of all accounts. */
+  /** Bytes of all accounts together. */
   bytes = 0
   readonly #ofAccount = new Map<number, number>()
 
   /**
-   * Takes room for `more` bytes of a body of which `had` are kept already; false: there is none. `give` gives room back.
+   * Takes room for `more` bytes of a body that has `had` bytes in memory already; false = there is no room. `give`
+   * gives room back.
    */
   take(accountId: number, had: number, more: number, limit: number): boolean {
     const own = this.#ofAccount.get(accountId) ?? 0
@@ -26,6 +28,6 @@ export class Buffered {
     invariant(left >= 0, `account ${accountId} gives back more than it has`)
     this.bytes -= bytes
     if (left > 0) this.#ofAccount.set(accountId, left)
-    else this.#ofAccount.delete(accountId) // only accounts with something here take memory
+    else this.#ofAccount.delete(accountId) // so that only accounts with bodies in memory take memory here
   }
 }

@@ -1,18 +1,22 @@
 /**
- * Who is calling, behind which proxies, and whether a key may be used from there. An IPv4 address may come in IPv6's
- * clothes (`::ffff:1.2.3.4`, also written `::ffff:102:304`): lists and addresses are undressed alike before they meet.
+ * The address of a client, also behind trusted proxies, and lists of addresses and CIDRs that it is compared with. An
+ * IPv4 address may be written as an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`, also `::ffff:102:304`). Both lists and
+ * client addresses are turned into plain IPv4 before they are compared.
  */
 import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
-/** Matches no list: what a caller says of itself and nobody can read. */
+/** Stands for an address that cannot be parsed; it matches no list. */
 const NOWHERE = ''
 const MAPPED_BITS = 96
 const BITS = { 4: 32, 6: 128 } as const
 
-/** Addresses and CIDRs. An entry that is neither matches nothing, so a list without a valid one lets nobody in. */
+/**
+ * A list of addresses and CIDRs. An entry that is neither matches nothing, so a list without a valid entry admits
+ * nobody.
+ */
 export class AddressList {
   readonly #list = new BlockList()
-  /** What was asked last, which is often asked again. */
+  /** The latest question and its answer, because the same address is often asked for again. */
   #address = ''
   #isIn = false
 
@@ -20,7 +24,7 @@ export class AddressList {
     for (const entry of entries) addEntry(this.#list, entry.trim())
   }
 
-  /** `address`: as text, without port or brackets. */
+  /** `address` is a text without port and brackets. */
   has(address: string): boolean {
     if (address !== this.#address) {
       this.#address = address
@@ -41,14 +45,14 @@ function addEntry(list: BlockList, entry: string): void {
     list.addAddress(address, type)
     return
   }
-  // of a mapped network, the bits that are about its IPv4 part
+  // the prefix of an IPv4-mapped network counts from the beginning of the IPv6 address
   const prefix = Number(bits) - (address === text ? 0 : MAPPED_BITS)
   if (!/^\d{1,3}$/.test(bits) || rest.length > 0 || prefix > BITS[family]) return
   if (prefix >= 0) list.addSubnet(address, prefix, type)
   else list.addSubnet(text, Number(bits), 'ipv6')
 }
 
-/** Connections mostly come from the same few proxies, one after the other. */
+/** The latest peer address in both forms: most connections come from the same few proxies, one after the other. */
 let latestRemote = ''
 let latestNormal = ''
 
@@ -60,7 +64,10 @@ function normalRemote(remote: string): string {
   return latestNormal
 }
 
-/** The rightmost hop that is not one of our own proxies: what stands left of it, the caller may have invented. */
+/**
+ * The client's address: the rightmost entry of `x-forwarded-for` that is not a trusted proxy, because the client may
+ * have invented all entries left of it. Without trusted proxies it is the peer of the connection (`remote`).
+ */
 export function clientAddress(
   remote: string | undefined,
   forwardedFor: string | undefined,
@@ -73,7 +80,7 @@ export function clientAddress(
   return address
 }
 
-/** Without port, brackets or zone, and IPv4 as IPv4. */
+/** An address without port, brackets and zone, IPv4-mapped ones as IPv4; NOWHERE when it cannot be parsed. */
 function normal(text: string): string {
   if (isIPv4(text)) return text
   let address = text.trim()

@@ -1,11 +1,11 @@
 /**
- * Keys in memory, by the SHA-256 of their secret; the secret itself is not kept. Keys that do not exist are remembered
- * too, in a list of their own, so that a flood of invented ones costs one look-up each and a bounded memory, and cannot
- * push out the real ones.
+ * The cache of client keys, by the SHA-256 of their secret; secrets themselves are not kept. Keys that do not exist are
+ * cached too (negative caching), in an LRU of their own. So each invented key costs one look-up and a bounded memory,
+ * and a flood of them cannot evict the real keys.
  *
- * Changes are told by `onChange`. A look-up that was under way when its key or account changed reads again, so nothing
- * that was true before a change is kept after it. What was read long ago is read again in the background, should a change
- * have been lost; the old answer serves meanwhile, and for as long as the store does not answer.
+ * `onChange` invalidates entries. A look-up that is under way while its key or account changes reads again, so nothing
+ * that was read before a change is kept after it. In case a change was never announced, entries older than five minutes
+ * are refreshed in the background. The old entry serves meanwhile, and as long as the store does not answer.
  */
 import { hash } from 'node:crypto'
 import type { LRUCache } from 'lru-cache'
@@ -16,17 +16,18 @@ import type { Account, Key } from '../terms/records.ts'
 import { AddressList } from './ip.ts'
 import { Turns } from './turns.ts'
 
+/** A key with its account, as one look-up found them. */
 export class KeyEntry {
   readonly key: Key
   readonly account: Account
-  /** null = from anywhere. */
+  /** Addresses from which the key may be used; null = any. */
   readonly allow: AddressList | null
-  /** null = every model. */
+  /** Models that the key may use; null = all. */
   readonly models: ReadonlySet<string> | null
-  /** As they were when the key was read. */
+  /** The money of the key and of the account when the key was read. */
   readonly keyPurse: Purse
   readonly accountPurse: Purse
-  /** Monotonic ms from which on it is time to read again. */
+  /** From this monotonic time (ms) on, the entry is refreshed when it is used. */
   staleMs: number
 
   constructor(key: Key, account: Account, keyPurse: Purse, accountPurse: Purse, staleMs: number) {
@@ -40,24 +41,26 @@ export class KeyEntry {
   }
 }
 
-/** One question to the store, shared by all who ask it meanwhile. */
+/** A look-up in the store, shared by all requests with the same key that come while it is under way. */
 class LookUp {
-  /** The key has changed since it was last read. */
+  /** The key has changed since the store was last read. */
   changed = false
-  /** Accounts that have changed since: whose key it is shows only in the answer. */
+  /** All accounts that have changed since, because only the answer tells to which account the key belongs. */
   readonly changedAccounts = new Set<number>()
   answer: Promise<KeyEntry | null> | null = null
 }
 
 const MOST_KEYS = 100_000
 const MOST_UNKNOWN = 100_000
+/** The most look-ups at the store at once. */
 const MOST_READING = 64
-/** More than these and the store is in trouble, which more would not help. */
+/** When this many more look-ups wait, the store is in trouble, and further ones are refused. */
 const MOST_WAITING = 10_000
+/** An entry that is older is refreshed when it is used. */
 const OLDEST_MS = 5 * 60_000
-/** A refresh that failed is tried again after this. */
+/** An entry is refreshed at most this often, so that a store which does not answer is not flooded. */
 const REFRESH_PAUSE_MS = 10_000
-/** A key that changes faster than it can be read is answered as last read, and not kept. */
+/** A key that changes during this many reads in a row is answered as last read, and not cached. */
 const MOST_READS = 4
 const LONGEST_SECRET = 256
 const SECRET = /^sk-[\x21-\x7e]+$/
@@ -66,7 +69,7 @@ export class KeyCache {
   readonly #store: Store
   readonly #clock: Clock
   readonly #known: LRUCache<string, KeyEntry>
-  /** Digest → when it is time to ask again. */
+  /** Keys that do not exist: digest → monotonic ms from which on the store is asked again. */
   readonly #unknown: LRUCache<string, number>
   readonly #ofAccount = new Map<number, Set<string>>()
   readonly #lookUps = new Map<string, LookUp>()
@@ -79,7 +82,7 @@ export class KeyCache {
     this.#unknown = latest(options.maxUnknown ?? MOST_UNKNOWN)
   }
 
-  /** null = no such key. Rejects with StoreUnavailable when nobody can say. */
+  /** null = there is no such key. Rejects with StoreUnavailable when the store does not answer. */
   find(secret: string): KeyEntry | null | Promise<KeyEntry | null> {
     if (secret.length > LONGEST_SECRET || !SECRET.test(secret)) return null
     const digest = hash('sha256', secret, 'hex')
@@ -101,13 +104,13 @@ export class KeyCache {
     return null
   }
 
-  /** The same key as it is now; null = there is none any more. What has changed since it was found is read anew. */
+  /** The key as it is now, read again if it has changed since it was found; null = the key was deleted. */
   current({ key }: KeyEntry): KeyEntry | null | Promise<KeyEntry | null> {
     return this.#known.get(key.hash) ?? (this.#unknown.has(key.hash) ? null : this.#lookUp(key.hash))
   }
 
   #refresh(digest: string): void {
-    this.#lookUp(digest).catch(() => {}) // what is in memory serves on
+    this.#lookUp(digest).catch(() => {}) // the old entry goes on serving
   }
 
   #lookUp(digest: string): Promise<KeyEntry | null> {

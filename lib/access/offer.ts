@@ -1,19 +1,25 @@
 import type { Uses } from './uses.ts'
 
-/** A rate window as one process would like the store to have it, and what it means for that process. */
+/**
+ * An offer is one attempt of a process to write a new version of an account's rate window by compare-and-swap: the new
+ * text, and what is true for this process once the store has accepted it.
+ */
 export interface Offer {
   text: string
-  /** Of those who wait, how many got a slot. */
+  /** How many of the waiting requests get a slot. */
   granted: number
-  /** In hand when the store has taken it, those that are granted included. */
+  /** Slots in hand afterwards, granted ones included. */
   inHand: number
+  /** The part in which these slots are counted: the last in which they may be used. */
   until: number
+  /** Few slots of the window are left. */
   near: boolean
+  /** The limit under which the slots were taken. */
   limit: number
-  /** Nothing would change. */
+  /** The offer would change nothing, so it need not be written. */
   idle: boolean
-  /** ms until a slot is free for who got none. */
+  /** ms until a slot is free for a request that got none; 0 = all got one. */
   freeInMs: number
-  /** Uses that the text counts. */
+  /** The uses that the new text counts. */
   uses: Uses
 }

@@ -1,14 +1,20 @@
-/** One account's window of one length, as this process sees it: its slots, the store's text behind them, the last refusal. */
+/**
+ * One rate window (of one account and one length) as this process sees it. It reads and writes the row in the store by
+ * compare-and-swap on behalf of the process's slots, and remembers the latest refusal.
+ */
 import type { Store } from '../store/store.ts'
 import type { Offer } from './offer.ts'
 import { Slots } from './slots.ts'
 import { RateState } from './window.ts'
 
-/** Many gateways at once on the last slots: whoever loses that often may come again. */
+/**
+ * The most attempts to write when other gateways write at the same time; after that the waiting requests are refused.
+ */
 const MOST_SWAPS = 50
-/** For so long the store's word that nothing is free is believed. */
+/** For this long after the store had no free slot, requests are refused without asking again. */
 const REFUSED_MS = 500
 
+/** A request that waits for a slot. `resolve` gets 0 (admitted) or the whole seconds to wait. */
 export interface Waiting {
   limit: number
   resolve: (waitS: number) => void
@@ -16,21 +22,23 @@ export interface Waiting {
 
 export class RateAccount {
   readonly slots: Slots
-  /** In the order they came. */
+  /** Requests in the order in which they came. */
   readonly waiting: Waiting[] = []
   /** A store call is under way. */
   busy = false
   readonly #id: number
   readonly #store: Store
-  /** Monotonic, but counted from 1970. */
+  /** ms since 1970, which never jumps. */
   readonly #clock: () => number
-  /** How far this process is behind the furthest of the others. */
+  /** How far the clock of this process is behind the latest time that another process wrote. */
   #behindMs = 0
+  /** Version of the row in the store, as last seen. */
   #version = 0
-  /** `slots.state` is what the store holds, as far as is known. */
+  /** `slots.state` is what the store has, as far as this process knows. */
   #fresh = false
-  /** Others write too: what is in memory is old by the time it is needed. */
+  /** Other processes write this row too, so it must be read again before each write. */
   #contended = false
+  /** Until this time requests with `#refusedLimit` or a lower limit are refused. */
   #refusedUntilMs = 0
   #refusedLimit = 0
   #freeAtMs = 0
@@ -42,24 +50,25 @@ export class RateAccount {
     this.#clock = clock
   }
 
-  /** ms on the account's own time line, which never goes back. */
+  /** The time of this window in ms: it never goes back, and is never behind what other processes wrote. */
   now(): number {
     return this.#clock() + this.#behindMs
   }
 
-  /** The store has just said that nothing is free. */
+  /** Whether the store has just had no free slot under this limit. */
   isRefused(limit: number, now: number): boolean {
     return limit <= this.#refusedLimit && now < this.#refusedUntilMs
   }
 
-  /** Whole seconds until it may be, at least 1. */
+  /** Whole seconds until a slot is free, at least 1. */
   waitS(now: number): number {
     return Math.max(1, Math.ceil((this.#freeAtMs - now) / 1000))
   }
 
   /**
-   * Puts slots for `need` in hand, as far as there are any, else notes the refusal; with `ahead` some more. Without it,
-   * and for nobody's need, what is in hand goes back. Throws what the store throws.
+   * Takes slots for `need` waiting requests from the store, and with `ahead` some for later ones. When there are fewer,
+   * the refusal is noted. Without `ahead` and with `need` 0, the slots in hand are given back. Throws what the store
+   * throws.
    */
   async take(limit: number, need: number, ahead: boolean): Promise<void> {
     let looked = false

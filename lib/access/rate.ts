@@ -1,10 +1,13 @@
 /**
- * At most so many requests in any window, over all gateways. Slots are taken from the account's window in the store by
- * compare-and-swap, in slices: exactly what is asked for when the account is quiet or its limit is near, ahead of need
- * and before they run out when it is busy, so that a steady flow asks the store every few seconds and waits for it never.
+ * The rate limiter: a distributed sliding window, at most N requests of an account in any window over all gateways.
  *
- * Whoever finds no slot in hand waits in line; one store call is under way per account, for all who wait. When the store
- * does not answer, each process goes on by the window as it last knew it.
+ * The window of each account is one row of the store. A process takes slots (permissions for one request each) from it
+ * by compare-and-swap, several at a time. For an account that is quiet or near its limit it takes exactly what is asked
+ * for. For a busy account it takes slots ahead of need and renews them before they run out, so that a steady flow of
+ * requests calls the store every few seconds and never waits for it.
+ *
+ * A request that finds no slot in hand waits in a queue. Per account one store call at a time is under way, on behalf
+ * of all that wait. When the store does not answer, each process goes on alone with the window as it last knew it.
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
@@ -12,13 +15,16 @@ import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Rate } from '../terms/records.ts'
 import { RateAccount, type Waiting } from './rate-account.ts'
 
-/** Windows in memory; a window that is pushed out leaves its slots counted as used. */
+/** The most windows in memory. The slots of a window that is evicted stay counted as used, so the limit still holds. */
 const MOST_WINDOWS = 100_000
-/** More than the longest window has minutes. */
+/**
+ * Account id × this + minutes is the key of a window in memory; it must be more than the longest window has minutes.
+ */
 const KEYS_PER_ACCOUNT = 65_536
+/** Slots that nobody used for this long may go back to the store, and how often that is checked. */
 const IDLE_MS = 750
 const SWEEP_MS = 500
-/** While the store is away it is asked this often whether it is back. */
+/** While the store does not answer, it is tried again this often. */
 const RETRY_MS = 1000
 
 interface Log {
@@ -32,7 +38,7 @@ export class RateLimiter {
   readonly #log: Log
   readonly #accounts = latest<number, RateAccount>(MOST_WINDOWS)
   readonly #holding = new Set<RateAccount>()
-  /** Wall time at the start, and from there on by a clock that does not step. */
+  /** ms since 1970: the wall-clock time at the start, and from then on the monotonic clock, which never jumps. */
   readonly #now: () => number
   #sweeping = false
   #down = false
@@ -47,7 +53,7 @@ export class RateLimiter {
     this.#now = () => startMs + clock.monotonic()
   }
 
-  /** 0 = admitted, else whole seconds to wait, at least 1. Never rejects. */
+  /** Returns 0 when the request is admitted, else the whole seconds to wait, at least 1. The promise never rejects. */
   admit(accountId: number, rate: Rate): number | Promise<number> {
     const limit = rate.requests
     if (limit === 0) return 0
@@ -79,7 +85,7 @@ export class RateLimiter {
     return account
   }
 
-  /** Until nobody waits. */
+  /** Takes slots from the store until nobody waits any more. */
   async #serve(account: RateAccount): Promise<void> {
     account.busy = true
     const { waiting } = account
@@ -92,11 +98,11 @@ export class RateLimiter {
     account.busy = false
   }
 
-  /** Slots for those who will come. */
+  /** Takes slots ahead of need, for requests that will come. */
   async #renew(account: RateAccount, limit: number): Promise<void> {
     account.busy = true
     await this.#take(account, limit, 0, true)
-    await this.#serve(account) // who came meanwhile
+    await this.#serve(account) // for requests that came meanwhile
   }
 
   async #giveBack(account: RateAccount): Promise<void> {
@@ -105,7 +111,7 @@ export class RateLimiter {
     await this.#serve(account)
   }
 
-  /** False: the store is away. */
+  /** Calls the store for slots; false = it does not answer. */
   async #take(account: RateAccount, limit: number, need: number, ahead: boolean): Promise<boolean> {
     try {
       await account.take(limit, need, ahead)
@@ -118,7 +124,7 @@ export class RateLimiter {
     }
   }
 
-  // --- slots that nobody uses
+  // --- giving back slots that nobody uses
 
   #hold(account: RateAccount): void {
     this.#holding.add(account)
@@ -137,7 +143,7 @@ export class RateLimiter {
     if (this.#sweeping) this.#clock.after(SWEEP_MS, () => this.#sweep())
   }
 
-  // --- without the store
+  // --- when the store does not answer
 
   #storeFailed(error: unknown): void {
     if (!(error instanceof StoreUnavailable)) this.#log.error({ err: error }, 'a rate window failed')
@@ -147,7 +153,10 @@ export class RateLimiter {
     this.#retryMs = this.#clock.monotonic() + RETRY_MS
   }
 
-  /** Nobody can say what the other gateways admit: the window as last known goes on here alone. */
+  /**
+   * Admits by the window as last known, because nobody can tell what the other gateways admit. Now and then it tries
+   * the store again. Returns what `admit` returns.
+   */
   #alone(account: RateAccount, limit: number): number {
     if (this.#clock.monotonic() >= this.#retryMs && !account.busy) {
       this.#retryMs = this.#clock.monotonic() + RETRY_MS
@@ -158,7 +167,10 @@ export class RateLimiter {
   }
 }
 
-/** Slots in hand to those who wait, in the order they came; and the store's refusal to those it is about. */
+/**
+ * Gives slots in hand, or the refusal that the store's answer means, to those who wait, in the order in which they
+ * came.
+ */
 function handOut(account: RateAccount): void {
   const { waiting, slots } = account
   const now = account.now()

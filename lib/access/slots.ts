@@ -1,11 +1,12 @@
 /**
- * What one process holds of one account's rate window: slots in hand, taken from the window in the store ahead of need.
+ * The slots of one account's rate window that one process has in hand: permissions, taken from the window in the store
+ * ahead of need, to admit one request each.
  *
- * Every slot in hand is counted in the store already, in the last part in which it may be used (`until`); so it can be
- * used without asking, and nobody else can use it. Each use is noted with the part it really fell into. With the next
- * offer to the store the process takes its count at `until` back and puts there instead: its uses, each in its own part,
- * and the slots that it has in hand then. Whatever is uncertain (did the store take the last offer?) counts twice
- * rather than never.
+ * Every slot in hand is counted in the store already ("booked"), in the last part of the window in which it may be used
+ * (`until`). So the process can use it without asking, and no other process can. Each use is noted with the part in
+ * which it really happened. The next write (an `Offer`) takes back what was booked at `until`, and adds the uses in
+ * their own parts and the slots then in hand. When it is uncertain whether the store accepted an offer, its slots count
+ * twice rather than never: an account may get fewer requests than its limit, but never more.
  */
 import { processName } from '../base/ids.ts'
 import { Flow } from './flow.ts'
@@ -13,51 +14,60 @@ import type { Offer } from './offer.ts'
 import { Uses } from './uses.ts'
 import { PART_MS_PER_MINUTE, RateState, type RateWindow } from './window.ts'
 
-/** Slots are taken for so long of the flow … */
+/** Slots are taken ahead for the requests of this long. */
 const AHEAD_MS = 10_000
-/** … and renewed before they end. */
+/** Slots are renewed after this long, or when a quarter (1 / RENEW_PART) of those taken ahead is left. */
 const RENEW_MS = 7_000
 const RENEW_PART = 4
-/** What is ahead of need is at most this part of what is free … */
+/** At most an eighth of the free slots is taken ahead. */
 const AHEAD_PART = 8
-/** … and there is nothing ahead when less than this part of the limit is free: the last slots are for who needs them. */
+/**
+ * Nothing is taken ahead when less than an eighth of the limit is free: the last slots are for requests that need them.
+ */
 const LAST_PART = 8
-/** Nor does anything stay in hand unused when less than this part is free. */
+/** Unused slots are given back when less than a quarter of the limit is free. */
 const NEAR_PART = 4
-/** Many are in doubt only while the store can be read and takes nothing. If it took one that is forgotten, that counts twice. */
+/**
+ * The most uncertain offers that are remembered. There are many only while the store can be read but not written. If it
+ * accepted one that is forgotten here, that one counts twice.
+ */
 const MOST_DOUBTS = 4
 
 export class Slots {
   readonly minutes: number
-  /** Of all who ask, served or not. */
+  /** Counts all requests, admitted or not. */
   readonly flow = new Flow()
   inHand = 0
-  /** The store's text as last seen. */
+  /** The text of the window in the store, as last seen. */
   state = ''
-  /** Counted in the store at part `#until` for this process. */
+  /** How many slots the store counts for this process at part `#until`. */
   #booked = 0
   #until = 0
-  /** The slots in hand were free under this limit; under a lower one they may not be. */
+  /** The limit under which the slots in hand were taken; under a lower limit they must not be used. */
   limit = 0
   #uses = new Uses()
   readonly #mark = processName()
-  /** Offered to the store, which has not answered yet. */
+  /** The offer that was sent to the store and is not answered yet. */
   #underWay: Offer | null = null
-  /** All in place of one version, so the store took one of them at most, and what it holds tells which. */
+  /**
+   * Offers of which nobody knows whether the store accepted them. All were to replace `#doubtVersion`, so the store
+   * accepted at most one, and its text tells which.
+   */
   #doubts: Offer[] = []
   #doubtVersion = 0
-  /** Below this many, or from this moment on, it is time to renew. */
+  /** It is time to renew when no more than `#low` slots are in hand, or from `#renewMs` on. */
   #low = 0
   #renewMs = 0
+  /** When a slot was last used. */
   #usedMs = 0
-  /** Little was left when the store was last asked. */
+  /** Few slots of the window were left when the store was last written. */
   #near = false
 
   constructor(minutes: number) {
     this.minutes = minutes
   }
 
-  /** `now`: ms of the account's own time line, which never goes back. */
+  /** Uses a slot in hand; false = there is none. `now` is in ms and never goes back. */
   use(now: number, limit: number): boolean {
     if (this.inHand === 0 || limit < this.limit) return false
     const part = this.#part(now)
@@ -76,19 +86,20 @@ export class Slots {
     return this.inHand <= this.#low || now >= this.#renewMs
   }
 
-  /** Something is counted for this process that others may need. */
+  /** Whether this process has slots booked that other processes may need. */
   get holds(): boolean {
     return this.inHand > 0 || (this.#near && this.#booked > 0)
   }
 
-  /** Nothing was used for `idleMs`, and others may need it now, or it is about to lapse. */
+  /** Whether to give slots back: none was used for `idleMs`, and few are left for others or they are about to lapse. */
   shouldReturn(now: number, idleMs: number): boolean {
     return this.holds && now - this.#usedMs >= idleMs && (this.#near || now >= this.#renewMs)
   }
 
   /**
-   * A new text for the store, with slots for `need` who wait and, if `ahead`, for those who will come. Until it is told
-   * what became of it, what is in hand may go on being used, unless it has lapsed or is given back here.
+   * Makes a new text for the store, with slots for `need` waiting requests and, with `ahead`, for requests that will
+   * come. Without `ahead` the slots in hand are given back. Otherwise they may be used on until the offer is answered,
+   * unless they have lapsed.
    */
   offer(now: number, limit: number, need: number, ahead: boolean): Offer {
     const state = new RateState(this.state)
@@ -113,7 +124,7 @@ export class Slots {
     }
   }
 
-  /** Without what was counted ahead for this process, and with what it really used. */
+  /** The window without the slots that are booked for this process, and with its uses instead. */
   #windowWithUses(state: RateState): RateWindow {
     const window = state.of(this.minutes)
     window.add(this.#until, -this.#booked)
@@ -121,22 +132,23 @@ export class Slots {
     return window
   }
 
+  /** How many slots to take ahead of need; `rest` is how many are still free. */
   #extra(now: number, limit: number, need: number, rest: number): number {
     if (rest < need || rest * LAST_PART < limit) return 0
     const wanted = this.flow.expected(now, AHEAD_MS) - this.inHand
     return Math.max(0, Math.min(wanted, Math.floor(rest / AHEAD_PART)))
   }
 
-  /** From here on uses are noted apart from those that the offer counts. */
+  /** The offer has been sent. Later uses are noted apart from those that it counts. */
   sent(offer: Offer): void {
     this.#underWay = offer
     this.#uses = new Uses()
   }
 
-  /** `used` of what was in hand at the offer went while it was under way. */
+  /** The store accepted the offer. `used` slots were used while it was under way. */
   taken(offer: Offer, now: number, used: number): void {
     this.#underWay = null
-    this.#doubts = [] // whatever was offered before came too late
+    this.#doubts = [] // this version replaced the one they were to replace: the store accepted none of them
     this.state = offer.text
     this.#booked = offer.inHand
     this.inHand = offer.inHand - used
@@ -149,19 +161,24 @@ export class Slots {
     this.#renewMs = now + RENEW_MS
   }
 
+  /** The store refused the offer: another process had written meanwhile. */
   notTaken(offer: Offer): void {
     this.#underWay = null
     this.#uses.noteAll(offer.uses)
   }
 
-  /** The store was offered a text in place of that `version`, and nobody knows whether it took it. */
+  /** Nobody knows whether the store accepted the offer, which was to replace `version`. */
   inDoubt(offer: Offer, version: number): void {
     this.notTaken(offer)
     this.#doubts = [...this.#doubts, offer].slice(-MOST_DOUBTS)
     this.#doubtVersion = version
   }
 
-  /** What the store holds now, which may tell how a doubt came out. As long as it may still be taken, it stays one. */
+  /**
+   * Takes note of the text and the version that the store has now. A version after the doubtful one tells which
+   * uncertain offer was accepted, if any; while the version is unchanged, an offer may still be accepted, so the doubt
+   * remains.
+   */
   see(state: string, version: number): void {
     this.state = state
     if (this.#doubts.length === 0 || version === this.#doubtVersion) return
@@ -175,7 +192,7 @@ export class Slots {
     this.#until = taken.until
   }
 
-  /** Without the store: by what was last known of the window, and what was used here since. 0, or ms to wait. */
+  /** Admits a request while the store does not answer, by the window as last known. Returns 0, or the ms to wait. */
   useAlone(now: number, limit: number): number {
     const window = this.#windowWithUses(new RateState(this.state))
     this.#underWay?.uses.countIn(window)

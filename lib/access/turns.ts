@@ -1,4 +1,4 @@
-/** So many at a time, the others in line. */
+/** A semaphore with a bounded queue: at most `atOnce` pieces of work run at a time, and the others wait in line. */
 export class Turns {
   readonly #atOnce: number
   readonly #longest: number
@@ -10,14 +10,15 @@ export class Turns {
     this.#longest = longest
   }
 
-  /** The line is as long as it may get: whoever comes now must be sent away. */
+  /** Whether the queue has its greatest length. Callers must check this first: `take` itself refuses nobody. */
   get full(): boolean {
     return this.#line.length >= this.#longest
   }
 
+  /** Runs `work` when its turn comes. */
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnce) this.#running++
-    else await new Promise<void>(resolve => this.#line.push(resolve)) // whoever ends hands the place over
+    else await new Promise<void>(resolve => this.#line.push(resolve)) // work that ends hands its place over
     try {
       return await work()
     } finally {

@@ -1,19 +1,22 @@
 /**
- * An account's rate windows as text that every gateway reads and writes: how many requests were admitted in which sixtieth
- * ("part") of a window. A request counts until its part has wholly left the window, so never more than the limit fit into
- * ANY window, wherever it begins. Windows of different length are counted apart, each by the requests that it limits.
+ * Sliding windows of one account, and the text in which the store keeps them for all gateways.
  *
- * The text also says how late it was for whoever wrote it. Readers whose own clock is behind move on to that moment and
- * go on from there by a clock that does not step: wall clocks may be wrong or be set, the windows only ever move forward.
+ * A window is divided into 60 parts, and the text has the number of requests admitted in each. A request counts until
+ * its part has left the window completely. So never more requests than the limit are in ANY window, wherever it begins.
+ * Windows of different length are counted apart, each with the requests that it limits.
+ *
+ * The text also has the time of the gateway that wrote it. A reader whose own time is earlier moves its time forward to
+ * that, and counts on from there with a clock that never jumps. So windows only ever move forward, even when the wall
+ * clocks of gateways differ or are set.
  */
 export const PARTS = 60
-/** A part of a window of one minute is a second long. */
+/** The length of a part, in ms, for each minute of its window. */
 export const PART_MS_PER_MINUTE = 1000
 const BASE = 36
 
 export class RateWindow {
   readonly #partMs: number
-  /** Part, numbered from 1970 → admitted in it. */
+  /** Number of a part, counted from 1970 → requests admitted in it. */
   readonly #counts = new Map<number, number>()
 
   constructor(minutes: number) {
@@ -24,14 +27,16 @@ export class RateWindow {
     return Math.floor(ms / this.#partMs)
   }
 
-  /** Negative takes away, at most what is there. */
+  /** A negative `count` takes away, at most what the part has. */
   add(part: number, count: number): void {
     const sum = (this.#counts.get(part) ?? 0) + count
     if (sum > 0) this.#counts.set(part, sum)
     else this.#counts.delete(part)
   }
 
-  /** Admitted in the window that ends now, and set aside for soon. Forgets what has left the window. */
+  /**
+   * Requests in the window that ends now, and slots booked for the next seconds. Drops parts that have left the window.
+   */
   used(nowMs: number): number {
     const first = this.partAt(nowMs) - PARTS
     let sum = 0
@@ -42,7 +47,7 @@ export class RateWindow {
     return sum
   }
 
-  /** ms until fewer than `limit` are counted. */
+  /** ms until fewer than `limit` requests are in the window. */
   freeInMs(nowMs: number, limit: number): number {
     let tooMany = this.used(nowMs) - limit + 1
     if (tooMany <= 0) return 0
@@ -53,7 +58,9 @@ export class RateWindow {
     return PARTS * this.#partMs
   }
 
-  /** `newest part:its count,the one's before,…`; empty when nothing is counted. */
+  /**
+   * Text form in base 36: `number of the newest part:its count,the count of the part before,…`; empty for no requests.
+   */
   toString(): string {
     if (this.#counts.size === 0) return ''
     const parts = [...this.#counts.keys()]
@@ -65,6 +72,7 @@ export class RateWindow {
     return `${newest.toString(BASE)}:${counts.join(',')}`
   }
 
+  /** Adds the counts of a text form; what cannot be read is skipped. */
   read(newest: string, counts: string): void {
     const last = parseInt(newest, BASE)
     counts.split(',', 2 * PARTS).forEach((text, i) => {
@@ -74,9 +82,12 @@ export class RateWindow {
   }
 }
 
-/** All windows of one account: `ms.mark` of the writer, then one `minutes:newest:counts` each. What is unreadable is empty. */
+/**
+ * All windows of one account, as the store has them: `ms.mark`, then `minutes:newest:counts` for each window, separated
+ * by spaces. `ms` is the writer's time and `mark` its name. What cannot be read counts as empty.
+ */
 export class RateState {
-  /** How late it was for the writer. */
+  /** The time of the writer, in ms since 1970; 0 = unknown. */
   readonly writtenMs: number
   readonly #windows = new Map<number, RateWindow>()
 
@@ -96,7 +107,7 @@ export class RateState {
     return window
   }
 
-  /** `mark`: nobody else's, so that whoever finds the text again knows whether it is the one it wrote. */
+  /** `mark` is the writer's own, so that a writer that reads the text again knows whether it is the one it wrote. */
   toText(nowMs: number, mark: string): string {
     const texts = [`${Math.floor(nowMs).toString(BASE)}.${mark}`]
     for (const [minutes, window] of this.#windows) {

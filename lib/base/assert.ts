@@ -1,9 +1,14 @@
-/** A broken invariant: a bug of ours, never a client's mistake. */
+/** Assertions about our own state: `invariant` throws where a bug of ours shows itself. */
+
+/** A condition that must always hold does not: a bug of ours, never a client's mistake. */
 export class InvariantError extends Error {
   override name = 'InvariantError'
 }
 
-/** Stays on in production: books that go on after a broken invariant are worse than a request that fails. */
+/**
+ * Throws InvariantError unless `condition` holds. It runs in production too: wrong books are worse than a failed
+ * request.
+ */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new InvariantError(message)
 }

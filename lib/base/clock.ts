@@ -1,14 +1,15 @@
 /**
- * Time, injected everywhere so that tests never sleep.
- * `now` is wall time in ms since 1970: for people, expiry dates and usage rows; it may step.
- * `monotonic` is ms since an arbitrary start: for every interval and time-out; it never steps.
+ * Time and timers, as an interface that everything else is given. The real one is `systemClock`; tests inject one that
+ * they set, so that they never sleep.
  */
 export interface Clock {
+  /** Wall-clock time in ms since 1970, for people, expiry dates and usage rows. It may jump when the clock is set. */
   now(): number
+  /** ms since an arbitrary start, for every interval and time-out. It never jumps. */
   monotonic(): number
-  /** Runs `fn` once after `ms`. The returned function cancels. Does not keep the process alive. */
+  /** Runs `fn` once after `ms`; calling the returned function cancels it. The timer does not keep the process alive. */
   after(ms: number, fn: () => void): () => void
-  /** Runs `fn` once at the end of this turn of the event loop: after whatever else has just arrived. */
+  /** Runs `fn` once at the end of this turn of the event loop, when all that has just arrived is handled. */
   soon(fn: () => void): void
 }
 

@@ -1,5 +1,5 @@
 /**
- * `node:http`, asked for in a way that reads none of its exports: some of them load a whole fetch client when they are read,
- * which an import does, and which costs a tenth of the start.
+ * The module `node:http`. A normal import would read all of its exports, and some of these load Node's whole fetch
+ * client when they are read, which takes a tenth of the time of a start. `getBuiltinModule` reads none.
  */
 export const http = process.getBuiltinModule('node:http')

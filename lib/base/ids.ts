@@ -1,13 +1,17 @@
+/**
+ * Request ids and process names. A request id is 21 characters of base 32: ten for the time in ms, six for the process,
+ * five that count within the millisecond. So ids are unique without asking anybody, and sort by time.
+ */
 import { randomBytes } from 'node:crypto'
 
-/** Crockford's base 32 in lower case: sorts as the numbers do, reads without 0/O and 1/l doubts. */
+/** Crockford's base 32 in lower case: texts sort as the numbers do, and no digits look alike (0/O, 1/l). */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz'
 
 const TIME_LENGTH = 10
 const NODE_LENGTH = 6
 const COUNT_LENGTH = 5
 const COUNTS = 32 ** COUNT_LENGTH
-/** Characters of a request id. */
+/** The length of a request id in characters. */
 export const ID_LENGTH = TIME_LENGTH + NODE_LENGTH + COUNT_LENGTH
 
 function digits(value: number, length: number): string {
@@ -19,23 +23,23 @@ function digits(value: number, length: number): string {
   return text
 }
 
-/** The smallest id of a moment (ms since 1970): rows of `[from, to)` are those with `idAt(from) <= id < idAt(to)`. */
+/** The smallest id of a moment in ms since 1970: ids of `[from, to)` are those with `idAt(from) <= id < idAt(to)`. */
 export const idAt = (ms: number): string => digits(Math.max(0, Math.floor(ms)), TIME_LENGTH)
 
-/** The moment (ms since 1970) an id was made. */
+/** The moment at which an id was made, in ms since 1970. */
 export function timeOfId(id: string): number {
   let ms = 0
   for (let i = 0; i < TIME_LENGTH; i++) ms = ms * 32 + DIGITS.indexOf(id[i] ?? '0')
   return ms
 }
 
-/** A name that no other process has, also after a restart. */
+/** A random name that no other process has; a restarted process gets a new one. */
 export const processName = (): string => digits(randomBytes(6).readUIntBE(0, 6), NODE_LENGTH + 4)
 
 /**
- * Makes request ids: time, process, count, so that they are unique without asking anyone and sort by time.
- * A clock that steps back does not make ids go back: they wait at the latest time seen, and where that has no number
- * left they go on with the next millisecond.
+ * Returns a function that makes request ids. `now` is wall-clock time in ms; `counts` is how many ids one millisecond
+ * may have. When the clock jumps back, ids stay at the latest time seen, so that they keep sorting; when a millisecond
+ * has no count left, ids go on with the next millisecond.
  */
 export function idMaker(now: () => number, counts = COUNTS): () => string {
   const node = digits(randomBytes(4).readUInt32BE(), NODE_LENGTH)

@@ -1,6 +1,10 @@
+/**
+ * Money: a whole number of micro-CNY (millionths of a CNY), with its arithmetic, its parsing and its text form. Every
+ * operation throws InvariantError when the result is no safe integer, so that no amount is ever rounded silently.
+ */
 import { invariant } from './assert.ts'
 
-/** Whole micro-CNY (a millionth of a CNY), always a safe integer: about ±9 billion CNY. */
+/** A whole number of micro-CNY, always a safe integer: up to about ±9 billion CNY. */
 export type Micro = number & { readonly __unit: 'micro-CNY' }
 
 export const ZERO = 0 as Micro
@@ -17,8 +21,8 @@ export const subtract = (a: Micro, b: Micro): Micro => micro(a - b)
 const DECIMAL = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/
 
 /**
- * Reads a decimal with at most six places, from a string or a number (`5`, `'0.000001'`), as millionths.
- * `null` when it is none: exponents, more places, spaces, and more than nine digits before the point are refused.
+ * Parses a decimal with at most six places, from a string or a number (`5`, `'0.000001'`), into millionths. Returns
+ * null for exponents, more places, spaces, and more than nine digits before the point.
  */
 export function parseMillionths(text: unknown): number | null {
   if (typeof text === 'number') text = Number.isFinite(text) ? plain(text) : ''
@@ -28,7 +32,7 @@ export function parseMillionths(text: unknown): number | null {
   return m[1] === '-' && value !== 0 ? -value : value
 }
 
-/** A number's shortest decimal without exponent: YAML gives 0.0000001 as 1e-7. */
+/** The shortest decimal of a number, without exponent: `String(0.0000001)` would be `1e-7`. */
 function plain(value: number): string {
   const text = String(value)
   return text.includes('e') ? value.toFixed(20).replace(/\.?0+$/, '') : text
@@ -39,7 +43,7 @@ export function parseMicro(text: unknown): Micro | null {
   return value === null ? null : micro(value)
 }
 
-/** An amount of CNY with six places, as error texts and the admin API print it: `-0.600200`. */
+/** An amount in CNY with six places, as error texts and the admin API print it: `-0.600200`. */
 export function formatMicro(value: Micro | bigint): string {
   const negative = value < 0
   const text = String(negative ? -value : value).padStart(7, '0')

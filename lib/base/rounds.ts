@@ -1,4 +1,7 @@
-/** Work that is done in rounds, each of which begins a while after the one before it has ended. */
+/**
+ * Repeats a piece of asynchronous work. Each round begins a fixed time after the one before has ended, so that slow
+ * rounds never overlap.
+ */
 import type { Clock } from './clock.ts'
 
 export class Rounds {
@@ -7,17 +10,17 @@ export class Rounds {
   readonly #round: () => Promise<void>
   #cancel: (() => void) | null = null
   #running: Promise<void> = Promise.resolve()
-  /** Long rounds ask it, so that they end soon. */
+  /** Long rounds look at this, so that they can end early. */
   stopped = false
 
-  /** `round` never rejects. */
+  /** `round` must never reject. */
   constructor(clock: Clock, everyMs: number, round: () => Promise<void>) {
     this.#clock = clock
     this.#everyMs = everyMs
     this.#round = round
   }
 
-  /** The first round begins after `everyMs` too. */
+  /** Begins the rounds, the first after `everyMs`. */
   start(): void {
     if (this.stopped) return
     this.#cancel = this.#clock.after(this.#everyMs, () => {
@@ -25,7 +28,7 @@ export class Rounds {
     })
   }
 
-  /** Resolves when the round under way has ended. */
+  /** Begins no more rounds, and resolves when the one under way has ended. */
   async stop(): Promise<void> {
     this.stopped = true
     this.#cancel?.()
