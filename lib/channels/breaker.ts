@@ -1,49 +1,58 @@
 /**
- * One channel's breaker, shaped like its states.
- *   closed      asked freely; failures over a sliding window open it when they are many AND a large share, or when
- *               there were some more and nothing else: a busy channel that dies has a window full of old successes
- *   open        rests until a moment; what is heard meanwhile was sent before, and says nothing about later
- *   half_open   one request at a time probes it; success closes, anything else opens it again, for longer each time
- * An upstream that says how long to wait is taken at its word at once. One that refuses our credential several times in a
- * row, with no success between, rests long: one refusal may be about a request, several are about the key.
+ * The circuit breaker of a channel or of one of its keys: a state machine with three states.
+ *   closed      Requests pass. The breaker opens when failures in a sliding window are many AND a large share, or when
+ *               ten come in a row: a busy channel that dies still has a window full of old successes.
+ *   open        The channel rests until a given time. Results that arrive now belong to requests sent before, and do
+ *               not count, except for the requests of the last paragraph.
+ *   half_open   One request at a time passes as a probe. A success closes the breaker, a failure opens it again, for
+ *               twice as long each time, up to a minute.
+ * When a busy upstream names a time (`retry-after`), the breaker opens at once for that time. When the upstream refuses
+ * our key several times without a success in between, the breaker opens for long: one refusal may be about the request,
+ * several are about the key.
  *
- * One account must not take a channel from the others, and some requests fail whoever answers them. So what fails for one
- * account only opens it only where nobody else was answered lately; and refusals to one account only are a suspicion, which a
- * question of our own must confirm.
+ * Some requests fail whoever answers them, and one account must not take a channel from all others. So failures of a
+ * single account open the breaker only when no other account was answered lately. Refusals of a single account are only
+ * a suspicion, which a request of our own must confirm (`key-probe.ts`).
  *
- * While it rests after failures it may be asked all the same, when nothing else is left: up to a share of those who want to
- * ask, so that an upstream in trouble does not get all of them, and one that is well again is found by the first of them.
+ * A channel that rests after failures may be asked all the same when a request has no other channel left, but only by a
+ * share of such requests. So an upstream in trouble does not get all of them, and one that works again is found by the
+ * first that gets through.
  */
 import type { BreakerState } from '../terms/channel.ts'
 import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
 
-/** `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: nothing was learnt about the channel. */
+/** How an attempt ended. `busy`: 429 or 529. `auth`: 401 or 403. `ignored`: it says nothing about the channel. */
 export type Outcome = 'ok' | 'failed' | 'busy' | 'auth' | 'ignored'
 /**
- * What a report says of the credential. `refused`: the breaker opens because of it. `suspected`: the requests of one
- * account may be the cause.
+ * What a report means for the key. `refused`: the breaker opens because the upstream refuses the key. `suspected`: the
+ * upstream refused only requests of one account, which may be the cause themselves. null: nothing.
  */
 export type Credential = 'refused' | 'suspected' | null
 
+/** Failures open the breaker when, within the window, they are at least this many and at least this share. */
 const WINDOW_MS = 20_000
 const FEWEST_FAILURES = 5
 const SHARE = 0.5
+/** So do this many failures without a success in between. */
 const IN_A_ROW = 10
+/** Refusals of the key without a success in between that open the breaker. */
 const FEWEST_REFUSALS = 3
+/** Rests begin with the first duration and double up to the longest (exponential back-off). */
 const FIRST_REST_MS = 5_000
 const LONGEST_REST_MS = 60_000
+/** The same for refused keys. */
 const FIRST_AUTH_REST_MS = 60_000
 const LONGEST_AUTH_REST_MS = 600_000
+/** The longest `retry-after` that is believed. */
 const LONGEST_NAMED_REST_MS = 600_000
-/** A rest is up to this share shorter, so that many gateways do not come back in one wave. */
-const JITTER = 0.3
-/** A probe that never said how it ended is given up after this. */
-const PROBE_MS = 30_000
 /**
- * How many requests may go to a resting channel: within this time, this share of those that want to, and so many in any
- * case.
+ * A rest is shorter by a random part of up to this share, so that many gateways do not come back at the same moment.
  */
+const JITTER = 0.3
+/** After this long without a result, a probe is given up and another may pass. */
+const PROBE_MS = 30_000
+/** Of the requests that want to ask a resting channel within this time, this share may, and this many in any case. */
 const ANYWAY_MS = 10_000
 const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10
@@ -52,23 +61,29 @@ export class Breaker {
   readonly #random: () => number
   readonly #ok = new SlidingCount(WINDOW_MS)
   readonly #failed = new SlidingCount(WINDOW_MS)
-  /** Of the failures, those that were a busy upstream's. */
+  /** The failures in which the upstream said that it is too busy; `#failed` counts them too. */
   readonly #busy = new SlidingCount(WINDOW_MS)
-  /** Accounts that were answered, that met a failure, whose requests were refused. */
+  /** Accounts whose requests were answered. */
   readonly #answered = new LatestTwo()
+  /** Accounts whose requests failed. */
   readonly #met = new LatestTwo()
+  /** Accounts to which the upstream refused the key. */
   readonly #refusedTo = new LatestTwo()
-  /** Since it rests: requests that were sent all the same, and those that wanted to be. */
+  /** While the channel rests: requests that were sent there all the same. */
   readonly #anyway = new SlidingCount(ANYWAY_MS)
+  /** While the channel rests: requests that had no other channel left. */
   readonly #wanted = new SlidingCount(ANYWAY_MS)
   #closed = true
   #openUntilMs = 0
-  /** Rests since it was last closed, other than those that the upstream named. */
+  /** Rests after failures since the breaker was last closed, for the back-off. */
   #rests = 0
+  /** When the present probe was sent; -Infinity = there is none. */
   #probedMs = Number.NEGATIVE_INFINITY
+  /** Why the channel rests. */
   #why: Outcome = 'failed'
-  /** Failures, and refused credentials, with no success between. */
+  /** Failures without a success in between. */
   #row = 0
+  /** Refusals of the key without a success in between. */
   #refusals = 0
 
   constructor(random: () => number) {
@@ -80,14 +95,14 @@ export class Breaker {
     return nowMs < this.#openUntilMs ? 'open' : 'half_open'
   }
 
-  /** Whether a request may go there; asking takes nothing. */
+  /** Whether a request may pass. The question changes nothing; `admit` does. */
   mayAsk(nowMs: number): boolean {
     return this.#closed || (nowMs >= this.#openUntilMs && nowMs - this.#probedMs >= PROBE_MS)
   }
 
   /**
-   * A request that has no other candidate wants to ask: how often that was tried in vain lately; null = it may not be
-   * tried.
+   * A request without another channel wants to pass while this one rests. Returns how many such requests passed lately,
+   * or null when this one may not.
    */
   triedAnyway(nowMs: number): number | null {
     if (this.#closed || this.#why !== 'failed') return null
@@ -96,7 +111,7 @@ export class Breaker {
     return tried < Math.max(FEWEST_ANYWAY, ANYWAY_SHARE * this.#wanted.sum(nowMs)) ? tried : null
   }
 
-  /** A request goes there. True: while it rests, or as its probe. */
+  /** Notes that a request passes. Returns true when it does so as a probe, or while the channel rests. */
   admit(nowMs: number): boolean {
     if (this.#closed) return false
     if (nowMs >= this.#openUntilMs) this.#probedMs = nowMs
@@ -104,17 +119,19 @@ export class Breaker {
     return true
   }
 
+  /** Whether the channel rests because the upstream said that it is too busy. */
   restsForBusy(): boolean {
     return !this.#closed && this.#why === 'busy'
   }
 
+  /** ms until a request may pass as a probe; 0 = it may now. */
   restMs(nowMs: number): number {
     return this.#closed ? 0 : Math.max(0, this.#openUntilMs - nowMs)
   }
 
   /**
-   * What came of a request of this account. `asked`: while it rested, as `admit` said. `retryAfterS`: as the upstream named
-   * it.
+   * Notes how a request of an account ended. `asked` is what `admit` returned for it. `retryAfterS` is the upstream's
+   * `retry-after` in seconds; 0 = none.
    */
   report(outcome: Outcome, nowMs: number, account: number, asked = false, retryAfterS = 0): Credential {
     const state = this.state(nowMs)
@@ -147,7 +164,9 @@ export class Breaker {
     return null
   }
 
-  /** Others met failures too, or nobody else was answered. */
+  /**
+   * Whether failures concern the channel: requests of other accounts failed too, or nobody else was answered lately.
+   */
   #concernsAll(account: number, nowMs: number): boolean {
     const sinceMs = nowMs - WINDOW_MS
     return this.#met.hasOther(account, sinceMs) || !this.#answered.hasOther(account, sinceMs)
@@ -171,7 +190,7 @@ export class Breaker {
     return null
   }
 
-  /** It is certain that the upstream refuses the credential. */
+  /** Opens the breaker because it is certain that the upstream refuses the key. */
   refuse(nowMs: number): Credential {
     const times = Math.max(0, this.#refusals - FEWEST_REFUSALS)
     this.#rest(nowMs, backOff(FIRST_AUTH_REST_MS, times, LONGEST_AUTH_REST_MS), 'auth')
@@ -185,7 +204,7 @@ export class Breaker {
 
   #rest(nowMs: number, restMs: number, why: Outcome): void {
     this.#closed = false
-    if (nowMs + restMs <= this.#openUntilMs) return // it rests for longer already
+    if (nowMs + restMs <= this.#openUntilMs) return // the present rest is longer
     this.#openUntilMs = nowMs + restMs
     this.#why = why
   }

@@ -1,13 +1,14 @@
 /**
- * Retries are at most a share of requests over a while, so that a failing upstream is not beaten with its own traffic. Some
- * requests fail whoever answers them: where others ask too, one account has at most half of the retries.
+ * The retry budget: within a sliding window, retries are at most a share of the requests, so that a failing upstream is
+ * not hit by a storm of retries. Some requests fail whoever answers them, so one account gets at most half of the
+ * retries as long as other accounts send requests too.
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 import { LatestTwo } from './latest-two.ts'
 import { SlidingCount } from './sliding.ts'
 
-/** Accounts that retry, of which it is known how often. */
+/** The most accounts whose retries are counted separately. */
 const MOST_ACCOUNTS = 10_000
 const PART_OF_ONE = 1 / 2
 
@@ -21,7 +22,7 @@ export class RetryBudget {
   readonly #asked = new LatestTwo()
   readonly #windowMs: number
 
-  /** `share`: 0.2 = one retry for five requests. `floorPerS`: so many are always allowed. */
+  /** `share` 0.2 means one retry for five requests. `floorPerS` retries per second are always allowed. */
   constructor(options: { share: number; floorPerS: number; windowS: number; clock: Clock }) {
     this.#share = options.share
     this.#floor = options.floorPerS * options.windowS
@@ -37,7 +38,7 @@ export class RetryBudget {
     this.#asked.note(account, now)
   }
 
-  /** Whether one more retry fits. */
+  /** Whether the budget has room for one more retry of the account. */
   allows(account: number): boolean {
     const now = this.#clock.monotonic()
     const most = Math.max(this.#floor, this.#requests.sum(now) * this.#share)

@@ -1,4 +1,7 @@
-/** A place at a channel and one of its keys: taken when they are chosen, given back once, with one verdict in between. */
+/**
+ * A claim is the place that one attempt takes at a channel and at one of its keys. It counts as open there from the
+ * choice of the channel until `release`, and reports once in between how the attempt ended.
+ */
 import type { Outcome } from './breaker.ts'
 import type { ChannelHealth, Health, KeyHealth } from './health.ts'
 import type { Candidate, CompiledKey } from './table.ts'
@@ -9,11 +12,11 @@ export class Claim {
   readonly #health: Health
   readonly #ofChannel: ChannelHealth
   readonly #ofKey: KeyHealth
-  /** Whose request it is. */
+  /** The account whose request it is. */
   readonly #account: number
-  /** The upstream's answer says nothing about the channel's health. */
+  /** Breakers are not told how the attempt ended. */
   readonly #silent: boolean
-  /** It was asked while it rested. */
+  /** The channel, and the key, rested when the attempt began, or the attempt is their probe. */
   readonly #channelRested: boolean
   readonly #keyRested: boolean
   #reported = false
@@ -34,7 +37,7 @@ export class Claim {
     this.#ofKey.open++
   }
 
-  /** What came of it; the first word counts. True when this was it. */
+  /** Reports how the attempt ended. Only the first report counts; returns whether this was the first. */
   report(outcome: Outcome, retryAfterS?: number): boolean {
     if (this.#reported) return false
     this.#reported = true
@@ -42,7 +45,7 @@ export class Claim {
     return true
   }
 
-  /** Its answer was good at first, and broke off: the channel has failed once more than its first word says. */
+  /** Reports that an answer broke off whose beginning was reported as good: a failure beside that success. */
   broke(): void {
     this.#tell('failed')
   }
@@ -58,7 +61,7 @@ export class Claim {
     })
   }
 
-  /** Nothing is under way there any more. Without a verdict, nothing was learnt. */
+  /** Gives the place back; without a report before, the attempt says nothing about the channel. */
   release(): void {
     if (this.#released) return
     this.#released = true

@@ -1,9 +1,10 @@
 /**
- * How the channels fare: their breakers and what is open at them. It outlives worlds, and an administrator's `status` is
- * none of its business.
+ * The health of channels: their circuit breakers and the number of attempts open at each. Health outlives reloads of
+ * the catalogue (worlds), and knows nothing of the `status` that administrators set.
  *
- * A channel with one key has one breaker. With several, the channel's own hears what is about the upstream (no answer, a
- * 5xx), and each key's hears what is about the key (refused, too busy): one exhausted key does not rest the others.
+ * A channel with one key has one breaker. A channel with several keys has one for itself, which is told what concerns
+ * the upstream (no answer, a 5xx), and one for each key, which is told what concerns the key (refused, too busy). So
+ * one exhausted key does not stop the others.
  */
 import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
@@ -11,7 +12,7 @@ import { Breaker, type Credential, type Outcome } from './breaker.ts'
 
 export type { Outcome } from './breaker.ts'
 
-/** What decides whether a channel is still the one that failed. */
+/** What identifies a channel over reloads: with another address it is a new channel, which has not failed yet. */
 export interface ChannelIdentity {
   name: string
   connection: { origin: string }
@@ -19,14 +20,14 @@ export interface ChannelIdentity {
   keys: readonly { secret: string }[]
 }
 
-/** One upstream key's part. */
+/** The health of one upstream key. */
 export class KeyHealth {
   readonly secret: string
-  /** null: the channel's only key, which the channel's breaker speaks for. */
+  /** null = the channel has only this key, and the channel's breaker serves for it. */
   readonly breaker: Breaker | null
-  /** Monotonic ms. */
+  /** Monotonic ms before which the key is not probed again. */
   proveAgainMs = 0
-  /** Attempts under way. */
+  /** How many attempts are under way with this key. */
   open = 0
 
   constructor(secret: string, breaker: Breaker | null) {
@@ -39,7 +40,7 @@ export class ChannelHealth {
   readonly identity: ChannelIdentity
   readonly breaker: Breaker
   readonly keys: readonly KeyHealth[]
-  /** Attempts under way. */
+  /** How many attempts are under way at this channel. */
   open = 0
 
   constructor(identity: ChannelIdentity, breaker: Breaker, keys: readonly KeyHealth[]) {
@@ -48,7 +49,7 @@ export class ChannelHealth {
     this.keys = keys
   }
 
-  /** By the breakers: what is full is another question. */
+  /** Whether the breakers allow a request. Limits of concurrency are not looked at. */
   mayAsk(nowMs: number): boolean {
     return this.breaker.mayAsk(nowMs) && this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true)
   }
@@ -59,56 +60,64 @@ export class ChannelHealth {
     return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
   }
 
-  /** For a request that has no other candidate: how often this one was asked in vain lately; null = it may not be asked. */
+  /**
+   * For a request without another candidate: how often this channel was tried while it rested; null = it may not be.
+   */
   triedAnyway(nowMs: number): number | null {
     return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
   }
 
+  /** Whether the channel rests, or all its keys, because the upstream said that it is too busy. */
   restsForBusy(nowMs: number): boolean {
     if (this.breaker.restsForBusy()) return true
     const rest = this.keys.map(key => key.breaker).filter(breaker => breaker !== null)
     return rest.length > 0 && rest.every(one => !one.mayAsk(nowMs)) && rest.some(breaker => breaker.restsForBusy())
   }
 
-  /** Until the first moment when it may be asked again. */
+  /** ms until the channel may be asked again with at least one of its keys. */
   restMs(nowMs: number): number {
     const keys = this.keys.map(key => key.breaker?.restMs(nowMs) ?? 0)
     return Math.max(this.breaker.restMs(nowMs), Math.min(...keys))
   }
 }
 
-/** One attempt's verdict. */
+/** The report on one attempt. */
 export interface Heard {
   outcome: Outcome
-  /** Whose request it was. */
+  /** The account whose request it was. */
   account: number
-  /** It was made while its channel, or key, rested. */
+  /** The channel rested when the attempt began. */
   channelRested: boolean
+  /** The key rested when the attempt began. */
   keyRested: boolean
-  /** As the upstream named it; 0 = it did not. */
+  /** `retry-after` of the upstream, in seconds; 0 = it named none. */
   retryAfterS: number
 }
 
+/** A breaker has changed its state. */
 export interface BreakerChange {
   channel: string
-  /** Its place among the channel's keys; null = the channel itself. */
+  /** Position among the channel's keys, from 0; null = the breaker is the channel's own. */
   key: number | null
   was: BreakerState
   state: BreakerState
+  /** ms until requests may pass again. */
   restMs: number
 }
 
 export interface HealthOptions {
   clock: Clock
-  /** A channel, or one of its keys, begins to rest because its upstream refuses the key. */
+  /** Called when a channel, or one of its keys, begins to rest because the upstream refuses the key. */
   onAuthFailure: (channel: string) => void
   onChange?: (change: BreakerChange) => void
-  /** Asks the upstream something harmless with the key: true when it refuses the key for that too. */
+  /**
+   * Sends the upstream a harmless request of our own with the key; true = the upstream refuses the key for that too.
+   */
   prove?: (channel: string, key: KeyHealth) => Promise<boolean>
   random?: () => number
 }
 
-/** A question of our own about a key is not asked again within this. */
+/** A key is probed with a request of our own at most this often. */
 const PROVE_AGAIN_MS = 60_000
 
 const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
@@ -119,9 +128,9 @@ export class Health {
   readonly clock: Clock
   readonly #random: () => number
   readonly #options: HealthOptions
-  /** Of the latest world, by name. */
+  /** Channels of the latest world, by name. */
   #channels = new Map<string, ChannelHealth>()
-  /** A request of an older world goes on with the keys and the address that it knew. */
+  /** Health by the channel object of each world, because requests of an older world still use its keys and address. */
   readonly #ofEach = new WeakMap<ChannelIdentity, ChannelHealth>()
 
   constructor(options: HealthOptions) {
@@ -130,7 +139,10 @@ export class Health {
     this.#options = options
   }
 
-  /** The channels of a new world: one with another address is a new one, as is a new key; what is gone is forgotten. */
+  /**
+   * Takes over the channels of a new world. A channel keeps its health, unless its address has changed; a key keeps its
+   * health, unless it is new. The health of channels that are gone is dropped.
+   */
   keep(channels: Iterable<ChannelIdentity>): void {
     const kept = new Map<string, ChannelHealth>()
     for (const channel of channels) {
@@ -165,6 +177,7 @@ export class Health {
     return health
   }
 
+  /** Tells the breakers of the channel and of the key how an attempt ended. */
   report(channel: ChannelHealth, key: KeyHealth, heard: Heard): void {
     const { outcome, account, channelRested, keyRested, retryAfterS } = heard
     if (key.breaker === null) {
@@ -172,13 +185,16 @@ export class Health {
       return
     }
     const ofKey = outcome === 'auth' || outcome === 'busy'
-    // an upstream that refuses a key, or is too busy for it, is up
+    // an upstream that refuses a key, or is too busy for it, works: that is a success for the channel's own breaker
     this.#watch(channel, null, b => b.report(ofKey ? 'ok' : outcome, this.clock.monotonic(), account, channelRested))
     const said = outcome === 'failed' ? 'ignored' : outcome
     this.#watch(channel, key, b => b.report(said, this.clock.monotonic(), account, keyRested, retryAfterS))
   }
 
-  /** Tells a breaker something and others what came of it. `key`: it is about the key. */
+  /**
+   * Tells a breaker something, and then tells others what followed: a change of state, a refused key. `key` null = the
+   * channel's own breaker is told.
+   */
   #watch(channel: ChannelHealth, key: KeyHealth | null, tell: (breaker: Breaker) => Credential): void {
     const breaker = key?.breaker ?? channel.breaker
     const was = breaker.state(this.clock.monotonic())
@@ -192,7 +208,7 @@ export class Health {
     else if (credential === 'suspected' && key !== null) this.#proveSoon(channel, key)
   }
 
-  /** Refusals of one account's requests may be about the requests. */
+  /** Probes the key with a request of our own, because refusals of one account alone may be caused by its requests. */
   #proveSoon(channel: ChannelHealth, key: KeyHealth): void {
     const { prove } = this.#options
     const now = this.clock.monotonic()

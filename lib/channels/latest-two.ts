@@ -1,4 +1,7 @@
-/** The two accounts of which something was last heard, and when: enough to tell whether an account is the only one. */
+/**
+ * Remembers the latest account for which something happened, and the latest time of any other account. That is enough
+ * to tell whether something happened to one account only.
+ */
 export class LatestTwo {
   #latest = 0
   #latestMs = Number.NEGATIVE_INFINITY
@@ -12,7 +15,7 @@ export class LatestTwo {
     this.#latestMs = nowMs
   }
 
-  /** Whether somebody else was heard of since then. */
+  /** Whether it happened to another account after `sinceMs`. */
   hasOther(account: number, sinceMs: number): boolean {
     return (account === this.#latest ? this.#otherMs : this.#latestMs) > sinceMs
   }

@@ -1,19 +1,23 @@
 /**
- * Which channel next? Tiers by priority; within a tier by weight, among those that may be asked, so that the weights of
- * the others stay right when one rests; weight 0 only when nothing else of its tier is left.
+ * The load balancer: it chooses the channel for each attempt of a request, and one of the channel's keys.
  *
- * The draw: every candidate gets -ln(u) / weight with u between 0 and 1, and the smallest wins, which happens in
- * proportion to the weights, whoever takes part. Taking the smallest of the rest again and again is drawing by weight
- * without replacement. For a conversation with an affinity number, u is a hash of it and of the channel (weighted
- * rendezvous hashing): the order is the same every time, so it moves on when its channel rests, comes back afterwards,
- * and a channel that joins or leaves moves no other conversation. Its key is chosen in the same way.
+ * Channels form tiers by priority. Within a tier a channel is drawn at random by weight, among those that may be asked,
+ * so that the weights keep their proportion when one of them rests. Weight 0 is drawn only when no other channel of its
+ * tier is left.
  *
- * Without affinity two are drawn, and the second is taken when the first has clearly more open for its weight: an
- * upstream that answers slowly collects open requests, so this is what follows latency. Among keys, the one with the
- * least open is taken.
+ * The draw: every candidate gets the score -ln(u) / weight, with u random between 0 and 1, and the smallest score wins.
+ * A channel wins in proportion to its weight, whichever others take part, and drawing again among the rest is drawing
+ * by weight without replacement. For a request with an affinity number (a hash of its conversation), u is a hash of
+ * that number and of the channel: weighted rendezvous hashing. So a conversation always gets the same order of
+ * channels: it moves on when its channel rests, comes back afterwards, and a channel that joins or leaves moves no
+ * other conversation. The key is chosen in the same way.
  *
- * When nothing may be asked because all rest after failures, one of them is asked all the same: the one that was tried least
- * in vain lately, so that one which is well again is found soon.
+ * Without affinity two channels are drawn, and the second is taken when the first has clearly more open requests for
+ * its weight ("power of two choices"). An upstream that answers slowly collects open requests, so this follows latency.
+ * Among keys, the one with the fewest open requests is taken.
+ *
+ * When every channel rests after failures, one of them is asked all the same: the one that was tried least often in
+ * vain lately. So a channel that works again is found soon.
  */
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
@@ -21,32 +25,43 @@ import { Claim } from './claim.ts'
 import type { ChannelHealth, Health, KeyHealth } from './health.ts'
 import type { Candidate, CompiledKey, Route } from './table.ts'
 
-/** Why there was no candidate at all. `saturated`: all that are enabled are full, or rest because they said they are busy. */
+/**
+ * Why no channel could be asked at all. `disabled`: none is enabled. `saturated`: every enabled one is full, or rests
+ * because its upstream said that it is too busy. `resting`: all others.
+ */
 export type Verdict = 'disabled' | 'resting' | 'saturated'
 
-/** Whose request it is, and of what kind. */
+/** What the choice depends on beside the route. */
 export interface Asker {
   account: number
-  /** Nobody else may be asked. */
+  /**
+   * The channel and key that made the answer which this request continues: nobody else may be asked. null = anybody
+   * may.
+   */
   only: AnswerMaker | null
-  /** It costs nothing: it takes no probe's place, and what an upstream says to it is no verdict. */
+  /**
+   * The request is free (it counts tokens): it is never a breaker's probe, and its outcome is not reported to breakers.
+   */
   free: boolean
 }
 const ANYBODY: Asker = { account: 0, only: null, free: false }
 
+/** The choice of channels for one request, attempt after attempt. */
 export class Candidates {
   readonly #route: Route
   readonly #health: Health
   readonly #affinity: number | null
   readonly #asker: Asker
   readonly #random: () => number
-  /** The first one tried, and then the others: most requests try only one. */
+  /**
+   * The first claim, and in `#triedMore` the later ones: most requests need only one, and no array is allocated for it.
+   */
   #tried: Claim | null = null
   #triedMore: Claim[] | null = null
-  /** Channels of which other keys may still be tried. */
+  /** Channels whose key failed, so that their other keys may still be tried. */
   #keyRefused: Candidate[] | null = null
 
-  /** `affinity`: 32 bits, the same for the same conversation. */
+  /** `affinity` has 32 bits and is the same for the same conversation; null = the request belongs to none. */
   constructor(route: Route, health: Health, affinity: number | null, random: () => number, asker: Asker = ANYBODY) {
     this.#route = route
     this.#health = health
@@ -56,8 +71,8 @@ export class Candidates {
   }
 
   /**
-   * Never the same channel twice, but with another of its keys when `keyFailed` said so. null when nothing is left that
-   * may be asked. The claim must be released.
+   * Claims the channel for the next attempt; null = nothing is left that may be asked. The same channel is never
+   * claimed twice, unless `keyFailed` allowed another of its keys. The claim must be released.
    */
   next(): Claim | null {
     const now = this.#health.clock.monotonic()
@@ -65,7 +80,7 @@ export class Candidates {
     return candidate === null ? null : this.#claim(candidate, now)
   }
 
-  /** The same without those that rest: for an attempt that need not be. */
+  /** Like `next`, but never claims a channel that rests: for a hedge, which can as well be left out. */
   nextWell(): Claim | null {
     const now = this.#health.clock.monotonic()
     const candidate = this.#pickWell(now)
@@ -80,7 +95,7 @@ export class Candidates {
     return null
   }
 
-  /** Of those that rest after failures. */
+  /** Picks among the channels that rest after failures. */
   #pickAnyway(nowMs: number): Candidate | null {
     let best: Candidate | null = null
     let least = Number.POSITIVE_INFINITY
@@ -110,7 +125,7 @@ export class Candidates {
     return claim
   }
 
-  /** The failure was about the key: another one of the channel may do. */
+  /** The attempt failed because of its key, so another key of the channel may be tried. */
   keyFailed(claim: Claim): void {
     if (claim.candidate.channel.keys.length === 1) return
     this.#keyRefused ??= []
@@ -139,13 +154,13 @@ export class Candidates {
     return this.#isBusier(best, second) ? second : best
   }
 
-  /** Smaller is better. Weight 0 scores in a range of its own, behind all others. */
+  /** The smallest score wins. Scores of weight 0 are greater than all others. */
   #score({ channel }: Candidate): number {
     const score = -Math.log(this.#draw(channel.hash))
     return channel.weight > 0 ? score / channel.weight : BEHIND + score
   }
 
-  /** Even with one more the second would have less open for its weight. */
+  /** Whether the second channel would have fewer open requests for its weight even with this request. */
   #isBusier(first: Candidate, second: Candidate): boolean {
     const { weight } = second.channel
     if (weight === 0) return false
@@ -171,7 +186,7 @@ export class Candidates {
     return this.#asker.free ? breaker.state(nowMs) === 'closed' : breaker.mayAsk(nowMs)
   }
 
-  /** Which of the channel's keys; null = none may be asked. */
+  /** Chooses one of the channel's keys; null = none may be asked. */
   #key({ channel }: Candidate, nowMs: number): CompiledKey | null {
     if (channel.keys.length === 1) return channel.keys[0] as CompiledKey
     const health = this.#health.of(channel)
@@ -191,7 +206,7 @@ export class Candidates {
     return best
   }
 
-  /** Above 0, up to 1. */
+  /** A number above 0 and up to 1: random, or with affinity a hash. */
   #draw(hash: number): number {
     return this.#affinity === null ? 1 - this.#random() : (mix(this.#affinity ^ hash) + 1) / 2 ** 32
   }
@@ -221,7 +236,7 @@ export class Candidates {
     return isFull(channel, health) || channel.keys.some(key => isFull(key, health.keys[key.index] as KeyHealth))
   }
 
-  /** Whole seconds until the first of them may be asked again, at least 1; 0 = nobody knows. */
+  /** Whole seconds until the first enabled channel may be asked again, at least 1; 0 = none is enabled. */
   get retryAfterS(): number {
     const now = this.#health.clock.monotonic()
     const waits = this.#enabled.map(({ channel }) => this.#health.of(channel).restMs(now))
@@ -238,7 +253,7 @@ export class Candidates {
   }
 }
 
-/** Beyond any score of a weight: -ln of the smallest draw is about 22. */
+/** Greater than any score of a channel with a weight: -ln of the smallest possible draw (2^-53) is about 37. */
 const BEHIND = 1e6
 
 const isFull = ({ maxConcurrency }: { maxConcurrency: number }, { open }: ChannelHealth | KeyHealth): boolean =>

@@ -1,6 +1,9 @@
+/**
+ * Counts events in a sliding window. The window is a ring of ten slices, so a count is exact to a tenth of the window.
+ * All times are monotonic ms.
+ */
 const SLICES = 10
 
-/** How often something happened lately: over the last window, to a tenth of it. Times are monotonic ms. */
 export class SlidingCount {
   readonly #sliceMs: number
   readonly #counts = new Float64Array(SLICES)
@@ -27,7 +30,7 @@ export class SlidingCount {
     this.#sum = 0
   }
 
-  /** Empties the slices that are being begun again. */
+  /** Moves to the present slice, and empties those that have left the window. */
   #turn(nowMs: number): void {
     const now = Math.floor(nowMs / this.#sliceMs)
     for (let slice = Math.max(this.#slice + 1, now - SLICES + 1); slice <= now; slice++) {

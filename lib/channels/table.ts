@@ -1,4 +1,7 @@
-/** The catalogue compiled for look-ups: group, model, protocol → tiers of candidates. Immutable, built with its world. */
+/**
+ * The routing table: for each group, model and protocol the channels that can serve it, in tiers by priority. It is
+ * compiled from the catalogue when a world is built, and never changes.
+ */
 import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
@@ -6,16 +9,16 @@ import { PROTOCOLS, type Protocol } from '../terms/records.ts'
 import type { KindName } from '../terms/upstream-kinds.ts'
 import { pathAt, queryAt } from '../terms/upstream-paths.ts'
 
-/** How an upstream is reached. */
+/** How an upstream is reached. Channels with equal connections share a connection pool. */
 export interface Connection {
-  /** Of everything below: equal ones share a pool. */
+  /** A text made of all the fields below. */
   readonly id: string
   /** `https://host:port` */
   readonly origin: string
   readonly proxy: string | null
   readonly ca: string | null
   readonly http2: boolean
-  /** Also at a reserved address. */
+  /** The upstream may be at a reserved address. */
   readonly reserved: boolean
 }
 
@@ -23,19 +26,19 @@ function connectionOf({ proxy, ca, http2, private: reserved }: Channel, origin: 
   return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
 }
 
-/** Hexadecimal digits of a fingerprint: enough for all keys of a store to differ. */
+/** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16
 
 /** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
-  /** 0 = unlimited. */
+  /** Most attempts open at once; 0 = unlimited. */
   readonly maxConcurrency: number
-  /** Place in `CompiledChannel.keys`. */
+  /** Position in `CompiledChannel.keys`. */
   readonly index: number
-  /** For affinity: the same in every process and world. */
+  /** Hash for affinity, the same in every process and world. */
   readonly hash: number
-  /** Identifies the key without revealing it: the beginning of its SHA-256. */
+  /** The beginning of the key's SHA-256, which identifies the key without revealing it. */
   readonly fingerprint: string
 
   constructor(row: ChannelKey, index: number) {
@@ -47,21 +50,22 @@ export class CompiledKey {
   }
 }
 
-/** A channel as requests need it. One object per channel and world. */
+/** A channel in the form that requests need. There is one object per channel and world. */
 export class CompiledChannel {
   readonly name: string
   readonly connection: Connection
-  /** Of its address; without a slash at its end. */
+  /** The path of the upstream's address, without a slash at its end. */
   readonly basePath: string
   readonly kind: KindName | null
-  /** Whole paths, with `{model}` and `{verb}` where they belong. */
+  /** The whole path of each protocol, with the placeholders `{model}` and `{verb}`. */
   readonly paths: Readonly<Record<Protocol, string>>
   readonly protocols: readonly Protocol[]
-  /** Added to every request's query, as it stands in an address; empty = nothing. */
+  /** Added to the query of every request, encoded as in a URL; empty = nothing. */
   readonly query: string
+  /** Names of the parameters in `query`, which replace the client's of the same name. */
   readonly queryNames: ReadonlySet<string>
   readonly keys: readonly CompiledKey[]
-  /** 0 = unlimited. */
+  /** Most attempts open at once; 0 = unlimited. */
   readonly maxConcurrency: number
   readonly authHeader: string | null
   readonly headers: Readonly<Record<string, string>>
@@ -69,11 +73,11 @@ export class CompiledChannel {
   readonly enabled: boolean
   readonly weight: number
   readonly priority: number
-  /** For affinity: the same in every process and world. */
+  /** Hash for affinity, the same in every process and world. */
   readonly hash: number
-  /** Place in `Routes.channels`. */
+  /** Position in `Routes.channels`. */
   readonly index: number
-  /** Names that the upstream knows models by → ours. */
+  /** The upstream's name of a model → our names that lead to it. */
   readonly modelsOf: ReadonlyMap<string, readonly string[]>
 
   constructor(channel: Channel, index: number) {
@@ -101,12 +105,13 @@ export class CompiledChannel {
   }
 }
 
+/** A channel that can serve a request, with the upstream's name of the model. */
 export interface Candidate {
   readonly channel: CompiledChannel
   readonly upstreamModel: string
 }
 
-/** Everything that may serve one model of a group through one protocol: tiers by falling priority. */
+/** All candidates for one group, model and protocol, in tiers by falling priority. */
 export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
 }
@@ -115,7 +120,7 @@ interface Building extends Route {
   readonly tiers: Candidate[][]
 }
 
-/** What a group has of one model. */
+/** The routes of one model in one group. */
 class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
   /** Protocols that an enabled channel speaks. */
@@ -133,7 +138,7 @@ class ModelRoutes {
 
 export class Routes {
   readonly channels: readonly CompiledChannel[]
-  /** All ways to upstreams, by id. */
+  /** The connections of all channels, by id. */
   readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
@@ -166,16 +171,17 @@ export class Routes {
     return routes
   }
 
-  /** undefined: no channel of the group names the model for this protocol. */
+  /** Returns undefined when no channel of the group serves the model on this protocol. */
   find(group: string, model: string, protocol: Protocol): Route | undefined {
     return this.#groups.get(group)?.get(model)?.ofProtocol.get(protocol)
   }
 
-  /** Sorted names of the models that an enabled channel of the group serves. */
+  /** The names of the models that an enabled channel of the group serves, sorted. */
   models(group: string): readonly string[] {
     return this.#models.get(group) ?? []
   }
 
+  /** The protocols on which an enabled channel of the group serves the model. */
   protocolsOf(group: string, model: string): readonly Protocol[] {
     return this.#groups.get(group)?.get(model)?.offered ?? []
   }
@@ -183,7 +189,7 @@ export class Routes {
 
 export const compileRoutes = (catalog: Catalog): Routes => new Routes(catalog.channels)
 
-/** FNV-1a, 32 bits. */
+/** The 32-bit FNV-1a hash of a text. */
 function hashText(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)

@@ -1,10 +1,17 @@
-/** One try at one candidate: undici's handler protocol turned into the events the exchange wants, and nothing more. */
+/**
+ * An attempt: one request of an exchange to one upstream. It turns the events of undici's handler interface into those
+ * that the exchange wants, and releases its claim at the end. An answer that nobody wants any more is read to its end
+ * or cut.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { Claim } from '../channels/claim.ts'
 
-/** Receives attempts' events, for each in order: `onHead`, any number of `onData`, then `onEnd` or `onError`. */
+/**
+ * Receives the events of attempts. For each attempt they come in order: `onHead`, any number of `onData`, then `onEnd`
+ * or `onError`.
+ */
 export interface AttemptEvents {
   /** `status` and `headers` are set. */
   onHead(attempt: Attempt): void
@@ -12,13 +19,15 @@ export interface AttemptEvents {
   onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
   onError(attempt: Attempt, error: Error): void
-  /** One of these methods has thrown: a fault of ours, which must end this exchange and no other. */
+  /** One of these methods has thrown: a bug of ours, which must end this exchange and no other. */
   onFault(error: unknown): void
-  /** The attempt is over; told also when its other events are not heard any more. */
+  /** The attempt is over. This is called even after `discard` or `cut`, which end all other events. */
   onOver(attempt: Attempt): void
 }
 
-/** An answer nobody wants is read to its end up to here, because that keeps the connection; then it is cut. */
+/**
+ * An unwanted answer is read to its end up to these limits, because that keeps the connection; beyond them it is cut.
+ */
 const DISCARD_BYTES = 64 * 1024
 const DISCARD_MS = 5_000
 
@@ -29,18 +38,20 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Monotonic ms. */
   readonly startedMs: number
   readonly #listener: AttemptEvents
-  /** 0 = no answer yet. */
+  /** HTTP status of the answer; 0 = there is none yet. */
   status = 0
   /** The last byte of the request has been written. */
   sent = false
-  /** Why it failed. */
+  /** Why the attempt failed; null = it has not. */
   error: Error | null = null
-  /** How its answer began; null = that is not kept. */
+  /** The first bytes of the answer, for the log; null = they are not kept. */
   excerpt: Buffer | null = null
   #excerptBytes = 0
   headers: IncomingHttpHeaders = NO_HEADERS
+  /** The listener as long as it wants events; null after `discard`, `cut` and the end. */
   #events: AttemptEvents | null
   #controller: Dispatcher.DispatchController | null = null
+  /** What came of the answer after `discard`. */
   #rest: Buffer[] = []
   #restBytes = 0
   #cancelDiscard: (() => void) | null = null
@@ -54,7 +65,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#events = this.#listener = events
   }
 
-  /** Of its answer, so many bytes. */
+  /** Keeps the first `bytes` bytes of the answer in `excerpt`. */
   keepExcerpt(bytes: number): void {
     this.excerpt = Buffer.alloc(0)
     this.#excerptBytes = bytes
@@ -76,7 +87,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#controller = controller
-    if (status < 200) return // the answer is still to come
+    if (status < 200) return // an interim answer
     this.status = status
     this.headers = headers
     try {
@@ -136,14 +147,20 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#controller?.resume()
   }
 
-  /** Closes the connection; the events end with `onError(reason)`, at once when it still waits in line for one. */
+  /**
+   * Closes the connection. The events end with `onError(reason)`, at once when the attempt still waits for a
+   * connection.
+   */
   abort(reason: Error): void {
     this.#abortReason = reason
     if (this.#controller !== null) this.#controller.abort(reason)
     else this.#finish(reason)
   }
 
-  /** No more events; a short rest of the answer is read away, a long or a slow one cut. */
+  /**
+   * Ends the events. A short rest of the answer is read and dropped, so that the connection can be used again; a long
+   * or slow one is cut.
+   */
   discard(clock: Pick<Clock, 'after'>): void {
     this.#events = null
     if (this.#over) return
@@ -151,12 +168,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#controller?.resume()
   }
 
-  /** What came since nobody wanted it; null = not all did. */
+  /** The rest of the answer since `discard`; null = it did not come to its end. */
   get discarded(): Buffer | null {
     return this.#isWhole ? Buffer.concat(this.#rest) : null
   }
 
-  /** No more events, and the connection is closed. */
+  /** Ends the events and closes the connection. */
   cut(): void {
     this.#events = null
     this.abort(new Error('attempt cut'))

@@ -1,6 +1,7 @@
 /**
- * Opens connections. Whatever one reads goes into the same piece of memory and is copied out at its true length before
- * anything else happens: `net.Socket` would take 64 KiB for each read, and walk through its stream machinery.
+ * Opens connections to upstreams. All sockets read into one shared buffer (`onread`), and what a read brought is copied
+ * out at its true length. Normally, `net.Socket` allocates 64 KiB for each read and passes the bytes through its stream
+ * machinery, which costs more than the copy.
  */
 import net, { type LookupFunction, type OnReadOpts, type Socket } from 'node:net'
 import tls, { type SecureContext } from 'node:tls'
@@ -8,7 +9,10 @@ import type { buildConnector } from 'undici'
 
 export type Target = buildConnector.Options
 
-/** `onBytes` gets the bytes of each read for good; `done` is called once. Throws what `node:net` does not even try. */
+/**
+ * Opens a connection. `onBytes` gets the bytes of each read and may keep them. `done` is called once, with an error or
+ * with the open socket. It throws when `node:net` rejects the target, an invalid port for instance.
+ */
 export type Dial = (
   target: Target,
   onBytes: (bytes: Buffer) => void,
@@ -16,14 +20,14 @@ export type Dial = (
 ) => void
 
 export interface DialOptions {
-  /** For name, connection and TLS together. */
+  /** The limit for resolving the name, connecting and the TLS handshake together. */
   timeoutMs: number
   lookup?: LookupFunction
-  /** Default: the authorities that the system knows. */
+  /** TLS settings. Default: the certificate authorities that Node trusts. */
   secureContext?: SecureContext
 }
 
-/** There was no connection in time. */
+/** No connection was open within the time-out. */
 export class ConnectTimeout extends Error {
   override name = 'ConnectTimeout'
   readonly code = 'CONNECT_TIMEOUT'
@@ -38,14 +42,16 @@ const TCP_KEEP_ALIVE_MS = 60_000
 const HTTPS_PORT = 443
 const HTTP_PORT = 80
 
-/** Where every socket reads to: between the read and its call nothing else runs. */
+/**
+ * The buffer that every socket reads into. They can share it because nothing else runs between a read and its callback.
+ */
 const memory = Buffer.allocUnsafeSlow(READ_BYTES)
 
-/** To the target itself. */
+/** Connects to the target itself, without a proxy. */
 export function direct({ timeoutMs, secureContext, lookup }: DialOptions): Dial {
-  /** Made once: it holds all of the authorities. */
+  /** Made once and shared, because it holds all certificate authorities. */
   let context = secureContext
-  /** Of the last connection, so that the next one needs half of a handshake. */
+  /** The TLS session of the last connection. The next one resumes it, which saves half of the handshake. */
   let session: Buffer | undefined
   const secured = (hostname: string) => ({
     secureContext: (context ??= tls.createSecureContext()),
@@ -78,6 +84,7 @@ export function direct({ timeoutMs, secureContext, lookup }: DialOptions): Dial 
   }
 }
 
+/** The `onread` option: copies each read out of the shared buffer. */
 function into(onBytes: (bytes: Buffer) => void): OnReadOpts {
   return {
     buffer: memory,
@@ -90,7 +97,7 @@ function into(onBytes: (bytes: Buffer) => void): OnReadOpts {
   }
 }
 
-/** By way of something else, whose sockets read for themselves. */
+/** Connects by a connector of undici (a proxy, for example), whose sockets are ordinary streams. */
 export const flowing =
   (connect: buildConnector.connector): Dial =>
   (target, onBytes, done) =>

@@ -1,4 +1,7 @@
-/** Which headers pass, in both directions. Both lists are short and closed: what they do not name stays behind. */
+/**
+ * Decides which headers pass from the client to the upstream, and which from the upstream to the client. Both
+ * directions have a short allow-list: a header that no list or setting names is dropped.
+ */
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
@@ -8,18 +11,18 @@ import { providerHeaders } from '../terms/upstream-kinds.ts'
 
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const CONTENT_TYPE = 'content-type'
-/** Client headers that go upstream beside the `wire` ones. */
+/** Client headers that always go upstream, beside those of the setting `wire`. */
 const PASSED = [CONTENT_TYPE, 'accept', 'openai-beta', IDEMPOTENCY_KEY]
-/** Of the `wire` headers, the one that carries a key. */
+/** The header among those of `wire` that carries the client's key, and so never goes upstream. */
 const CREDENTIAL = 'x-gamma-api-key'
 
-/** One channel's and key's part of every request: what to copy under which name, and what to set. */
+/** The headers of all requests with one key on one protocol: which to copy under which name, and which to set. */
 class HeaderPlan {
   /** `[client name, upstream name, …]` */
   readonly copied: string[] = []
   /** `[name, value, …]` */
   readonly set: string[] = ['accept-encoding', 'identity']
-  /** Set when the client sends none. */
+  /** A header that is set when the client does not send it; null = none. */
   readonly fallback: readonly [name: string, value: string] | null
 
   constructor(
@@ -55,15 +58,18 @@ class HeaderPlan {
   }
 }
 
-/** `=text`, or `="text"` where the quotes only make YAML easier to read. */
+/** The text of a constant `=text`. In `="text"` the quotes only make YAML easier to read, and are dropped. */
 const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? value.slice(1)
 
 const plans = new WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>()
 
-/** Upstreams take no more of it. */
+/** Upstreams refuse a longer one. */
 const LONGEST_IDEMPOTENCY_KEY = 255
 
-/** All accounts share the upstream's: what one of them calls a repetition must not be another's answer. */
+/**
+ * An idempotency key with the account's id in it. All accounts share our account at the upstream, so two accounts that
+ * send the same idempotency key would otherwise get each other's answer.
+ */
 function ofAccount(accountId: number, idempotencyKey: string): string {
   const key = `gw${accountId}-${idempotencyKey}`
   return key.length <= LONGEST_IDEMPOTENCY_KEY ? key : `gw${accountId}-${hash('sha256', idempotencyKey, 'hex')}`
@@ -72,15 +78,19 @@ function ofAccount(accountId: number, idempotencyKey: string): string {
 const JSON_TYPE = /^[ \t]*(?:application|text)\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i
 
 /**
- * A body was read as JSON here, and under another type an upstream could read it as a form, or as what else can hide in
- * the strings of a document; clients that name another one mean no harm, as it is a default of theirs.
+ * The value of a client header as it goes upstream. The content type is always a JSON type: the gateway has read the
+ * body as JSON, and under another type (a form, for example) the upstream could read something else in it. Clients that
+ * send another type mostly just have a wrong default, so they are corrected and not refused.
  */
 function passed(name: string, value: string, accountId: number): string {
   if (name === CONTENT_TYPE) return JSON_TYPE.test(value) ? value : 'application/json'
   return name === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
 }
 
-/** `[name, value, …]` for undici. Content-length is undici's own for a buffer, and `length` otherwise. */
+/**
+ * The headers of a request to an upstream, as `[name, value, …]`. The dispatcher adds `host`, and `content-length` when
+ * the body is a single buffer; for other bodies the caller adds it.
+ */
 export function requestHeaders(
   { candidate: { channel }, key }: { candidate: { channel: CompiledChannel }; key: CompiledKey },
   protocol: Protocol,
@@ -105,6 +115,7 @@ export function requestHeaders(
   return headers
 }
 
+/** Headers of the upstream that pass to the client, beside those whose name contains `ratelimit`. */
 const KEPT = new Set([
   'content-type',
   'content-encoding',

@@ -1,11 +1,15 @@
-/** One connection over HTTP/1.1, with one request on it at a time. */
+/**
+ * One HTTP/1.1 connection to an upstream, which carries one request at a time. It connects when its first request is
+ * sent, and tells the pool when it is free again or gone. A request of which nothing was sent when the connection
+ * closed goes back to the pool, to be sent on another connection. What was sent is never sent again.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Dial, Target } from './dial.ts'
 import { Http1Reader, type ReaderEvents } from './http1-reader.ts'
 
-/** The upstream closed the connection while it owed an answer. */
+/** The upstream closed the connection before it had answered the request. */
 export class OtherSideClosed extends Error {
   override name = 'OtherSideClosed'
   readonly code = 'OTHER_SIDE_CLOSED'
@@ -15,14 +19,14 @@ export class OtherSideClosed extends Error {
   }
 }
 
-/** A request on its way: how whoever made it steers it. */
+/** A request on its way. Whoever sent it can pause, resume and abort it. */
 export class Flight implements Dispatcher.DispatchController {
-  /** Empty when they are written. */
+  /** The bytes of the request; empty once they are written. */
   bytes: readonly Buffer[]
   readonly handler: Dispatcher.DispatchHandler
   reason: Error | null = null
   paused = false
-  /** While it is on one. */
+  /** The connection that carries the request; null = none yet, or no more. */
   connection: Http1Connection | null = null
 
   constructor(bytes: readonly Buffer[], handler: Dispatcher.DispatchHandler) {
@@ -52,7 +56,7 @@ export class Flight implements Dispatcher.DispatchController {
     this.connection?.resume()
   }
 
-  /** The connection has taken the last of it, or never will. */
+  /** Called when the socket has taken the last byte of the request, or with an error. */
   readonly written = (error?: Error | null): void => {
     if (!error) this.handler.onRequestSent?.()
   }
@@ -64,9 +68,9 @@ export class Flight implements Dispatcher.DispatchController {
 }
 
 export interface ConnectionEvents {
-  /** It may carry the next request. */
+  /** The connection may carry the next request. */
   onFree(connection: Http1Connection): void
-  /** It is no more; `unsent`: a request of which it took nothing. */
+  /** The connection is closed. `unsent` is its request if nothing of it was sent. */
   onGone(connection: Http1Connection, unsent: Flight | null): void
 }
 
@@ -87,12 +91,12 @@ export class Http1Connection implements ReaderEvents {
   #flight: Flight | null = null
   #sent = false
   #gone = false
-  /** The upstream said its last while the request was paused. */
+  /** The upstream closed its side while reading was paused. */
   #ended = false
+  /** Monotonic ms at which the connection was opened, and at which its last answer ended. */
   openedMs = 0
-  /** Since when it has no request. */
   freeMs = 0
-  /** An answer has ended, and the close that may stand right behind it cannot have been read yet. */
+  /** An answer has ended in this turn, so a close right behind the answer cannot have been read yet. */
   justFree = false
 
   constructor(options: ConnectionOptions, events: ConnectionEvents) {
@@ -101,7 +105,7 @@ export class Http1Connection implements ReaderEvents {
     this.#reader = new Http1Reader(this, options.maxHeaderBytes)
   }
 
-  /** As the upstream says, with its last answer. */
+  /** How long the upstream keeps the idle connection open, by its last answer; null = it did not say. */
   get keepAliveMs(): number | null {
     return this.#reader.keepAliveMs
   }
@@ -139,12 +143,13 @@ export class Http1Connection implements ReaderEvents {
     this.send()
   }
 
-  /** The request that comes next; `send` sends it, and connects where that is still to be done. */
+  /** Takes the next request. `send` will send it. */
   take(flight: Flight): void {
     this.#flight = flight
     this.#sent = false
   }
 
+  /** Sends the request that was taken, or connects first; then sending follows by itself. */
   send(): void {
     const socket = this.#socket
     const flight = this.#flight
@@ -167,7 +172,7 @@ export class Http1Connection implements ReaderEvents {
     }
   }
 
-  /** False: it was given up while it waited, and the next one may come. */
+  /** Returns false for a request that was aborted while it waited; the connection is then free for the next one. */
   #mayStart(flight: Flight): boolean {
     try {
       flight.handler.onRequestStart?.(flight, null)
@@ -184,6 +189,7 @@ export class Http1Connection implements ReaderEvents {
     return false
   }
 
+  /** Runs something that reads. An error (a malformed answer, a fault in a handler) ends the connection. */
   #read(act: () => void): void {
     try {
       act()
@@ -192,14 +198,15 @@ export class Http1Connection implements ReaderEvents {
     }
   }
 
+  /** The upstream has closed its side. */
   #finish(): void {
-    this.#ended = this.paused // what has been read is told first
+    this.#ended = this.paused // when paused, what has been read is passed on first
     if (this.paused) return
     this.#reader.close()
     this.end()
   }
 
-  // --- what the reader says
+  // --- events of the reader
 
   get paused(): boolean {
     return this.#flight?.paused ?? false
@@ -227,7 +234,7 @@ export class Http1Connection implements ReaderEvents {
     else this.end()
   }
 
-  // --- steering
+  // --- calls of the request and of the pool
 
   pause(): void {
     this.#socket?.pause()
@@ -241,7 +248,7 @@ export class Http1Connection implements ReaderEvents {
     if (!this.paused) this.#socket?.resume()
   }
 
-  /** Whatever is on it fails, unless nothing of it was sent. */
+  /** Closes the connection. Its request fails, unless nothing of it was sent: then it goes back to the pool. */
   end(error: Error = new OtherSideClosed()): void {
     if (this.#gone) return
     this.#gone = true

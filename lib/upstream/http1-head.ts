@@ -1,24 +1,27 @@
-/** What the head of an HTTP/1.1 answer says: its status and headers, where its body ends, and what becomes of the connection. */
+/**
+ * Parses the head of an HTTP/1.1 answer: its status and headers, how its body ends, and whether the connection may be
+ * used again. What two readers could understand differently is an error.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The bytes are no answer that can be relayed. */
+/** The bytes are not a valid answer. */
 export class BadAnswer extends Error {
   override name = 'BadAnswer'
   readonly code = 'BAD_ANSWER'
 }
 
-/** Of a body whose length its head does not say in bytes. */
+/** Values of `Head.length` for a body in chunks, and for one that ends when the connection closes. */
 export const CHUNKED = -1
 export const TO_END = -2
 
 export interface Head {
   status: number
   headers: IncomingHttpHeaders
-  /** Bytes of the body, or CHUNKED, or TO_END = until the connection closes. */
+  /** Bytes of the body, or CHUNKED, or TO_END. */
   length: number
   /** The connection may be used again after this answer. */
   keepAlive: boolean
-  /** How long the upstream keeps an idle connection, as it says; null = it does not. */
+  /** How long the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
   keepAliveMs: number | null
 }
 
@@ -30,7 +33,10 @@ const CHUNKED_TWICE = /chunked.*chunked/i
 const TIMEOUT = /timeout=(\d{1,6})/
 const CLOSES = /(?:^|[,\t ])close(?:$|[,\t ])/
 
-/** `text`: without the empty line at its end, a character a byte. Null = an interim answer (1xx). Throws BadAnswer. */
+/**
+ * `text` is the head without the empty line at its end, one character per byte. Returns null for an interim answer
+ * (1xx). Throws BadAnswer.
+ */
 export function parseHead(text: string): Head | null {
   const first = lineEnd(text, 0)
   const found = STATUS.exec(text.slice(0, first))
@@ -51,7 +57,7 @@ export function parseHead(text: string): Head | null {
   return { status, headers, length, keepAlive, keepAliveMs: timeout === null ? null : Number(timeout[1]) * 1000 }
 }
 
-/** Of lines without the last one's end. Throws BadAnswer. */
+/** Checks header lines; the last one comes without its line end. Throws BadAnswer. */
 export function checkHeaders(lines: string): void {
   if (!HEADERS.test(lines)) throw new BadAnswer('a header that is none')
 }
@@ -71,7 +77,7 @@ function addHeader(headers: IncomingHttpHeaders, text: string, from: number, end
   else before.push(value)
 }
 
-/** Without the blanks around it: `trim` would take U+00A0 as well, which is a byte of the value here. */
+/** The value without the blanks around it. `trim` would also remove U+00A0, which is a byte of the value here. */
 function bare(text: string, from: number, end: number): string {
   const isBlank = (i: number) => text.charCodeAt(i) === 0x20 || text.charCodeAt(i) === 0x09
   while (from < end && isBlank(from)) from++
@@ -94,7 +100,7 @@ function bodyLength(status: number, headers: IncomingHttpHeaders): number {
   return Number(length)
 }
 
-/** A body that may not be there may come all the same. */
+/** Whether an answer that must not have a body (204, 304) announces one, which could still follow on the connection. */
 function mayHaveStrayBody(status: number, headers: IncomingHttpHeaders): boolean {
   if (status !== 204 && status !== 304) return false
   const length = headers['content-length']
@@ -102,7 +108,7 @@ function mayHaveStrayBody(status: number, headers: IncomingHttpHeaders): boolean
 }
 
 function keepsAlive(isNewer: boolean, headers: IncomingHttpHeaders): boolean {
-  if (!isNewer && headers['transfer-encoding'] !== undefined) return false // HTTP/1.0 knows none
+  if (!isNewer && headers['transfer-encoding'] !== undefined) return false // HTTP/1.0 has no transfer-encoding
   const { connection } = headers
   if (connection === undefined) return isNewer
   const words = String(connection).toLowerCase()

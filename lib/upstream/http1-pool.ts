@@ -1,9 +1,9 @@
 /**
- * Connections to one origin over HTTP/1.1. The free ones are a stack: the one used last serves next, so that what only a
- * wave of requests needed closes for want of work.
+ * A pool of HTTP/1.1 connections to one origin. Free connections form a stack: the one used last serves the next
+ * request, so connections that only a wave of requests needed stay idle and are closed.
  *
- * Requests of one turn of the event loop are written at its end, when all that has arrived is read: a connection that the
- * upstream has closed meanwhile is known by then, and its request takes another one.
+ * Requests of one turn of the event loop are written at the end of that turn. By then everything that has arrived is
+ * read, so the pool knows which connections the upstream has just closed, and their requests take other connections.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
@@ -14,17 +14,18 @@ import { requestBytes } from './http1-request.ts'
 export interface Http1Options {
   dial: Dial
   maxHeaderBytes: number
-  /** More requests wait in line. */
+  /** The most connections; further requests wait in a queue. */
   connections: number
-  /** A connection takes no request after so long. */
+  /** A connection that is older takes no more requests. */
   oldestMs: number
-  /** A free one is closed after so long, or somewhat before its upstream would. */
+  /** A free connection is closed after this long, or two seconds before the upstream would close it (`keep-alive`). */
   idleMs: number
   clock: Pick<Clock, 'monotonic' | 'after' | 'soon'>
 }
 
-/** Before the moment that the upstream named. */
+/** How long before the upstream's own time-out a free connection is closed. */
 const MARGIN_MS = 2_000
+/** How often idle connections are looked for. */
 const SWEEP_MS = 1_000
 
 export class Http1Pool implements ConnectionEvents {
@@ -34,7 +35,7 @@ export class Http1Pool implements ConnectionEvents {
   readonly #all = new Set<Http1Connection>()
   readonly #free: Http1Connection[] = []
   readonly #waiting: Flight[] = []
-  /** To be written at the end of this turn. */
+  /** Connections whose request is to be written at the end of this turn. */
   #outbox: Http1Connection[] = []
   #cancelSweep: (() => void) | null = null
   #closed = false
@@ -47,12 +48,13 @@ export class Http1Pool implements ConnectionEvents {
     this.#target = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port }
   }
 
+  /** Sends a request; `handler` gets its events, as with a dispatcher of undici. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     let bytes: Buffer[]
     try {
       bytes = requestBytes(options, this.#host)
     } catch (error) {
-      // not before the caller knows what it has asked for
+      // a turn later, because callers do not expect an event before `dispatch` has returned
       this.#o.clock.soon(() => handler.onResponseError?.(null as never, error as Error))
       return
     }
@@ -84,13 +86,14 @@ export class Http1Pool implements ConnectionEvents {
     this.#outbox = []
     for (const connection of due) {
       if (connection.justFree) {
-        // a turn later: a close that stands right behind the end of its last answer is not read yet
+        // a turn later, because a close that came right behind its last answer has not been read yet
         connection.justFree = false
         this.#sendSoon(connection)
       } else connection.send()
     }
   }
 
+  /** A free connection, or a new one; null = there are as many as allowed. */
   #take(): Http1Connection | null {
     for (;;) {
       const connection = this.#free.pop()
@@ -110,7 +113,7 @@ export class Http1Pool implements ConnectionEvents {
 
   onFree(connection: Http1Connection): void {
     if (this.#isOld(connection) || this.#idleMs(connection) <= 0) {
-      connection.end() // who waits gets a new one in its place
+      connection.end() // a waiting request gets a new connection instead
       return
     }
     const next = this.#waiting.shift()
@@ -126,7 +129,7 @@ export class Http1Pool implements ConnectionEvents {
     return openedMs < this.#o.clock.monotonic() - this.#o.oldestMs
   }
 
-  /** How long it may be free. */
+  /** How long the connection may stay free, in ms. */
   #idleMs({ keepAliveMs }: Http1Connection): number {
     return keepAliveMs === null ? this.#o.idleMs : Math.min(this.#o.idleMs, keepAliveMs - MARGIN_MS)
   }
@@ -139,7 +142,7 @@ export class Http1Pool implements ConnectionEvents {
     if (next !== undefined) this.#assign(next)
   }
 
-  /** Closes what has been free for too long. */
+  /** Closes the connections that have been free for too long. */
   #sweep(): void {
     this.#cancelSweep = null
     const now = this.#o.clock.monotonic()
@@ -147,14 +150,14 @@ export class Http1Pool implements ConnectionEvents {
     if (this.#free.length > 0) this.#cancelSweep = this.#o.clock.after(SWEEP_MS, () => this.#sweep())
   }
 
-  /** Whoever is served or waits is served; then no connection is left. */
+  /** Closes the connections when they are free. Requests under way and waiting ones are still served. */
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelSweep?.()
     for (const connection of [...this.#free]) connection.end()
   }
 
-  /** Whoever is served or waits hears an error. */
+  /** Closes all connections now. Requests under way and waiting ones fail. */
   async destroy(): Promise<void> {
     const error = new OtherSideClosed('the gateway closed its connections')
     this.#destroyed = error

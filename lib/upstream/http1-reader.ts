@@ -1,25 +1,32 @@
 /**
- * Reads HTTP/1.1 answers from the bytes of one connection, whatever their pieces. As strict as a relay has to be: an answer
- * whose end two readers could see in two places is none (RFC 9112, section 6.3). What came with one read of the socket goes
- * on as one piece of body, however many chunks it was.
+ * The parser of HTTP/1.1 answers: a state machine that is fed the bytes of one connection, in whatever pieces they
+ * arrive.
+ *
+ * It is as strict as a relay has to be: an answer whose end two readers could find in different places is an error (RFC
+ * 9112, section 6.3). However many chunks one read of the socket contains, their data is passed on as one piece.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { bytesAsText } from '../protocols/patterns.ts'
 import { BadAnswer, CHUNKED, checkHeaders, parseHead, TO_END } from './http1-head.ts'
 
 export interface ReaderEvents {
-  /** The final answer's; interim ones (1xx) are passed over. */
+  /** The head of the final answer; interim answers (1xx) are skipped. */
   onHead(status: number, headers: IncomingHttpHeaders): void
   onBody(bytes: Buffer): void
   onEnd(): void
-  /** Nothing may be told at the moment: what is left of a read is kept for later. */
+  /** While this is true no event may be raised (back-pressure); the rest of a read is kept until `resume`. */
   readonly paused: boolean
 }
 
+// The states say what comes next on the connection.
+/** Nothing: no answer is expected. */
 const IDLE = 0
 const HEAD = 1
+/** A body whose length is known. */
 const SIZED = 2
+/** A body that ends when the connection closes. */
 const OPEN = 3
+// The chunked body: `SIZE [;EXTENSION] CR LF DATA CR LF` for each chunk, then the trailer.
 const SIZE = 4
 const EXTENSION = 5
 const SIZE_LF = 6
@@ -27,7 +34,7 @@ const DATA = 7
 const DATA_CR = 8
 const DATA_LF = 9
 const TRAILER = 10
-/** All is read, and `onEnd` is still to be called. */
+/** Nothing: the answer is complete, and only `onEnd` is still to be called. */
 const ENDING = 11
 
 const CR = 0x0d
@@ -37,7 +44,7 @@ const SEMICOLON = 0x3b
 const LINE_END = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const MAX_SIZE_DIGITS = 12
-/** An end of data, and a size. */
+/** The longest usual frame between two chunks: CR LF, the next size, CR LF. */
 const MAX_FRAME_BYTES = MAX_SIZE_DIGITS + 4
 const MAX_EXTENSION_BYTES = 4096
 
@@ -45,19 +52,22 @@ export class Http1Reader {
   readonly #events: ReaderEvents
   readonly #maxHeaderBytes: number
   #state = IDLE
-  /** Of a head or trailer, what earlier reads had. */
+  /** The beginning of a head or trailer line that earlier reads brought. */
   #begun: Buffer | null = null
-  /** Bytes of a read behind its head or trailer line. */
+  /** How many bytes of the read come after its head or trailer line. */
   #after = 0
-  /** Bytes of the body, or of its chunk, still to come. */
+  /** How many bytes of the body, or of its chunk, are still to come. */
   #left = 0
+  /** How many digits the size of the chunk has so far, and how many bytes its extension. */
   #digits = 0
   #extension = 0
+  /** Bytes that came while reading was paused. */
   #rest: Buffer | null = null
+  /** `feed` is running. */
   #feeding = false
   /** The connection may be used again after this answer. */
   keepAlive = false
-  /** How long the upstream keeps an idle connection, as it says; null = it does not. */
+  /** How long the upstream keeps an idle connection open, by its `keep-alive` header; null = it did not say. */
   keepAliveMs: number | null = null
 
   constructor(events: ReaderEvents, maxHeaderBytes: number) {
@@ -65,12 +75,12 @@ export class Http1Reader {
     this.#maxHeaderBytes = maxHeaderBytes
   }
 
-  /** An answer is owed. */
+  /** A request has been sent, so an answer is expected. */
   expect(): void {
     this.#state = HEAD
   }
 
-  /** The bytes of a read, which are the reader's from now on. Throws BadAnswer. */
+  /** Takes the bytes of a read. The reader owns them and may change them. Throws BadAnswer. */
   feed(chunk: Buffer): void {
     this.#feeding = true
     try {
@@ -96,16 +106,16 @@ export class Http1Reader {
       } else if (this.#state === IDLE) throw new BadAnswer('bytes that nobody asked for')
       else at = this.#chunked(chunk, at)
     }
-    if (at < chunk.length) this.keepAlive = false // whatever stands behind the end
+    if (at < chunk.length) this.keepAlive = false // there are bytes behind the end of the answer
   }
 
   #keep(bytes: Buffer): void {
     this.#rest = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes])
   }
 
-  /** No more paused. */
+  /** Goes on after a pause, with the bytes that were kept. */
   resume(): void {
-    if (this.#feeding) return // it goes on by itself
+    if (this.#feeding) return // `feed` goes on by itself
     const rest = this.#rest
     this.#rest = null
     if (rest !== null) this.feed(rest)
@@ -118,12 +128,13 @@ export class Http1Reader {
     this.#events.onEnd()
   }
 
-  /** The upstream says no more, which may be how an answer ends. */
+  /** The upstream has closed its side, which is how an answer without a length ends. */
   close(): void {
     if (this.#state === OPEN && this.#rest === null) this.#state = ENDING
     if (this.#state === ENDING) this.#end()
   }
 
+  /** Reads the head. Returns the offset in `chunk` of what follows, as all methods here do. */
   #head(chunk: Buffer, from: number): number {
     const bytes = this.#whole(chunk, from, HEAD_END)
     if (bytes === null) return chunk.length
@@ -141,7 +152,7 @@ export class Http1Reader {
     return next
   }
 
-  /** What stands up to `end`, from this read and those before; null = more is to come. */
+  /** The bytes up to `end`, from this read and the ones before; null = `end` has not come yet. */
   #whole(chunk: Buffer, from: number, end: Buffer): Buffer | null {
     const fresh = from === 0 ? chunk : chunk.subarray(from)
     const bytes = this.#begun === null ? fresh : Buffer.concat([this.#begun, fresh])
@@ -166,7 +177,7 @@ export class Http1Reader {
     return end
   }
 
-  /** All chunks of one read, moved together: its bytes are nobody else's. */
+  /** Reads the chunks of one read. Their data is moved together inside the read's own buffer. */
   #chunked(chunk: Buffer, from: number): number {
     let begin = -1
     let end = -1
@@ -190,12 +201,15 @@ export class Http1Reader {
         }
       }
     } finally {
-      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end)) // also what stands before something wrong
+      if (begin >= 0) this.#events.onBody(chunk.subarray(begin, end)) // also when an error follows the data
     }
     return i
   }
 
-  /** What mostly stands between the data of two chunks, at once. Returns where the data goes on; -1 = it is something else. */
+  /**
+   * A shortcut for the usual bytes between the data of two chunks (CR LF size CR LF), which are all in this read.
+   * Returns where the next data begins; -1 = the bytes are something else, and nothing has changed.
+   */
   #wholeFrame(chunk: Buffer, from: number): number {
     if (from + MAX_FRAME_BYTES > chunk.length || chunk[from] !== CR || chunk[from + 1] !== LF) return -1
     let size = 0
@@ -210,7 +224,7 @@ export class Http1Reader {
     return i + 2
   }
 
-  /** One byte of what stands between the data of two chunks. */
+  /** Reads one byte between the data of two chunks. */
   #frame(c: number): void {
     switch (this.#state) {
       case SIZE: {
@@ -242,7 +256,7 @@ export class Http1Reader {
     }
   }
 
-  /** Behind the last chunk: an empty line, or headers that nobody wants and then one. */
+  /** Reads a line after the last chunk: a trailer header, which is ignored, or the empty line that ends the answer. */
   #trailer(chunk: Buffer, from: number): number {
     const line = this.#whole(chunk, from, LINE_END)
     if (line === null) return chunk.length
@@ -252,6 +266,7 @@ export class Http1Reader {
   }
 }
 
+/** The value of a hexadecimal digit; -1 = it is none. */
 function hexDigit(c: number): number {
   if (c >= 0x30 && c <= 0x39) return c - 0x30
   const lower = c | 0x20

@@ -1,18 +1,21 @@
-/** An upstream request as bytes. What could be read as another request is refused before anything is sent. */
+/**
+ * Writes an HTTP/1.1 request as bytes. A path or header with bytes that could end its line is refused, because the
+ * upstream could read the rest as another request (request splitting).
+ */
 import type { Dispatcher } from 'undici'
 import { HEADER_LINE } from '../base/header-line.ts'
 
-/** A header or path that cannot be sent; nothing was. */
+/** A header or path cannot be sent. Nothing of the request was sent. */
 export class BadRequest extends Error {
   override name = 'BadRequest'
   readonly code = 'BAD_REQUEST'
 }
 
 const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
-/** Up to here head and body are one piece of memory, which is written at once. */
+/** A body up to this size is copied behind the head, so that both are one buffer and one write. */
 const JOINED_BYTES = 64 * 1024
 
-/** `headers` are `[name, value, …]`, the body one buffer or several. Throws BadRequest. */
+/** `headers` is `[name, value, …]`, `body` one buffer or several. Throws BadRequest. */
 export function requestBytes({ method, path, headers, body }: Dispatcher.DispatchOptions, host: string): Buffer[] {
   if (!PATH.test(path)) throw new BadRequest('the path cannot be sent')
   let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`

@@ -1,6 +1,7 @@
 /**
- * A question of our own about an upstream's key: its list of models, which costs nothing and depends on no client. Asked when
- * the upstream has refused what one account asked, which may be about the requests.
+ * Finds out whether an upstream refuses a channel's key, by a request of our own: the upstream's list of models, which
+ * costs nothing and depends on no client. It is used when the upstream has answered 401 or 403 to one account only,
+ * because then that account's requests may be the cause.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
@@ -9,17 +10,20 @@ import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 
 const MOST_MS = 10_000
-/** The account in whose name it is asked. */
+/** The request is made for no account. */
 const NOBODY = 0
 
-/** Where the list stands beside a protocol's own path; null = nobody knows. */
+/** The path of the list of models beside a protocol's own path; null = there is no known one. */
 export function modelsPath(path: string): string | null {
   const own = /^([^{]*)\/(?:chat\/completions|messages|responses|images\/generations|models\/\{model\}:\{verb\})$/
   const before = own.exec(path)?.[1]
   return before === undefined ? null : `${before}/models`
 }
 
-/** True when the key is refused for this, too. False also where nothing can be learnt. */
+/**
+ * Resolves to true when the upstream refuses the key for the list of models too; to false also when nothing can be
+ * learnt.
+ */
 export function refusesOwnQuestion(
   pools: Pools,
   clock: Clock,

@@ -1,6 +1,8 @@
 /**
- * Connections to upstreams: one pool for each way to reach one, shared by every channel and world that names it. A way is
- * an origin, and what stands between: a proxy, certificates of one's own, HTTP/2.
+ * The connection pools. There is one pool for each way to reach an upstream: its origin, proxy, certificates, HTTP/2 or
+ * not. All channels and worlds with an equal `Connection` share a pool. Plain HTTP/1.1 uses our own pool
+ * (`http1-pool.ts`); HTTP/2 and HTTP proxies use undici. Every address is checked against the reserved ones before it
+ * is connected to.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
@@ -16,21 +18,24 @@ import { undici } from './undici.ts'
 
 export interface PoolOptions {
   connectMs: number
-  /** Connections per pool; more requests wait in line. */
+  /** The most connections per pool; further requests wait in a queue. */
   connections: number
 }
 
-/** Below the 60 s that common load balancers keep an idle connection, so that they rarely close one under a request. */
+/**
+ * How long a connection may be idle. Common load balancers close idle connections after 60 s; with half of that, they
+ * rarely close one just when a request is sent.
+ */
 const KEEP_ALIVE_MS = 30_000
-/** A connection is not used for longer, so that a change of the name's addresses is followed. */
+/** The oldest age at which a connection takes a request, so that changes of the upstream's DNS entries are followed. */
 const OLDEST_MS = 300_000
-/** An answer's headers beyond this are no answer. */
+/** An answer with more bytes of headers is an error. */
 const MAX_HEADER_BYTES = 64 * 1024
-/** Requests on one HTTP/2 connection, and how many of these there are. */
+/** The most requests at once on one HTTP/2 connection, and the most such connections. */
 const H2_STREAMS = 100
 const H2_CONNECTIONS = 16
 
-/** The name resolves to an address that upstreams may not have. */
+/** The host is, or resolves to, an address that upstreams may not have. */
 export class ReservedAddress extends Error {
   override name = 'ReservedAddress'
   readonly code = 'RESERVED_ADDRESS'
@@ -43,19 +48,20 @@ export class ReservedAddress extends Error {
 
 type Lookup = typeof lookup
 
-/** Where requests go. */
+/** What pools have in common: the part of undici's dispatchers that is used here. */
 export interface Upstream {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): unknown
-  /** After what is under way. */
+  /** Closes the pool when the requests under way have ended. */
   close(): Promise<void>
+  /** Closes the pool at once. */
   destroy(): Promise<void>
 }
 
 export interface PoolHooks {
-  /** DNS, for tests. */
+  /** Replaces DNS in tests. */
   resolve?: Lookup
   clock?: Clock
-  /** Of each pool, the first refusal of an address. */
+  /** Called when a pool refuses a reserved address for the first time. */
   onReserved?: (origin: string, message: string) => void
 }
 
@@ -73,6 +79,7 @@ export class Pools {
     this.#onReserved = onReserved
   }
 
+  /** The pool of a connection; it is made when it does not exist. */
   of(connection: Connection): Upstream {
     let pool = this.#pools.get(connection.id)
     if (pool === undefined) this.#pools.set(connection.id, (pool = this.#create(connection)))
@@ -80,8 +87,9 @@ export class Pools {
   }
 
   /**
-   * Pools of ways that no channel names any more, or made with other options, finish what they do and go. Those of the
-   * others are made now and not under a request: certificates and undici take longer than many requests.
+   * Keeps the pools of the connections that a new world names. All others, and all when the options have changed, are
+   * closed when their requests have ended. Missing pools are made now and not during a request, because loading
+   * certificates and undici takes longer than many requests.
    */
   keep(named: ReadonlyMap<string, Connection>, options: PoolOptions): void {
     const same = options.connectMs === this.#options.connectMs && options.connections === this.#options.connections
@@ -95,7 +103,7 @@ export class Pools {
       try {
         this.of(connection)
       } catch {
-        // its requests will hear of it, and nobody else's
+        // requests to this upstream will fail with the same error; others must not
       }
     }
   }
@@ -106,11 +114,14 @@ export class Pools {
     await Promise.all(pools.map(pool => pool.destroy()))
   }
 
-  /** The time-outs of undici are off, here or per request: the sweeper keeps ours. Redirects are never followed by dispatch. */
+  /**
+   * Makes the pool for a connection. undici's own time-outs are off, here or per request, because the exchange's
+   * sweeper enforces ours. `dispatch` never follows redirects.
+   */
   #create({ origin, proxy, ca, http2, reserved }: Connection): Upstream {
     const { connectMs, connections } = this.#options
     const refuse = this.#once(origin)
-    // an address needs no look-up, so it is looked at here
+    // an IP address in the URL is never looked up, so `#guarded` would not see it: it is checked here
     const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
     if (known !== undefined) {
       const host = new URL(known).hostname
@@ -131,7 +142,7 @@ export class Pools {
       clientTtl: OLDEST_MS,
       allowH2: http2,
     }
-    // the proxy is what is connected to, and who resolves the origin's name
+    // with a proxy, only the proxy's address is connected to and checked; the proxy resolves the origin's name
     if (proxy !== null && !proxy.startsWith('socks5:'))
       return new ProxyAgent({
         uri: proxy,
@@ -139,7 +150,7 @@ export class Pools {
         connectTimeout: connectMs,
         requestTls: tls,
         proxyTls: { ...plain, ...tls, allowH2: false },
-        // by itself it would give plain http and its own tunnels none of our bounds
+        // without these factories, plain http and the proxy's tunnels would have none of our limits
         factory: (to, given) => new Pool(to, { ...ofUndici, ...connectOf(given) }),
         clientFactory: (to, given) => new Pool(to, { ...connectOf(given), allowH2: false, headersTimeout: connectMs }),
       })
@@ -161,7 +172,7 @@ export class Pools {
     })
   }
 
-  /** Reports the first of a pool's refusals, and gives each back. */
+  /** Makes a function that returns the refusal it is given, and reports the first one to `onReserved`. */
   #once(origin: string): (refusal: ReservedAddress) => ReservedAddress {
     let told = false
     return refusal => {
@@ -171,7 +182,10 @@ export class Pools {
     }
   }
 
-  /** Resolves as the system does, and refuses what may not be connected to: so a name that changes cannot get past. */
+  /**
+   * A DNS look-up that refuses names which resolve to a reserved address. It checks the very address that is connected
+   * to, so a name that changes its address (DNS rebinding) cannot get past it.
+   */
   #guarded(refuse: (refusal: ReservedAddress) => ReservedAddress): net.LookupFunction {
     return (hostname, options, callback) => {
       const done = (error: Error | null, found: LookupAddress[]): void => {
@@ -186,7 +200,10 @@ export class Pools {
   }
 }
 
-/** Once a pool: to read all of the system's certificates takes longer than many requests. */
+/**
+ * TLS settings that trust `ca` beside Node's own authorities. They are made once per pool, because reading all takes
+ * long.
+ */
 const trusting = (ca: string) => createSecureContext({ ca: [...getCACertificates('default'), ca] })
 
 const connectOf = (given: object) => ({ connect: (given as { connect: UndiciConnector.connector }).connect })

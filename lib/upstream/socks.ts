@@ -1,12 +1,12 @@
 /**
- * SOCKS5 (RFC 1928, 1929), the client's side of opening a way. undici has an agent for it, which keeps none of a pool's
- * bounds, speaks no HTTP/2 and waits for the time-out when the proxy hangs up.
+ * Connects through a SOCKS5 proxy (RFC 1928, with passwords of RFC 1929). undici has an agent for SOCKS5 too, but that
+ * one keeps none of a pool's limits, speaks no HTTP/2, and waits for its time-out when the proxy hangs up.
  */
 import { isIPv4, isIPv6, type Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { groupsOf } from '../terms/reserved-addresses.ts'
 
-/** The proxy does not open the way. Never says with which credentials. */
+/** The proxy does not open the connection. The message never contains the credentials. */
 export class SocksError extends Error {
   override name = 'SocksError'
   readonly code = 'SOCKS'
@@ -27,7 +27,10 @@ const REPLIES = [
   'address type not supported',
 ]
 
-/** `dial` connects to the proxy, `secure` makes TLS of a way that is open; opening takes `timeoutMs` at most. */
+/**
+ * Returns a connector for undici. `dial` connects to the proxy; `secure` starts TLS on the open tunnel; `timeoutMs`
+ * limits the conversation with the proxy in between.
+ */
 export function throughSocks(
   proxy: URL,
   dial: buildConnector.connector,
@@ -52,6 +55,7 @@ export function throughSocks(
     })
 }
 
+/** Asks the proxy to connect to `host`. Throws SocksError. */
 async function open(socket: Socket, proxy: URL, host: string, port: number): Promise<void> {
   const known = proxy.username !== ''
   socket.write(Buffer.from(known ? [5, 2, NO_AUTH, PASSWORD] : [5, 1, NO_AUTH]))
@@ -66,17 +70,17 @@ async function open(socket: Socket, proxy: URL, host: string, port: number): Pro
   const [, reply = 0, , type] = await take(socket, 4)
   if (reply !== 0) throw new SocksError(`the proxy says: ${REPLIES[reply] ?? `error ${reply}`}`)
   const size = type === 1 ? 4 : type === 4 ? 16 : ((await take(socket, 1))[0] as number)
-  await take(socket, size + 2) // where it connects from
+  await take(socket, size + 2) // the address and port from which the proxy connects, which nobody needs
 }
 
-/** With its length before it. */
+/** The bytes of a text, with their length in one byte before them. */
 function sized(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (bytes.length > 255) throw new SocksError('a name or password of more than 255 bytes')
   return Buffer.concat([Buffer.from([bytes.length]), bytes])
 }
 
-/** Names go as they are: the proxy resolves them. */
+/** An address as SOCKS5 writes it. A name is sent as a name, and the proxy resolves it. */
 function address(host: string): Buffer {
   const plain = host.replace(/^\[|\]$/g, '')
   if (isIPv4(plain)) return Buffer.from([1, ...plain.split('.').map(Number)])
@@ -84,7 +88,7 @@ function address(host: string): Buffer {
   return Buffer.concat([Buffer.from([3]), sized(plain)])
 }
 
-/** Exactly so many bytes; what comes after them stays in the socket for whom it is meant. */
+/** Reads exactly `size` bytes. Bytes after them stay in the socket: they belong to the tunnel. */
 function take(socket: Socket, size: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const look = () => {
