@@ -41,7 +41,10 @@ const FIRST = {
   durationMs: true,
 } satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
 
-/** The fields that later versions added, in the order of the versions, with their values for older records. */
+/**
+ * The fields that later versions added, in the order of the versions, with their values for older records. The order is
+ * part of the format, so a new field stands last, also within NOT_RECORDED.
+ */
 const ADDED = { answerId: null, upstreamKey: null, ...NOT_RECORDED } satisfies Partial<UsageRow>
 
 /**
