@@ -9,6 +9,7 @@ import { catalogSchema } from '../terms/config-catalog.ts'
 import { CERTIFICATES, readCertificates } from '../terms/config-channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 import { OperationError } from './error.ts'
+import { showCost } from './prices.ts'
 import { read } from './read.ts'
 
 const channelRow = catalogSchema.shape.channels.unwrap().element
@@ -69,6 +70,7 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
   ca: channel.ca,
   http2: channel.http2,
   private: channel.private,
+  cost: showCost(channel.cost),
   status: channel.status,
   state: channel.sealed === true ? SEALED : state,
 })

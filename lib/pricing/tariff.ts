@@ -14,7 +14,7 @@
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
 import type { Prompt } from '../terms/prompt.ts'
-import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
+import type { Group, Model, Price, Protocol, Sizes, Usage } from '../terms/records.ts'
 
 const MILLION = 1_000_000
 const BYTES_PER_TOKEN = 4
@@ -94,7 +94,7 @@ export class Tariff {
     this.#cacheWrite5m = price.cache_write_5m ?? this.#input
     this.#cacheWrite1h = price.cache_write_1h ?? this.#cacheWrite5m
     this.#output = price.output ?? 0
-    this.#image = price.image ?? 0
+    this.#image = dearestPicture(price)
     this.#request = price.request ?? 0
     this.#multiplier = multiplier
     const common = greatestCommonDivisor(multiplier, MILLION)
@@ -288,6 +288,14 @@ export class Tariff {
     return micro(micros > MOST_MICRO ? MOST_MICRO : Number(micros))
   }
 }
+
+/** Whatever its size. */
+const dearestPicture = ({ image = 0 }: Price): number =>
+  typeof image === 'number'
+    ? image
+    : Math.max(
+        ...Object.values(image).flatMap((one: number | Sizes) => (typeof one === 'number' ? one : Object.values(one))),
+      )
 
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 

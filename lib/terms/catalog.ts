@@ -10,7 +10,7 @@ import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import { type Group, type Model, type Price, TOKEN_CLASSES } from './records.ts'
+import type { Group, Model, OverList, Price } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
 import { didYouMean } from './typos.ts'
 import { KINDS } from './upstream-kinds.ts'
@@ -85,11 +85,6 @@ function fromSource(source: Source): CatalogFile {
       else if (ca !== undefined) channel.ca = ca
       const protocol = protocolProblem(channel)
       if (protocol !== null) source.problem(['channels', i, 'kind'], protocol)
-    })
-    form.models.forEach(({ price }, i) => {
-      if (price !== undefined && Object.keys(price).length === 0)
-        source.problem(['models', i, 'price'], 'at least one price')
-      else if (price !== undefined && lacksInput(price)) source.problem(['models', i, 'price', 'input'], WITH_INPUT)
     })
   }
   source.throwProblems()
@@ -171,7 +166,7 @@ export const toGroup = ({ name, multiplier, rate, hedge }: CatalogForm['groups']
 
 export const toModel = (model: CatalogForm['models'][number]): Model => ({
   name: model.name,
-  price: model.price === undefined ? null : withoutGaps(model.price),
+  price: model.price === undefined ? null : toPrice(model.price),
   maxOutput: model.max_output ?? null,
   defaultOutput: model.default_output,
   inputFactor: model.input_factor,
@@ -181,11 +176,15 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   maxSearches: model.max_searches,
 })
 
-export const WITH_INPUT = 'a price of input beside the other prices of tokens (0 where it is free)'
+const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
+  ...(withoutGaps(price) as Price),
+  ...(over === undefined ? {} : { over: over.map(entry => withoutGaps(entry) as OverList) }),
+})
 
-/** True for token prices without an input price: a prompt of a million tokens would cost nothing. */
-export const lacksInput = (price: { [K in keyof Price]: number | undefined }): boolean =>
-  price.input === undefined && TOKEN_CLASSES.some(name => price[name] !== undefined)
+const toCost = (cost: ChannelForm['cost']): Channel['cost'] =>
+  typeof cost === 'object'
+    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, toPrice(price)]))
+    : (cost ?? null)
 
 /** Drops undefined fields, so that a row is equal to the same row read back from the store. */
 const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
@@ -247,6 +246,7 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   ca: channel.ca ?? null,
   http2: channel.http2,
   private: channel.private,
+  cost: toCost(channel.cost),
   status: channel.status,
 })
 

@@ -1,7 +1,7 @@
 /**
  * The record of a channel (an upstream and how it is asked) in the catalogue, and the state of a channel at run time.
  */
-import type { Protocol } from './records.ts'
+import type { Price, Protocol } from './records.ts'
 import type { KindName } from './upstream-kinds.ts'
 
 /** A credential at an upstream. The key leaves the process only in requests to its channel. */
@@ -45,6 +45,8 @@ export interface Channel {
   http2: boolean
   /** The upstream may be at a link-local or reserved address. */
   private: boolean
+  /** What the upstream takes: a factor of the model's price in millionths, or a price by model; null = not known. */
+  cost: number | Record<string, Price> | null
   status: 'enabled' | 'disabled'
   /**
    * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import { channel } from './config-channel.ts'
+import { price } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
 
@@ -15,20 +16,6 @@ const MOST_TOKENS = 1_000_000_000
  * fields.
  */
 export const MODEL_DEFAULTS = { maxInput: 200_000, mediaInput: 2000, toolInput: 16_000, maxSearches: 10 }
-
-const priced = (meaning: string) =>
-  kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
-const perMillion = (meaning: string) => priced(`CNY per million tokens: ${meaning}`)
-
-const price = z.strictObject({
-  input: perMillion('fresh input.'),
-  output: perMillion('output, reasoning included.'),
-  cache_read: perMillion('input read from a cache. Default: as `input`.'),
-  cache_write_5m: perMillion('input written to a cache for five minutes. Default: as `input`.'),
-  cache_write_1h: perMillion('input written to a cache for an hour. Default: as `cache_write_5m`.'),
-  image: priced('CNY per image.'),
-  request: priced('CNY per answered request.'),
-})
 
 const group = z.strictObject({
   name: kind.name.meta({ description: 'Name of the group; `default` always exists.' }),

@@ -7,6 +7,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
+import { cost } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { isCredentialName } from './credentials.ts'
 import { PROTOCOLS, type Protocol } from './records.ts'
@@ -231,6 +232,10 @@ export const channel = z.strictObject({
   http2: kind.flag.prefault(false).meta({ description: 'Offer HTTP/2 to an `https` upstream.' }),
   private: kind.flag.prefault(false).meta({
     description: 'Allow a link-local or reserved address, where clouds offer the credentials of the machine.',
+  }),
+  cost: cost.optional().meta({
+    description:
+      'What the upstream takes: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
   }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

@@ -123,10 +123,32 @@ export type Fee = (typeof FEES)[number]
 /** Prices of tokens in micro-CNY per million tokens, which is the same number of pico-CNY per token. */
 export type TokenPrices = Partial<Record<TokenClass, number>>
 
-/** The price list of a model, in micro-CNY. A class without a price costs as its parent class. */
-export interface Price extends TokenPrices {
-  image?: number
+/** Prices of pictures by `size/quality`, `size` and `default`. */
+export type Sizes = Record<string, number>
+
+/** Prices in millionths of a CNY, per million tokens and characters, else per piece. */
+export interface PriceList extends TokenPrices {
+  /** One price for all pictures, or prices by size, which people write in either of two ways. */
+  image?: number | Sizes | { sizes: Sizes }
+  web_search?: number
   request?: number
+  second?: number
+  character?: number
+}
+
+/** The prices of a request whose prompt has more than `tokens`. */
+export interface OverList extends PriceList {
+  tokens: number
+}
+
+/** What a model costs, in the form in which it was set. A class of tokens without price takes its parent's. */
+export interface Price extends PriceList {
+  /** What a search is charged for: each, or once where a request searched. Absent = `query`. */
+  search_unit?: 'query' | 'prompt'
+  /** By rising `tokens`. */
+  over?: OverList[]
+  /** Millionths by service tier, by speed (`fast`), and by place (`geo:us`). */
+  tiers?: Record<string, number>
 }
 
 /**

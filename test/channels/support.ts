@@ -22,6 +22,7 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   ca: null,
   http2: false,
   private: false,
+  cost: null,
   status: 'enabled',
   ...change,
 })

@@ -39,6 +39,7 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   ca: null,
   http2: false,
   private: false,
+  cost: null,
   status: 'enabled',
   ...change,
 })

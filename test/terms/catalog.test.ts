@@ -89,6 +89,7 @@ t.test('records, with every default', async t => {
       ca: null,
       http2: false,
       private: false,
+      cost: null,
       status: 'enabled',
     },
   ])

@@ -31,6 +31,7 @@ const CHANNEL_DEFAULTS = {
   ca: null,
   http2: false,
   private: false,
+  cost: null,
 }
 
 function channelOf(row: Row): SealedChannel {
