@@ -14,7 +14,7 @@
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
 import type { Prompt } from '../terms/prompt.ts'
-import type { Group, Model, Price, Protocol, Sizes, Usage } from '../terms/records.ts'
+import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
 
 const MILLION = 1_000_000
 const BYTES_PER_TOKEN = 4
@@ -289,14 +289,8 @@ export class Tariff {
   }
 }
 
-/** Whatever its size. */
 const dearestPicture = ({ image = 0 }: Price): number =>
-  typeof image === 'number'
-    ? image
-    : Math.max(
-        ...Object.values(image).flatMap((one: number | Sizes) => (typeof one === 'number' ? one : Object.values(one))),
-      )
-
+  typeof image === 'number' ? image : Math.max(...Object.values(image.sizes ?? image).map(Number))
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
 
 function greatestCommonDivisor(a: number, b: number): number {
