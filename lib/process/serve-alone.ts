@@ -2,9 +2,9 @@
 import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Fleet } from '../ops/fleet.ts'
-import { Housekeeping } from './housekeeping.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
+import { Housekeeping } from './housekeeping.ts'
 import { prepareStore } from './process-store.ts'
 import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
 

@@ -106,7 +106,7 @@ t.test('a key refused three times rests its channel for long, which is said once
   await until('a question of our own is refused', () => s.state('a') === 'open')
   for (let i = 0; i < 3; i++) t.equal(await status(s), 200)
   t.same(s.asked(), { a: 4, b: 6 })
-  t.same(s.refusedKeys, ['a'])
+  t.same(s.refusedKeys(), ['a'])
   t.same([s.state('a'), s.state('b')], ['open', 'closed'])
   s.clock.advance(59_000)
   t.equal(s.state('a'), 'open')

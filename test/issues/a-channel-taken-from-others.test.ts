@@ -95,7 +95,7 @@ t.test('refusals of different accounts are about the key', async t => {
   s.at('a').script = says(403)
   s.at('b').script = good
   for (const key of [KEY, OTHER_KEY, KEY, OTHER_KEY]) t.equal(await asks(s, key), 200)
-  t.same([s.state('a'), s.asked()['a'], s.refusedKeys], ['open', 3, ['a']])
+  t.same([s.state('a'), s.asked()['a'], s.refusedKeys()], ['open', 3, ['a']])
 })
 
 t.test('whom a breaker listens to', t => {

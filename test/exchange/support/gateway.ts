@@ -3,23 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type http from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { Answers } from '../../../lib/access/answers.ts'
-import { Buffered } from '../../../lib/access/buffered.ts'
-import { Concurrency } from '../../../lib/access/concurrency.ts'
-import { KeyCache } from '../../../lib/access/keys.ts'
-import { RateLimiter } from '../../../lib/access/rate.ts'
-import { idMaker } from '../../../lib/base/ids.ts'
 import { RetryBudget } from '../../../lib/channels/budget.ts'
-import { type BreakerChange, Health, type KeyHealth } from '../../../lib/channels/health.ts'
-import { Drains } from '../../../lib/exchange/drains.ts'
-import { proveKey } from '../../../lib/exchange/prove-key.ts'
-import type { Services } from '../../../lib/exchange/services.ts'
-import { Sweeper } from '../../../lib/exchange/sweeper.ts'
-import { UpstreamLog } from '../../../lib/exchange/upstream-log.ts'
-import { World } from '../../../lib/world/world.ts'
+import type { Health } from '../../../lib/channels/health.ts'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { applyCatalog } from '../../../lib/operations/apply.ts'
 import { listenOn } from '../../../lib/process/listening.ts'
+import { createServices, enterWorld, observeServices } from '../../../lib/process/services.ts'
 import { createPublicServer, type Pages } from '../../../lib/public/server.ts'
 import { accountPurse } from '../../../lib/store/store.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
@@ -28,7 +17,7 @@ import { parseConfig } from '../../../lib/terms/config.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
 import { Metrics } from '../../../lib/terms/metrics.ts'
 import { PROTOCOLS, type Protocol } from '../../../lib/terms/records.ts'
-import { Pools } from '../../../lib/upstream/pools.ts'
+import { World } from '../../../lib/world/world.ts'
 import { TestClock } from '../../support/clock.ts'
 import { memoryStore } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
@@ -49,6 +38,7 @@ export const KEY = 'sk-scenario-0123456789'
 export const OTHER_KEY = 'sk-scenario-of-another'
 /** Of an account without money. */
 export const POOR_KEY = 'sk-scenario-of-the-poor'
+const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
 export const PATHS: Readonly<Record<Protocol, string>> = {
@@ -132,48 +122,20 @@ export async function open(t: Test, options: Options = {}) {
   const log = createLogger(config.log.level, { write: (line: string) => logged.push(JSON.parse(line) as Json) })
   const metrics = new Metrics()
   const ledger = await Ledger.open({ store, clock, log, folder, limitBytes: 2 ** 28 })
-  const world = new World(config, await store.catalog())
-  const refusedKeys: string[] = []
-  const prove = (name: string, key: KeyHealth) => proveKey(services, name, key)
-  const onChange = (change: BreakerChange) => services.upstreamLog.breaker(change)
-  const health = new Health({ clock, onAuthFailure: name => refusedKeys.push(name), random: () => 0, prove, onChange })
-  health.keep(world.routes.channels)
-  const services: Services = {
+  const services = createServices({
     clock,
-    nextId: idMaker(clock.now.bind(clock)),
     log,
     metrics,
-    keys: new KeyCache({ store, clock }),
-    answers: new Answers({ store, clock }),
-    rates: new RateLimiter({ store, clock, log }),
-    concurrency: new Concurrency(),
-    buffered: new Buffered(),
+    store,
     ledger,
-    health,
-    retries: new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock }),
-    pools: new Pools({ connectMs: 5000, connections: CONNECTIONS }),
-    sweeper: new Sweeper(clock),
-    world,
-    drains: new Drains(),
-    upstreamLog: new UpstreamLog(log, clock),
-    draining: false,
     lag: { ms: 0 },
-    openCount: 0,
-  }
-  const { timeouts, keepalive, clientGone } = config
-  const waits = [timeouts.mainMs, keepalive.earlyMs, keepalive.mainMs, keepalive.directMs, clientGone.drainMs]
-  services.sweeper.setShortest([...waits, timeouts.firstByteMs, timeouts.slowClientMs, world.shortestHedgeMs])
-  metrics.setChannels(names)
-  metrics.observe({
-    holdsOpen: () => ledger.holdsOpen,
-    heldMicro: () => ledger.heldTotal,
-    journalEntries: () => ledger.journalEntries,
-    settlementLagMs: () => ledger.settlementLagMs,
-    channelStates: () => health.states(),
-    imbalanceMicro: () => 0,
-    setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
-    clockSkewMs: () => 0,
+    world: new World(config, await store.catalog()),
+    random: () => 0,
+    connectionsPerOrigin: CONNECTIONS,
   })
+  services.retries = new RetryBudget({ share: 0, floorPerS: options.retriesFloor ?? 1000, windowS: 1, clock })
+  observeServices(services, () => 0)
+  const { health } = services
   const servers: http.Server[] = []
   const listen = (listener: 'main' | 'direct') => {
     const server = createPublicServer(services, listener, listener === 'main' ? (options.pages ?? null) : null)
@@ -214,12 +176,13 @@ export async function open(t: Test, options: Options = {}) {
     return { rows, left, failures, ok: audit.ok && purse?.credit === CREDIT && purse.spent === charges }
   }
 
-  /** As an administrator would, and in force at once. */
+  const newWorld = async () => enterWorld(services, new World(config, await store.catalog()), CONNECTIONS)
+
+  /** Changes a channel as an administrator would; the change is in force at once. */
   const changeChannel = async (name: string, change: Partial<Channel>) => {
     const { channels: rows } = await store.catalog()
     await store.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change })
-    services.world = new World(config, await store.catalog())
-    health.keep(services.world.routes.channels)
+    await newWorld()
   }
 
   /** What the store says is in force at once. */
@@ -229,7 +192,7 @@ export async function open(t: Test, options: Options = {}) {
       ledger.onChange(change)
       changesSeen = change.seq
     }
-    services.world = new World(config, await store.catalog())
+    await newWorld()
   }
   let changesSeen = await store.changeSeq()
 
@@ -243,7 +206,8 @@ export async function open(t: Test, options: Options = {}) {
     changeChannel,
     health,
     logged,
-    refusedKeys,
+    /** The channels whose key an upstream refused, as the log names them. */
+    refusedKeys: () => logged.filter(line => line['msg'] === KEY_REFUSED).map(line => line['channel']),
     at,
     ask,
     books,

@@ -1,0 +1,120 @@
+/**
+ * Builds the services that all exchanges of a process share, and fits them to a new world. The gateway does it here, and so
+ * do the tests of exchanges, so that what they test is what runs.
+ */
+import { Answers } from '../access/answers.ts'
+import { Buffered } from '../access/buffered.ts'
+import { Concurrency } from '../access/concurrency.ts'
+import { KeyCache } from '../access/keys.ts'
+import { RateLimiter } from '../access/rate.ts'
+import type { Clock } from '../base/clock.ts'
+import { idMaker } from '../base/ids.ts'
+import { RetryBudget } from '../channels/budget.ts'
+import { Health } from '../channels/health.ts'
+import { proveKey } from '../exchange/prove-key.ts'
+import { ownServices, type Services } from '../exchange/services.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Store } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
+import type { Logger } from '../terms/log.ts'
+import type { Metrics } from '../terms/metrics.ts'
+import { Pools } from '../upstream/pools.ts'
+import type { World } from '../world/world.ts'
+
+const RETRY_FLOOR_PER_S = 10
+const RETRY_WINDOW_S = 10
+const CONNECTIONS_PER_ORIGIN = 16_384
+
+export interface ServiceParts {
+  clock: Clock
+  log: Logger
+  metrics: Metrics
+  store: Store
+  ledger: Ledger
+  lag: Services['lag']
+  world: World
+  /** Chance, which spreads the rests of channels over time. Default: Math.random. */
+  random?: () => number
+  /** The most connections to one upstream address. */
+  connectionsPerOrigin?: number
+}
+
+export function createServices(parts: ServiceParts): Services {
+  const { clock, log, metrics, store, ledger, lag, world, connectionsPerOrigin } = parts
+  const { config } = world
+  const health = new Health({
+    clock,
+    ...(parts.random === undefined ? {} : { random: parts.random }),
+    onChange: change => services.upstreamLog.breaker(change),
+    prove: (channel, key) => proveKey(services, channel, key),
+    onAuthFailure: channel =>
+      log.error({ channel }, 'the upstream refuses the channel key: it is not used for a while'),
+  })
+  const services: Services = {
+    clock,
+    nextId: idMaker(() => ledger.wall.now()),
+    log,
+    metrics,
+    keys: new KeyCache({ store, clock }),
+    answers: new Answers({ store, clock }),
+    rates: new RateLimiter({ store, clock, log }),
+    concurrency: new Concurrency(),
+    buffered: new Buffered(),
+    ledger,
+    health,
+    retries: createRetryBudget(config, clock),
+    pools: new Pools(poolOptions(config, connectionsPerOrigin), {
+      onReserved: (upstream, reason) => log.error({ upstream }, reason),
+    }),
+    world,
+    ...ownServices(log, clock),
+    draining: false,
+    lag,
+    openCount: 0,
+  }
+  enterWorld(services, world, connectionsPerOrigin)
+  return services
+}
+
+/** Makes `world` the newest one: exchanges that begin from now on live in it. Everything that is kept beside the world follows. */
+export function enterWorld(services: Services, world: World, connectionsPerOrigin?: number): void {
+  const { config } = world
+  const { timeouts, keepalive, clientGone } = config
+  services.sweeper.setShortest([
+    timeouts.firstByteMs,
+    timeouts.idleMs,
+    timeouts.mainMs,
+    timeouts.slowClientMs,
+    keepalive.earlyMs,
+    world.shortestHedgeMs,
+    keepalive.mainMs,
+    keepalive.directMs,
+    clientGone.drainMs,
+  ])
+  services.pools.keep(world.routes.connections, poolOptions(config, connectionsPerOrigin))
+  services.health.keep(world.routes.channels)
+  services.metrics.setChannels(world.channelNames)
+  services.world = world
+}
+
+/** Gives the metrics the state that ledger and channels keep. `imbalanceMicro`: what the latest audit of the books found. */
+export function observeServices({ ledger, health, metrics }: Services, imbalanceMicro: () => number): void {
+  metrics.observe({
+    holdsOpen: () => ledger.holdsOpen,
+    heldMicro: () => ledger.heldTotal,
+    journalEntries: () => ledger.journalEntries,
+    setAside: () => ledger.orphans.setAside,
+    clockSkewMs: () => ledger.wall.skewMs,
+    settlementLagMs: () => ledger.settlementLagMs,
+    channelStates: () => health.states(),
+    imbalanceMicro,
+  })
+}
+
+export const createRetryBudget = ({ retry }: Config, clock: Clock): RetryBudget =>
+  new RetryBudget({ share: retry.budget, floorPerS: RETRY_FLOOR_PER_S, windowS: RETRY_WINDOW_S, clock })
+
+const poolOptions = ({ timeouts }: Config, connections = CONNECTIONS_PER_ORIGIN) => ({
+  connectMs: timeouts.connectMs,
+  connections,
+})

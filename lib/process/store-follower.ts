@@ -1,0 +1,79 @@
+/**
+ * Brings a serving process up to what others wrote to the store: other gateways, `gateway apply`, the admin API. The store
+ * numbers its changes; the follower asks again and again for those after the last one it has seen. While the store is away,
+ * the process serves from memory.
+ */
+import type { Clock } from '../base/clock.ts'
+import { Rounds } from '../base/rounds.ts'
+import { type Change, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Logger } from '../terms/log.ts'
+
+/** How often changes of other processes are asked for. Those of the own admin API are followed at once. */
+const FOLLOW_MS = 870
+
+export interface FollowerOptions {
+  store: Pick<Store, 'changesSince' | 'changeSeq'>
+  clock: Clock
+  log: Logger
+  /** A key, an account or the like was changed. */
+  onChange: (change: Change) => void
+  /** So much was changed that the store no longer knows what: nothing in memory is to be trusted. */
+  onUnknownChanges: () => void
+  /** Channels, models or groups may have changed: reads them anew. */
+  readCatalog: () => Promise<void>
+}
+
+export class StoreFollower {
+  readonly #o: FollowerOptions
+  readonly #rounds: Rounds
+  /** The number of the last change that was followed. */
+  #seq: number
+  #running: Promise<void> = Promise.resolve()
+  #storeAnswers = true
+
+  /** `seq`: the number of the last change that the process knows already. */
+  constructor(options: FollowerOptions, seq: number) {
+    this.#o = options
+    this.#seq = seq
+    this.#rounds = new Rounds(options.clock, FOLLOW_MS, () => this.follow())
+  }
+
+  start(): void {
+    this.#rounds.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#rounds.stop()
+    await this.#running
+  }
+
+  /** Resolves when this process knows the latest change of the store, or cannot learn it. Never rejects. */
+  follow(): Promise<void> {
+    this.#running = this.#running.then(() => this.#catchUp()).catch(error => this.#failed(error))
+    return this.#running
+  }
+
+  async #catchUp(): Promise<void> {
+    const { store, log, onChange, onUnknownChanges, readCatalog } = this.#o
+    const changes = await store.changesSince(this.#seq)
+    if (!this.#storeAnswers) log.info('the store answers again')
+    this.#storeAnswers = true
+    if (changes === null) {
+      this.#seq = await store.changeSeq()
+      onUnknownChanges()
+      await readCatalog()
+      return
+    }
+    for (const change of changes) onChange(change)
+    if (changes.some(change => change.kind === 'catalog')) await readCatalog()
+    const last = changes.at(-1)
+    if (last !== undefined) this.#seq = last.seq
+  }
+
+  #failed(error: unknown): void {
+    const { log } = this.#o
+    if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'following the store failed')
+    else if (this.#storeAnswers) log.warn({ err: error.message }, 'the store does not answer: serving from memory')
+    this.#storeAnswers = false
+  }
+}
