@@ -11,10 +11,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
+import type { World } from '../world/world.ts'
 import { Drains } from './drains.ts'
 import { Sweeper } from './sweeper.ts'
 import { UpstreamLog } from './upstream-log.ts'
-import type { World } from '../world/world.ts'
 
 export interface Services {
   clock: Clock

@@ -49,12 +49,37 @@ export class Keys {
   async create(sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
+    const secret = newSecret()
+    const key = await store.createKey(await this.#readNew(sent, secret))
+    const { id, ...rest } = await this.#showOne(key)
+    await inForce(this.#deps)
+    return { id, secret, ...rest }
+  }
+
+  /**
+   * Makes sure that an account has a key of this name with a secret that is known beforehand. A key of this name that
+   * exists already gets the secret, and stays as it is otherwise: when an administrator disabled it, it stays disabled.
+   */
+  async provide(sent: Sent, secret: string) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const row = await this.#readNew(sent, secret)
+    const { hash, hint } = row
+    const known = await store.keyByName(row.accountId, row.name)
+    if (known?.hash === hash) return this.#showOne(known)
+    const key = known === null ? await store.createKey(row) : await store.updateKey(known.id, { hash, hint })
+    const shown = await this.#showOne(key)
+    await inForce(this.#deps)
+    return shown
+  }
+
+  async #readNew(sent: Sent, secret: string): Promise<NewKey> {
+    const { store } = this.#deps
     const row = read(newKey, withoutNulls(sent))
     const account = await store.accountByName(row.account)
     if (account === null) throw new OperationError('invalid', `account: there is no account ${row.account}`)
     await checkGroups(store, 'group', [row.group])
-    const secret = newSecret()
-    const key = await store.createKey({
+    return {
       accountId: account.id,
       name: row.name,
       hash: hashOf(secret),
@@ -65,10 +90,7 @@ export class Keys {
       cap: row.cap ?? null,
       allowIps: row.allow_ips ?? null,
       models: row.models ?? null,
-    })
-    const { id, ...rest } = await this.#showOne(key)
-    await inForce(this.#deps)
-    return { id, secret, ...rest }
+    }
   }
 
   async change(id: string, sent: Sent) {

@@ -1,15 +1,18 @@
-/** Where the gateway keeps data, tried before anything is opened: what is wrong is then said in words an operator can act on. */
+/**
+ * Checks the paths at which the gateway keeps data, before anything opens them, so that the operator reads what is wrong and
+ * what to do about it instead of an error of the system or the database.
+ */
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type Config, ConfigError } from '../terms/config.ts'
 
-/** The embedded store's file; null where there is none. */
+/** The file of the embedded store; null when the store is a server, or only in memory. */
 function fileOf({ store }: Config): string | null {
   const file = store.startsWith('sqlite:') ? store.slice('sqlite:'.length) : ':memory:'
   return file === ':memory:' ? null : path.resolve(file)
 }
 
-/** Makes the folders of the journal and of the embedded store. Throws ConfigError. */
+/** Makes the folders of the journal and of the embedded store. Throws ConfigError when one cannot be made or written. */
 export function prepareFolders(config: Config, configFile: string): void {
   const file = fileOf(config)
   const problems = [folderProblem('journal', path.resolve(config.journal)), file === null ? null : fileProblem(file)]
@@ -17,7 +20,7 @@ export function prepareFolders(config: Config, configFile: string): void {
   if (found.length > 0) throw new ConfigError(found.map(problem => `${configFile}: ${problem}`))
 }
 
-/** A command that only reads makes no store. */
+/** Throws ConfigError when the file of the embedded store does not exist: a command that only reads must not make an empty one. */
 export function wantStore(config: Config, configFile: string): void {
   const file = fileOf(config)
   if (file === null || existsSync(file)) return
@@ -40,7 +43,7 @@ function folderProblem(setting: string, folder: string): string | null {
   }
   return may(folder)
     ? null
-    : `${setting}: the folder ${folder} cannot be written by this user: give it to him, or name another one`
+    : `${setting}: the folder ${folder} cannot be written by this user: make this user its owner, or name another one`
 }
 
 function may(what: string): boolean {

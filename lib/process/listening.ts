@@ -1,4 +1,7 @@
-/** Listening sockets: from the supervisor where there is one (`supervise.ts`), else a process's own. */
+/**
+ * Opens listeners, on a socket that the supervisor has bound (`supervise.ts`) or, without a supervisor, on one of the
+ * process's own. This is the child's side of the messages with the supervisor.
+ */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type FromChild, SUPERVISED, type ToChild } from './supervise.ts'
@@ -10,20 +13,23 @@ export interface Address {
   port: number
 }
 
-/** A socket that another process holds open too; `fd` is its descriptor in this process. */
+/** A bound socket that another process holds open too; `fd` is its descriptor in this process. */
 export interface Socket {
   fd: number
 }
 
-/** Connections that the kernel keeps while the process is at something else. */
+/** How many new connections the kernel keeps for a process that is too busy to accept them. */
 const BACKLOG = 4096
 
 const supervised = process.env[SUPERVISED] === '1' && process.send !== undefined
-delete process.env[SUPERVISED] // processes that this one starts are not supervised
+delete process.env[SUPERVISED] // so that processes which this one starts do not take themselves for supervised
 
 const say = (message: FromChild): void => void process.send?.(message)
 
-/** null: nobody holds any for us. The caller owns it: closing it leaves the supervisor's. */
+/**
+ * Asks the supervisor for the socket of a listener; null without a supervisor. The caller owns what it gets: closing it does
+ * not close the supervisor's.
+ */
 export function socketFor(name: ListenName, at: Address): Promise<Socket | null> {
   if (!supervised) return Promise.resolve(null)
   return new Promise((resolve, reject) => {
@@ -38,7 +44,7 @@ export function socketFor(name: ListenName, at: Address): Promise<Socket | null>
   })
 }
 
-/** Resolves with the address it has, also where the port was left open. `name`: of the setting. */
+/** Resolves with the address, in which the port is the real one also when the config says 0. `name`: the setting under `listen`. */
 export async function listenOn(server: Server, name: ListenName, at: Address, given?: Socket): Promise<string> {
   const socket = given ?? (await socketFor(name, at))
   return new Promise((resolve, reject) => {
@@ -64,7 +70,7 @@ const CAUSES: Record<string, string> = {
 const unavailable = (code: string, name: string, { host, port }: Address): Error =>
   new Error(`listen.${name}: cannot listen on ${host}:${port}: ${CAUSES[code] ?? 'the system refuses'} (${code})`)
 
-/** What the supervisor waits for, and what it wants: `retire` when another process serves. */
+/** Tells the supervisor that this process serves, and calls `retire` when the supervisor says that another one does. */
 export function underSupervision(retire: () => void): void {
   if (!supervised) return
   process.on('message', (message: ToChild) => {
@@ -73,5 +79,5 @@ export function underSupervision(retire: () => void): void {
   say({ type: 'ready' })
 }
 
-// killing the supervisor is meant to end the gateway
+// Whoever kills the supervisor means to end the gateway. Its child must not go on alone, out of everyone's sight.
 if (supervised) process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))

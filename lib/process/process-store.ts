@@ -1,4 +1,4 @@
-/** The store as a process has it: its statements counted, its schema and catalogue as the config wants them. */
+/** Opens the store for a process, with its statements counted in the metrics, and brings schema and catalogue up to date. */
 import { systemClock } from '../base/clock.ts'
 import { applyCatalog, warningsOf } from '../operations/apply.ts'
 import { openStore } from '../store/open.ts'
@@ -17,6 +17,7 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
   })
 }
 
+/** What a start and a reload do to the store before anything is served from it. */
 export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
@@ -29,7 +30,7 @@ export async function prepareStore(store: Store, config: Config, env: NodeJS.Pro
   if (kept.length > 0)
     log.info(
       { kept: Object.fromEntries(kept.map(([kind, rows]) => [kind, rows.kept])) },
-      'rows of the catalogue file stay as they were changed since (apply --force writes them)',
+      'rows that were changed in the store stay so: the catalogue file says nothing new of them (apply --force writes them)',
     )
   for (const warning of await warningsOf(store, catalog)) log.warn(warning)
 }

@@ -1,14 +1,18 @@
-/** A gateway of one process. */
+/** A gateway of one process, which serves clients, answers operators and does the housekeeping. */
 import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
+import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/fleet.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Housekeeping } from './housekeeping.ts'
+import { openOps } from './ops-listener.ts'
 import { prepareStore } from './process-store.ts'
-import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
+import { reloadedConfig } from './reloaded-config.ts'
+import type { ServeParts } from './serve-parts.ts'
+import { PATIENT_DRAIN_MS, run } from './signals.ts'
 
-export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<void> {
+export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
   const addresses = await gateway.listen()
@@ -46,6 +50,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
       },
     },
   )
+  return ops.operations
 }
 
 function fleetOfOne(gateway: Gateway): Fleet {

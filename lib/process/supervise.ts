@@ -1,24 +1,24 @@
 /**
- * `gateway serve`, the process that was started. It serves nothing: it holds the listening sockets, and has a child that
- * serves. On SIGUSR2 it starts another child beside the first one, from the code and the config that are there then; once
- * that one is ready the old one takes nothing new and ends when its last answer has. Both accept from the same sockets,
- * which never close, so that no connection is refused or lost on the way. When the serving child ends, so does this process:
- * restarting is left to whatever started it.
+ * The process that `gateway serve` starts in: a supervisor. It serves nothing itself. It holds the listening sockets and
+ * starts a child that serves from them. On SIGUSR2 it starts a second child, from the code and the config that are there at
+ * that moment. When the second child is ready, the first one takes no new connections and ends after its last answer. Both
+ * accept from the same sockets, which never close, so that no connection is refused or lost during a renewal. When the
+ * child that serves ends, the supervisor ends in the same way; a restart is left to whatever started it (systemd, say).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 
-/** What the child asks for and says. */
+/** What a child sends: it asks for a socket, or says that it serves. */
 export type FromChild = { type: 'socket'; name: string; host: string; port: number } | { type: 'ready' }
-/** What it hears; a `socket` comes with its handle, or with the name of the system's error. */
+/** What a child receives. `socket` comes with the handle of the socket, or with the name of the system's error. */
 export type ToChild = { type: 'socket'; name: string; error: string | null } | { type: 'retire' }
 
-/** In the environment of the child. */
+/** The variable in a child's environment that says it has a supervisor. */
 export const SUPERVISED = 'GATEWAY_SUPERVISED'
 
-/** A socket that is bound and on which nobody here listens. */
+/** A socket of Node's internals that is bound but does not listen: the children listen on it. */
 interface Handle {
   fd: number
   getsockname(out: object): number
@@ -35,12 +35,12 @@ class Supervisor {
   readonly #args: string[]
   readonly #sockets = new Map<string, Handle>()
   #serving: Child | null = null
-  /** It takes the place of the one that serves once it is ready. */
+  /** The child that is starting; it takes the place of the serving one when it is ready. */
   #joining: Child | null = null
   readonly #leaving = new Set<Child>()
   #stopping = false
   #reloadWanted = false
-  /** How the child that served ended. */
+  /** How the serving child ended; the supervisor then ends in the same way. */
   #end: { code: number | null; signal: NodeJS.Signals | null } = { code: 1, signal: null }
 
   constructor(args: string[]) {
@@ -61,7 +61,7 @@ class Supervisor {
     })
     child.process.once('exit', (code, signal) => this.#ended(child, code, signal))
     child.process.on('error', error => {
-      if (child.process.pid !== undefined) return // a message did not reach it: it is ending, and `exit` will say so
+      if (child.process.pid !== undefined) return // a message was not delivered, because the child is ending; `exit` comes next
       process.stderr.write(`gateway: ${error.message}\n`)
       this.#ended(child, 1, null)
     })
@@ -70,7 +70,7 @@ class Supervisor {
 
   #ready(child: Child): void {
     child.ready = true
-    if (this.#stopping) return // all of them were told to end
+    if (this.#stopping) return // all children have been told to end
     if (child === this.#joining) {
       const old = this.#serving as Child
       this.#serving = child
@@ -105,7 +105,7 @@ class Supervisor {
 
   #reload(): void {
     const child = this.#serving
-    // a process without its handler would end by the signal
+    // before it is ready, a child has no handler for SIGHUP and would be ended by it
     this.#reloadWanted = child?.ready !== true || this.#joining !== null
     if (!this.#reloadWanted) child?.process.kill('SIGHUP')
   }
@@ -121,7 +121,7 @@ class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     this.#stopping = true
-    // nobody will accept any more: new connections are to be refused at once
+    // new connections must be refused at once, instead of waiting for somebody who accepts them
     for (const socket of this.#sockets.values()) socket.close()
     this.#sockets.clear()
     for (const child of [this.#serving, this.#joining, ...this.#leaving]) child?.process.kill(signal)
@@ -130,7 +130,7 @@ class Supervisor {
 
 class Child {
   readonly process: ChildProcess
-  /** The keys of those it has asked for. */
+  /** The keys (listener and address) of the sockets that it has asked for. */
   readonly sockets = new Set<string>()
   ready = false
 
@@ -140,14 +140,17 @@ class Child {
     this.process = spawn(command as string, [...first, ...args], {
       env: { ...process.env, [SUPERVISED]: '1' },
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-      detached: true, // a terminal's Ctrl-C is for the parent, which hands it on
+      detached: true, // Ctrl-C in a terminal reaches only the supervisor, which passes it on
     })
     this.process.on('message', (message: FromChild) => {
-      if (message.type === 'socket') void this.#hand(message, sockets)
+      if (message.type === 'socket') void this.#giveSocket(message, sockets)
     })
   }
 
-  async #hand({ name, host, port }: Extract<FromChild, { type: 'socket' }>, all: Map<string, Handle>): Promise<void> {
+  async #giveSocket(
+    { name, host, port }: Extract<FromChild, { type: 'socket' }>,
+    all: Map<string, Handle>,
+  ): Promise<void> {
     const key = `${name} ${host}:${port}`
     this.sockets.add(key)
     try {
@@ -160,12 +163,12 @@ class Child {
   }
 
   say(message: ToChild, handle?: Handle): void {
-    // the type of what may be sent leaves out the bare handle, which is what is wanted: it is not listened on here
+    // Node sends bare handles too, though its types do not say so; a net.Server would start to listen here
     if (this.process.connected) this.process.send(message, handle as unknown as net.Server)
   }
 }
 
-/** Where a supervisor was killed, its child needs a moment to notice. */
+/** After a supervisor was killed, its child holds the address until it notices: the next supervisor tries again for a while. */
 const TAKEN_TRIES = 10
 const TAKEN_WAIT_MS = 50
 
@@ -173,13 +176,13 @@ async function open(host: string, port: number): Promise<Handle> {
   const { address, family } = await lookup(host)
   for (let tries = 1; ; tries++) {
     const socket = bind(address, port, family === 6 ? 6 : 4)
-    // that an address is taken comes out only when it is asked for
+    // the bind of an address that is taken shows its error only when the name of the socket is asked for
     const error = typeof socket === 'number' ? socket : socket.getsockname({})
     if (error === 0) return socket as Handle
     if (typeof socket !== 'number') socket.close()
     const code = getSystemErrorName(error)
     if (code !== 'EADDRINUSE' || tries === TAKEN_TRIES)
-      throw Object.assign(new Error('the address cannot be had'), { code })
+      throw Object.assign(new Error('the address cannot be bound'), { code })
     await new Promise(resolve => setTimeout(resolve, TAKEN_WAIT_MS))
   }
 }

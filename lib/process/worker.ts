@@ -1,10 +1,9 @@
-/** One worker of several: a serving process that its primary configures, asks and drains. */
-
+/** The program of one worker: a serving process that its primary starts, asks and drains by messages. */
 import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
-import type { FromWorker, ToWorker, WorkerCalls } from './crew.ts'
 import { Gateway } from './gateway.ts'
 import { openProcessStore } from './process-store.ts'
+import type { FromWorker, ToWorker, WorkerCalls } from './worker-messages.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)
 let gateway: Gateway | null = null
@@ -14,11 +13,11 @@ process.on('message', (message: ToWorker) => {
   else if (message.type === 'call') answer(message.id, message.op).catch(error => fail(error))
   else drain(message.deadlineMs)
 })
-// the primary says when: a terminal's Ctrl-C reaches every process of the group
+// Ctrl-C in a terminal reaches every process of the group, but a worker ends when its primary says so
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 process.on('SIGHUP', () => {})
-process.on('disconnect', () => drain(0)) // without its primary a worker cannot be told anything
+process.on('disconnect', () => drain(0)) // the primary is gone, and with it whoever could stop or reload this worker
 
 async function start({ config, sockets }: Extract<ToWorker, { type: 'start' }>): Promise<void> {
   const log = createLogger(config.log.level)

@@ -1,23 +1,28 @@
 /**
- * `workers: N`: a primary that serves nothing public. It owns the ops listener and the workers' lives (`crew.ts`); the
- * workers share the public listeners, and one balance through the store's leases. On reload new workers join first and the
- * old ones drain in their own time, so that no request fails for it.
+ * A gateway of several processes (`workers: N`): a primary and its workers. The primary serves no clients; it answers
+ * operators, does the housekeeping and looks after the workers (`worker-pool.ts`). The workers share the public listeners.
+ * They share balances through the leases of the store, as gateways on different machines do. On a reload, new workers are
+ * started first and then the old ones drain, so that no request fails.
  */
 import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import { countAside } from '../ledger/aside.ts'
+import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet, Readiness } from '../ops/fleet.ts'
 import type { PurseId } from '../store/store.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
-import { Crew } from './crew.ts'
 import { Housekeeping } from './housekeeping.ts'
+import { openOps } from './ops-listener.ts'
 import { prepareStore } from './process-store.ts'
-import { openOps, PATIENT_DRAIN_MS, reloadedConfig, run, type ServeParts } from './startup.ts'
+import { reloadedConfig } from './reloaded-config.ts'
+import type { ServeParts } from './serve-parts.ts'
+import { PATIENT_DRAIN_MS, run } from './signals.ts'
+import { WorkerPool } from './worker-pool.ts'
 
-export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<void> {
-  const crew = new Crew(config, log)
-  const addresses = await crew.fill()
+export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
+  const pool = new WorkerPool(config, log)
+  const addresses = await pool.fill()
   let current = config
   const housekeeping = new Housekeeping({
     store,
@@ -28,10 +33,10 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   })
   metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })
   housekeeping.start()
-  const ops = await openOps(config, log, store, fleetOf(crew, metrics))
+  const ops = await openOps(config, log, store, fleetOf(pool, metrics))
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
-    await crew.drain(deadlineMs)
+    await pool.drain(deadlineMs)
     await ops.close()
     await store.close()
   }
@@ -42,7 +47,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
       async reload() {
         const next = reloadedConfig(current, options, log)
         await prepareStore(store, next, options.env, log)
-        await crew.replace(next)
+        await pool.replace(next)
         current = next
         ops.follow(next)
         return next
@@ -54,35 +59,36 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
       },
     },
   )
+  return ops.operations
 }
 
 const NO_WORKER: Readiness = { ready: false, store: 'away', reason: 'no answer' }
 
-function fleetOf(crew: Crew, metrics: Metrics): Fleet {
+function fleetOf(pool: WorkerPool, metrics: Metrics): Fleet {
   return {
     async ready() {
-      const one = (await crew.firstReady()) ?? NO_WORKER
-      return crew.draining ? { ready: false, store: one.store, reason: 'draining' } : one
+      const one = (await pool.firstReady()) ?? NO_WORKER
+      return pool.draining ? { ready: false, store: one.store, reason: 'draining' } : one
     },
-    metrics: async () => formatMetrics([await metrics.snapshot(), ...(await crew.ask('snapshot'))]),
+    metrics: async () => formatMetrics([await metrics.snapshot(), ...(await pool.ask('snapshot'))]),
     async held() {
       const sum = new Map<PurseId, Micro>()
-      for (const held of await crew.ask('held'))
+      for (const held of await pool.ask('held'))
         for (const [purse, amount] of held) sum.set(purse, ((sum.get(purse) ?? 0) + amount) as Micro)
       return sum
     },
-    holders: () => [...crew.members].flatMap(member => member.holder ?? []),
+    holders: () => [...pool.workers].flatMap(worker => worker.holder ?? []),
     async channelStates() {
       const worst = new Map<string, ChannelState>()
-      for (const states of await crew.ask('states'))
+      for (const states of await pool.ask('states'))
         for (const [name, state] of states) worst.set(name, worseChannel(worst.get(name), state))
       return worst
     },
     async changed() {
-      await crew.ask('follow')
+      await pool.ask('follow')
     },
     async settled() {
-      await crew.ask('flush')
+      await pool.ask('flush')
     },
   }
 }

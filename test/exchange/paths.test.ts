@@ -1,7 +1,7 @@
 import t from 'tap'
 import { findTarget, type PathQuestion, passedQuery, queryKey } from '../../lib/exchange/paths.ts'
-import type { Placement } from '../../lib/terms/target.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
+import type { Placement } from '../../lib/terms/target.ts'
 
 interface Sent {
   key?: Placement

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { Member } from '../../lib/process/crew.ts'
+import { WorkerHandle } from '../../lib/process/worker-handle.ts'
 import { parseConfig } from '../../lib/terms/config.ts'
 import { TestClock } from '../support/clock.ts'
 import { BIN, startGateway } from '../support/gateway.ts'
@@ -66,8 +66,8 @@ const CONFIG = parseConfig('{}', 'config', {})
 t.test('a worker that hangs while it drains is ended when it has had its time', async t => {
   const clock = new TestClock()
   const { worker, signals } = fake(1)
-  const member = new Member(worker as unknown as Worker, CONFIG, {}, clock)
-  member.drain(60_000)
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, clock)
+  handle.drain(60_000)
   clock.advance(60_000)
   t.same(signals, [], 'it has ended what was open, and closes its books')
   clock.advance(60_000)
@@ -77,18 +77,18 @@ t.test('a worker that hangs while it drains is ended when it has had its time', 
 t.test('one that has ended is not', async t => {
   const clock = new TestClock()
   const { worker, signals } = fake(1)
-  const member = new Member(worker as unknown as Worker, CONFIG, {}, clock)
-  member.drain(60_000)
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, clock)
+  handle.drain(60_000)
   worker.emit('exit', 0, null)
-  t.same(await member.exited, { code: 0, signal: null })
+  t.same(await handle.exited, { code: 0, signal: null })
   clock.advance(120_000)
   t.same(signals, [])
 })
 
 t.test('one that could not be started has ended: nobody waits for it', async t => {
   const { worker } = fake(undefined)
-  const member = new Member(worker as unknown as Worker, CONFIG, {}, new TestClock())
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, new TestClock())
   worker.emit('error', new Error('spawn ENOENT'))
-  await t.rejects(member.ready, { message: 'spawn ENOENT' })
-  t.same(await member.exited, { code: null, signal: null })
+  await t.rejects(handle.ready, { message: 'spawn ENOENT' })
+  t.same(await handle.exited, { code: null, signal: null })
 })

@@ -48,7 +48,7 @@ t.test('npm start twice: the same key and token, and nothing to warn of', async 
     }
   }
   const first = await start()
-  t.match(first, { key: /^sk-\w{40}$/, token: /^\S{32}$/, warnings: null })
+  t.match(first, { key: /^sk-\w{48}$/, token: /^\S{32}$/, warnings: null })
   t.same(await start(), first)
   t.equal(statSync(`${folder}/data/demo.json`).mode & 0o777, 0o600)
   writeFileSync(`${folder}/data/demo.json`, '{broken')

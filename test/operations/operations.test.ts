@@ -9,6 +9,7 @@ import { OperationError, type OperationFault } from '../../lib/operations/error.
 import { Keys } from '../../lib/operations/keys.ts'
 import { Usage } from '../../lib/operations/usage.ts'
 import type { PurseId } from '../../lib/store/store.ts'
+import { hashOf } from '../../lib/terms/key-secret.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore } from '../support/store.ts'
@@ -48,6 +49,8 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
   }
 }
 
+const PROVIDED = { account: 'acme', name: 'provided', group: 'default' }
+
 t.test('what shows money waits for settlements, what changes rows for the processes that serve', async t => {
   const { told, deps, accounts, keys, usage, catalogue } = await open(t)
   const channel = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
@@ -59,6 +62,9 @@ t.test('what shows money waits for settlements, what changes rows for the proces
     ['list accounts', () => accounts.list(), ['settled']],
     ['create a key', () => keys.create({ account: 'acme', name: 'k', group: 'default' }), ['settled', 'changed']],
     ['change a key', () => keys.change('1', { status: 'disabled' }), ['settled', 'changed']],
+    ['provide a key', () => keys.provide(PROVIDED, 'sk-one'), ['settled', 'changed']],
+    ['provide it again', () => keys.provide(PROVIDED, 'sk-one'), ['settled']],
+    ['provide it with another secret', () => keys.provide(PROVIDED, 'sk-two'), ['settled', 'changed']],
     ['list keys', () => keys.list({ account: 'acme' }), ['settled']],
     ['delete a key', () => keys.remove('1'), ['settled', 'changed']],
     ['write a group', () => catalogue.put('groups', 'vip', { multiplier: 0.5 }), ['changed']],
@@ -89,6 +95,11 @@ t.test('what is refused has a name and changes nothing', async t => {
     [() => accounts.one('nobody'), 'missing', /^there is no account nobody$/],
     [() => accounts.topUp('acme', { amount: 2, reference: 'r' }), 'conflict', /^reference r has credited another/],
     [() => keys.create({ account: 'nobody', name: 'k', group: 'default' }), 'invalid', /^account: there is no account/],
+    [
+      () => keys.provide({ ...PROVIDED, account: 'nobody' }, 'sk-one'),
+      'invalid',
+      /^account: there is no account nobody$/,
+    ],
     [() => keys.change('x', {}), 'missing', /^there is no key with id x$/],
     [() => catalogue.put('models', 'm', { price: {} }), 'invalid', /^price: expected at least one price$/],
     [() => catalogue.one('channels', 'c'), 'missing', /^there is no channel c$/],
@@ -102,6 +113,17 @@ t.test('what is refused has a name and changes nothing', async t => {
     t.match(error.message, message)
   }
   t.notOk(told.includes('changed'))
+})
+
+t.test('a key that is provided takes the secret and stays otherwise as an administrator left it', async t => {
+  const { accounts, keys, deps } = await open(t)
+  await accounts.create({ name: 'acme' })
+  const { id } = await keys.provide(PROVIDED, 'sk-one')
+  await keys.change(String(id), { status: 'disabled', cap: 5 })
+  t.match(await keys.provide(PROVIDED, 'sk-one'), { id, status: 'disabled', cap: '5.000000' })
+  t.match(await keys.provide(PROVIDED, 'sk-two'), { id, status: 'disabled', cap: '5.000000' })
+  t.equal((await deps.store.findKey(hashOf('sk-two')))?.key.id, id)
+  t.equal(await deps.store.findKey(hashOf('sk-one')), null)
 })
 
 t.test('the books as every edge shows them', async t => {

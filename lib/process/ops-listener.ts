@@ -1,0 +1,43 @@
+/** Opens the ops listener of a gateway, be it of one process or of several, and lets it follow a reload. */
+import { systemClock } from '../base/clock.ts'
+import { idMaker } from '../base/ids.ts'
+import { countAside } from '../ledger/aside.ts'
+import type { OperationDeps } from '../operations/deps.ts'
+import type { Fleet } from '../ops/fleet.ts'
+import { createOpsServer } from '../ops/server.ts'
+import type { Store } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
+import type { Logger } from '../terms/log.ts'
+import { listenOn } from './listening.ts'
+
+export interface OpsListener {
+  /** The address that it has, also where the config leaves the port open. */
+  address: string
+  /** What operations on this gateway need, for callers inside the process. */
+  operations: OperationDeps
+  /** Takes the admin token of a new config. */
+  follow(config: Config): void
+  /** Accepts no new connections, because another process answers them. */
+  leave(): void
+  close(): Promise<void>
+}
+
+export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<OpsListener> {
+  let token = config.adminToken as string
+  const operations = { store, clock: systemClock, log, setAside: () => countAside(config.journal) }
+  const server = createOpsServer({ ...operations, fleet, token: () => token, ids: idMaker(systemClock.now) })
+  const address = await listenOn(server, 'ops', config.listen.ops)
+  return {
+    address,
+    operations: { ...operations, fleet },
+    follow(next) {
+      token = next.adminToken ?? token
+    },
+    leave: () => void server.close(),
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,30 @@
+/** The config that a reload puts in force: the file as it is now, without the changes that only a restart can make. */
+import { isDeepStrictEqual } from 'node:util'
+import { type Config, loadConfig } from '../terms/config.ts'
+import type { Logger } from '../terms/log.ts'
+import type { ServeOptions } from './serve-parts.ts'
+
+/**
+ * Settings that are read only when a process starts, by their names in the file. If a running gateway changed its store or
+ * journal, some charges would be in the old one and some in the new.
+ */
+const READ_AT_START = {
+  store: 'store',
+  secret: 'secret',
+  secret_previous: 'secretPrevious',
+  journal: 'journal',
+  journal_limit: 'journalLimitBytes',
+  listen: 'listen',
+  workers: 'workers',
+} as const satisfies Record<string, keyof Config>
+
+/** Settings that are read at start only keep their value, and a warning names those that the file changes. Throws ConfigError. */
+export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, log: Logger): Config {
+  const next = loadConfig(configFile, env)
+  const settings = Object.entries(READ_AT_START)
+    .filter(([, key]) => !isDeepStrictEqual(next[key], now[key]))
+    .map(([name]) => name)
+  if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
+  const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
+  return { ...next, ...kept }
+}

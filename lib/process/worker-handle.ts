@@ -1,0 +1,99 @@
+/** One worker, as its primary sees it: it is started, asked, drained, and at last has exited. */
+import type { Worker } from 'node:cluster'
+import { type Clock, systemClock } from '../base/clock.ts'
+import type { Config } from '../terms/config.ts'
+import type { Addresses, FromWorker, ToWorker, WorkerCalls, WorkerSockets } from './worker-messages.ts'
+
+const CALL_MS = 2_000
+/**
+ * After its deadline a worker still writes its journal and closes its connections. One that needs longer than this hangs
+ * and is killed. Charges that it had not brought into the store are in its journal, which other processes take up.
+ */
+const GRACE_MS = 20_000
+
+export interface Exit {
+  code: number | null
+  signal: string | null
+}
+
+export class WorkerHandle {
+  readonly worker: Worker
+  readonly startedMs = performance.now()
+  /** Resolves with its addresses when the worker serves; rejects when it fails or ends before that. */
+  readonly ready: Promise<Addresses>
+  /** Resolves when the process has ended, also when it could not be started at all. Never rejects. */
+  readonly exited: Promise<Exit>
+  draining = false
+  /** The pool started completely with this worker in it, so another takes its place when it dies. */
+  replaceable = false
+  /** The name under which the worker holds leases in the store; null until it is ready. */
+  holder: string | null = null
+  readonly #clock: Pick<Clock, 'after'>
+  #calls = new Map<number, (value: unknown) => void>()
+  #nextCall = 0
+  #resolveReady: (at: Addresses) => void = () => {}
+  #rejectReady: (error: Error) => void = () => {}
+
+  constructor(worker: Worker, config: Config, sockets: WorkerSockets, clock: Pick<Clock, 'after'> = systemClock) {
+    this.worker = worker
+    this.#clock = clock
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolveReady = resolve
+      this.#rejectReady = reject
+    })
+    this.ready.catch(() => {}) // when nobody waits for it, a failure must not count as an unhandled rejection
+    this.exited = new Promise(resolve => {
+      worker.once('exit', (code: number | null, signal: string | null) => resolve({ code, signal }))
+      worker.on('error', error => {
+        this.#rejectReady(error)
+        if (worker.process.pid === undefined) resolve({ code: null, signal: null })
+      })
+    })
+    worker.on('message', (message: FromWorker) => this.#receive(message))
+    this.#send({ type: 'start', config, sockets })
+  }
+
+  #receive(message: FromWorker): void {
+    if (message.type === 'ready') {
+      this.holder = message.holder
+      this.#resolveReady({ main: message.main, direct: message.direct })
+    } else if (message.type === 'failed') this.#rejectReady(new Error(message.message))
+    else {
+      this.#calls.get(message.id)?.(message.value)
+      this.#calls.delete(message.id)
+    }
+  }
+
+  #send(message: ToWorker): void {
+    if (this.worker.isConnected()) this.worker.send(message)
+  }
+
+  /** The worker's answer; undefined when it has ended or does not answer in time. */
+  call<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K] | undefined> {
+    return new Promise(resolve => {
+      const id = this.#nextCall++
+      const timer = setTimeout(() => this.#calls.get(id)?.(undefined), CALL_MS)
+      this.#calls.set(id, value => {
+        clearTimeout(timer)
+        this.#calls.delete(id)
+        resolve(value as WorkerCalls[K] | undefined)
+      })
+      if (this.worker.isConnected()) this.#send({ type: 'call', id, op })
+      else this.#calls.get(id)?.(undefined)
+    })
+  }
+
+  /** The worker takes no new connections, and ends when its last answer has, at the latest after `deadlineMs`. */
+  drain(deadlineMs: number): void {
+    this.draining = true
+    this.#send({ type: 'drain', deadlineMs })
+    const cancel = this.#clock.after(deadlineMs + GRACE_MS, () => void this.worker.process.kill('SIGKILL'))
+    void this.exited.then(cancel)
+  }
+
+  /** The process has ended: whoever waits for it to be ready, or for an answer, waits no longer. */
+  giveUp(): void {
+    this.#rejectReady(new Error('the worker ended before it was ready'))
+    for (const answer of this.#calls.values()) answer(undefined)
+  }
+}

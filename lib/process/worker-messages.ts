@@ -1,0 +1,37 @@
+/** The messages between the primary of a gateway with several workers and each worker. */
+import type { Micro } from '../base/money.ts'
+import type { Readiness } from '../ops/fleet.ts'
+import type { PurseId } from '../store/store.ts'
+import type { ChannelState } from '../terms/channel.ts'
+import type { Config } from '../terms/config.ts'
+import type { Snapshot } from '../terms/metrics.ts'
+import type { Socket } from './listening.ts'
+
+/** What the primary may ask of a worker, and the type of the answer. `follow` and `flush` are answered when they are done. */
+export interface WorkerCalls {
+  snapshot: Snapshot
+  held: [PurseId, Micro][]
+  states: [string, ChannelState][]
+  follow: null
+  flush: null
+  ready: Readiness
+}
+
+/** Bound sockets for the public listeners. Empty: the worker binds its own. */
+export type WorkerSockets = { main?: Socket; direct?: Socket }
+
+export interface Addresses {
+  main: string
+  direct: string
+}
+
+export type ToWorker =
+  | { type: 'start'; config: Config; sockets: WorkerSockets }
+  | { type: 'call'; id: number; op: keyof WorkerCalls }
+  | { type: 'drain'; deadlineMs: number }
+
+/** `reply` answers the `call` with the same id. `holder`: the name under which the worker holds leases in the store. */
+export type FromWorker =
+  | ({ type: 'ready'; holder: string } & Addresses)
+  | { type: 'reply'; id: number; value: unknown }
+  | { type: 'failed'; message: string }
