@@ -14,7 +14,8 @@ const SHOWS: Record<Point, Record<Kind, string>> = {
   usage: { messages: 'message_delta', chat: '"stop"', whole: '"usage"' },
   terminal: { messages: 'message_stop', chat: '[DONE]', whole: '"service_tier":"default"}' },
 }
-const SEEN_MS = 10_000
+/** It only ends a test that waits in vain. */
+const SEEN_MS = 60_000
 
 async function shown(seen: Seen, text: string): Promise<void> {
   for (const until = Date.now() + SEEN_MS; !seen.text.includes(text); await sleep(5))

@@ -6,6 +6,7 @@
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS, type Scene } from '../exchange/support/gateway.ts'
+import { until } from '../support/wait.ts'
 
 const DEFAULT = 4096
 const CEILING = 100_000
@@ -23,11 +24,12 @@ async function held(s: Scene, protocol: Protocol, members: string): Promise<{ he
   const body = `{${model}${members}}`
   const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body })
   const calls = s.at('a').calls.length
-  const ended = client.end()
-  const first = await Promise.race([s.at('a').call(calls), ended])
-  if (typeof first === 'string') return { held: null, said: client.text }
+  let refused = false
+  const ended = client.end().then(() => (refused = true))
+  await until('the upstream is asked, or the client is refused', () => refused || s.at('a').calls.length > calls)
+  if (refused) return { held: null, said: client.text }
   const amount = s.services.ledger.heldTotal
-  first.whole(400, {})
+  s.at('a').calls[calls]?.whole(400, {})
   await ended
   return { held: amount, said: body }
 }

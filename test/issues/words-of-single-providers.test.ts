@@ -6,6 +6,7 @@
 import t from 'tap'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
+import { until } from '../support/wait.ts'
 
 const PATHS: Record<Protocol, string> = {
   messages: '/v1/messages',
@@ -29,11 +30,12 @@ const scene = (t: Parameters<typeof open>[0], price: object = { input: 1, output
 async function held(s: Scene, protocol: Protocol, body: string): Promise<number | string> {
   const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body })
   const calls = s.at('a').calls.length
-  const ended = client.end()
-  const first = await Promise.race([s.at('a').call(calls), ended])
-  if (typeof first === 'string') return client.text
+  let refused = false
+  const ended = client.end().then(() => (refused = true))
+  await until('the upstream is asked, or the client is refused', () => refused || s.at('a').calls.length > calls)
+  if (refused) return client.text
   const amount = s.services.ledger.heldTotal
-  first.whole(400, {})
+  s.at('a').calls[calls]?.whole(400, {})
   await ended
   return amount - Math.ceil(body.length / 4)
 }

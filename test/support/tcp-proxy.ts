@@ -19,8 +19,8 @@ export async function startTcpProxy(
   pass: (client: Socket, server: Socket) => Passing,
 ): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
-  const proxy = createServer(client => {
-    const server = connect(target(), '127.0.0.1')
+  const proxy = createServer({ noDelay: true }, client => {
+    const server = connect({ port: target(), host: '127.0.0.1', noDelay: true })
     for (const socket of [client, server]) {
       sockets.add(socket)
       socket.on('error', () => {})

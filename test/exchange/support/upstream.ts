@@ -88,7 +88,8 @@ export class Upstream {
   }
 
   static async open(): Promise<Upstream> {
-    const server = net.createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
+    // without a delay: an answer in two writes would wait 40 ms for the kernel to acknowledge the first
+    const server = net.createServer({ allowHalfOpen: true, noDelay: true }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     return new Upstream(server)
   }
