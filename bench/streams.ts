@@ -93,7 +93,7 @@ try {
 } finally {
   await upstream.stop()
 }
-console.log('| subject | complete | failed | idle MiB | at most MiB | KiB a stream | event loop late by, p99 |')
+console.log('| subject | complete | failed | idle MiB | at most MiB | KiB per stream | event-loop lag, p99 |')
 console.log('|---|---|---|---|---|---|---|')
 for (const { name, done, failed, idleBytes, openBytes, lagMs } of rows) {
   const [idle, most] = [idleBytes, openBytes].map(bytes => (bytes / 2 ** 20).toFixed(0))

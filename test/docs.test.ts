@@ -45,14 +45,14 @@ t.test('why a settlement is set aside', async t => {
 
 t.test('what the log says of upstreams', async t => {
   const code = read('lib/exchange/upstream-log.ts')
-  const page = part(read('docs/upstreams.md'), '## What the log says', '\nA channel has')
+  const page = part(read('docs/upstreams.md'), '## What the log says', '\nEach channel writes')
   const lines = all(code, /'((?:attempt|answer|another|what|channel) [a-z ]+)'/g)
   t.equal(lines.length, 6)
   for (const line of lines) t.ok(page.includes(`\`${line}\``), line)
 })
 
 t.test('how a request ends, and on what a charge rests', async t => {
-  const rows = part(read('docs/charging.md'), '## How a request ends', '\nA reported number').split('\n')
+  const rows = part(read('docs/charging.md'), '## How a request ends', '\n- A reported number').split('\n')
   const cells = (column: number) => [...new Set(rows.flatMap(row => all(row.split('|')[column] ?? '', /`(\w+)`/g)))]
   t.same(
     cells(4)
