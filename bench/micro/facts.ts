@@ -1,6 +1,7 @@
 /** lib/protocols/facts.ts: what a request body says, found while it arrives. */
 import { deepEqual } from 'node:assert/strict'
-import type * as FactsModule from '../../lib/protocols/facts.ts'
+import type { Facts } from '../../lib/protocols/facts.ts'
+import type * as TableModule from '../../lib/protocols/table.ts'
 import { withSeed } from '../../test/support/random.ts'
 import type { Bench } from './bench.ts'
 import { reads } from './workloads/chunks.ts'
@@ -18,12 +19,12 @@ const TARGET = 1
 const LONG = 10_000
 
 export const bench: Bench = async (lib, seed) => {
-  const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
+  const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   return BODIES.map(([name, bytes, image]) => {
     const talk = conversation(seed, bytes, image)
     const chunks = reads(withSeed(seed), talk.bytes)
     const scan = () => {
-      const facts = new FactsScan('messages')
+      const facts = protocolRow('messages').body.scan('application/json')
       for (const chunk of chunks) facts.feed(chunk)
       return facts.end()
     }
@@ -37,7 +38,7 @@ export const bench: Bench = async (lib, seed) => {
   })
 }
 
-export function checkFacts(facts: FactsModule.Facts | null, { bytes, said }: Conversation): void {
+export function checkFacts(facts: Facts | null, { bytes, said }: Conversation): void {
   const { start, end } = facts?.modelSpan ?? { start: 0, end: 0 }
   deepEqual(
     [facts?.model, facts?.stream, facts?.maxOutput, facts?.cacheTtl, facts?.userId, bytes.toString('utf8', start, end)],

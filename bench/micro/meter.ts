@@ -1,7 +1,7 @@
 /** lib/protocols: the meters of all protocols, over streams in bursts and event by event, and over whole answers. */
 import { deepEqual } from 'node:assert/strict'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
-import type { Meter } from '../../lib/protocols/protocol.ts'
+import type { Meter } from '../../lib/protocols/meter.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { withSeed } from '../../test/support/random.ts'

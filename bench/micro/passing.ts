@@ -1,9 +1,9 @@
 /** lib/protocols/{withhold,edit}.ts: what is taken out of answers and put into requests on their way. */
 import { deepEqual } from 'node:assert/strict'
 import type * as EditModule from '../../lib/protocols/edit.ts'
-import type * as FactsModule from '../../lib/protocols/facts.ts'
+import type { Facts } from '../../lib/protocols/facts.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
-import type { Meter } from '../../lib/protocols/protocol.ts'
+import type { Meter } from '../../lib/protocols/meter.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
 import type * as WithholdModule from '../../lib/protocols/withhold.ts'
 import { withSeed } from '../../test/support/random.ts'
@@ -63,12 +63,12 @@ export const withoutUsage = (text: string): string =>
 
 async function editing(lib: Lib, seed: number): Promise<Case> {
   const { askForUsage, editBody, mapModel } = await lib<typeof EditModule>('protocols/edit.ts')
-  const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
+  const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const { bytes } = conversation(seed, BODY_BYTES)
   const chunks = reads(withSeed(seed), bytes)
-  const scan = new FactsScan('chat')
+  const scan = protocolRow('chat').body.scan('application/json')
   for (const chunk of chunks) scan.feed(chunk)
-  const facts = scan.end() as FactsModule.Facts
+  const facts = scan.end() as Facts
   const edit = () => editBody(chunks, [mapModel(facts, 'upstream-name'), askForUsage(facts)])
   return {
     name: 'two edits of a 200 KB body',

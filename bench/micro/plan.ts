@@ -19,7 +19,7 @@ import type * as ReadBodyModule from '../../lib/exchange/stages/read-body.ts'
 import type * as VerdictModule from '../../lib/exchange/verdict.ts'
 import type * as ApplyModule from '../../lib/operations/apply.ts'
 import type * as GatewayModule from '../../lib/process/gateway.ts'
-import type * as FactsModule from '../../lib/protocols/facts.ts'
+import type * as TableModule from '../../lib/protocols/table.ts'
 import type * as OpenModule from '../../lib/store/open.ts'
 import type * as CatalogModule from '../../lib/terms/catalog.ts'
 import type * as ConfigModule from '../../lib/terms/config.ts'
@@ -96,9 +96,9 @@ async function stagesOf(lib: Lib, body: Buffer): Promise<PlanModule.Plan['stages
   const { readBody } = await lib<typeof ReadBodyModule>('exchange/stages/read-body.ts')
   const { dispatch } = await lib<typeof DispatchModule>('exchange/stages/dispatch.ts')
   const { NEXT } = await lib<typeof VerdictModule>('exchange/verdict.ts')
-  const { FactsScan } = await lib<typeof FactsModule>('protocols/facts.ts')
+  const { protocolRow } = await lib<typeof TableModule>('protocols/table.ts')
   const scanBody: PlanModule.Plan['stages'][number] = x => {
-    const scan = new FactsScan('messages')
+    const scan = protocolRow('messages').body.scan('application/json')
     scan.feed(body)
     x.body.push(body)
     x.bodyBytes = body.length

@@ -3,13 +3,15 @@ import type { KeyEntry } from '../access/keys.ts'
 import type { Micro } from '../base/money.ts'
 import type { CompiledChannel } from '../channels/table.ts'
 import { Tariff } from '../pricing/tariff.ts'
-import type { Pass } from '../protocols/usage.ts'
+import type { Pass } from '../protocols/reports.ts'
+import type { Protocol } from '../terms/records.ts'
 import type { World } from '../world/world.ts'
 
 /** What is known of the request by which the passes came about. */
 interface Asking {
   readonly world: World
   readonly entry: KeyEntry | null
+  readonly protocol: Protocol | null
   readonly model: string
   readonly tariff: Tariff | null
 }
@@ -29,7 +31,7 @@ export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, na
 
 function priceOf(x: Asking, model: string): Tariff | null {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, model)
-  return tariff?.covers('messages') ? tariff : null
+  return tariff?.covers(x.protocol as Protocol) ? tariff : null
 }
 
 /** `channel`: the name of the one that made them. */

@@ -1,7 +1,8 @@
 /** How one upstream's answer is read: what kind it is, what counts it, and what stands between its bytes and the client. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { bytesAsText } from '../protocols/patterns.ts'
-import type { Meter, ProtocolRow } from '../protocols/protocol.ts'
+import type { Meter } from '../protocols/meter.ts'
+import type { ProtocolRow } from '../protocols/protocol.ts'
 import { Withholder } from '../protocols/withhold.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import type { Exchange } from './exchange.ts'

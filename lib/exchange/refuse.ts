@@ -36,7 +36,7 @@ export function refuse(
   x.refusal = name
   const row: ErrorRow = ERRORS[name]
   const endpoint = x.target?.endpoint
-  const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.messagesErrors
+  const messages = endpoint === undefined ? /\/messages(\/|$)/.test(x.path) : endpoint.typesErrors
   const body = Buffer.from(renderError(name, args, x.id, prefersEnglish(x.req.headers['accept-language']), messages))
   const headers = ownHeaders(x)
   headers.push('content-type', 'application/json; charset=utf-8')

@@ -1,8 +1,9 @@
 /** What a request's head says: its headers under any of their names, its credential, its sender, the form of answer it wants. */
 import { clientAddress } from '../access/ip.ts'
-import type { Placement } from '../terms/target.ts'
+import type { Placement } from '../protocols/protocol.ts'
+import { protocolRow } from '../protocols/table.ts'
 import type { Exchange } from './exchange.ts'
-import { passedQuery, queryKey } from './paths.ts'
+import { passedQuery, queryKey } from './query.ts'
 
 /** The header under its own name or one of its aliases. */
 export function headerOf({ req, world }: Exchange, name: string): string | undefined {
@@ -46,7 +47,9 @@ export function addressOf(x: Exchange): string {
 
 /** The answer will be an event stream, as far as the request can tell. */
 export function wantsEvents(x: Exchange): boolean {
-  if (x.free) return false
-  if (x.protocol !== 'generate') return x.facts?.stream === true
-  return x.target?.verb === 'streamGenerateContent' && passedQuery(x.query, 'generate') === '?alt=sse'
+  const { target, protocol } = x
+  if (x.free || target === null || protocol === null) return false
+  const { streamsByPath } = protocolRow(protocol)
+  if (streamsByPath === null) return x.facts?.stream === true
+  return streamsByPath(target.verb, passedQuery(x.query, protocol))
 }

@@ -4,7 +4,8 @@ import { type Micro, ZERO } from '../base/money.ts'
 import type { CommitGroup, Hold } from '../ledger/ledger.ts'
 import type { Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
-import type { Pass } from '../protocols/usage.ts'
+import type { Pass } from '../protocols/reports.ts'
+import { protocolRow } from '../protocols/table.ts'
 import { ERRORS, type ErrorName } from '../terms/errors.ts'
 import {
   type Basis,
@@ -104,7 +105,7 @@ function bill(x: Exchange, o: Outcome): Bill {
   const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
   if (reading.foreign) {
     // pictures that nobody can count are taken for those that were asked for
-    const asked = x.protocol === 'images' && o.delivered === null ? (x.facts as Facts).n : 0
+    const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked) }, Math.min(most, reading.tokensOfBytes))
   }
   const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }

@@ -3,15 +3,15 @@ import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../channels/table.ts'
-import { askForUsage, type Edit, type Edited, editBody, mapModel } from '../protocols/edit.ts'
+import { askForUsage, type Edit, type Edited, editBody } from '../protocols/edit.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { ProtocolRow } from '../protocols/protocol.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { Target } from '../terms/target.ts'
+import type { Endpoint, Target } from '../terms/target.ts'
 import { requestHeaders } from '../upstream/headers.ts'
 import { BadRequest } from '../upstream/http1-request.ts'
 import type { Exchange } from './exchange.ts'
-import { passedQuery } from './paths.ts'
+import { passedQuery } from './query.ts'
 
 /** Throws BadRequest where none can be made. */
 export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Dispatcher.DispatchOptions {
@@ -52,20 +52,24 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
   const facts = x.facts as Facts
   const edits: Edit[] = []
   if (candidate.upstreamModel !== x.model && x.target?.model === null)
-    edits.push(mapModel(facts, candidate.upstreamModel))
+    edits.push(row.body.mapModel(facts, candidate.upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   return edits
 }
 
 function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
-  const template = channel.paths[endpoint.protocol as Protocol]
   const query = upstreamQuery(x, channel)
-  if (!template.includes('{')) return template + endpoint.suffix + query
+  const path = pathOf(channel.paths[endpoint.protocol as Protocol], endpoint)
+  if (!path.includes('{')) return path + query
   // the same name goes on as the client wrote it
   const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
-  return template.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name)) + endpoint.suffix + query
+  return path.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name)) + query
 }
+
+/** The path of one endpoint of a protocol, at an upstream that has the protocol at `path`. */
+const pathOf = (path: string, { lastStep, suffix }: Endpoint): string =>
+  (lastStep === '' ? path : path.replace(/[^/]*$/, lastStep)) + suffix
 
 /** What the channel adds goes before what the client says under the same name. */
 function upstreamQuery(x: Exchange, { query, queryNames }: CompiledChannel): string {

@@ -13,7 +13,8 @@
  */
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
-import type { Prompt } from '../terms/prompt.ts'
+import type { Prompt } from '../protocols/prompt.ts'
+import { protocolRow } from '../protocols/table.ts'
 import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
 
 const MILLION = 1_000_000
@@ -60,16 +61,6 @@ export function compileTariff(model: Model, group: Group): Tariff | null {
   return new Tariff(model, model.price, group.multiplier)
 }
 
-/** For each protocol, the sets of prices of which a model needs at least one, so that no answer is free by accident. */
-const TEXT_COVER: readonly (readonly (keyof Price)[])[] = [['request'], ['input', 'output']]
-const COVER: Record<Protocol, readonly (readonly (keyof Price)[])[]> = {
-  messages: TEXT_COVER,
-  chat: TEXT_COVER,
-  responses: TEXT_COVER,
-  generate: TEXT_COVER,
-  images: [['image'], ['input', 'output'], ['request']],
-}
-
 export class Tariff {
   readonly #model: Model
   readonly #price: Price
@@ -104,7 +95,7 @@ export class Tariff {
 
   /** Whether the price covers what the protocol returns. Where it does not, the model counts as not priced. */
   covers(protocol: Protocol): boolean {
-    return COVER[protocol].some(set => set.every(line => this.#price[line] !== undefined))
+    return protocolRow(protocol).price.cover.some(set => set.every(line => this.#price[line] !== undefined))
   }
 
   /** Whether pictures have a price of their own, which may be 0. */
@@ -179,8 +170,9 @@ export class Tariff {
     const pictures = this.#mostPictures(request, most)
     // where pictures have a price of their own, the answer is taken as all text or all pictures, whichever costs more
     const drawn = pictures * this.#image * MILLION > most * this.#output
-    const output = request.protocol === 'images' || !drawn ? most : 0
-    return { output, images: (request.protocol === 'images' || drawn ? pictures : 0) + this.#drawings(request) }
+    const asked = protocolRow(request.protocol).price.pictures
+    const output = asked || !drawn ? most : 0
+    return { output, images: (asked || drawn ? pictures : 0) + this.#drawings(request) }
   }
 
   /** The most output tokens of all `n` answers together, with those of advisors and drawing tools. */
@@ -207,7 +199,7 @@ export class Tariff {
   }
 
   #mostPictures({ protocol, n }: Request, output: number): number {
-    if (protocol === 'images') return n
+    if (protocolRow(protocol).price.pictures) return n
     return this.#image === 0 ? 0 : Math.ceil(output / PICTURE_TOKENS)
   }
 
@@ -219,8 +211,8 @@ export class Tariff {
   /** The highest price of input that this request can cause. */
   #dearestInput({ protocol, cacheTtl }: Request): number {
     let dearest = Math.max(this.#input, this.#cacheRead)
-    // on messages, caches are written only when the request asks for it; on other protocols the upstream decides
-    if (protocol !== 'messages' || cacheTtl !== null) dearest = Math.max(dearest, this.#cacheWrite5m)
+    if (!protocolRow(protocol).price.cachesWhenAsked || cacheTtl !== null)
+      dearest = Math.max(dearest, this.#cacheWrite5m)
     if (cacheTtl === '1h') dearest = Math.max(dearest, this.#cacheWrite1h)
     return dearest
   }

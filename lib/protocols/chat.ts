@@ -1,122 +1,57 @@
-/** OpenAI-compatible chat completions (beta). A stream reports usage only when asked, in an event without choices. */
-import { ContentKeys } from './content-keys.ts'
-import { lastObject } from './last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  saysError,
-  shortText,
-  type Tally,
-  USAGE_AND_ERROR,
-} from './meters.ts'
-import { bytesAsText, Patterns } from './patterns.ts'
-import { DATA, PictureCounter, Places, type Spot } from './pictures.ts'
-import type { MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, fromPrompt, isFields, type Report, report } from './usage.ts'
+/** OpenAI-compatible chat completions (beta). */
+import { chatAnswers } from './answers/chat.ts'
+import { jsonBody } from './json-body.ts'
+import { clientPath, type ProtocolRow, SAME_HEADERS, TEXT_COVER } from './protocol.ts'
+import { chatBody } from './requests/chat.ts'
 
-const KEYS = new ContentKeys({
-  text: ['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal', 'text', 'input', 'transcript'],
-  encoded: ['data', 'url', 'image_url'],
-})
-/** Pictures stand in a list of their own, or among the parts of the content. */
-const PARTS: Spot = {
-  picture: 'any',
-  inside: { image_url: { role: 'data', picture: 'any', inside: { url: DATA } } },
-}
-const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
-const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
-const OPEN_BRACKET = 0x5b
-const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
-
-/** null when the two principal numbers are not there. */
-function reportOf(value: unknown): Report | null {
-  if (!isFields(value)) return null
-  const prompt = first(value, 'prompt_tokens')
-  const completion = first(value, 'completion_tokens')
-  if (prompt === null || completion === null) return null
-  const details = fieldsOf(value['prompt_tokens_details'])
-  const cached = first(details, 'cached_tokens') ?? first(value, 'prompt_cache_hit_tokens') ?? 0
-  const written = first(details, 'cache_write_tokens') ?? 0
-  const total = first(value, 'total_tokens') ?? 0
-  // some upstreams leave reasoning out of the completion, and only their total tells
-  const drawn = first(fieldsOf(value['completion_tokens_details']), 'image_tokens') ?? 0
-  return report(fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt)), {
-    drawn: Math.min(drawn, completion),
-  })
-}
-
-/** Bytes that an event with usage, an error or the end has somewhere; with `"usage":null`, as many have it, none match. */
-const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]'])
-
-const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
-
-class Rules implements EventRules {
-  readonly markers = MARKERS
-  #first: boolean
-
-  /** `lengthStop`: what a length stop must say is told by the first event. */
-  constructor(lengthStop: boolean) {
-    this.#first = lengthStop
-  }
-
-  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
-    return KNOWN.isIn(bytesAsText(cut ?? data))
-  }
-
-  read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
-    if (data[0] === OPEN_BRACKET && cut === null) {
-      if (data.toString('latin1').trim() === '[DONE]') tally.terminal = true
-      return
-    }
-    if (this.#first) this.#begin(tally, data, cut)
-    if (!MARKERS.isIn(bytesAsText(data))) return
-    const parsed = parseEvent(data, cut)
-    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage']))
-    if (saysError(parsed?.['error'])) tally.failed = true
-  }
-
-  #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
-    this.#first = false
-    const parsed = parseEvent(data, cut)
-    if (parsed === undefined) return
-    tally.stop = {
-      answerId: shortText(parsed['id'], ''),
-      model: shortText(parsed['model'], ''),
-      createdS: first(parsed, 'created') ?? 0,
-    }
-  }
-}
-
-const DOCUMENT: DocumentRules = {
-  members: USAGE_AND_ERROR,
-  own: ['choices'],
-  keys: KEYS,
-  reportOf: document => reportOf(document.value('usage')),
-}
+const PATH = '/v1/chat/completions'
 
 export const chat: ProtocolRow = {
-  name: 'chat',
-  authHeader: 'authorization',
+  place: 2,
+  client: {
+    paths: [clientPath('/chat/completions')],
+    versions: ['/v1'],
+    repeatsVersion: false,
+    placements: ['bearer'],
+    query: {},
+    typesErrors: false,
+  },
+  upstream: {
+    path: PATH,
+    ending: /\/chat\/completions$/,
+    authHeader: 'authorization',
+    kinds: {
+      anthropic: PATH,
+      openai: PATH,
+      gemini: '/v1beta/openai/chat/completions',
+      azure: '/openai/v1/chat/completions',
+      'azure-deployments': '/openai/deployments/{model}/chat/completions',
+      cerebras: PATH,
+      cohere: '/compatibility/v1/chat/completions',
+      dashscope: '/compatible-mode/v1/chat/completions',
+      deepinfra: '/v1/openai/chat/completions',
+      deepseek: PATH,
+      fireworks: '/inference/v1/chat/completions',
+      groq: '/openai/v1/chat/completions',
+      hunyuan: PATH,
+      minimax: PATH,
+      mistral: PATH,
+      moonshot: PATH,
+      nvidia: PATH,
+      openrouter: '/api/v1/chat/completions',
+      perplexity: '/chat/completions',
+      qianfan: '/v2/chat/completions',
+      siliconflow: PATH,
+      together: PATH,
+      volcengine: '/api/v3/chat/completions',
+      xai: PATH,
+      zhipu: '/api/paas/v4/chat/completions',
+    },
+    atProvider: SAME_HEADERS,
+  },
+  body: jsonBody(chatBody),
+  streamsByPath: null,
   asksForUsage: true,
-  terminalIsLast: true,
-  meter({ events, lengthStop, pictures }: MeterOptions) {
-    const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events ? new StreamMeter(new Rules(lengthStop), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
-  },
-  words: {
-    keepAlive: '\n',
-    error: (_status, message) => event({ error: { code: '', message, type: 'gateway_api_error' } }),
-    lengthStop: ({ answerId, model, createdS }) =>
-      `${event({
-        id: answerId,
-        object: 'chat.completion.chunk',
-        created: createdS,
-        model,
-        choices: [{ index: 0, delta: {}, finish_reason: 'length' }],
-      })}data: [DONE]\n\n`,
-  },
-  countAnswer: null,
+  price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false },
+  ...chatAnswers,
 }

@@ -1,6 +1,6 @@
 /** A whole JSON answer as it passes: the few top-level values that matter, however many megabytes stand around them. */
 import { JsonScanner, type Kind, parse, type ScanEvents } from './scan.ts'
-import { type Fields, isFields } from './usage.ts'
+import { type Fields, isFields } from './fields.ts'
 
 const LONGEST_VALUE = 64 * 1024
 /** Top-level arrays of an answer that are looked at. */

@@ -1,5 +1,5 @@
 /** What a request body has said so far: plain data that the readers of its values fill in. */
-import { type Prompt, textOnly } from '../terms/prompt.ts'
+import { type Prompt, textOnly } from './prompt.ts'
 
 /** A half-open range of byte offsets in the whole body. */
 export interface Span {

@@ -39,7 +39,7 @@ const push = (out: Buffer[], chunk: Buffer): void => {
   if (chunk.length > 0) out.push(chunk)
 }
 
-/** The model under the name the upstream knows it by. */
+/** The model under the name the upstream knows it by, in a body of JSON. */
 export const mapModel = (facts: Facts, upstreamName: string): Edit => ({
   span: facts.modelSpan as Span,
   bytes: Buffer.from(JSON.stringify(upstreamName)),

@@ -1,83 +1,42 @@
-/** OpenAI-compatible images. The pieces in the answer are what was used; tokens are reported by some models only. */
-import { noUsage } from '../terms/records.ts'
-import { chat } from './chat.ts'
-import { ContentKeys } from './content-keys.ts'
-import { lastObject } from './last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  type Tally,
-  typeOf,
-  USAGE_AND_ERROR,
-} from './meters.ts'
-import type { MeterOptions, ProtocolRow } from './protocol.ts'
-import { fieldsOf, first, type Report, report } from './usage.ts'
+/** OpenAI-compatible images. */
+import { imagesAnswers } from './answers/images.ts'
+import { jsonBody } from './json-body.ts'
+import { clientPath, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
+import { imagesBody } from './requests/images.ts'
 
-/** An image answer has no text that is charged, and the first pictures of a stream cost only what is reported for them. */
-const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
-const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
-
-/** null when there is neither a piece nor a number. `priced`: pieces are, so that their tokens are not charged beside them. */
-function reportOf(images: number, value: unknown, priced: boolean): Report | null {
-  const fields = fieldsOf(value)
-  const output = first(fields, 'output_tokens')
-  const input = first(fields, 'input_tokens') ?? 0
-  const drawn = priced && images > 0 ? (first(fieldsOf(fields['output_tokens_details']), 'image_tokens') ?? 0) : 0
-  const usage = { ...noUsage(), input, output: Math.max(0, (output ?? 0) - drawn), images }
-  return report(usage, { namesOutput: images > 0 || output !== null })
-}
-
-class Rules implements EventRules {
-  readonly markers = null
-  readonly #priced: boolean
-  /** Pictures that are whole. Those of a sequence have events of their own, and the one that completes it has none. */
-  #completed = 0
-  #ofSequence = 0
-
-  constructor(priced: boolean) {
-    this.#priced = priced
-  }
-
-  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
-    const type = typeOf(name, data, cut)
-    return type === 'error' || type.startsWith('image_')
-  }
-
-  read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
-    const type = typeOf(name, data, cut)
-    if (type === 'error') tally.failed = true
-    if (type.endsWith('.partial_succeeded')) {
-      this.#ofSequence++
-      tally.report(reportOf(this.#ofSequence, undefined, this.#priced))
-    }
-    if (!type.endsWith('.completed')) return
-    this.#completed++
-    tally.terminal = true
-    const usage = parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)
-    const generated = first(fieldsOf(usage), 'generated_images')
-    const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
-    tally.report(reportOf(pieces, usage, this.#priced))
-  }
-}
-
-const documentRules = (priced: boolean): DocumentRules => ({
-  members: USAGE_AND_ERROR,
-  own: ['data'],
-  keys: DOCUMENT_KEYS,
-  // of a document that breaks off, a picture that has begun is one
-  reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage'), priced),
-})
+const PATH = '/v1/images/generations'
 
 export const images: ProtocolRow = {
-  name: 'images',
-  authHeader: 'authorization',
+  place: 4,
+  client: {
+    paths: [clientPath('/images/generations')],
+    versions: ['/v1'],
+    repeatsVersion: false,
+    placements: ['bearer'],
+    query: {},
+    typesErrors: false,
+  },
+  upstream: {
+    path: PATH,
+    ending: /\/images\/generations$/,
+    authHeader: 'authorization',
+    kinds: {
+      openai: PATH,
+      gemini: '/v1beta/openai/images/generations',
+      azure: '/openai/v1/images/generations',
+      'azure-deployments': '/openai/deployments/{model}/images/generations',
+      qianfan: '/v2/images/generations',
+      siliconflow: PATH,
+      together: PATH,
+      volcengine: '/api/v3/images/generations',
+      xai: PATH,
+      zhipu: '/api/paas/v4/images/generations',
+    },
+    atProvider: SAME_HEADERS,
+  },
+  body: jsonBody(imagesBody),
+  streamsByPath: null,
   asksForUsage: false,
-  terminalIsLast: false,
-  meter: ({ events, pictures = false }: MeterOptions) =>
-    events ? new StreamMeter(new Rules(pictures), STREAM_KEYS) : new DocumentMeter(documentRules(pictures)),
-  words: chat.words,
-  countAnswer: null,
+  price: { cover: [['image'], ['input', 'output'], ['request']], pictures: true, cachesWhenAsked: false },
+  ...imagesAnswers,
 }

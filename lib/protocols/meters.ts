@@ -1,13 +1,14 @@
 /** The two kinds of meter, whatever the protocol: over an event stream, and over one JSON document. */
-import type { Usage } from '../terms/records.ts'
 import type { ContentKeys } from './content-keys.ts'
 import { ContentCounter } from './count.ts'
 import { DocumentReader } from './document.ts'
 import { BLANK_LINE, EventReader, type EventSink } from './events.ts'
 import type { Patterns } from './patterns.ts'
 import type { PictureCounter } from './pictures.ts'
-import type { LengthStopState, Meter } from './protocol.ts'
-import { isFields, type Pass, type Report } from './usage.ts'
+import { isFields } from './fields.ts'
+import type { LengthStopState, Meter } from './meter.ts'
+import type { Pass, Report } from './reports.ts'
+import type { Usage } from './usage.ts'
 
 /** What a protocol's events tell, collected while they pass. */
 export interface Tally {

@@ -1,55 +1,102 @@
-/** What the exchange asks of a protocol, so that a new protocol is one file and one line in `table.ts`. */
-import type { Protocol, Usage } from '../terms/records.ts'
-import type { Pass } from './usage.ts'
-
 /**
- * Counts the usage of one answer from its bytes, in order, as they are relayed. Fixed memory, no text kept, never throws:
- * what cannot be understood counts as not reported.
+ * What a protocol says about itself. Every protocol is one row of this type, in a file of its own: on which paths clients
+ * ask and where they put their key, how an upstream is asked, how a request's body is read, how its answer is counted, and
+ * which prices cover it. Everything else in the gateway asks the row and never the protocol's name, so that a new protocol
+ * is a new file, and a line in `rows.ts`.
  */
-export interface Meter {
-  /** The next bytes as they came from the upstream (decoded where it compressed), and as Latin-1. Read only, not kept. */
-  feed(chunk: Buffer, text: string): void
-  /** No more bytes: reads a last event or line that lacks its end. `whole`: the upstream has said all, as HTTP counts it. */
-  end(whole: boolean): void
-  /** The latest usage the upstream reported, or null. Its output is 0 while only the input is known. */
-  readonly usage: Usage | null
-  /** Where several models took part: what each used, together `usage`. */
-  readonly passes: readonly Pass[]
-  /** The upstream reported its output, and nothing of content has come since. */
-  readonly final: boolean
-  /** Output tokens estimated from the content seen so far, framing excluded; 0 = no content seen. */
-  readonly counted: number
-  /** Output tokens so far, as counted or as reported, whichever is more; none for pictures that are charged by the piece. */
-  readonly produced: number
-  /** Pictures so far that are charged by the piece. */
-  readonly images: number
-  /** What came is nothing that this protocol says. */
-  readonly foreign: boolean
-  /** The protocol's terminal event (streams) or a complete JSON body (whole answers) was seen. */
-  readonly terminal: boolean
-  /** The upstream sent its own error: event, or error body. */
-  readonly failed: boolean
-  /** The answer came to its proper end before anything failed: what fails behind the end changes nothing of it. */
-  readonly concluded: boolean
-  /** The answer's own id, where a later request may name it (responses); null = none seen. */
-  readonly answerId: string | null
-  /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
-  readonly atBoundary: boolean
-  /** Where in the last chunk the first event may be that carries usage, an error or the end; its length = nowhere. */
-  readonly matters: number
-  /** What a length stop in this stream must say. */
-  lengthStopState(): Partial<LengthStopState>
+import type { BodyForm } from './body.ts'
+import type { KindName } from './kinds.ts'
+import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
+import type { PriceLine } from './usage.ts'
+
+export interface ProtocolRow extends AnswerForm {
+  /** Where it stands in the lists that people read: schemas, docs, messages. Equal places are ordered by name. */
+  place: number
+  client: ClientForm
+  upstream: UpstreamForm
+  body: BodyForm
+  /** Whether the path asks for an event stream. null: the member `stream` of the body says so. */
+  streamsByPath: ((verb: string, query: string) => boolean) | null
+  /** A streaming request must be edited to ask the upstream for usage. */
+  asksForUsage: boolean
+  price: PriceForm
 }
 
-export interface MeterOptions {
-  /** The answer is an event stream; otherwise one JSON document (or, on generate-content, an array of them). */
-  events: boolean
-  /** A length stop may have to be said: what it needs is taken from the first event. */
-  lengthStop: boolean
-  /** What the request asked for: cache writes that the upstream does not split are counted so. */
-  cacheTtl: '5m' | '1h'
-  /** Pictures have a price of their own. Default: they cost the output tokens that are reported or counted for them. */
-  pictures?: boolean
+/** Where a client may put its key: in `x-api-key`, `authorization: Bearer`, `x-gamma-api-key` or `?key=`. */
+export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
+
+/** How clients ask. */
+export interface ClientForm {
+  paths: readonly ClientPath[]
+  /** First steps of all paths. A client with a key may leave them out. */
+  versions: readonly string[]
+  /** A client that has `/v1` in its address already may send it twice. */
+  repeatsVersion: boolean
+  /** Read in this order; the first that is sent wins. */
+  placements: readonly Placement[]
+  /** Names and values of the query that go upstream: everything else could change what the answer looks like. */
+  query: Readonly<Record<string, readonly string[]>>
+  /** Errors carry a top-level `type: error`. */
+  typesErrors: boolean
+}
+
+/** One path on which clients ask. */
+export interface ClientPath {
+  /** Behind the version. `/models/{model}:VERB` names the model, and what is to be done with it. */
+  path: string
+  /**
+   * `relay`: the request is answered by an upstream and charged. `count`: tokens are counted, free of charge. Both are asked by
+   * POST. `upgrade`: a client asks by GET for a WebSocket, and is told that there is none.
+   */
+  action: 'relay' | 'count' | 'upgrade'
+  /** What stands behind the protocol's path at the upstream. */
+  suffix: string
+  /** What stands there in the place of the last step of the protocol's path; empty = that step itself. */
+  lastStep: string
+}
+
+export const clientPath = (path: string, more: Partial<ClientPath> = {}): ClientPath => ({
+  path,
+  action: 'relay',
+  suffix: '',
+  lastStep: '',
+  ...more,
+})
+
+/** How an upstream is asked. */
+export interface UpstreamForm {
+  /** Behind the host, where a channel says nothing else. `{model}` and `{verb}` stand for those of the request. */
+  path: string
+  /** How an address ends that has this path already, so that it would stand in it twice. */
+  ending: RegExp
+  /** Header of the credential: `authorization` is sent as `Bearer KEY`, others bare. */
+  authHeader: string
+  /** The kinds of provider that speak the protocol, each with its path, or with a header of its own for the key. */
+  kinds: Partial<Readonly<Record<KindName, string | { path: string; authHeader: string }>>>
+  /** What is different at a provider of a known kind. */
+  atProvider: ProviderHeaders
+}
+
+export interface ProviderHeaders {
+  /** Header of the credential; null = `authHeader`. */
+  authHeader: string | null
+  /** Client header name → the provider's name. */
+  renamed: Readonly<Record<string, string>>
+  /** Sent when the client sends none. */
+  fallback: readonly [name: string, value: string] | null
+}
+
+/** A provider that calls everything as we do. */
+export const SAME_HEADERS: ProviderHeaders = { authHeader: null, renamed: {}, fallback: null }
+
+/** How answers are read, and what the gateway itself says in them. */
+export interface AnswerForm {
+  meter(options: MeterOptions): Meter
+  words: StreamWords
+  /** Nothing of interest follows a stream's terminal event. */
+  terminalIsLast: boolean
+  /** The answer of its token counting path; null = it has none. */
+  countAnswer: ((tokens: number) => object) | null
 }
 
 /** What the gateway itself must say inside a stream that has begun. */
@@ -62,29 +109,18 @@ export interface StreamWords {
   keepAlive: string
 }
 
-export interface LengthStopState {
-  /** Of the answer as its first event gave them, else of the request. */
-  model: string
-  answerId: string
-  createdS: number
-  /** Tokens. */
-  input: number
-  output: number
-  /** Index of the open content block (messages), when one is open. */
-  openBlock: number | null
+/** Where answers are never event streams: an upstream that sends one nevertheless gets nothing said into it. */
+export const NO_WORDS: StreamWords = { error: () => '', lengthStop: () => '', keepAlive: '\n' }
+
+/** What of an answer may cost something. */
+export interface PriceForm {
+  /** A price covers the answers when it has all lines of one of these sets; a model without such a price is not served. */
+  cover: readonly (readonly PriceLine[])[]
+  /** What is answered are pictures: as many as the request asks for. */
+  pictures: boolean
+  /** Upstreams write to a cache when the request asks for it; otherwise they do when they like. */
+  cachesWhenAsked: boolean
 }
 
-/** One row per protocol: everything that differs between them and is not money. */
-export interface ProtocolRow {
-  name: Protocol
-  /** Header of the upstream credential by default: `authorization` is sent as `Bearer KEY`, others bare. */
-  authHeader: string
-  meter(options: MeterOptions): Meter
-  words: StreamWords
-  /** A streaming request must be edited to ask the upstream for usage. */
-  asksForUsage: boolean
-  /** Nothing of interest follows a stream's terminal event. */
-  terminalIsLast: boolean
-  /** The answer of its token counting route; null = it has none. */
-  countAnswer: ((tokens: number) => object) | null
-}
+/** Answers of text. */
+export const TEXT_COVER: PriceForm['cover'] = [['request'], ['input', 'output']]

@@ -1,71 +1,59 @@
-/** Reported numbers, made safe and put into disjoint classes. */
-import { noUsage, type Usage } from '../terms/records.ts'
+/**
+ * What one answer used: every protocol reports it in these words, and it is stored and charged by them.
+ */
 
-const MOST = 1e9
+/**
+ * The classes of tokens, which do not overlap; each can have its own price. Cached input is not part of `input`. Tokens
+ * of sound (`_audio`) and pictures (`_image`) are not part of the class of text. Reasoning is part of `output`.
+ */
+export const TOKEN_CLASSES = [
+  'input',
+  'input_audio',
+  'input_image',
+  'cache_read',
+  'cache_read_audio',
+  'cache_read_image',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output',
+  'output_audio',
+  'output_image',
+] as const
+export type TokenClass = (typeof TOKEN_CLASSES)[number]
 
-/** A whole number from 0 to 10^9; anything else counts as not reported. */
-export const reported = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST ? value : null
-
-/** What one model used, of an answer in which several took part. `model`: as the upstream names it; null = the one asked for. */
-export interface Pass {
-  model: string | null
-  usage: Usage
+/** What an answer used. Each is a whole number from 0 to 10^9. */
+export interface Usage extends Record<TokenClass, number> {
+  /** Pictures that are charged by the piece. */
+  images: number
+  /** Web searches that the upstream made. */
+  searches: number
+  /** Seconds of sound or film, rounded up once for the whole request. */
+  seconds: number
+  /** Code points of text that was spoken. */
+  characters: number
 }
 
-/** What an upstream said that it used. */
-export interface Report {
-  usage: Usage
-  /** It says what the output was: the first event of a stream may tell the input alone. */
-  namesOutput: boolean
-  /** Of its output, the tokens that a detail names as pictures. */
-  drawn: number
-  /** Together they are `usage`; empty = all of it is the asked model's. */
-  passes: readonly Pass[]
-}
+export const noUsage = (): Usage => ({
+  input: 0,
+  input_audio: 0,
+  input_image: 0,
+  cache_read: 0,
+  cache_read_audio: 0,
+  cache_read_image: 0,
+  cache_write_5m: 0,
+  cache_write_1h: 0,
+  output: 0,
+  output_audio: 0,
+  output_image: 0,
+  images: 0,
+  searches: 0,
+  seconds: 0,
+  characters: 0,
+})
 
-/** Adds the second to the first; no class passes what a single report may say. */
-export function add(sum: Usage, more: Usage): void {
-  for (const name in sum)
-    sum[name as keyof Usage] = Math.min(MOST, sum[name as keyof Usage] + more[name as keyof Usage])
-}
+/** What is charged by the piece. The price is per piece, but per million for characters. */
+export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
+export type Fee = (typeof FEES)[number]
 
-/** null where all numbers are zero: upstreams that do not count fill them in. */
-export function report(
-  usage: Usage,
-  { namesOutput = true, drawn = 0, passes = [] }: Partial<Omit<Report, 'usage'>> = {},
-): Report | null {
-  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, drawn, passes }
-  return null
-}
-
-export type Fields = Record<string, unknown>
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})
-
-/** The first of the named fields that is a proper number; null when none is. */
-export function first(fields: Fields, ...names: string[]): number | null {
-  for (const name of names) {
-    const value = reported(fields[name])
-    if (value !== null) return value
-  }
-  return null
-}
-
-/** Usage of the protocols whose prompt includes what was read from and written to a cache. */
-export function fromPrompt(prompt: number, cached: number, written: number, written1h: number, output: number): Usage {
-  const cache_read = Math.min(cached, prompt)
-  const writes = Math.min(written, prompt - cache_read)
-  const cache_write_1h = Math.min(written1h, writes)
-  return {
-    ...noUsage(),
-    input: prompt - cache_read - writes,
-    cache_read,
-    cache_write_5m: writes - cache_write_1h,
-    cache_write_1h,
-    output,
-  }
-}
+/** A line of a model's price list. */
+export type PriceLine = TokenClass | Fee

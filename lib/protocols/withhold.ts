@@ -4,7 +4,7 @@
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
-import { isFields } from './usage.ts'
+import { isFields } from './fields.ts'
 
 const LF = 0x0a
 const CR = 0x0d

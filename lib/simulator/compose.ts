@@ -3,7 +3,7 @@ import { noUsage, type Usage } from '../terms/records.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'
 import { exampleOf } from './reading.ts'
-import type { Answer, Ask } from './speech.ts'
+import type { Answer, Ask, Dialect } from './speech.ts'
 
 /** One token a word, with scripts of one to four bytes a letter, said over and over. */
 const SENTENCES =
@@ -24,10 +24,10 @@ const MOST_TOKENS = 1_000_000
 const MOST_PADDING = 256 * 1024 * 1024
 
 export interface Circumstances {
+  dialect: Dialect
   id: string
   createdS: number
   origin: string
-  chunk: number
   input: InputTokens
 }
 
@@ -35,12 +35,12 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
   const most = Math.min(ask.maxTokens ?? MOST_TOKENS, MOST_TOKENS)
   const thinking = say(THOUGHTS, ask.thinks ? Math.min(directive.thinking ?? THINKING_TOKENS, most) : 0)
   const room = most - thinking.length
-  const chunk = Math.max(1, directive.chunk ?? circumstances.chunk)
+  const chunk = Math.max(1, directive.chunk ?? circumstances.dialect.chunk)
   const body = ask.tool === null ? textTokens(directive, chunk) : argumentTokens(ask.tool.schema)
   const fits = body.length <= room
   const said = fits ? body : body.slice(0, room)
-  const { id, createdS, origin, input } = circumstances
-  const output = thinking.length + said.length
+  const { dialect, id, createdS, origin, input } = circumstances
+  const usage = dialect.usage(ask, directive, usageOf(ask, directive, input, thinking.length + said.length))
   return {
     id,
     createdS,
@@ -48,8 +48,8 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
     text: ask.tool === null ? said : [],
     call: ask.tool === null ? null : { name: ask.tool.name, args: said },
     finish: !fits ? 'length' : ask.tool === null ? 'stop' : 'call',
-    usage: usageOf(ask, directive, input, output),
-    reports: directive.usage !== 'none' || ask.protocol === 'images',
+    usage,
+    reports: directive.usage !== 'none' || usage.images > 0,
     chunk,
     imageBytes: directive.bytes ?? IMAGE_BYTES,
     origin,
@@ -68,24 +68,11 @@ function textTokens({ tokens = TOKENS, bytes }: Directive, chunk: number): strin
 const argumentTokens = (schema: unknown): string[] =>
   JSON.stringify(exampleOf(schema)).match(new RegExp(`.{1,${ARGUMENT_CHARACTERS}}`, 'gsu')) as string[]
 
-const IMAGE_TOKENS = 1056
-
-function usageOf(ask: Ask, directive: Directive, input: InputTokens, output: number): Usage {
-  const usage = {
-    ...noUsage(),
-    input: directive.input ?? input.input,
-    cache_read: directive.cached ?? input.cache_read,
-    // generate-content has no such number
-    cache_write_5m: ask.protocol === 'generate' ? 0 : (directive.written ?? input.cache_write_5m),
-    cache_write_1h: input.cache_write_1h,
-    output: output * ask.choices,
-  }
-  return ask.protocol === 'images' ? usageOfImages(ask, directive, usage) : usage
-}
-
-/** Pieces always count; tokens are reported by the models that answer with bytes. */
-function usageOfImages(ask: Ask, directive: Directive, { input }: Usage): Usage {
-  const counts = ask.option && directive.usage !== 'none'
-  const output = directive.tokens ?? IMAGE_TOKENS * ask.choices
-  return { ...noUsage(), ...(counts ? { input, output } : {}), images: ask.choices }
-}
+const usageOf = (ask: Ask, directive: Directive, input: InputTokens, output: number): Usage => ({
+  ...noUsage(),
+  input: directive.input ?? input.input,
+  cache_read: directive.cached ?? input.cache_read,
+  cache_write_5m: directive.written ?? input.cache_write_5m,
+  cache_write_1h: input.cache_write_1h,
+  output: output * ask.choices,
+})

@@ -1,15 +1,14 @@
 /** One request at the simulated upstream: read, understood, refused or answered, and entered into the books. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isFields } from '../protocols/usage.ts'
+import { isFields } from '../protocols/fields.ts'
 import { chance } from './chance.ts'
 import { compose } from './compose.ts'
-import { DIALECTS } from './dialects/table.ts'
 import { type Directive, directiveOf } from './directive.ts'
 import { answerGet } from './pages.ts'
 import { PreparedAnswers, sendPrepared } from './prepared.ts'
 import { countTokens, PromptCache } from './prompt-cache.ts'
 import { Reply } from './reply.ts'
-import { credentialOf, type Route, routeOf } from './route.ts'
+import { credentialOf, type Routed, routeOf } from './route.ts'
 import type { Setting } from './setting.ts'
 import type { Answer, Ask } from './speech.ts'
 import { Times } from './times.ts'
@@ -67,14 +66,14 @@ class Handler {
       return
     }
     const reply = new Reply(this.setting, res, route, this.#nextId())
-    if (this.setting.key !== null && credentialOf(req, url, route.protocol) !== this.setting.key) {
+    if (this.setting.key !== null && credentialOf(req, url, route) !== this.setting.key) {
       reply.refuse(401, 'invalid x-api-key')
       return
     }
     this.#understand(reply, route, body, key)
   }
 
-  #understand(reply: Reply, route: Route, body: Buffer, key: string | null): void {
+  #understand(reply: Reply, route: Routed, body: Buffer, key: string | null): void {
     let ask: Ask
     let directive: Directive
     try {
@@ -107,13 +106,15 @@ class Handler {
   }
 
   #compose(reply: Reply, ask: Ask, directive: Directive): Answer {
-    const asked = ask.protocol === 'messages'
+    const { dialect } = reply.route
     return compose(ask, directive, {
       id: reply.id,
       createdS: Math.floor(this.setting.clock.now() / 1000),
       origin: this.setting.origin,
-      chunk: DIALECTS[ask.protocol].chunk,
-      input: asked ? this.#cache.asked(ask.model, ask.blocks) : this.#cache.unasked(ask.model, ask.blocks),
+      dialect,
+      input: dialect.keepsWhenAsked
+        ? this.#cache.asked(ask.model, ask.blocks)
+        : this.#cache.unasked(ask.model, ask.blocks),
     })
   }
 
@@ -122,10 +123,10 @@ class Handler {
   }
 }
 
-function readAsk(route: Route, body: Buffer): Ask {
+function readAsk(route: Routed, body: Buffer): Ask {
   const parsed: unknown = JSON.parse(body.toString())
   if (!isFields(parsed)) throw new Error('The body is not a JSON object.')
-  const ask = DIALECTS[route.protocol].read(parsed, route)
+  const ask = route.dialect.read(parsed, route)
   if (ask.model === '') throw new Error('model: Field required')
   return ask
 }

@@ -1,5 +1,5 @@
 /** Reading requests of which nothing is certain. */
-import { fieldsOf, isFields } from '../protocols/usage.ts'
+import { fieldsOf, isFields } from '../protocols/fields.ts'
 import type { Block } from './prompt-cache.ts'
 import type { Fields, Tool } from './speech.ts'
 

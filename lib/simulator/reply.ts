@@ -3,10 +3,9 @@ import type { ServerResponse } from 'node:http'
 import type { Usage } from '../terms/records.ts'
 import type { End } from './books.ts'
 import { Delivery } from './delivery.ts'
-import { DIALECTS } from './dialects/table.ts'
 import type { Directive } from './directive.ts'
 import { type Prepared, sendPrepared } from './prepared.ts'
-import type { Route } from './route.ts'
+import type { Routed } from './route.ts'
 import type { Setting } from './setting.ts'
 import type { Answer, Ask, Dialect } from './speech.ts'
 
@@ -17,7 +16,7 @@ export class Reply {
   readonly id: string
   readonly #setting: Setting
   readonly #res: ServerResponse
-  readonly #route: Route
+  readonly route: Routed
   readonly #dialect: Dialect
   #ask: Ask | null = null
   #directive = NO_DIRECTIVE
@@ -28,11 +27,11 @@ export class Reply {
   #usage: Usage | null = null
   #delivered = 0
 
-  constructor(setting: Setting, res: ServerResponse, route: Route, id: string) {
+  constructor(setting: Setting, res: ServerResponse, route: Routed, id: string) {
     this.#setting = setting
     this.#res = res
-    this.#route = route
-    this.#dialect = DIALECTS[route.protocol]
+    this.route = route
+    this.#dialect = route.dialect
     this.id = id
   }
 
@@ -61,7 +60,7 @@ export class Reply {
       this.#end = 'refused'
       const body = this.#dialect.error(status, `simulated failure with status ${status}`, this.#requestId())
       const { retry_after } = this.#directive
-      const listed = this.#route.stream && !this.#route.events
+      const listed = this.route.stream && !this.route.events
       this.#sendJson(
         status,
         listed ? [body] : body,
@@ -157,8 +156,7 @@ export class Reply {
   }
 
   #type(ask: Ask): string {
-    const events = ask.stream && (ask.protocol !== 'generate' || ask.option)
-    return events ? 'text/event-stream; charset=utf-8' : JSON_TYPE
+    return ask.stream && this.#dialect.streamsEvents(ask) ? 'text/event-stream; charset=utf-8' : JSON_TYPE
   }
 
   #requestId(): string {
@@ -187,7 +185,7 @@ export class Reply {
     const whole = ended !== null && (this.#res.writableFinished || ended === 'cut' || ended === 'refused')
     this.#setting.books.end({
       id: this.#directive.id ?? null,
-      protocol: ask.protocol,
+      protocol: this.route.protocol,
       model: ask.model,
       stream: ask.stream,
       status: this.#status,

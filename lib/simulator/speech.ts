@@ -1,12 +1,12 @@
 /** The words of this folder: what a request asks for and what is answered, in terms that all protocols share. */
-import type { Protocol, Usage } from '../terms/records.ts'
+import type { Usage } from '../terms/records.ts'
+import type { Directive } from './directive.ts'
 import type { Block } from './prompt-cache.ts'
 
 export type Fields = Record<string, unknown>
 
 /** What a request asks for. */
 export interface Ask {
-  protocol: Protocol
   model: string
   stream: boolean
   body: Fields
@@ -61,10 +61,20 @@ export interface Frame {
 
 /** One protocol's way of speaking. */
 export interface Dialect {
+  /** null = the path is not one of this protocol's. */
+  route(url: URL): Route | null
+  /** The key of the client where the protocol has it, or null. `header` gives the value of a header by its name. */
+  credential(header: (name: string) => string | null, url: URL): string | null
+  /** Prompts are kept for later requests where the request asks for it; otherwise all are. */
+  keepsWhenAsked: boolean
+  /** A stream consists of events, and not of one document that grows. */
+  streamsEvents(ask: Ask): boolean
+  /** What the answer reports, where that differs from what the prompt and the text took. */
+  usage(ask: Ask, directive: Directive, usage: Usage): Usage
   /** Tokens an event carries by default. */
   chunk: number
-  /** `stream` as the path says; null = the body says it. Throws an Error that says what is missing. */
-  read(body: Fields, path: RequestPath): Ask
+  /** Throws an Error that says what is missing. */
+  read(body: Fields, route: Route): Ask
   whole(ask: Ask, answer: Answer): object
   frames(ask: Ask, answer: Answer): Iterable<Frame>
   /** The answer to a count of tokens; null = the protocol has none. */
@@ -76,7 +86,9 @@ export interface Dialect {
 }
 
 /** What the path of a request says. */
-export interface RequestPath {
+export interface Route {
+  action: 'answer' | 'count'
+  /** null = the body names the model. */
   model: string | null
   stream: boolean
   events: boolean

@@ -6,11 +6,11 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import * as address from './config-addresses.ts'
 import { cost } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { isCredentialName } from './credentials.ts'
-import { PROTOCOLS, type Protocol } from './records.ts'
 import { KIND_NAMES } from './upstream-kinds.ts'
 
 /** Headers that carry the client's own key, which no upstream may see. */
@@ -108,15 +108,15 @@ export function readCertificates(value: string, resolve: (file: string) => strin
 const PATH = /^\/(?:[!$&-;=@-Z_a-z~]|%[0-9A-Fa-f]{2}|\{model\}|\{verb\}){0,1000}$/
 
 const upstreamPath = (protocol: Protocol) => {
-  const generate = protocol === 'generate'
+  const named = protocolRow(protocol).upstream.path.includes('{verb}')
   return kind
     .scalar(
-      `a path that begins with / and has no query${generate ? ', with {model} and {verb} in it' : ', perhaps with {model} in it'}`,
+      `a path that begins with / and has no query${named ? ', with {model} and {verb} in it' : ', perhaps with {model} in it'}`,
       { type: 'string', pattern: '^/[^?#]*$' },
       value => {
         const path = kind.matched(PATH, value)?.[0]
-        if (path === undefined || path.includes('{verb}') !== generate) return undefined
-        return generate && !path.includes('{model}') ? undefined : path
+        if (path === undefined || path.includes('{verb}') !== named) return undefined
+        return named && !path.includes('{model}') ? undefined : path
       },
     )
     .optional()

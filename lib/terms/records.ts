@@ -2,58 +2,11 @@
  * The records that all rooms share: accounts, keys, groups, models and usage rows. They know nothing of SQL or HTTP.
  */
 import type { Micro } from '../base/money.ts'
+import type { Protocol } from '../protocols/table.ts'
+import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
 
-export const PROTOCOLS = ['messages', 'chat', 'responses', 'images', 'generate'] as const
-export type Protocol = (typeof PROTOCOLS)[number]
-
-/**
- * The classes of tokens, which do not overlap; each can have its own price. Cached input is not part of `input`. Tokens
- * of sound (`_audio`) and pictures (`_image`) are not part of the class of text. Reasoning is part of `output`.
- */
-export const TOKEN_CLASSES = [
-  'input',
-  'input_audio',
-  'input_image',
-  'cache_read',
-  'cache_read_audio',
-  'cache_read_image',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output',
-  'output_audio',
-  'output_image',
-] as const
-export type TokenClass = (typeof TOKEN_CLASSES)[number]
-
-/** What an answer used. Each is a whole number from 0 to 10^9. */
-export interface Usage extends Record<TokenClass, number> {
-  /** Pictures that are charged by the piece. */
-  images: number
-  /** Web searches that the upstream made. */
-  searches: number
-  /** Seconds of sound or film, rounded up once for the whole request. */
-  seconds: number
-  /** Code points of text that was spoken. */
-  characters: number
-}
-
-export const noUsage = (): Usage => ({
-  input: 0,
-  input_audio: 0,
-  input_image: 0,
-  cache_read: 0,
-  cache_read_audio: 0,
-  cache_read_image: 0,
-  cache_write_5m: 0,
-  cache_write_1h: 0,
-  output: 0,
-  output_audio: 0,
-  output_image: 0,
-  images: 0,
-  searches: 0,
-  seconds: 0,
-  characters: 0,
-})
+export { PROTOCOLS, type Protocol } from '../protocols/table.ts'
+export { FEES, type Fee, noUsage, TOKEN_CLASSES, type TokenClass, type Usage } from '../protocols/usage.ts'
 
 /**
  * The columns of a usage row that count tokens. Each is a sum over text, sound and pictures, which `lines` tells apart.
@@ -115,10 +68,6 @@ export interface Group {
   /** Hedging: how long a first attempt may be silent until a second one begins beside it; 0 = never. */
   hedgeMs: number
 }
-
-/** What is charged by the piece. The price is per piece, but per million for characters. */
-export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
-export type Fee = (typeof FEES)[number]
 
 /** Prices of tokens in micro-CNY per million tokens, which is the same number of pico-CNY per token. */
 export type TokenPrices = Partial<Record<TokenClass, number>>

@@ -2,12 +2,10 @@
  * What a request asks for, as its path says: one of the endpoints that the gateway knows, and the model where the path names
  * one. These are the types only; `lib/exchange/paths.ts` holds the endpoints and finds the one that a path means.
  */
-import type { Protocol } from './records.ts'
+import type { ClientPath, Placement } from '../protocols/protocol.ts'
+import type { Protocol } from '../protocols/table.ts'
 
-/** Where a client may put its key. */
-export type Placement = 'x-api-key' | 'bearer' | 'gamma' | 'query'
-
-export type Action = 'relay' | 'count' | 'models' | 'model' | 'upgrade' | 'hello'
+export type Action = ClientPath['action'] | 'models' | 'model' | 'hello'
 
 /** One endpoint. Immutable; a request refers to it. */
 export interface Endpoint {
@@ -15,10 +13,11 @@ export interface Endpoint {
   protocol: Protocol | null
   /** Read in this order; the first that is sent wins. */
   placements: readonly Placement[]
-  /** Behind the protocol's path, here and upstream. */
+  /** See `ClientPath`. */
   suffix: string
-  /** Errors carry the messages protocol's top-level type. */
-  messagesErrors: boolean
+  lastStep: string
+  /** Errors carry a top-level `type: error`. */
+  typesErrors: boolean
   /** The model list in generate-content's own form. */
   native: boolean
 }
@@ -30,6 +29,6 @@ export interface Target {
   model: string | null
   /** As it stood in the path, for passing on unchanged. */
   rawModel: string
-  /** `generateContent`, `streamGenerateContent` or `countTokens`. */
+  /** What is to be done with the model that the path names; empty = the path does not say. */
   verb: string
 }

@@ -1,16 +1,7 @@
 /** At which path and with which query a channel's upstream is asked, put together from its address, its kind and its own settings. */
+import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 import type { Channel } from './channel.ts'
-import type { Protocol } from './records.ts'
 import { kindOf } from './upstream-kinds.ts'
-
-/** Where a protocol is by itself. `{model}` and `{verb}` stand for those of the request. */
-const OWN_PATHS: Readonly<Record<Protocol, string>> = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  images: '/v1/images/generations',
-  generate: '/v1beta/models/{model}:{verb}',
-}
 
 type Asked = Pick<Channel, 'baseUrl' | 'kind' | 'paths' | 'query'>
 
@@ -28,7 +19,7 @@ export function pathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol
   const known = kindOf(name)?.paths
   const ofKind = known?.[protocol]
   if (known !== undefined && ofKind !== undefined) return rootOf(base, Object.values(known)) + ofKind
-  return joined(base, OWN_PATHS[protocol])
+  return joined(base, protocolRow(protocol).upstream.path)
 }
 
 export const queryAt = ({ kind: name, query }: Asked): Record<string, string> => ({ ...kindOf(name)?.query, ...query })
@@ -67,12 +58,5 @@ function rootOf(base: string, paths: readonly string[]): string {
 /** The protocol whose path ends the address, which would then stand in it twice; null = none. */
 export function protocolEnding(baseUrl: string): Protocol | null {
   const path = new URL(baseUrl).pathname
-  const endings: [Protocol, RegExp][] = [
-    ['messages', /\/messages$/],
-    ['chat', /\/chat\/completions$/],
-    ['responses', /\/responses$/],
-    ['images', /\/images\/generations$/],
-    ['generate', /\/models(\/[^/]*)?$/],
-  ]
-  return endings.find(([, ending]) => ending.test(path))?.[0] ?? null
+  return PROTOCOLS.find(protocol => protocolRow(protocol).upstream.ending.test(path)) ?? null
 }

@@ -24,6 +24,8 @@ class HeaderPlan {
   readonly set: string[] = ['accept-encoding', 'identity']
   /** A header that is set when the client does not send it; null = none. */
   readonly fallback: readonly [name: string, value: string] | null
+  /** The content type that goes upstream for the client's: the form of the body decides. */
+  readonly #typeUpstream: (contentType: string) => string
 
   constructor(
     channel: CompiledChannel,
@@ -33,6 +35,8 @@ class HeaderPlan {
   ) {
     const renamed = new Map<string, string>()
     const taken = new Set(['accept-encoding'])
+    const row = protocolRow(protocol)
+    this.#typeUpstream = row.body.typeUpstream
     const provider = providerHeaders(channel.kind, protocol)
     for (const [name, value] of Object.entries({ ...provider.renamed, ...channel.headers })) {
       if (value.startsWith('=')) {
@@ -40,7 +44,7 @@ class HeaderPlan {
         taken.add(name.toLowerCase())
       } else renamed.set(name.toLowerCase(), value.toLowerCase())
     }
-    const auth = channel.authHeader ?? provider.auth ?? protocolRow(protocol).authHeader
+    const auth = channel.authHeader ?? provider.authHeader ?? row.upstream.authHeader
     this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
     taken.add(auth)
     const ofWire = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
@@ -51,6 +55,12 @@ class HeaderPlan {
       for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
     }
     this.fallback = provider.fallback === null || taken.has(provider.fallback[0]) ? null : provider.fallback
+  }
+
+  /** The value of a client header as it goes upstream. */
+  passed(name: string, value: string, accountId: number): string {
+    if (name === CONTENT_TYPE) return this.#typeUpstream(value)
+    return name === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
   }
 
   #copy(from: string, to: string, taken: ReadonlySet<string>): void {
@@ -75,18 +85,6 @@ function ofAccount(accountId: number, idempotencyKey: string): string {
   return key.length <= LONGEST_IDEMPOTENCY_KEY ? key : `gw${accountId}-${hash('sha256', idempotencyKey, 'hex')}`
 }
 
-const JSON_TYPE = /^[ \t]*(?:application|text)\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i
-
-/**
- * The value of a client header as it goes upstream. The content type is always a JSON type: the gateway has read the
- * body as JSON, and under another type (a form, for example) the upstream could read something else in it. Clients that
- * send another type mostly just have a wrong default, so they are corrected and not refused.
- */
-function passed(name: string, value: string, accountId: number): string {
-  if (name === CONTENT_TYPE) return JSON_TYPE.test(value) ? value : 'application/json'
-  return name === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
-}
-
 /**
  * The headers of a request to an upstream, as `[name, value, …]`. The dispatcher adds `host`, and `content-length` when
  * the body is a single buffer; for other bodies the caller adds it.
@@ -108,7 +106,7 @@ export function requestHeaders(
     const value = client[plan.copied[i] as string]
     const name = plan.copied[i + 1] as string
     if (value === undefined || name === copied) continue // an alias of what was copied already
-    headers.push(name, passed(plan.copied[i] as string, value as string, accountId))
+    headers.push(name, plan.passed(plan.copied[i] as string, value as string, accountId))
     copied = name
   }
   if (plan.fallback !== null && !headers.includes(plan.fallback[0])) headers.push(...plan.fallback)

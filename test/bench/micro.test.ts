@@ -8,7 +8,6 @@ import { withoutUsage } from '../../bench/micro/passing.ts'
 import { document, stream } from '../../bench/micro/workloads/answers.ts'
 import { events } from '../../bench/micro/workloads/chunks.ts'
 import { conversation } from '../../bench/micro/workloads/conversation.ts'
-import { FactsScan } from '../../lib/protocols/facts.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { seeded } from '../support/random.ts'
 
@@ -33,7 +32,7 @@ for (const name of NAMES) {
 t.test('the checks find what is wrong', async t => {
   const { seed } = seeded(t)
   const talk = conversation(seed, 20_000)
-  const scan = new FactsScan('messages')
+  const scan = protocolRow('messages').body.scan('application/json')
   scan.feed(talk.bytes)
   const facts = scan.end()
   checkFacts(facts, talk)

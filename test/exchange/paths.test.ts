@@ -1,7 +1,8 @@
 import t from 'tap'
-import { findTarget, type PathQuestion, passedQuery, queryKey } from '../../lib/exchange/paths.ts'
+import { findTarget, type PathQuestion } from '../../lib/exchange/paths.ts'
+import { passedQuery, queryKey } from '../../lib/exchange/query.ts'
+import type { Placement } from '../../lib/protocols/protocol.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
-import type { Placement } from '../../lib/terms/target.ts'
 
 interface Sent {
   key?: Placement

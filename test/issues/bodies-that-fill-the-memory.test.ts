@@ -3,7 +3,7 @@ import net, { type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Buffered } from '../../lib/access/buffered.ts'
 import { Pages } from '../../lib/exchange/pages.ts'
-import { FactsScan } from '../../lib/protocols/facts.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
 import { until } from '../support/wait.ts'
@@ -235,7 +235,7 @@ t.test('uploads that do not end count as open requests', async t => {
 
 t.test('a million tools that ask other models are not kept, and refused', async t => {
   for (const count of [16, 17, 1_000_000]) {
-    const scan = new FactsScan('messages')
+    const scan = protocolRow('messages').body.scan('application/json')
     scan.feed(Buffer.from(`{"tools":[${'{"type":"advisor_1"},'.repeat(count - 1)}{"type":"advisor_1"}]}`))
     const facts = scan.end()
     t.equal(facts?.advisors.length, 16)

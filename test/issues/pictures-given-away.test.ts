@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
-import type { Meter } from '../../lib/protocols/protocol.ts'
+import type { Meter } from '../../lib/protocols/meter.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
-import { textOnly } from '../../lib/terms/prompt.ts'
+import { textOnly } from '../../lib/protocols/prompt.ts'
 import { type Group, type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 import { seeded } from '../support/random.ts'
 

@@ -2,12 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Span } from '../../lib/protocols/draft.ts'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/edit.ts'
-import { type Facts, FactsScan } from '../../lib/protocols/facts.ts'
+import type { Facts } from '../../lib/protocols/facts.ts'
+import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
 
 const scan = (chunks: Buffer[], protocol: Protocol = 'chat'): Facts | null => {
-  const s = new FactsScan(protocol)
+  const s = protocolRow(protocol).body.scan('application/json')
   for (const chunk of chunks) s.feed(chunk)
   return s.end()
 }

@@ -15,10 +15,10 @@ import { NEXT, type Verdict } from '../verdict.ts'
 
 export const findMaker = stage<'model', 'maker'>((x, services) => {
   const { previousAnswer } = x.facts as Facts
-  if (previousAnswer === null || x.protocol !== 'responses') return NEXT
+  if (previousAnswer === null) return NEXT
   const { key, account } = x.entry as KeyEntry
   // no channel for the model at all is said first, by the next stage
-  if (x.world.routes.find(key.group, x.model, x.protocol) === undefined) return NEXT
+  if (x.world.routes.find(key.group, x.model, x.protocol as Protocol) === undefined) return NEXT
   const found = services.answers.find(account.id, previousAnswer)
   if (!(found instanceof Promise)) return judge(x, services, found)
   return found.then(

@@ -2,7 +2,8 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
-import { FactsScan } from '../../protocols/facts.ts'
+import type { BodyScan } from '../../protocols/body.ts'
+import { protocolRow } from '../../protocols/table.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { dropBody, takeMemory } from '../body-memory.ts'
@@ -36,7 +37,7 @@ class Upload {
   readonly #x: Exchange
   readonly #services: Services
   readonly #resolve: (verdict: Verdict) => void
-  readonly #scan: FactsScan
+  readonly #scan: BodyScan
   readonly #pages: Pages
   #asked = false
   /** It is scanned and counted only. */
@@ -46,7 +47,7 @@ class Upload {
     this.#x = x
     this.#services = services
     this.#resolve = resolve
-    this.#scan = new FactsScan(x.protocol as Protocol)
+    this.#scan = protocolRow(x.protocol as Protocol).body.scan(x.req.headers['content-type'])
     this.#pages = new Pages(part => {
       this.#scan.feed(part)
       if (!this.#isDropped) x.body.push(part)
@@ -133,18 +134,15 @@ function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: st
   return refuse(x, services, name, args)
 }
 
-function understand(x: Exchange, services: Services, scan: FactsScan): Verdict {
+function understand(x: Exchange, services: Services, scan: BodyScan): Verdict {
   x.facts = scan.end()
   if (x.facts === null) return refuse(x, services, 'not_json')
-  const invalid = isUtf8(x.req.headers['content-type']) ? x.facts.invalid : 'content-type'
+  const { body } = protocolRow(x.protocol as Protocol)
+  const invalid = body.reads(x.req.headers['content-type']) ? x.facts.invalid : 'content-type'
   if (invalid !== null) return refuse(x, services, 'field', [invalid])
-  if (x.facts.background && x.protocol === 'responses' && !x.free) return refuse(x, services, 'background')
+  if (x.facts.background && !x.free) return refuse(x, services, 'background')
   return NEXT
 }
-
-/** JSON is UTF-8; whoever is told of another charset reads another text than we do. */
-const isUtf8 = (type: string | undefined): boolean =>
-  type === undefined || !/charset/i.test(type.replaceAll(/;\s*charset\s*=\s*("?)utf-?8\1\s*(?=;|$)/gi, ''))
 
 /** `64MiB`, as the config writes it. */
 export function sizeText(bytes: number): string {

@@ -73,7 +73,7 @@ const streamOptions = new Place({
   },
 })
 
-export const chat = top()
+export const chatBody = top()
   .has('max_tokens', { read: read.maximum })
   .has('max_completion_tokens', { read: read.maximum })
   .has('thinking_budget', {

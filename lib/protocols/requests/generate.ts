@@ -60,7 +60,7 @@ const config = new Place()
   .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum })
   .has('candidateCount', { alias: 'candidate_count', read: read.answers })
 
-export const generate = new Place()
+export const generateBody = new Place()
   .has('model', read.model)
   .has('contents', { inside: content })
   .has('systemInstruction', { alias: 'system_instruction', inside: content })
@@ -75,4 +75,4 @@ export const generate = new Place()
     ...read.tier('serviceTier', 'unspecified', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'flex', 'STANDARD', 'FLEX'),
   })
 // a count may carry the whole request
-generate.has('generateContentRequest', { alias: 'generate_content_request', inside: generate })
+generateBody.has('generateContentRequest', { alias: 'generate_content_request', inside: generateBody })

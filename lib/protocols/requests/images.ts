@@ -18,7 +18,7 @@ const sequence = new Place().has('max_images', {
   },
 })
 
-export const images = new Place()
+export const imagesBody = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
   .has('n', { read: read.answers })

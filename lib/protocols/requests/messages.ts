@@ -70,7 +70,7 @@ const thread = new Place().has('previous_message_id', read.stored('thread'))
 const thinking = new Place().has('budget_tokens', { read: read.maximum })
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
-export const messages = new Place()
+export const messagesBody = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
   .has('max_tokens', {

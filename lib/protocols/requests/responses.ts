@@ -77,7 +77,7 @@ const item = new Place({
   .has('tools', { inside: tool })
 item.has('content', { inside: item }).has('output', { inside: item })
 
-export const responses = top()
+export const responsesBody = top()
   .has('max_output_tokens', { read: read.maximum })
   .has('max_tool_calls', {
     read(draft, value) {

@@ -1,9 +1,10 @@
 /** Chat completions: events without names, one token each, usage in an event of its own when it was asked for. */
-import { fieldsOf } from '../../protocols/usage.ts'
+import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Frame, frame, groups } from '../speech.ts'
 import { errorBody, FAILURE, headers } from './openai.ts'
+import { fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'stop', length: 'length', call: 'tool_calls' }
 /** Random padding that hides the sizes of tokens. */
@@ -13,6 +14,8 @@ const MOST_CHOICES = 128
 const data = (fields: object): string => `data: ${JSON.stringify(fields)}\n\n`
 
 export const chat: Dialect = {
+  ...PLAIN,
+  route: fixedPaths({ '/v1/chat/completions': 'answer' }),
   chunk: 1,
   read(body) {
     const rows = rowsOf(body['messages'])
@@ -21,7 +24,6 @@ export const chat: Dialect = {
     const offered = tools.map(tool => ({ name: stringOf(tool['name']), schema: tool['parameters'] }))
     const effort = body['reasoning_effort']
     return {
-      protocol: 'chat',
       model: stringOf(body['model']),
       stream: body['stream'] === true,
       body,

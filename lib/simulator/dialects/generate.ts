@@ -1,8 +1,9 @@
 /** Native generate-content (gamma): few large chunks with CRLF, usage in each; without `alt=sse` one JSON array. */
-import { fieldsOf } from '../../protocols/usage.ts'
+import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
+import { PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'STOP', length: 'MAX_TOKENS', call: 'STOP' }
 const STATUSES: Record<number, string> = {
@@ -15,6 +16,7 @@ const STATUSES: Record<number, string> = {
   504: 'DEADLINE_EXCEEDED',
 }
 const CHUNK = 20
+const PATH = /^\/v1(?:beta|alpha)?\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/
 const MOST_CANDIDATES = 8
 
 const contentsOf = (body: Fields): Fields[] => rowsOf(body['contents'])
@@ -24,8 +26,24 @@ const errorOf = (status: number, message: string) => ({
 })
 
 export const generate: Dialect = {
+  ...PLAIN,
+  route(url) {
+    const found = PATH.exec(url.pathname)
+    const model = found === null ? null : decoded(found[1] as string)
+    if (found === null || model === null) return null
+    return {
+      action: found[2] === 'countTokens' ? 'count' : 'answer',
+      model,
+      stream: found[2] === 'streamGenerateContent',
+      events: url.searchParams.get('alt') === 'sse',
+    }
+  },
+  credential: (header, url) => header('x-gamma-api-key') ?? header('x-goog-api-key') ?? url.searchParams.get('key'),
+  streamsEvents: ask => ask.option,
+  // the protocol has no number for what was written to a cache
+  usage: (_ask, _directive, usage) => ({ ...usage, cache_write_5m: 0 }),
   chunk: CHUNK,
-  read(body, path) {
+  read(body, route) {
     const contents = contentsOf(body)
     need(contents.length > 0, '* GenerateContentRequest.contents: contents is not specified')
     const config = fieldsOf(body['generationConfig'])
@@ -36,9 +54,8 @@ export const generate: Dialect = {
       schema: f['parametersJsonSchema'] ?? f['parameters'],
     }))
     return {
-      protocol: 'generate',
-      model: path.model ?? '',
-      stream: path.stream,
+      model: route.model ?? '',
+      stream: route.stream,
       body,
       prompt: promptOf(contents, row => row['parts']),
       blocks: plainBlocks(declared, [body['systemInstruction'] ?? ''], contents),
@@ -46,7 +63,7 @@ export const generate: Dialect = {
       choices: Math.min(countOf(config['candidateCount']) ?? 1, MOST_CANDIDATES),
       thinks: config['thinkingConfig'] !== undefined && budget !== 0,
       tool: toolAskedFor(contents.at(-1), contents.at(-1)?.['parts'], offered),
-      option: path.events,
+      option: route.events,
     }
   },
   whole(ask, answer) {
@@ -66,6 +83,15 @@ export const generate: Dialect = {
     return `${first ? '[' : ',\r\n'}${JSON.stringify(error, null, 2)}\r\n]`
   },
   headers: () => ({ 'server-timing': 'gfet4t7; dur=12' }),
+}
+
+/** null = a broken percent escape, which names nothing. */
+function decoded(name: string): string | null {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return null
+  }
 }
 
 interface Chunk {

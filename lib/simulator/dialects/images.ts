@@ -1,10 +1,12 @@
 /** Images: links by default, bytes (and then token counts) when asked for; streamed as one event a piece. */
-import type { Usage } from '../../terms/records.ts'
+import { noUsage, type Usage } from '../../terms/records.ts'
 import { countOf, need, plainBlocks, stringOf } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, frame } from '../speech.ts'
 import { errorBody, FAILURE, headers } from './openai.ts'
+import { fixedPaths, PLAIN } from './plain.ts'
 
 const MOST_PIECES = 10
+const IMAGE_TOKENS = 1056
 /** Where the links lead. */
 export const PICTURE_PATH = '/sim/picture.png'
 /** One grey dot. */
@@ -14,13 +16,14 @@ export const PICTURE = Buffer.from(
 )
 
 export const images: Dialect = {
+  ...PLAIN,
+  route: fixedPaths({ '/v1/images/generations': 'answer' }),
   chunk: 1,
   read(body) {
     const prompt = stringOf(body['prompt'])
     need(prompt !== '', "Missing required parameter: 'prompt'.")
     const stream = body['stream'] === true
     return {
-      protocol: 'images',
       model: stringOf(body['model']),
       stream,
       body,
@@ -49,6 +52,12 @@ export const images: Dialect = {
       yield event('image_generation.partial_image', { ...common, output_format: 'png', partial_image_index: i })
     const usage = { ...answer.usage, images: 1 }
     yield event('image_generation.completed', { ...common, output_format: 'png', ...reportOf(ask, usage) }, usage)
+  },
+  usage({ option, choices }, { usage, tokens }, { input }) {
+    // pieces always count; tokens are reported by the models that answer with bytes
+    const counts = option && usage !== 'none'
+    const output = tokens ?? IMAGE_TOKENS * choices
+    return { ...noUsage(), ...(counts ? { input, output } : {}), images: choices }
   },
   count: null,
   error: errorBody,

@@ -1,9 +1,10 @@
 /** The messages protocol (alpha): named events, usage at the start and cumulative at the end, caching where marked. */
-import { fieldsOf } from '../../protocols/usage.ts'
+import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import type { Block } from '../prompt-cache.ts'
 import { countOf, need, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
+import { bearer, fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'end_turn', length: 'max_tokens', call: 'tool_use' }
 const ERRORS: Record<number, string> = {
@@ -24,6 +25,10 @@ const event = (type: string, fields: object): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 export const messages: Dialect = {
+  ...PLAIN,
+  route: fixedPaths({ '/v1/messages': 'answer', '/v1/messages/count_tokens': 'count' }),
+  credential: (header, url) => header('x-api-key') ?? bearer(header, url),
+  keepsWhenAsked: true,
   chunk: CHUNK,
   read(body) {
     const rows = rowsOf(body['messages'])
@@ -32,7 +37,6 @@ export const messages: Dialect = {
     const offered = tools.map(tool => ({ name: stringOf(tool['name']), schema: tool['input_schema'] }))
     const thinking = fieldsOf(body['thinking'])['type']
     return {
-      protocol: 'messages',
       model: stringOf(body['model']),
       stream: body['stream'] === true,
       body,

@@ -1,9 +1,10 @@
 /** Responses: named and numbered events around output items; the last event repeats the whole answer. */
-import { fieldsOf } from '../../protocols/usage.ts'
+import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, type Fields, type Frame, frame, groups } from '../speech.ts'
 import { errorBody, FAILURE, headers } from './openai.ts'
+import { fixedPaths, PLAIN } from './plain.ts'
 
 type Status = 'in_progress' | 'completed' | 'incomplete'
 
@@ -18,6 +19,8 @@ class Sequence {
 }
 
 export const responses: Dialect = {
+  ...PLAIN,
+  route: fixedPaths({ '/v1/responses': 'answer', '/v1/responses/input_tokens': 'count' }),
   chunk: 1,
   read(body) {
     const input = body['input']
@@ -25,7 +28,6 @@ export const responses: Dialect = {
     const items = typeof input === 'string' ? [{ role: 'user', content: input }] : rowsOf(input)
     const effort = fieldsOf(body['reasoning'])['effort']
     return {
-      protocol: 'responses',
       model: stringOf(body['model']),
       stream: body['stream'] === true,
       body,

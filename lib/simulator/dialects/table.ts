@@ -1,9 +1,8 @@
+/** The dialects by the name of their protocol. A protocol without one is a path that the simulator does not know. */
 import type { Protocol } from '../../terms/records.ts'
 import type { Dialect } from '../speech.ts'
-import { chat } from './chat.ts'
-import { generate } from './generate.ts'
-import { images } from './images.ts'
-import { messages } from './messages.ts'
-import { responses } from './responses.ts'
+import * as ROWS from './rows.ts'
 
-export const DIALECTS: Record<Protocol, Dialect> = { messages, chat, responses, images, generate }
+const ALL: Partial<Readonly<Record<Protocol, Dialect>>> = ROWS
+
+export const DIALECTS = Object.entries(ALL) as readonly [Protocol, Dialect][]

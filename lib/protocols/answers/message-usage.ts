@@ -1,6 +1,7 @@
 /** What a messages answer reports, over all its events: each report replaces what an earlier one said, field by field. */
-import { noUsage, type Usage } from '../terms/records.ts'
-import { add, type Fields, fieldsOf, first, isFields, type Pass, type Report, report, reported } from './usage.ts'
+import { noUsage, type Usage } from '../usage.ts'
+import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { add, first, type Pass, type Report, report, reported } from '../reports.ts'
 
 const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 const SPLIT = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']

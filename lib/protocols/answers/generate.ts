@@ -1,0 +1,123 @@
+/** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
+import { ContentKeys } from '../content-keys.ts'
+import { lastObject } from '../last-object.ts'
+import {
+  DocumentMeter,
+  type DocumentRules,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  saysError,
+  shortText,
+  type Tally,
+} from '../meters.ts'
+import { bytesAsText, Patterns } from '../patterns.ts'
+import { DATA, KIND, PictureCounter, Places, type Spot } from '../pictures.ts'
+import type { MeterOptions } from '../meter.ts'
+import type { AnswerForm } from '../protocol.ts'
+import { fieldsOf, isFields } from '../fields.ts'
+import { first, fromPrompt, type Report, report } from '../reports.ts'
+
+const KEYS = new ContentKeys({
+  text: ['text'],
+  whole: [
+    'functionCall',
+    'function_call',
+    'executableCode',
+    'executable_code',
+    'codeExecutionResult',
+    'code_execution_result',
+  ],
+  encoded: ['data', 'thoughtSignature'],
+})
+/** A picture that belongs to the thoughts is a draft, and costs what is reported for them. */
+const BLOB: Spot = { picture: /^image\//i, inside: { data: DATA, mimeType: KIND, mime_type: KIND } }
+const PART: Spot = { inside: { thought: { role: 'draft' }, inlineData: BLOB, inline_data: BLOB } }
+const PICTURES = new Places('nline', { inside: { candidates: { inside: { content: { inside: { parts: PART } } } } } })
+const FINISHED = Buffer.from('"finishReason"')
+const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+
+/** null for objects without a prompt: early chunks of some upstreams tell only how the traffic is billed. */
+function reportOf(value: unknown): Report | null {
+  if (!isFields(value)) return null
+  const prompt = first(value, 'promptTokenCount')
+  if (prompt === null) return null
+  const tools = first(value, 'toolUsePromptTokenCount') ?? 0
+  const thoughts = first(value, 'thoughtsTokenCount') ?? 0
+  const candidates = first(value, 'candidatesTokenCount')
+  const rest = (first(value, 'totalTokenCount') ?? 0) - prompt - tools
+  const output = candidates === null ? Math.max(thoughts, rest, 0) : candidates + thoughts
+  const usage = fromPrompt(prompt, first(value, 'cachedContentTokenCount') ?? 0, 0, 0, output)
+  usage.input += tools
+  const drawn = Math.min(drawnOf(value['candidatesTokensDetails']), candidates ?? 0)
+  return report(usage, { namesOutput: candidates !== null || rest > thoughts, drawn })
+}
+
+/** Tokens of the candidates, by modality. */
+function drawnOf(details: unknown): number {
+  if (!Array.isArray(details)) return 0
+  const pictures = details.filter(isFields).filter(({ modality }) => modality === 'IMAGE')
+  return pictures.reduce((sum, detail) => sum + (first(detail, 'tokenCount') ?? 0), 0)
+}
+
+const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
+
+/** Of `usageMetadata`, `finishReason`, `blockReason` and `error`, the ends: by their first letters they are found faster. */
+const MARKERS = new Patterns(['ageMetadata"', 'shReason"', 'ckReason"', 'rror"'])
+
+const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
+
+class Rules implements EventRules {
+  readonly markers = MARKERS
+
+  knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
+    return KNOWN.isIn(bytesAsText(cut ?? data))
+  }
+
+  read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
+    // once it is told what a length stop says, an event without any of these tells nothing
+    if (tally.stop.answerId && tally.stop.model && !MARKERS.isIn(bytesAsText(data))) return
+    const parsed = parseEvent(data, cut)
+    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']))
+    if (parsed === undefined) {
+      if (cut !== null && data.includes(FINISHED)) tally.terminal = true
+      return
+    }
+    if (saysError(parsed['error'])) tally.failed = true
+    if (finished(parsed)) tally.terminal = true
+    tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
+  }
+}
+
+function finished(chunk: Record<string, unknown>): boolean {
+  if (fieldsOf(chunk['promptFeedback'])['blockReason'] !== undefined) return true
+  const { candidates } = chunk
+  return Array.isArray(candidates) && candidates.some(c => isFields(c) && typeof c['finishReason'] === 'string')
+}
+
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  own: ['candidates', 'usageMetadata', 'promptFeedback'],
+  keys: KEYS,
+  reportOf: document => reportOf(document.value('usageMetadata')),
+}
+
+export const generateAnswers: AnswerForm = {
+  terminalIsLast: false,
+  meter({ events, pictures }: MeterOptions) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events ? new StreamMeter(new Rules(), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+  },
+  words: {
+    keepAlive: '\n',
+    error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),
+    lengthStop: ({ answerId, model, input, output }) =>
+      event({
+        candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }],
+        usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
+        modelVersion: model,
+        responseId: answerId,
+      }),
+  },
+  countAnswer: tokens => ({ totalTokens: tokens }),
+}

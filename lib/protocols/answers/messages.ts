@@ -1,0 +1,107 @@
+/** The messages protocol (alpha). Usage is cumulative, and the output that a stream's first event names is a placeholder. */
+import { ContentKeys } from '../content-keys.ts'
+import { lastObject } from '../last-object.ts'
+import { MessageUsage } from './message-usage.ts'
+import {
+  DocumentMeter,
+  type EventRules,
+  parseEvent,
+  StreamMeter,
+  type Tally,
+  typeOf,
+  USAGE_AND_ERROR,
+} from '../meters.ts'
+import { Patterns } from '../patterns.ts'
+import type { MeterOptions } from '../meter.ts'
+import type { AnswerForm } from '../protocol.ts'
+import { isFields } from '../fields.ts'
+import { first } from '../reports.ts'
+
+const KEYS = new ContentKeys({
+  text: ['text', 'thinking', 'partial_json', 'content', 'cited_text', 'stdout', 'stderr'],
+  whole: ['input'],
+  encoded: ['data', 'signature', 'encrypted_content', 'encrypted_stdout'],
+})
+const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+
+/** Of `message_`, `content_block_st` and `error`, the ends: with rarer first letters they are found faster. */
+const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
+
+const EVENTS = /^(message_|content_block_|ping$|error$)/
+
+class Rules implements EventRules {
+  readonly markers = MARKERS
+  readonly #ttl: '5m' | '1h'
+  #usage: MessageUsage
+
+  constructor(ttl: '5m' | '1h') {
+    this.#ttl = ttl
+    this.#usage = new MessageUsage(ttl)
+  }
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    return EVENTS.test(typeOf(name, data, cut))
+  }
+
+  read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
+    switch (typeOf(name, data, cut)) {
+      case 'content_block_delta':
+        return
+      case 'message_start':
+        this.#start(tally, data, cut)
+        return
+      case 'message_delta':
+        this.#usage.add(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1), 'later')
+        tally.report(this.#usage.report)
+        return
+      case 'content_block_start':
+        tally.stop.openBlock = first(parseEvent(data, cut) ?? {}, 'index')
+        return
+      case 'content_block_stop':
+        tally.stop.openBlock = null
+        return
+      case 'message_stop':
+        tally.terminal = true
+        return
+      case 'error':
+        tally.failed = true
+    }
+  }
+
+  #start(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    this.#usage = new MessageUsage(this.#ttl) // a second start begins the count anew
+    const message = parseEvent(data, cut)?.['message']
+    this.#usage.add(isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
+    tally.report(this.#usage.report)
+  }
+}
+
+export const messagesAnswers: AnswerForm = {
+  terminalIsLast: true,
+  meter(options: MeterOptions) {
+    if (options.events) return new StreamMeter(new Rules(options.cacheTtl), KEYS)
+    return new DocumentMeter({
+      members: USAGE_AND_ERROR,
+      own: ['content'],
+      keys: KEYS,
+      reportOf(document) {
+        const usage = new MessageUsage(options.cacheTtl)
+        usage.add(document.value('usage'))
+        return usage.report
+      },
+    })
+  },
+  words: {
+    keepAlive: event('ping', { type: 'ping' }),
+    error: (_status, message) => event('error', { type: 'error', error: { code: '', type: 'api_error', message } }),
+    lengthStop: ({ openBlock, output }) =>
+      (openBlock === null ? '' : event('content_block_stop', { type: 'content_block_stop', index: openBlock })) +
+      event('message_delta', {
+        type: 'message_delta',
+        delta: { stop_reason: 'max_tokens', stop_sequence: null },
+        usage: { output_tokens: output },
+      }) +
+      event('message_stop', { type: 'message_stop' }),
+  },
+  countAnswer: tokens => ({ input_tokens: tokens }),
+}

@@ -1,0 +1,172 @@
+/** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
+import { noUsage } from '../usage.ts'
+import { ContentKeys } from '../content-keys.ts'
+import { lastObject } from '../last-object.ts'
+import {
+  DocumentMeter,
+  type DocumentRules,
+  type EventRules,
+  idOf,
+  parseEvent,
+  StreamMeter,
+  shortText,
+  type Tally,
+  typeOf,
+} from '../meters.ts'
+import { Patterns } from '../patterns.ts'
+import { DATA, KIND, PictureCounter, Places, type Spot } from '../pictures.ts'
+import type { LengthStopState, MeterOptions } from '../meter.ts'
+import type { AnswerForm } from '../protocol.ts'
+import { fieldsOf, isFields } from '../fields.ts'
+import { add, first, fromPrompt, type Report, report } from '../reports.ts'
+
+/** In a stream only deltas are new text; other events say it again, and some upstreams send no others. */
+const STREAM_KEYS = new ContentKeys({
+  text: ['delta'],
+  again: ['text', 'arguments'],
+  encoded: ['result'],
+})
+const DOCUMENT_KEYS = new ContentKeys({
+  text: ['text', 'arguments', 'refusal', 'input', 'code', 'logs'],
+  encoded: ['result', 'encrypted_content'],
+})
+/** A stream tells each item, and the whole answer at its end; a document is such an answer. */
+const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA } }
+const PICTURES = new Places('image_generation_call', {
+  inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
+})
+/** Of an answer that is one document. */
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error'])
+const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+/** Beyond any number an upstream will have reached: what we add comes last. */
+const SEQUENCE = 1_000_000
+
+/** `tools`: what the pictures took that a tool made, of which the usage itself says nothing. */
+function reportOf(value: unknown, tools: unknown): Report | null {
+  if (!isFields(value)) return null
+  const prompt = first(value, 'input_tokens')
+  const output = first(value, 'output_tokens')
+  if (prompt === null || output === null) return null
+  const details = fieldsOf(value['input_tokens_details'])
+  const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
+  const cached = first(details, 'cached_tokens') ?? 0
+  const usage = fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output)
+  const drawing = fieldsOf(fieldsOf(tools)['image_gen'])
+  const drawnBeside = first(drawing, 'output_tokens') ?? 0
+  add(usage, { ...noUsage(), input: first(drawing, 'input_tokens') ?? 0, output: drawnBeside })
+  const drawn = Math.min(first(fieldsOf(value['output_tokens_details']), 'image_tokens') ?? 0, output) + drawnBeside
+  return report(usage, { drawn: Math.min(drawn, usage.output) })
+}
+
+const MARKERS = new Patterns([
+  'response.created',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'error',
+])
+
+class Rules implements EventRules {
+  readonly markers = MARKERS
+
+  knows(name: string, data: Buffer, cut: Buffer | null): boolean {
+    const type = typeOf(name, data, cut)
+    return type === 'error' || type.startsWith('response.')
+  }
+
+  read(tally: Tally, name: string, data: Buffer, cut: Buffer | null): void {
+    switch (typeOf(name, data, cut)) {
+      case 'response.created':
+        this.#begin(tally, data, cut)
+        return
+      case 'response.failed':
+        tally.failed = true
+        this.#finish(tally, data, cut)
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#finish(tally, data, cut)
+        return
+      case 'error':
+        tally.failed = true
+    }
+  }
+
+  #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    const response = fieldsOf(parseEvent(data, cut)?.['response'])
+    tally.answerId = idOf(response['id'])
+    tally.stop = {
+      answerId: shortText(response['id'], ''),
+      model: shortText(response['model'], ''),
+      createdS: first(response, 'created_at') ?? 0,
+    }
+  }
+
+  #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    tally.terminal = true
+    const response = parseEvent(data, cut)?.['response']
+    const member = (name: string) => (isFields(response) ? response[name] : lastObject(data, name, 2))
+    tally.report(reportOf(member('usage'), member('tool_usage')))
+  }
+}
+
+/** The least that clients take for a response. */
+const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, fields: object): object => ({
+  id: s.answerId,
+  object: 'response',
+  created_at: s.createdS,
+  model: s.model,
+  output: [],
+  ...fields,
+})
+
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
+  own: ['output'],
+  keys: DOCUMENT_KEYS,
+  reportOf: document => reportOf(document.value('usage'), document.value('tool_usage')),
+}
+
+export const responsesAnswers: AnswerForm = {
+  terminalIsLast: true,
+  meter({ events, pictures }: MeterOptions) {
+    const counter = pictures ? new PictureCounter(PICTURES, events) : null
+    return events ? new StreamMeter(new Rules(), STREAM_KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+  },
+  words: {
+    keepAlive: '\n',
+    error(_status, message) {
+      const error = { code: 'server_error', message }
+      const nobody = { answerId: '', createdS: 0, model: '' }
+      return (
+        event('error', {
+          sequence_number: SEQUENCE,
+          ...error,
+          param: null,
+          error: { type: 'gateway_api_error', ...error, param: null },
+        }) +
+        event('response.failed', {
+          sequence_number: SEQUENCE + 1,
+          response: response(nobody, { status: 'failed', error, incomplete_details: null, usage: null }),
+        })
+      )
+    },
+    lengthStop: s =>
+      event('response.incomplete', {
+        sequence_number: SEQUENCE,
+        response: response(s, {
+          status: 'incomplete',
+          error: null,
+          incomplete_details: { reason: 'max_output_tokens' },
+          usage: {
+            input_tokens: s.input,
+            input_tokens_details: { cached_tokens: 0 },
+            output_tokens: s.output,
+            output_tokens_details: { reasoning_tokens: 0 },
+            total_tokens: s.input + s.output,
+          },
+        }),
+      }),
+  },
+  countAnswer: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
+}

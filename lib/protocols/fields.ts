@@ -1,0 +1,7 @@
+/** Values of parsed JSON, of which nothing is known: an object is told from everything else before its members are read. */
+export type Fields = Record<string, unknown>
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {})

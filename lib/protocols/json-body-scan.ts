@@ -1,0 +1,124 @@
+/** The facts of a body of JSON, found by one scan of its bytes while it arrives. */
+import type { BodyScan } from './body.ts'
+import { Draft } from './draft.ts'
+import { type Facts, factsOf } from './facts.ts'
+import type { Field, Frame, Place, Value } from './places.ts'
+import { JsonScanner, type Kind, type ScanEvents } from './scan.ts'
+
+class OpenFrame implements Frame {
+  owner: Frame | null = null
+  place: Place | null = null
+  isArray = false
+  type = ''
+  mime = ''
+  dataLength = -1
+  head = ''
+  urls = 0
+  uses: number | null = null
+  maximum: number | null = null
+  hasId = false
+  hasRole = false
+  seen = 0
+
+  reset(place: Place, isArray: boolean, owner: Frame | null): void {
+    this.owner = owner
+    this.place = place
+    this.isArray = isArray
+    this.type = this.mime = this.head = ''
+    this.dataLength = -1
+    this.urls = this.seen = 0
+    this.uses = this.maximum = null
+    this.hasId = this.hasRole = false
+  }
+}
+
+export class JsonBodyScan implements BodyScan, ScanEvents {
+  readonly #scanner = new JsonScanner(this, { heads: true })
+  readonly #draft = new Draft()
+  readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
+  /** The open objects and arrays that are looked into, outermost first; frames are used again. */
+  readonly #frames: OpenFrame[] = [new OpenFrame()]
+  #depth = 0
+  #frame: OpenFrame
+  /** Of the member under way. */
+  #field: Field | null = null
+  /** `#field` is that of the value that begins: it was looked up when the scanner asked whether to enter the value. */
+  #isFound = false
+  #bytes = 0
+
+  constructor(place: Place) {
+    this.#frame = this.#frames[0] as OpenFrame
+    this.#frame.reset(place, false, null)
+  }
+
+  feed(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#scanner.feed(chunk)
+  }
+
+  /** The field is found when its value begins, whatever that is. */
+  #find(key: string): Field | null {
+    const { place, isArray } = this.#frame
+    if (place === null || isArray) return place?.element ?? null
+    const field = place.fields.get(key)
+    if (field === undefined) {
+      const almost = place.almost(key)
+      if (almost !== null) this.#draft.invalid ??= almost.name
+      place.other?.(this.#draft, key)
+      return null
+    }
+    if ((this.#frame.seen & field.bit) !== 0) this.#draft.invalid ??= field.name
+    this.#frame.seen |= field.bit
+    return field
+  }
+
+  wants(key: string): number {
+    if (!this.#isFound) this.#field = this.#find(key)
+    this.#isFound = false
+    return this.#field === null || this.#field.read === null ? 0 : this.#field.limit
+  }
+
+  enter(key: string, kind: 'object' | 'array', start: number): boolean {
+    const { place, isArray } = this.#frame
+    if (isArray) {
+      if (kind === 'array' || place === null) return false
+      this.#push(place, false, start)
+      return true
+    }
+    this.#field = this.#find(key)
+    const inside = this.#field?.inside ?? null
+    this.#isFound = inside === null || (inside.single && kind === 'array')
+    if (this.#isFound || inside === null) return false
+    this.#push(inside, kind === 'array', start)
+    return true
+  }
+
+  #push(place: Place, isArray: boolean, start: number): void {
+    const around = this.#frame
+    const frame = (this.#frames[++this.#depth] ??= new OpenFrame())
+    frame.reset(place, isArray, around.isArray ? around.owner : around)
+    this.#frame = frame
+    if (!isArray) place.begin?.(this.#draft, start)
+  }
+
+  leave(end: number): void {
+    const { place, isArray } = this.#frame
+    if (!isArray) place?.end?.(this.#draft, this.#frame, end)
+    this.#frame = this.#frames[--this.#depth] as OpenFrame
+  }
+
+  member(key: string, kind: Kind, start: number, end: number, text: string | null): void {
+    const field = kind === 'scalar' ? this.#find(key) : this.#field
+    if (field === null || field.read === null) return
+    const value = this.#value
+    value.kind = kind
+    value.start = start
+    value.end = end
+    value.text = text
+    field.read(this.#draft, value, this.#frame)
+  }
+
+  end(): Facts | null {
+    return this.#scanner.complete ? factsOf(this.#draft, this.#bytes, this.#scanner.openedAt) : null
+  }
+}

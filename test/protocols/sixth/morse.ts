@@ -1,0 +1,110 @@
+/**
+ * A protocol that nobody speaks, for `recipe.test.ts`: it goes up as a multipart form, comes down as bytes, never streams,
+ * and has two paths. Each byte of an answer is a token of output.
+ */
+import type { BodyForm, BodyScan } from '../../../lib/protocols/body.ts'
+import { Draft } from '../../../lib/protocols/draft.ts'
+import { type Facts, factsOf } from '../../../lib/protocols/facts.ts'
+import type { Meter } from '../../../lib/protocols/meter.ts'
+import { clientPath, NO_WORDS, type ProtocolRow, SAME_HEADERS } from '../../../lib/protocols/protocol.ts'
+import { noUsage, type Usage } from '../../../lib/protocols/usage.ts'
+
+/** No more of a form is kept: the fields that matter stand before the file. */
+const KEPT = 4096
+const MODEL = /(name="model"\r\n\r\n)([^\r\n]+)\r\n/
+
+class FormScan implements BodyScan {
+  #text = ''
+  #bytes = 0
+
+  feed(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#text += chunk.toString('latin1', 0, KEPT - this.#text.length)
+  }
+
+  end(): Facts | null {
+    const found = MODEL.exec(this.#text)
+    if (found === null) return null
+    const draft = new Draft()
+    const start = found.index + (found[1] as string).length
+    draft.model = found[2] as string
+    draft.modelIsString = true
+    draft.modelSpan = { start, end: start + draft.model.length }
+    draft.maximum = 1000
+    return factsOf(draft, this.#bytes, 0)
+  }
+}
+
+const form: BodyForm = {
+  reads: type => type?.startsWith('multipart/form-data') === true,
+  scan: () => new FormScan(),
+  typeUpstream: type => type,
+  mapModel: ({ modelSpan }, name) => ({ span: modelSpan ?? { start: 0, end: 0 }, bytes: Buffer.from(name) }),
+}
+
+class BytesMeter implements Meter {
+  counted = 0
+  terminal = false
+  readonly passes = []
+  readonly images = 0
+  readonly foreign = false
+  readonly failed = false
+  readonly answerId = null
+  readonly atBoundary = false
+  readonly matters = 0
+
+  feed(chunk: Buffer): void {
+    this.counted += chunk.length
+  }
+
+  end(whole: boolean): void {
+    this.terminal = whole
+  }
+
+  get usage(): Usage | null {
+    return this.terminal ? { ...noUsage(), output: this.counted } : null
+  }
+
+  get produced(): number {
+    return this.counted
+  }
+
+  get final(): boolean {
+    return this.terminal
+  }
+
+  get concluded(): boolean {
+    return this.terminal
+  }
+
+  lengthStopState() {
+    return {}
+  }
+}
+
+export const morse: ProtocolRow = {
+  place: 6,
+  client: {
+    paths: [clientPath('/morse/slow'), clientPath('/morse/fast', { lastStep: 'fast' })],
+    versions: ['/v1'],
+    repeatsVersion: false,
+    placements: ['bearer'],
+    query: {},
+    typesErrors: false,
+  },
+  upstream: {
+    path: '/v1/morse/slow',
+    ending: /\/morse\/slow$/,
+    authHeader: 'x-morse-key',
+    kinds: { openai: '/v1/morse/slow' },
+    atProvider: SAME_HEADERS,
+  },
+  body: form,
+  streamsByPath: () => false,
+  asksForUsage: false,
+  price: { cover: [['output']], pictures: false, cachesWhenAsked: false },
+  meter: () => new BytesMeter(),
+  words: NO_WORDS,
+  terminalIsLast: false,
+  countAnswer: null,
+}
