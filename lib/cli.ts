@@ -1,4 +1,4 @@
-/** The command line, started by `bin/gateway`. */
+/** The first file of the program, started by `bin/gateway`: `serve` begins as a supervisor, every other command runs at once. */
 import { flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { SUPERVISED, supervise } from './process/supervise.ts'
@@ -6,4 +6,4 @@ import { SUPERVISED, supervise } from './process/supervise.ts'
 const args = process.argv.slice(2)
 if (args[0] === 'serve' && process.env[SUPERVISED] === undefined) supervise(args)
 else await (await import('./cli/run.ts')).run(args, fileURLToPath(new URL('..', import.meta.url)))
-flushCompileCache() // now and not at the end, which a process that is killed does not see
+flushCompileCache() // Node does this at the end of a process, but a gateway may be killed

@@ -1,17 +1,17 @@
-/** `gateway check` */
+/** `gateway check`: validates the config file and the catalogue that it names, and warns of what is probably a mistake. */
 import { existsSync } from 'node:fs'
 import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
 import { type Config, loadConfig } from '../terms/config.ts'
 
 interface Checked {
-  /** What was read, for people. */
+  /** What was read, as one line for people. */
   text: string
-  /** What can be used and is probably not meant. */
+  /** What the gateway can use although it is probably a mistake. */
   warnings: string[]
 }
 
-/** Throws ConfigError with the problems of both files. */
+/** Throws ConfigError with all problems of the file that has some. */
 export async function check(configFile: string, env: NodeJS.ProcessEnv): Promise<Checked> {
   const config = loadConfig(configFile, env)
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
@@ -28,8 +28,8 @@ const contents = (catalog: CatalogFile): string =>
     .join(', ')
 
 /**
- * What the store says when it reads its catalogue: channels whose secrets cannot be read. Files are checked where no store
- * is in reach too, so that one which does not answer, or is not made yet, says nothing.
+ * The warnings of the store when it reads its catalogue: channels whose secrets cannot be decrypted. `check` must also work
+ * on a machine that cannot reach the store, so a store that does not answer or does not exist yet gives no warnings.
  */
 async function storeWarnings(config: Config): Promise<string[]> {
   const file = /^sqlite:(.+)/.exec(config.store)?.[1]

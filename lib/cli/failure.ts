@@ -1,8 +1,8 @@
-/** What the operator reads when a command failed. */
+/** The text that the operator reads when a command has failed. */
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ConfigError } from '../terms/yaml.ts'
 
-/** One line for each problem when it is the operator's to solve; the whole stack when it is a bug of ours. */
+/** One line for each problem that the operator can solve; the whole stack when the error is a bug of the program. */
 export function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof StoreUnavailable)
@@ -12,5 +12,5 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** The system said no (port in use, no permission), or our own code did, in words for people: bugs have classes of their own. */
+/** The system refused (port in use, no permission), or the program threw a plain Error with a text for people. Bugs are of other classes, such as TypeError. */
 const isExpected = (error: Error): boolean => error.constructor === Error || 'syscall' in error

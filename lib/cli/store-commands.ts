@@ -45,11 +45,12 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
   })
   const kept = Object.values(summary).some(({ kept }) => kept.length > 0)
   return (
-    describe(summary) + (kept ? '\nkept: changed in the store since, and not in the file; --force writes them' : '')
+    describe(summary) +
+    (kept ? '\nkept: rows that were changed in the store; the file says nothing new of them; --force writes them' : '')
   )
 }
 
-/** One line for every kind of row, and what changed in it. */
+/** One line for every kind of row: the names of what changed, and the number of rows that did not. */
 function describe(summary: Summary): string {
   return Object.entries(summary)
     .map(([kind, { created, updated, kept, same }]) => {
@@ -74,7 +75,7 @@ export async function audit(
   return { text: json ? JSON.stringify(books.row) : toTable(books), ok: books.row.ok }
 }
 
-/** A command has no serving processes of its own. */
+/** A command has no serving processes whose charges it could wait for. */
 const NOBODY = { settled: async () => {} }
 
 function toTable({ row, balanced, broken }: Awaited<ReturnType<typeof readAudit>>): string {

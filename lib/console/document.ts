@@ -1,9 +1,12 @@
-/** The console as one HTML document: readable without its script, in Chinese, with English beside every text. */
+/**
+ * The console as one HTML document. It is in Chinese and can be read without its script; the English text stands in an
+ * attribute of every element, from which the script takes it.
+ */
 import { SCRIPT } from './script.ts'
 import { CLIENTS, type ClientKind } from './snippets.ts'
 import { STYLE } from './style.ts'
 
-/** How people reach the gateway, without a slash at the end. */
+/** The addresses at which clients reach the gateway, without a slash at the end. */
 export interface PublicUrls {
   main: string
   direct: string
@@ -11,7 +14,7 @@ export interface PublicUrls {
 
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
-/** An element in both languages. */
+/** An element with its text in both languages. */
 const both = (tag: string, chinese: string, english: string, attributes = ''): string =>
   `<${tag}${attributes} data-en="${escapeHtml(english)}">${escapeHtml(chinese)}</${tag.split(' ')[0]}>`
 
@@ -22,7 +25,7 @@ const address = (url: string, chinese: string, english: string, checked: boolean
 const filled = (text: string, base: string): string =>
   escapeHtml(text.replaceAll('{base}', base).replaceAll('{key}', 'sk-…'))
 
-/** The button works by script, so it shows with it. */
+/** A text to copy. The button needs the script, so it is hidden until the script shows it. */
 const snippet = (text: string, title: string, base: string): string =>
   `<div class="snippet"><pre tabindex="0" aria-label="${escapeHtml(title)}">` +
   `<code data-text="${escapeHtml(text)}">${filled(text, base)}</code></pre>` +

@@ -1,4 +1,4 @@
-/** The console: one static page on the main address, at `/console`; `/` leads there. */
+/** Serves the console: one static page at `/console` on the main address, to which `/` redirects. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { type PublicUrls, renderDocument } from './document.ts'
@@ -9,7 +9,7 @@ const HOME = '/console'
 
 const hashed = (text: string): string => `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'`
 
-/** Only our own script and style run, and only this address is asked. */
+/** Only the page's own script and style may run, and the script may send requests only to this address. */
 const POLICY = [
   "default-src 'none'",
   `script-src ${hashed(SCRIPT)}`,
@@ -32,15 +32,15 @@ const HEADERS: OutgoingHttpHeaders = {
   'cache-control': 'no-cache',
 }
 
-/** The page as it is sent. */
+/** The body and headers of the page. */
 export function consolePage(urls: PublicUrls): { html: Buffer; headers: OutgoingHttpHeaders } {
   const html = Buffer.from(renderDocument(urls), 'utf8')
   return { html, headers: { ...HEADERS, 'content-length': html.length } }
 }
 
 /**
- * Answers what belongs to the console and says so; everything else is the API's. `urls` is asked on every visit, because
- * a reload of the config may change them.
+ * Answers requests for the console and returns true; false = the request is for the API. `urls` is called at every visit,
+ * because a reload of the config may change the addresses.
  */
 export function consolePages(urls: () => PublicUrls): (req: IncomingMessage, res: ServerResponse) => boolean {
   return (req, res) => {
@@ -48,7 +48,7 @@ export function consolePages(urls: () => PublicUrls): (req: IncomingMessage, res
     if (url !== '/' && !url.startsWith(HOME) && !url.startsWith('/?')) return false
     if (req.method !== 'GET' && req.method !== 'HEAD') return false
     const [path] = url.split('?', 1)
-    if (path === '/' && req.method === 'HEAD') return false // a coding tool that asks whether the API is here
+    if (path === '/' && req.method === 'HEAD') return false // a coding tool sends this to see whether the API is here
     if (path === '/') res.writeHead(302, { location: HOME, 'content-length': 0 }).end()
     else if (path === HOME || path === `${HOME}/`) {
       const { html, headers } = consolePage(urls())

@@ -1,8 +1,11 @@
-/** How each kind of client is pointed at the gateway. `{base}` is the address chosen on the page, `{key}` the reader's key. */
+/**
+ * What a reader copies into a client to make it use the gateway. The page puts the chosen address in the place of `{base}` and
+ * `sk-…` in the place of `{key}`.
+ */
 export interface ClientKind {
   chinese: string
   english: string
-  /** What follows the address; most mistakes are made here. */
+  /** What this kind of client needs behind the address. */
   suffix: '' | '/v1'
   snippets: { title: string; text: string }[]
 }

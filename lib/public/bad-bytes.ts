@@ -1,7 +1,7 @@
 /**
- * Bytes that are no HTTP. A request that they break off is answered by its exchange; where nothing is owed they get an
- * envelope of their own. In the midst of an answer, or in front of one, that would be taken for a part of it, so the
- * connection is cut there.
+ * Answers bytes that the HTTP parser cannot read. When they stand in the middle of a request, the exchange of that request
+ * refuses it. When every request of the connection has been answered, the error envelope is written to the socket by hand.
+ * When an answer is under way or still to come, an envelope would be taken for a part of it, so the connection is cut.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -9,13 +9,13 @@ import { NO_PAGE } from '../reply/fixed-headers.ts'
 import { LINGER_MS } from '../reply/reply.ts'
 import { renderError } from '../terms/errors.ts'
 
-/** What a client may go on to send while it does not read its answer. */
+/** A client that still sends after its bad bytes is cut after this many. */
 const MOST_NOISE_BYTES = 64 * 1024 * 1024
 
 export class BadBytes {
   readonly #nextId: () => string
   readonly #refuse: (x: Exchange) => void
-  /** Connections that speak no HTTP any more: what they had sent when that began. */
+  /** Connections on which the parser has given up, with the number of bytes that had come until then. */
   readonly #noise = new WeakMap<Socket, number>()
 
   /** `refuse`: answers an exchange whose request is not JSON. */
@@ -24,15 +24,18 @@ export class BadBytes {
     this.#refuse = refuse
   }
 
-  /** `x`: the newest exchange of the connection. */
+  /** Called with every error of the parser or the connection. `x` is the newest exchange of the connection. */
   onError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
-    if (isNoise(error)) this.#hear(error, socket, x)
+    if (isParseError(error)) this.#onParseError(error, socket, x)
     else if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesRead === 0) socket.destroy()
     else this.#answer(socket, x)
   }
 
-  /** The parser says the same again with each further piece: it is dropped, so that the client can read what it is owed. */
-  #hear(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
+  /**
+   * The parser reports the error again with every chunk that follows. Those chunks are dropped, and the connection stays open,
+   * so that the client can read answers that are still to come.
+   */
+  #onParseError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
     const fromBytes = this.#noise.get(socket)
     if (fromBytes !== undefined) {
       if (socket.bytesRead - fromBytes > MOST_NOISE_BYTES) socket.destroy()
@@ -62,9 +65,12 @@ export class BadBytes {
   }
 }
 
-/** The parser's own, but for a connection that has ended in the midst of a request. */
-const isNoise = ({ code = '' }: NodeJS.ErrnoException): boolean =>
+/** An error of the parser, except that the client closed the connection in the middle of a request. */
+const isParseError = ({ code = '' }: NodeJS.ErrnoException): boolean =>
   code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
 
-/** Its answer is out, and with it all before; one that was cut before its turn may have others in front of it. */
+/**
+ * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that was cut
+ * before its turn may have unwritten answers in front of it.
+ */
 const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.cut

@@ -1,18 +1,18 @@
 /**
- * Connections cost a file each, and so do those to upstreams, the store's and the journal's: clients who open as many as
- * there are would stop all of them. So clients have a part of the files, and when that is taken the connections go first
- * on which nothing was ever asked, the oldest before the others, and then those that are idle.
+ * Limits the connections of clients, so that they cannot use up the file descriptors of the process: connections to
+ * upstreams, the store and the journal need some too. At the limit, a new connection pushes out an old one: first the
+ * oldest connection on which no request has ever come, then the idle ones.
  */
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** For everything that is no connection. */
+/** Descriptors for everything that is not a connection. */
 const OTHER_FILES = 64
-/** A request takes one of its client's and one to an upstream. */
+/** Half, because a request takes one connection to its client and one to an upstream. */
 const PART_OF_CLIENTS = 1 / 2
 
-/** As the kernel says it, where it does. */
+/** The limit, from the text of `/proc/self/limits`; no limit where the system does not say. */
 export function mostConnections(limits: string): number {
   const files = /^Max open files +(\d+)/m.exec(limits)?.[1]
   return files === undefined ? Number.POSITIVE_INFINITY : Math.max(1, (Number(files) - OTHER_FILES) * PART_OF_CLIENTS)
@@ -22,15 +22,18 @@ function limitsOfProcess(): string {
   try {
     return readFileSync('/proc/self/limits', 'utf8')
   } catch {
-    return '' // another system
+    return '' // not Linux
   }
 }
 
-/** Of all listeners of a process. */
+/** The connections of all listeners of a process. */
 export class Connections {
   readonly most: number
   open = 0
-  /** In the order they came, with how to ask whether they are silent still; those that are not are taken out when they are met. */
+  /**
+   * Connections on which perhaps no request has come yet, the oldest first, each with a function that tells. Those that have
+   * had a request are taken out when they are found at the limit.
+   */
   readonly silent = new Map<Socket, (socket: Socket) => boolean>()
 
   constructor(most: number) {
@@ -40,7 +43,7 @@ export class Connections {
 
 const ofProcess = new Connections(mostConnections(limitsOfProcess()))
 
-/** `hasAsked`: a request came on it. */
+/** `hasAsked` says whether a request has come on a connection. */
 export function boundConnections(server: Server, hasAsked: (socket: Socket) => boolean, all = ofProcess): void {
   server.on('connection', (socket: Socket) => {
     all.open++
@@ -51,7 +54,7 @@ export function boundConnections(server: Server, hasAsked: (socket: Socket) => b
     })
     if (all.open <= all.most) return
     const oldest = oldestSilent(all.silent)
-    if (oldest === socket) server.closeIdleConnections() // they close a moment later, so this one goes too
+    if (oldest === socket) server.closeIdleConnections() // idle connections close a moment later, and until then there are too many, so the new one is closed too
     oldest?.destroy()
   })
 }

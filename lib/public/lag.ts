@@ -1,11 +1,11 @@
 /**
- * How late the event loop is: the one sign that this process has more to do than it can. Above `shed.lag` new requests
- * are refused with 503 and `retry-after`, before the latency of everyone collapses.
+ * Measures how late the event loop runs its timers. A loop that stays late means that this process has more work than it can
+ * do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become slow.
  */
 import type { Clock } from '../base/clock.ts'
 
 const SAMPLE_MS = 50
-/** A single stall is forgotten after some samples; load that stays is not. */
+/** A single stall fades within some samples; lasting load is measured anew in each. */
 const DECAY = 0.8
 
 export class LoopLag {

@@ -1,13 +1,17 @@
-/** A browser asks before it sends a key from another site's page: any site may, and none may use cookies. */
+/**
+ * Answers CORS preflights: before a page of another site may send a request with a key, the browser asks with OPTIONS whether
+ * that is allowed. Every site may ask; none may send cookies.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NO_PAGE } from '../reply/fixed-headers.ts'
 
 const A_DAY_S = '86400'
 
+/** Answers a preflight and returns true; false = the request is not one. */
 export function preflight(req: IncomingMessage, res: ServerResponse, nextId: () => string): boolean {
   if (req.method !== 'OPTIONS' || req.headers.origin === undefined) return false
   const id = nextId()
-  // a browser does not take * for authorization, so the names it asked for are given back
+  // `*` does not include `authorization`, so the answer repeats the names that the browser asked for
   const asked = req.headers['access-control-request-headers']
   res.writeHead(204, [
     'x-request-id',

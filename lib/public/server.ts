@@ -1,5 +1,7 @@
-/** The two public listeners: what `node:http` needs to be told, and each request handed to an exchange. */
-
+/**
+ * The two public listeners, main and direct. node:http parses requests, and each becomes an exchange. The options and event
+ * handlers here see to it that node answers nothing by itself, and that a faulty or slow client does no harm to others.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { http } from '../base/http.ts'
@@ -13,20 +15,20 @@ import { boundConnections } from './connections.ts'
 import { preflight } from './preflight.ts'
 import { cutStuck } from './stuck.ts'
 
-/** Time for a request's headers, from its first byte; on a new connection from its beginning. */
+/** The most time for the headers of a request, from its first byte; on a new connection, from the connection's start. */
 const HEADERS_MS = 60_000
-/** An upload that takes longer than this is no request any more. */
+/** The most time for a whole request, body included. */
 const REQUEST_MS = 600_000
 const MAX_HEADER_BYTES = 64 * 1024
 
-/** What is served beside the API: the console, on the main address only. True = answered. */
+/** Answers requests for pages beside the API (the console) and returns true; false = the request is not for a page. */
 export type Pages = (req: IncomingMessage, res: ServerResponse) => boolean
 
 export function createPublicServer(services: Services, listener: Listener, pages: Pages | null): Server {
   /** The newest exchange of each connection. */
   const newest = new WeakMap<Socket, Exchange>()
   const badBytes = new BadBytes(services.nextId, x => refuse(x, services, 'not_json'))
-  // a request without host would be answered by node itself, without our envelope
+  // requireHostHeader: node itself would answer a request without host, without the error envelope
   const server = http.createServer({
     keepAliveTimeout: KEEP_ALIVE_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -37,16 +39,16 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.requestTimeout = REQUEST_MS
   cutStuck(server, services.clock, () => services.world.config.timeouts.slowClientMs)
   boundConnections(server, socket => newest.has(socket))
-  // a connection that could not be accepted is no reason to accept none
+  // when one connection cannot be accepted (no file descriptor is left, say), the listener must go on
   server.on('error', error => server.listening && services.log.error({ err: error }, 'a connection was not accepted'))
-  // nobody listens for upgrades, so that a request which offers one is an ordinary request
+  // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })
-  // whoever reads the body asks for it
+  // the stage that reads the body sends `100 Continue` itself
   server.on('checkContinue', (req, res) => server.emit('request', req, res))
-  // an expectation we do not know is no reason to refuse: node would answer 417, without our envelope
+  // without a listener, node would answer an unknown expectation with 417 and without the error envelope
   server.on('checkExpectation', (req, res) => server.emit('request', req, res))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     badBytes.onError(error, socket, newest.get(socket)),

@@ -1,40 +1,41 @@
 /**
- * Connections whose client takes nothing of what waits for it. Answers that are relayed have a time-out of their own; those that
- * we make are handed over whole and forgotten, and a client that never reads them would keep its connection for ever.
+ * Cuts connections whose client does not read what was written to it. Relayed answers have a time-out of their own. Answers
+ * that the gateway makes itself are written in one piece and not watched further, so a client that never reads them would
+ * keep its connection for ever.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 
-/** How often a connection is looked at within its client's patience. */
-const LOOKS = 4
+/** How many times a connection is checked within the time that a client may take nothing. */
+const CHECKS = 4
 
 interface Progress {
-  /** Bytes that the connection has taken. */
+  /** Bytes that the client had taken at the last check. */
   taken: number
-  /** Looks since it took the last. */
-  looks: number
+  /** Checks since the client took some. */
+  checks: number
 }
 
-/** `patienceMs`: how long a client may take nothing; asked again at every look. */
+/** `patienceMs` says how long a client may take nothing. It is called at every check, because a reload may change it. */
 export function cutStuck(server: Server, clock: Clock, patienceMs: () => number): void {
   const connections = new Map<Socket, Progress>()
   let cancel: (() => void) | null = null
-  const look = (): void => {
+  const check = (): void => {
     for (const [socket, progress] of connections) judge(socket, progress)
-    cancel = clock.after(patienceMs() / LOOKS, look)
+    cancel = clock.after(patienceMs() / CHECKS, check)
   }
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, { taken: 0, looks: 0 })
+    connections.set(socket, { taken: 0, checks: 0 })
     socket.once('close', () => connections.delete(socket))
   })
-  server.on('listening', look)
+  server.on('listening', check)
   server.on('close', () => cancel?.())
 }
 
 function judge(socket: Socket, progress: Progress): void {
   const taken = socket.bytesWritten - socket.writableLength
-  if (socket.writableLength === 0 || taken > progress.taken) progress.looks = 0
-  else if (++progress.looks > LOOKS) socket.destroy()
+  if (socket.writableLength === 0 || taken > progress.taken) progress.checks = 0
+  else if (++progress.checks > CHECKS) socket.destroy()
   progress.taken = taken
 }
