@@ -45,7 +45,9 @@ export interface Channel {
   http2: boolean
   /** The upstream may be at a link-local or reserved address. */
   private: boolean
-  /** What the upstream takes: a factor of the model's price in millionths, or a price by model; null = not known. */
+  /**
+   * What the upstream charges us: a factor of the model's price in millionths, or prices by model; null = not known.
+   */
   cost: number | Record<string, Price> | null
   status: 'enabled' | 'disabled'
   /**

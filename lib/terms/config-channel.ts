@@ -235,7 +235,7 @@ export const channel = z.strictObject({
   }),
   cost: cost.optional().meta({
     description:
-      'What the upstream takes: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
+      'What the upstream charges for a request: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
   }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

@@ -95,7 +95,7 @@ export const whole = (least: number, most = 1_000_000_000) =>
     },
   )
 
-/** How an editor knows a decimal of at most six places that is not negative. */
+/** The JSON Schema, for editors, of a decimal of at most six places that is not negative. */
 export const AMOUNT = { type: ['number', 'string'], minimum: 0, pattern: '^\\d{1,9}(\\.\\d{1,6})?$' }
 
 /** A decimal with at most six places, in millionths: prices, multipliers, factors. `least` is in millionths too. */

@@ -1,4 +1,4 @@
-/** In which of our two languages a client reads an error: Chinese, unless its `accept-language` puts English first. */
+/** Chooses the language of an error for a client: Chinese, unless the client's `accept-language` prefers English. */
 
 /** True when English is what the client wants most. `*` states no preference, and `ent` is another language. */
 export function prefersEnglish(header: string | undefined): boolean {

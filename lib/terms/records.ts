@@ -72,12 +72,12 @@ export interface Group {
 /** Prices of tokens in micro-CNY per million tokens, which is the same number of pico-CNY per token. */
 export type TokenPrices = Partial<Record<TokenClass, number>>
 
-/** Prices of pictures by `size/quality`, `size` and `default`. */
+/** Prices per picture: `size/quality`, `size` or `default` → micro-CNY. */
 export type Sizes = Record<string, number>
 
-/** Prices in millionths of a CNY, per million tokens and characters, else per piece. */
+/** Prices in micro-CNY: per million for tokens and characters, per piece for all others. */
 export interface PriceList extends TokenPrices {
-  /** One price for all pictures, or prices by size, which people write in either of two ways. */
+  /** One price for all pictures, or prices by size; the two forms of these mean the same. */
   image?: number | Sizes | { sizes: Sizes }
   web_search?: number
   request?: number
@@ -85,18 +85,18 @@ export interface PriceList extends TokenPrices {
   character?: number
 }
 
-/** The prices of a request whose prompt has more than `tokens`. */
+/** The prices of requests whose prompt has more tokens than `tokens`. */
 export interface OverList extends PriceList {
   tokens: number
 }
 
-/** What a model costs, in the form in which it was set. A class of tokens without price takes its parent's. */
+/** What a model costs, in the form in which it was set. A class of tokens without a price costs as its parent class. */
 export interface Price extends PriceList {
-  /** What a search is charged for: each, or once where a request searched. Absent = `query`. */
+  /** `query` (the default): each web search is charged. `prompt`: a request that searched is charged once. */
   search_unit?: 'query' | 'prompt'
-  /** By rising `tokens`. */
+  /** Other price lists for large prompts, by rising `tokens`. */
   over?: OverList[]
-  /** Millionths by service tier, by speed (`fast`), and by place (`geo:us`). */
+  /** Factors in millionths: by service tier, by speed (`fast`), and by place (`geo:us`). */
   tiers?: Record<string, number>
 }
 

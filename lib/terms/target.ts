@@ -1,13 +1,13 @@
 /**
- * What a request asks for, as its path says: one of the endpoints that the gateway knows, and the model where the path names
- * one. These are the types only; `lib/exchange/paths.ts` holds the endpoints and finds the one that a path means.
+ * What a request asks for, as its path says: one of the endpoints that the gateway knows, and the model where the path
+ * names one. These are the types only; `lib/exchange/paths.ts` holds the endpoints and finds the one that a path means.
  */
 import type { ClientPath, Placement } from '../protocols/protocol.ts'
 import type { Protocol } from '../protocols/table.ts'
 
 export type Action = ClientPath['action'] | 'models' | 'model' | 'hello'
 
-/** One endpoint. Immutable; a request refers to it. */
+/** One endpoint of the API. It never changes, and all requests to it share the object. */
 export interface Endpoint {
   action: Action
   protocol: Protocol | null
