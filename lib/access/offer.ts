@@ -1,9 +1,9 @@
-import type { Uses } from './uses.ts'
-
 /**
  * An offer is one attempt of a process to write a new version of an account's rate window by compare-and-swap: the new
  * text, and what is true for this process once the store has accepted it.
  */
+import type { Uses } from './uses.ts'
+
 export interface Offer {
   text: string
   /** How many of the waiting requests get a slot. */

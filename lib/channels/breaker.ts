@@ -41,7 +41,7 @@ const FEWEST_REFUSALS = 3
 /** Rests begin with the first duration and double up to the longest (exponential back-off). */
 const FIRST_REST_MS = 5_000
 const LONGEST_REST_MS = 60_000
-/** The same for refused keys. */
+/** The durations of rests after refused keys. */
 const FIRST_AUTH_REST_MS = 60_000
 const LONGEST_AUTH_REST_MS = 600_000
 /** The longest `retry-after` that is believed. */
@@ -52,7 +52,7 @@ const LONGEST_NAMED_REST_MS = 600_000
 const JITTER = 0.3
 /** After this long without a result, a probe is given up and another may pass. */
 const PROBE_MS = 30_000
-/** Of the requests that want to ask a resting channel within this time, this share may, and this many in any case. */
+/** Within this time, this share of the requests that want to ask a resting channel may, and this many in any case. */
 const ANYWAY_MS = 10_000
 const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10

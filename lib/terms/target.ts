@@ -11,23 +11,23 @@ export type Action = ClientPath['action'] | 'models' | 'model' | 'hello'
 export interface Endpoint {
   action: Action
   protocol: Protocol | null
-  /** Read in this order; the first that is sent wins. */
+  /** Where the key is looked for, in this order; the first place that has one counts. */
   placements: readonly Placement[]
-  /** See `ClientPath`. */
+  /** `ClientPath` describes these two. */
   suffix: string
   lastStep: string
-  /** Errors carry a top-level `type: error`. */
+  /** Errors have a top-level `type: error`. */
   typesErrors: boolean
-  /** The model list in generate-content's own form. */
+  /** Lists of models have the form of the generate-content protocol. */
   native: boolean
 }
 
-/** An endpoint as one request named it. */
+/** What one request asks for: an endpoint, and what the path says beside it. */
 export interface Target {
   endpoint: Endpoint
-  /** From the path, decoded: generate-content and single models. */
+  /** The model in the path, decoded (generate-content, and the endpoint of one model); null = the path names none. */
   model: string | null
-  /** As it stood in the path, for passing on unchanged. */
+  /** The model as the path spells it, for passing it on unchanged. */
   rawModel: string
   /** What is to be done with the model that the path names; empty = the path does not say. */
   verb: string
