@@ -1,94 +1,93 @@
 /**
- * Millions of usage rows in a minute or two, past the store's interface, and the purses raised by what they charge, so that
- * the books add up as if every row had been settled.
+ * Millions of usage rows in a minute or two, past the store's interface, with their sums, and the purses raised by what they
+ * charge, so that the books add up as if every row had been settled.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import mysql from 'mysql2/promise'
-import { USAGE_COLUMNS } from '../../lib/store/sql/settle.ts'
+import { timeOfId } from '../../lib/base/ids.ts'
+import type { Param } from '../../lib/store/driver.ts'
+import { sumsOf } from '../../lib/store/sql/sums.ts'
+import { USAGE_COLUMNS, usageValues } from '../../lib/store/sql/usage-rows.ts'
+import { USAGE_SUMS } from '../../lib/store/usage-tables.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { type Books, rows } from './store-rows.ts'
 
 export const FILL_FROM_MS = Date.UTC(2026, 0, 1)
 const FILL_DAYS = 150
-const FILE_ROWS = 500_000
+const FILE_ROWS = 200_000
+const DAY_MS = 86_400_000
 
-/** In the order of USAGE_COLUMNS. */
-const valuesOf = (row: UsageRow) => [
-  row.requestId,
-  row.accountId,
-  row.keyId,
-  row.group,
-  row.protocol,
-  row.model,
-  row.channel,
-  row.status,
-  row.end,
-  row.basis,
-  row.charge,
-  row.firstByteMs,
-  row.durationMs,
-  row.input,
-  row.cache_read,
-  row.cache_write_5m,
-  row.cache_write_1h,
-  row.output,
-  row.images,
-  row.answerId,
-  row.upstreamKey,
-]
+/** As `usageValues` has them: `seq` is numbered by the engine, and the time of booking stands last. */
+const COLUMNS = `${USAGE_COLUMNS.replace('seq, ', '').replace(' booked_at_ms,', '')}, booked_at_ms`
+const valuesOf = (row: UsageRow): Param[] => [...usageValues(row), timeOfId(row.requestId) + row.durationMs]
 
-export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * 86_400_000) / count))
+export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * DAY_MS) / count))
+
+type Values = readonly Param[]
+type Write = (table: string, columns: string, values: Values[]) => unknown
 
 /** Resolves with the seconds it took. */
 export async function fillUsage(url: string, { keys }: Books, count: number): Promise<number> {
   const began = performance.now()
-  const charged = new Map<string, number>()
-  const all = function* () {
-    for (const row of rows(keys, count, FILL_FROM_MS, fillStepMs(count), 2)) {
-      for (const purse of [`a${row.accountId}`, `k${row.keyId}`])
-        charged.set(purse, (charged.get(purse) ?? 0) + row.charge)
-      yield valuesOf(row)
-    }
-  }
-  if (url.startsWith('sqlite:')) fillSqlite(url.slice('sqlite:'.length), all(), charged)
-  else await fillMysql(url, all(), charged)
+  if (url.startsWith('sqlite:')) await fillSqlite(url.slice('sqlite:'.length), rowsByDay(keys, count))
+  else await fillMysql(url, rowsByDay(keys, count))
   return (performance.now() - began) / 1000
 }
 
-type Values = Iterable<(string | number | null)[]>
+/** In lists of whole days, of which no other list has rows: their sums are whole. A day of the sums begins at 16:00 UTC. */
+function* rowsByDay(keys: Books['keys'], count: number): Generator<UsageRow[]> {
+  const dayOf = (row: UsageRow) => Math.floor((timeOfId(row.requestId) + DAY_MS / 3) / DAY_MS)
+  let list: UsageRow[] = []
+  for (const row of rows(keys, count, FILL_FROM_MS, fillStepMs(count), 2)) {
+    const last = list.at(-1)
+    if (last !== undefined && dayOf(last) !== dayOf(row)) {
+      yield list
+      list = []
+    }
+    list.push(row)
+  }
+  yield list
+}
 
-function fillSqlite(file: string, all: Values, charged: Map<string, number>): void {
+/** Returns what each purse was charged. */
+async function write(days: Iterable<UsageRow[]>, to: Write): Promise<Map<string, number>> {
+  const charged = new Map<string, number>()
+  for (const day of days) {
+    for (const { accountId, keyId, charge } of day) {
+      for (const purse of [`a${accountId}`, `k${keyId}`]) charged.set(purse, (charged.get(purse) ?? 0) + charge)
+    }
+    for (let i = 0; i < day.length; i += FILE_ROWS)
+      await to('usage_log', COLUMNS, day.slice(i, i + FILE_ROWS).map(valuesOf))
+    await to('usage_sums', Object.keys(USAGE_SUMS.columns).join(', '), sumsOf(day))
+  }
+  return charged
+}
+
+async function fillSqlite(file: string, days: Iterable<UsageRow[]>): Promise<void> {
   const db = new DatabaseSync(file)
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -400000; BEGIN')
-  const insert = db.prepare(
-    `INSERT INTO usage_rows (${USAGE_COLUMNS}) VALUES (${Array(USAGE_COLUMNS.split(',').length).fill('?').join(', ')})`,
-  )
-  for (const values of all) insert.run(...values)
+  const charged = await write(days, (table, columns, values) => {
+    const marks = columns.split(',').map(() => '?')
+    const insert = db.prepare(`INSERT INTO ${table} (${columns}) VALUES (${marks.join(', ')})`)
+    for (const row of values) insert.run(...(row as SQLInputValue[]))
+  })
   const raise = db.prepare('UPDATE purses SET promised = promised + ? WHERE id = ?')
   for (const [purse, amount] of charged) raise.run(BigInt(amount), purse)
   db.exec('COMMIT')
   db.close()
 }
 
-async function fillMysql(url: string, all: Values, charged: Map<string, number>): Promise<void> {
+async function fillMysql(url: string, days: Iterable<UsageRow[]>): Promise<void> {
   const connection = await mysql.createConnection(url)
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-fill-'))
   const file = path.join(folder, 'rows.tsv')
-  const load = async (lines: string[]) => {
-    writeFileSync(file, lines.join(''), { mode: 0o644 })
-    await connection.query(`LOAD DATA INFILE '${file}' INTO TABLE usage_rows CHARACTER SET utf8mb4 (${USAGE_COLUMNS})`)
-  }
-  let lines: string[] = []
-  for (const values of all) {
-    lines.push(`${values.map(value => value ?? '\\N').join('\t')}\n`)
-    if (lines.length < FILE_ROWS) continue
-    await load(lines)
-    lines = []
-  }
-  await load(lines)
+  const charged = await write(days, async (table, columns, values) => {
+    writeFileSync(file, values.map(row => `${row.map(value => value ?? '\\N').join('\t')}\n`).join(''), { mode: 0o644 })
+    await connection.query(`LOAD DATA INFILE '${file}' INTO TABLE ${table} CHARACTER SET utf8mb4 (${columns})`)
+  })
   for (const [purse, amount] of charged)
     await connection.query('UPDATE purses SET promised = promised + ? WHERE id = ?', [amount, purse])
   await connection.end()

@@ -16,11 +16,24 @@ export interface RunResult {
   insertId: number
 }
 
+/** The text of an INSERT of many rows: `into` names table and columns, `row` is the text of one row's values. */
+export interface ManyRows {
+  into: string
+  row: string
+  /** What follows the last row: the clause of an upsert. */
+  end?: string
+}
+
 /** The statements of one open transaction. A caller awaits each before it sends the next. */
 export interface Statements {
   query(sql: string, params: readonly Param[]): Promise<Row[]>
   /** `rare`: this SQL text will hardly be used again, so the server need not keep its prepared statement. */
   run(sql: string, params: readonly Param[], rare?: boolean): Promise<RunResult>
+  /**
+   * Inserts rows in their order. What is fastest differs: SQLite runs a statement of one row in a loop in its thread, a
+   * server gets statements of many rows.
+   */
+  insert(sql: ManyRows, rows: readonly (readonly Param[])[]): Promise<void>
 }
 
 export interface Dialect {
@@ -29,6 +42,10 @@ export interface Dialect {
   ignore: string
   /** The clause that turns an INSERT into an upsert: a row with the same `key` gets the new values of `columns`. */
   overwrite(key: readonly string[], columns: readonly string[]): string
+  /** The clause that turns an INSERT into an upsert: a row with the same `key` has the new values of `columns` added. */
+  raise(key: readonly string[], columns: readonly string[]): string
+  /** An SQL expression for the engine's clock in ms since 1970. It has one value throughout a statement. */
+  nowMs: string
   /**
    * An SQL expression for the engine's clock in seconds since 1970; null when the engine runs on this machine's clock.
    */

@@ -6,7 +6,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Driver } from './driver.ts'
-import { addColumn, createIndex, createTable, type Table } from './tables.ts'
+import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
+import { addColumn, createIndex, createTable, renameTable, type Table } from './tables.ts'
+import { REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
 
 const FIRST: Table[] = [
   {
@@ -97,7 +99,8 @@ const APPLIED: Table = {
   key: ['kind', 'owner', 'name'],
 }
 
-const MIGRATIONS: ((driver: Driver) => string[])[] = [
+/** The statements of each version, after the work that a migration does by itself. */
+const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
   driver => [
     ...FIRST.flatMap(table => createTable(table, driver.dialect)),
     ...['changes', 'prune'].map(n => `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('${n}', 0)`),
@@ -125,7 +128,20 @@ const MIGRATIONS: ((driver: Driver) => string[])[] = [
       "SELECT DISTINCT 'key', a.name, k.name, '', '', '' FROM api_keys k JOIN accounts a ON a.id = k.account_id",
     ].map(rows => `INSERT ${dialect.ignore} INTO applied_rows (kind, owner, name, said, price, secret) ${rows}`),
   ],
+  // The usage log as `usage-tables.ts` describes it, its sums, and refusals. The old log gets another name first, so that
+  // an earlier version of the program cannot write there any more.
+  ({ dialect }) => [
+    renameTable('usage_rows', OLD_LOG),
+    ...[USAGE_LOG, USAGE_SUMS, REFUSALS].flatMap(table => createTable(table, dialect)),
+  ],
+  async driver => {
+    await copyUsage(driver, COPIED_AT)
+    return []
+  },
+  () => [`DROP TABLE IF EXISTS ${OLD_LOG}`],
 ]
+/** The schema's version while the old log is copied. */
+const COPIED_AT = 6
 
 async function version(driver: Driver): Promise<number> {
   const rows = await driver.query('migrate', "SELECT value FROM meta WHERE name = 'schema'", [])
@@ -139,16 +155,16 @@ export async function storeId(driver: Driver): Promise<number> {
 }
 
 /** Throws when a newer version of this program has migrated the store, or when the engine fails `Driver.prove`. */
-export async function migrate(driver: Driver): Promise<void> {
+export async function migrate(driver: Driver, to = MIGRATIONS.length): Promise<void> {
   await driver.script(createTable(META, driver.dialect))
   await driver.prove()
   const from = await version(driver)
   if (from > MIGRATIONS.length) {
     throw new Error(`store: its schema has version ${from}, this program knows up to ${MIGRATIONS.length}`)
   }
-  for (let next = from; next < MIGRATIONS.length; next++) {
+  for (let next = from; next < to; next++) {
     await driver.script([
-      ...MIGRATIONS[next]!(driver),
+      ...(await MIGRATIONS[next]!(driver)),
       `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('schema', 0)`,
       `UPDATE meta SET value = ${next + 1} WHERE name = 'schema' AND value < ${next + 1}`,
     ])

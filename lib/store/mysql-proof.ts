@@ -11,7 +11,7 @@ import { DuplicateKey, type Statements } from './driver.ts'
 import { RunAgain } from './mysql-errors.ts'
 
 /** One connection on which the test itself begins and ends transactions. */
-export interface Session extends Statements {
+export interface Session extends Pick<Statements, 'query' | 'run'> {
   /** Begins a transaction at the isolation level that the driver uses for transactions, or for snapshots. */
   begin(level?: 'snapshot'): Promise<void>
   commit(): Promise<void>

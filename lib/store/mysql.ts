@@ -13,6 +13,7 @@ import {
   type Dialect,
   type Driver,
   DuplicateKey,
+  type ManyRows,
   type OnStatement,
   type Param,
   type Row,
@@ -23,7 +24,9 @@ import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
 import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
+import { chunks } from './sql/text.ts'
 import { StoreUnavailable } from './store.ts'
+import { isRename } from './tables.ts'
 
 const dialect: Dialect = {
   name: 'mysql',
@@ -31,6 +34,8 @@ const dialect: Dialect = {
   ignore: 'IGNORE',
   using: index => `FORCE INDEX (${index})`,
   overwrite: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = VALUES(${c})`).join(', ')}`,
+  raise: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = ${c} + VALUES(${c})`).join(', ')}`,
+  nowMs: 'CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)',
 }
 
 /**
@@ -45,8 +50,10 @@ const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
+const TABLE_EXISTS = 1050
 const COLUMN_EXISTS = 1060
 const INDEX_EXISTS = 1061
+const NO_SUCH_TABLE = 1146
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
@@ -89,6 +96,10 @@ class MysqlDriver implements Driver {
     return {
       query: async (sql, params) => (await this.#execute(connection, op, sql, params, ms)) as unknown as Row[],
       run: async (sql, params, rare) => runResult(await this.#execute(connection, op, sql, params, ms, rare)),
+      insert: async (many, rows) => {
+        for (const { sql, params, rare } of statementsOf(many, rows))
+          await this.#execute(connection, op, sql, params, ms, rare)
+      },
     }
   }
 
@@ -176,7 +187,7 @@ class MysqlDriver implements Driver {
       this.#pool.using(async connection => {
         for (const sql of statements) {
           const done = this.#pool.bounded(connection, SNAPSHOT_QUERY_MS, connection.query(sql))
-          await done.catch(overlookRepeated)
+          await done.catch(error => overlookRepeated(error, sql))
         }
       }),
     )
@@ -188,8 +199,21 @@ class MysqlDriver implements Driver {
 }
 
 /** MySQL has no IF NOT EXISTS for indexes and columns, so a repeated migration ignores these two errors. */
-function overlookRepeated(error: Error & { errno?: number }): void {
-  if (error.errno !== INDEX_EXISTS && error.errno !== COLUMN_EXISTS) throw error
+function overlookRepeated(error: Error & { errno?: number }, sql: string): void {
+  const repeated = isRename(sql) ? [NO_SUCH_TABLE, TABLE_EXISTS] : [INDEX_EXISTS, COLUMN_EXISTS]
+  if (!repeated.includes(error.errno ?? 0)) throw error
+}
+
+/**
+ * Cuts an INSERT of many rows into statements. Each number of rows is an SQL text of its own, and servers bound the
+ * number of prepared statements, so only texts of as many rows as fit, and of powers of two, are kept prepared.
+ */
+function* statementsOf({ into, row, end = '' }: ManyRows, rows: readonly (readonly Param[])[]) {
+  const most = 2 ** Math.floor(Math.log2((KEPT_STATEMENT_CHARACTERS - into.length - end.length) / (row.length + 2)))
+  for (const some of chunks(rows, most)) {
+    const sql = `${into} VALUES ${Array(some.length).fill(row).join(', ')} ${end}`
+    yield { sql, params: some.flat(), rare: (some.length & (some.length - 1)) !== 0 }
+  }
 }
 
 const runResult = (result: unknown): RunResult => {

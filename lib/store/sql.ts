@@ -20,7 +20,7 @@ import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { pruneUsage } from './sql/prune.ts'
 import { settle } from './sql/settle.ts'
-import { usage } from './sql/usage.ts'
+import { usage, usageSlices } from './sql/usage.ts'
 import type { Holder, Mark, NewAccount, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
 
 export class SqlStore implements Store {
@@ -119,5 +119,6 @@ export class SqlStore implements Store {
 
   answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
+  usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
 }

@@ -15,9 +15,11 @@ import {
   type Statements,
 } from './driver.ts'
 import { StoreUnavailable } from './store.ts'
+import { isRename } from './tables.ts'
 
 export interface WorkerRequest {
-  kind: 'query' | 'run' | 'exec' | 'close'
+  /** `each`: `params` are those of several runs of the statement, one behind the other. */
+  kind: 'query' | 'run' | 'each' | 'exec' | 'close'
   sql: string
   params: readonly Param[]
 }
@@ -131,7 +133,7 @@ export class Connection {
     return this.#current
   }
 
-  async #counted(thread: Thread, op: string, kind: 'query' | 'run', sql: string, params: readonly Param[]) {
+  async #counted(thread: Thread, op: string, kind: 'query' | 'run' | 'each', sql: string, params: readonly Param[]) {
     try {
       const answer = await thread.ask(kind, sql, params)
       this.#onStatement(op, true)
@@ -168,6 +170,9 @@ export class Connection {
     return {
       query: async (sql, params) => (await this.#counted(thread, op, 'query', sql, params)).rows!,
       run: async (sql, params) => result(await this.#counted(thread, op, 'run', sql, params)),
+      insert: async ({ into, row, end = '' }, rows) => {
+        if (rows.length > 0) await this.#counted(thread, op, 'each', `${into} VALUES ${row} ${end}`, rows.flat())
+      },
     }
   }
 
@@ -177,7 +182,7 @@ export class Connection {
 
   script(statements: readonly string[]): Promise<void> {
     return this.#between('BEGIN IMMEDIATE', async thread => {
-      for (const sql of statements) await thread.ask('exec', sql, []).catch(overlookRepeated)
+      for (const sql of statements) await thread.ask('exec', sql, []).catch(error => overlookRepeated(error, sql))
     })
   }
 
@@ -219,6 +224,7 @@ const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!,
  * SQLite has no ADD COLUMN IF NOT EXISTS, so a repeated migration ignores this error. A statement that fails does not
  * end the transaction around it.
  */
-function overlookRepeated(error: Error): void {
-  if (!error.message.includes('duplicate column name')) throw error
+function overlookRepeated(error: Error, sql: string): void {
+  const renamed = isRename(sql) && error.message.includes('no such table')
+  if (!renamed && !error.message.includes('duplicate column name')) throw error
 }

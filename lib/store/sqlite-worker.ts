@@ -72,12 +72,20 @@ function statement(sql: string): StatementSync {
 const bound = (params: WorkerRequest['params']) =>
   params.map(value => (typeof value === 'number' ? BigInt(value) : value))
 
+function each(sql: string, params: ReturnType<typeof bound>): WorkerAnswer {
+  const prepared = statement(sql)
+  const width = sql.split('?').length - 1
+  for (let i = 0; i < params.length; i += width) prepared.run(...params.slice(i, i + width))
+  return {}
+}
+
 function answer(request: WorkerRequest): WorkerAnswer {
   if (request.kind === 'exec') {
     database().exec(request.sql)
     return { rows: [] }
   }
   const prepared = statement(request.sql)
+  if (request.kind === 'each') return each(request.sql, bound(request.params))
   if (request.kind === 'query') return { rows: prepared.all(...bound(request.params)) }
   const { changes, lastInsertRowid } = prepared.run(...bound(request.params))
   return { changes: Number(changes), insertId: Number(lastInsertRowid) }

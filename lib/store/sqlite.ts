@@ -8,13 +8,16 @@ import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
 import { Connection } from './sqlite-thread.ts'
 
-const dialect: Dialect = {
+export const dialect: Dialect = {
   name: 'sqlite',
   ignore: 'OR IGNORE',
   now: null,
   using: index => `INDEXED BY ${index}`,
   overwrite: (key, columns) =>
     `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,
+  raise: (key, columns) =>
+    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = ${c} + excluded.${c}`).join(', ')}`,
+  nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 }
 
 class SqliteDriver implements Driver {

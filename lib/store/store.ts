@@ -13,6 +13,9 @@
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
+import type { UsageStore } from './usage-store.ts'
+
+export type * from './usage-store.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
 export class StoreUnavailable extends Error {
@@ -137,27 +140,6 @@ export interface NewKey {
   models: string[] | null
 }
 
-export interface UsageFilter {
-  accountId?: number
-  keyId?: number
-  model?: string
-  requestId?: string
-  /** ms since 1970, inclusive. */
-  fromMs?: number
-  /** ms since 1970, exclusive. */
-  toMs?: number
-  limit: number
-  /** The last request id of the page before: only older rows follow. */
-  after?: string
-}
-
-/** Who made an earlier answer. A request that refers to that answer must go to the same channel and upstream key. */
-export interface AnswerMaker {
-  channel: string
-  /** The `fingerprint` of the channel's upstream key. */
-  key: string
-}
-
 /** Whether the books add up; see `sql/audit.ts`. */
 export interface Audit {
   ok: boolean
@@ -172,7 +154,7 @@ export interface Audit {
   broken: number[]
 }
 
-export interface Store {
+export interface Store extends UsageStore {
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
@@ -280,12 +262,4 @@ export interface Store {
   rateWindow(accountId: number): Promise<{ version: number; state: string } | null>
   /** Compare-and-swap: false when the window no longer has this version (0: when it exists), and nothing changed. */
   swapRateWindow(accountId: number, version: number, state: string): Promise<boolean>
-
-  // --- usage
-  /** null when the account has no usage row with this `answerId`. */
-  answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
-  /** Newest first. */
-  usage(filter: UsageFilter): Promise<UsageRow[]>
-  /** Deletes up to `limit` rows of requests before `beforeMs`, keeps their charges as sums, and returns how many. */
-  pruneUsage(beforeMs: number, limit: number): Promise<number>
 }

@@ -81,6 +81,10 @@ export const addColumn = (
   dialect: Dialect,
 ): string => `ALTER TABLE ${table.name} ADD COLUMN ${columnText(dialect.name === 'mysql' ? MYSQL : SQLITE, column)}`
 
+/** The statement of a migration that renames a table. Both drivers ignore the error that it has been renamed. */
+export const renameTable = (from: string, to: string): string => `ALTER TABLE ${from} RENAME TO ${to}`
+export const isRename = (sql: string): boolean => / RENAME TO \w+$/.test(sql)
+
 /** The statements that create a table and its indexes unless they exist. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>
   dialect.name === 'mysql' ? mysqlTable(table) : sqliteTable(table)

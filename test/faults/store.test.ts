@@ -129,7 +129,7 @@ async function deadlocks(t: Test): Promise<void> {
     await rival.query(`INSERT INTO ballast SELECT seq FROM seq_1_to_5000`)
     await rival.query('SELECT purse_id FROM leases FOR UPDATE')
     await sleep(1_000)
-    await rival.query('SELECT request_id FROM usage_rows FOR UPDATE').catch(() => lost++)
+    await rival.query('SELECT request_id FROM usage_log FOR UPDATE').catch(() => lost++)
     await rival.rollback()
     await sleep(100)
   }

@@ -18,7 +18,7 @@ export interface FaultyStore {
 }
 
 const HAS = (ids: readonly string[]) =>
-  `SELECT request_id FROM usage_rows WHERE request_id IN (${ids.map(() => '?').join(', ')})`
+  `SELECT request_id FROM usage_log WHERE request_id IN (${ids.map(() => '?').join(', ')})`
 
 export function sqliteStore(folder: string): FaultyStore {
   const file = `${folder}/gateway.db`

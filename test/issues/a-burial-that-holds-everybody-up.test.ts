@@ -26,6 +26,7 @@ function counted(driver: Driver): { driver: Driver; rows: number[] } {
       const at = rows.push(0) - 1
       return fn({
         query: (sql, params) => tx.query(sql, params),
+        insert: (sql, all) => tx.insert(sql, all),
         async run(sql, params) {
           const result = await tx.run(sql, params)
           rows[at]! += result.changes

@@ -155,7 +155,7 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   const batch = ['r1', 'r2'].map(id => settlement(usageRow(id, key, 5), 'h1', 5))
   const settling = store.settle(batch)
   await waiting(server) // for the lease; it has inserted r1
-  await rival.query("INSERT IGNORE INTO usage_rows SELECT * FROM usage_rows WHERE request_id = 'r1' FOR UPDATE")
+  await rival.query("INSERT IGNORE INTO usage_log SELECT * FROM usage_log WHERE request_id = 'r1' FOR UPDATE")
   t.equal(await deadlocks(), before + 1, '1213')
   while (failed.length === 0) await sleep(10) // ours was ended
   t.same([...new Set(failed.splice(0))], ['settle'])

@@ -7,7 +7,9 @@ import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from '../../lib/store/store.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import type { UsageRow } from '../../lib/terms/records.ts'
 import { fund, newKey, settlement, usageRow } from '../support/store.ts'
+import { oldLog } from './old-log.ts'
 
 const SECRET = 'a test secret'
 
@@ -43,6 +45,26 @@ const channel = (change: Partial<Channel> = {}): Channel => ({
   status: 'enabled',
   ...change,
 })
+
+/** What rows of today say beside those of before. */
+const RECORDED = {
+  priceVersion: 7,
+  multiplier: 500_000,
+  lines: [
+    { model: 'm', priceVersion: 7, list: 'base', tier: 1_000_000, tierName: null, class: 'input', count: 3, price: 9 },
+  ],
+  held: micro(99),
+  cost: micro(2),
+  askedMs: 4,
+  attempts: [{ channel: 'one', status: 502, error: 'cut', ms: 5 }],
+  answerId: 'a-1',
+  upstreamKey: 'k-1',
+  upstreamId: 'u-1',
+  clientRequestId: 'c-1',
+  via: 'messages',
+} satisfies Partial<UsageRow>
+
+const sorted = (row: object) => Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 const many = <T>(count: number, fn: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => fn(i))
 
@@ -251,14 +273,14 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       settlement(usageRow(id, key, charge), holder, fromAccount, fromKey)
     ops.clear()
     t.equal((await one.settle([of('r1', 10), of('r2', 5)])).applied, 2)
-    t.equal(ops.get('settle'), 2, 'two statements')
+    t.equal(ops.get('settle'), 3, 'three statements')
     t.strictSame(
       [await spent(one, a), await spent(one, k)],
       many(2, () => ({ spent: 15, leased: 25 })),
     )
     ops.clear()
     t.equal((await one.settle([of('r3', 10, 4, 10)])).applied, 1, 'beyond its hold')
-    t.equal(ops.get('settle'), 3, 'three statements')
+    t.equal(ops.get('settle'), 4, 'four statements')
     t.strictSame(await spent(one, a), { spent: 25, leased: 21 })
     t.equal((await one.settle([of('r1', 10), of('r2', 5)])).applied, 0, 'again')
     t.equal(
@@ -391,9 +413,25 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
         firstByteMs: i === 0 ? null : 3,
       }),
     )
+    rows[3] = { ...rows[3]!, ...RECORDED, status: 502, end: 'upstream_cut', group: '组', channel: 'two' }
     await one.settle(rows.map(row => settlement(row, 'h1', 0)))
     const pick = async (filter: object) => (await one.usage({ limit: 100, ...filter })).map(row => row.charge)
-    t.strictSame(await one.usage({ limit: 100 }), rows.toReversed(), 'whole rows, newest first')
+    const booked = await one.usage({ limit: 100 })
+    t.strictSame(
+      booked.map(({ seq: _, bookedAtMs: __, outcome: ___, ...row }) => sorted(row)),
+      rows.toReversed().map(sorted),
+      'whole rows, newest first',
+    )
+    const now = (await one.now()) ?? Date.now()
+    t.ok(
+      booked.every(({ bookedAtMs }) => Math.abs(bookedAtMs - now) < 60_000),
+      'with the time of the store',
+    )
+    t.strictSame(
+      booked.map(({ seq }) => seq),
+      booked.map((_, i) => booked[0]!.seq - i),
+      'and their number',
+    )
     const ofKey = await pick({ keyId: key.id })
     t.ok(ofKey.length > 0)
     t.strictSame(await pick({ keyId: key.id, accountId: key.accountId }), ofKey, 'a key and its account')
@@ -407,8 +445,25 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       [{ requestId: at(1_004, 4) }, [4]],
       [{ requestId: at(1_004, 4), keyId: key.id }, []],
       [{ after: at(1_001, 1) }, [0]],
+      [{ model: 'm2', limit: 2, after: at(1_009, 9) }, [8, 7]],
+      [{ model: 'm1', keyId: key.id, after: at(1_003, 3) }, [1]],
+      [{ group: '组' }, [3]],
+      [{ channel: 'two', protocol: 'chat', accountId: key.accountId }, [3]],
+      [{ channel: 'two', fromMs: 1_004 }, []],
+      [{ channel: 'two', toMs: 1_003 }, []],
+      [{ outcome: 'upstream' }, [3]],
+      [{ outcome: 'client' }, []],
+      [{ protocol: 'images' }, []],
     ] as const) {
       t.strictSame(await pick(filter), charges, JSON.stringify(filter))
+      const { limit = 0, ...rest } = filter as { limit?: number }
+      const slices = await Array.fromAsync(one.usageSlices(rest))
+      if (limit === 0)
+        t.strictSame(
+          slices.flat().map(row => row.charge),
+          charges,
+          'exported the same',
+        )
     }
   })
 
@@ -442,4 +497,6 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.equal((await one.purses([accountPurse(other.accountId)]))[0]?.spent, 145)
     await clean(t, two, { charges: 465 })
   })
+
+  t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

@@ -14,7 +14,7 @@ export const answerKey = (id: string): string =>
 
 export async function answerMaker(driver: Driver, accountId: number, answerId: string): Promise<AnswerMaker | null> {
   const sql =
-    'SELECT channel, upstream_key FROM usage_rows WHERE answer_id = ? AND account_id = ? ORDER BY request_id DESC LIMIT 1'
+    'SELECT channel, upstream_key FROM usage_log WHERE answer_id = ? AND account_id = ? ORDER BY seq DESC LIMIT 1'
   const [row] = await driver.query('answerMaker', sql, [answerKey(answerId), accountId])
   return row === undefined ? null : { channel: text(row, 'channel'), key: text(row, 'upstream_key') }
 }

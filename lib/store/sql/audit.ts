@@ -2,6 +2,7 @@
  * The audit of the books. In one snapshot it checks for every account that
  * - the sum of the top-ups is the credit of the account's purse;
  * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
+ * - the sums of usage, by the hour and by the day, are together the same charges;
  * - the purses of the account's keys have together spent the same sum;
  * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
  * lease.
@@ -15,6 +16,9 @@ interface Account {
   id: number
   paidIn: bigint
   charged: bigint
+  /** Charges in the sums of usage, by hours and by days. */
+  byHours: bigint
+  byDays: bigint
   credit: bigint
   promised: bigint
   leased: bigint
@@ -32,7 +36,8 @@ const size = (value: bigint): bigint => (value < 0n ? -value : value)
 const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
   topups: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM topups GROUP BY account_id',
-  usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_rows GROUP BY account_id',
+  usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_log GROUP BY account_id',
+  sums: 'SELECT account_id, span, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums ' + 'GROUP BY account_id, span',
   keys: 'SELECT id, account_id FROM api_keys',
   purses: 'SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses',
   leases:
@@ -49,7 +54,19 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   const of = (id: number) => {
     let account = byPurse.get(accountPurse(id))
     if (account === undefined) {
-      account = { id, paidIn: 0n, charged: 0n, credit: 0n, promised: 0n, leased: 0n, below: 0n, byKeys: 0n, stray: 0n }
+      account = {
+        id,
+        paidIn: 0n,
+        charged: 0n,
+        byHours: 0n,
+        byDays: 0n,
+        credit: 0n,
+        promised: 0n,
+        leased: 0n,
+        below: 0n,
+        byKeys: 0n,
+        stray: 0n,
+      }
       byPurse.set(accountPurse(id), account)
     }
     return account
@@ -61,6 +78,11 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
   await each('topups', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
+  await each('sums', row => {
+    const account = of(integer(row, 'account_id'))
+    if (integer(row, 'span') === 1) account.byHours += big(row, 'total')
+    else account.byDays += big(row, 'total')
+  })
   await each('purses', row => {
     const id = text(row, 'id')
     const account = ofPurse(id)
@@ -84,7 +106,8 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
 const spentOf = (a: Account): bigint => a.promised - a.leased
 const imbalanceOf = (a: Account): bigint => {
   const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
-  return size(a.paidIn - a.credit) + (byRows > byKeys ? byRows : byKeys) + a.below + a.stray
+  const bySums = size(a.charged - a.byHours) + size(a.charged - a.byDays)
+  return size(a.paidIn - a.credit) + (byRows > byKeys ? byRows : byKeys) + bySums + a.below + a.stray
 }
 
 export async function audit(driver: Driver): Promise<Audit> {

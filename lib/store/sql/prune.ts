@@ -12,7 +12,7 @@ import { integer, text } from './text.ts'
 
 /** The id before which at most `limit` rows are, all of requests before `beforeMs`. */
 async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
-  const sql = 'SELECT request_id FROM usage_rows WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
+  const sql = 'SELECT request_id FROM usage_log WHERE request_id < ? ORDER BY request_id LIMIT 1 OFFSET ?'
   const [row] = await tx.query(sql, [idAt(beforeMs), limit])
   return row === undefined ? idAt(beforeMs) : text(row, 'request_id')
 }
@@ -22,7 +22,7 @@ async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promis
  * and read all of it. This way it reads only the range of the primary key.
  */
 export const PRUNED_TOTALS =
-  'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_rows ' +
+  'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_log ' +
   'WHERE request_id < ? GROUP BY account_id + 0 ORDER BY owner'
 
 /** Takes the lock of pruning: until the transaction ends, no other one deletes usage rows. */
@@ -50,7 +50,7 @@ async function prune(tx: Statements, beforeMs: number, limit: number): Promise<n
     const total = micro(integer(row, 'total'))
     await tx.run('UPDATE accounts SET archived = archived + ? WHERE id = ?', [total, integer(row, 'owner')])
   }
-  const { changes } = await tx.run('DELETE FROM usage_rows WHERE request_id < ?', [end])
+  const { changes } = await tx.run('DELETE FROM usage_log WHERE request_id < ?', [end])
   // An old journal that is applied at this moment may insert a row between the sum and the DELETE. Then everything is
   // rolled back, and the next round counts that row too.
   if (changes !== counted) throw new StoreUnavailable('pruneUsage: rows came in meanwhile')

@@ -1,9 +1,9 @@
 /**
  * Writes settlements into the books, exactly once each.
  *
- * The fast path is one transaction with two statements: an INSERT of the usage rows, whose primary key is the request
- * id and so rejects a repeated settlement, and an UPDATE that lowers the holder's leases by the charges. A third
- * statement raises `promised` of the purses for charges that no lease pays.
+ * The fast path is one transaction with three statements: an INSERT of the usage rows, whose request ids are unique, so
+ * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and an upsert of the
+ * sums of usage. A fourth statement raises `promised` of the purses for charges that no lease pays.
  *
  * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
  * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
@@ -11,42 +11,14 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { timeOfId } from '../../base/ids.ts'
-import type { UsageRow } from '../../terms/records.ts'
-import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
+import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
-import { NAME_LENGTH } from '../tables.ts'
-import { answerKey } from './answers.ts'
 import { prunedBefore } from './prune.ts'
+import { raiseSums, sumsOf } from './sums.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
+import { insertUsage } from './usage-rows.ts'
 
-export const USAGE_COLUMNS =
-  'request_id, account_id, key_id, group_name, protocol, model, channel, status, ended, basis, charge, ' +
-  'first_byte_ms, duration_ms, input, cache_read, cache_write_5m, cache_write_1h, output, images, answer_id, upstream_key'
-const COLUMN_COUNT = USAGE_COLUMNS.split(',').length
 const CLOSE_TRIES = 5
-/**
- * Rows in one INSERT. Encoding more at once would block the event loop for longer than the saved round trip is worth.
- */
-const INSERT_ROWS = 256
-
-/** Cuts a name to its column's length: a row that the engine refuses would be retried for ever. */
-const name = (value: string) => value.slice(0, NAME_LENGTH)
-
-function pushValues(params: Param[], row: UsageRow): void {
-  const first = row.firstByteMs === null ? null : Math.round(row.firstByteMs)
-  params.push(
-    row.requestId,
-    row.accountId,
-    row.keyId,
-    name(row.group),
-    row.protocol,
-    name(row.model),
-    name(row.channel),
-  )
-  params.push(row.status, row.end, row.basis, row.charge, first, Math.round(row.durationMs))
-  params.push(row.input, row.cache_read, row.cache_write_5m, row.cache_write_1h, row.output, row.images)
-  params.push(row.answerId === null ? null : answerKey(row.answerId), row.upstreamKey)
-}
 
 /** What a batch takes from purses and leases in total. */
 interface Sums {
@@ -80,22 +52,16 @@ function sum(batch: readonly Settlement[]): Sums {
 
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
-/**
- * Each number of rows is an SQL text of its own, and rows of an INSERT cannot be padded by repeating one. Servers bound
- * the number of prepared statements, so only texts whose number of rows is a power of two are kept prepared.
- */
-const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0
+/** Throws DuplicateKey when a request is in the log already. */
+const insertRows = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<void> =>
+  insertUsage(
+    tx,
+    dialect,
+    batch.map(({ row }) => row),
+  )
 
-async function insertUsage(tx: Statements, batch: readonly Settlement[]): Promise<void> {
-  for (const some of chunks(batch, INSERT_ROWS)) {
-    const params: Param[] = []
-    for (const { row } of some) pushValues(params, row)
-    const values = Array(some.length)
-      .fill(`(${marks(COLUMN_COUNT)})`)
-      .join(', ')
-    await tx.run(`INSERT INTO usage_rows (${USAGE_COLUMNS}) VALUES ${values}`, params, !isPowerOfTwo(some.length))
-  }
-}
+const raise = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<void> =>
+  raiseSums(tx, dialect, sumsOf(batch.map(({ row }) => row)))
 
 async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
   for (const some of chunks(inOrder(amounts))) {
@@ -124,16 +90,17 @@ async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId,
 class LeaseTooSmall extends Error {}
 
 /** One of the two paths: writes a batch, and returns the settlements whose request ids were in the books already. */
-type Apply = (tx: Statements, batch: readonly Settlement[]) => Promise<Known>
+type Apply = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]) => Promise<Known>
 
 /** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
-async function settleAll(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
+async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
-  await insertUsage(tx, batch)
+  await insertRows(tx, dialect, batch)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
+  await raise(tx, dialect, batch)
   return { repeated: [], clashing: [] }
 }
 
@@ -153,7 +120,7 @@ async function present(tx: Statements, batch: readonly Settlement[]): Promise<Ma
   const content = new Map<string, string>()
   for (const some of chunks(batch)) {
     const asked = padded(some.map(({ row }) => row.requestId))
-    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_rows WHERE request_id IN (${marks(asked.length)})`
+    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${marks(asked.length)})`
     for (const row of await tx.query(sql, asked))
       content.set(text(row, 'request_id'), COMPARED.map(column => integer(row, column)).join(' '))
   }
@@ -194,11 +161,11 @@ async function payable(tx: Statements, holder: string, asked: Map<PurseId, numbe
 }
 
 /** The slow path. */
-async function settleClosely(tx: Statements, batch: readonly Settlement[]): Promise<Known> {
+async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
   const fresh = unknown(batch, await present(tx, batch), known)
   if (fresh.length === 0) return known
-  await insertUsage(tx, fresh)
+  await insertRows(tx, dialect, fresh)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {
@@ -206,6 +173,7 @@ async function settleClosely(tx: Statements, batch: readonly Settlement[]): Prom
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
+  await raise(tx, dialect, fresh)
   return known
 }
 
@@ -240,7 +208,7 @@ export async function settle(driver: Driver, settlements: readonly Settlement[],
     driver.transaction('settle', async tx => {
       const unsure = again ? await unsureOf(tx, batch) : []
       const sure = unsure.length === 0 ? batch : batch.filter(settlement => !unsure.includes(settlement))
-      const { repeated, clashing } = await apply(tx, sure)
+      const { repeated, clashing } = await apply(tx, driver.dialect, sure)
       return {
         applied: sure.length - repeated.length - clashing.length,
         repeated: [...twice.repeated, ...repeated],

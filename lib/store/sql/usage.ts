@@ -1,52 +1,30 @@
 /**
- * Reads pages of usage rows, newest first. Request ids sort by time, so a page or a period is one range of the primary
- * key, or of an index that begins with the columns of the filter (account or key, model).
+ * Reads pages of the usage log, newest first by arrival; rows of one millisecond are in the order of their booking.
+ *
+ * A page of everything, of an account or of a key is one range of an index. A filter by model, group, channel, protocol
+ * or outcome has no index: the newest rows are looked through first, which is enough where matching rows are frequent.
+ * Where they are rare, the sums tell in which hours which keys have such rows, and only these ranges are read
+ * (`usage-rare.ts`).
  */
-import { idAt } from '../../base/ids.ts'
-import { NOT_RECORDED, type UsageRow } from '../../terms/records.ts'
-import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
-import type { UsageFilter } from '../store.ts'
-import { indexName } from '../tables.ts'
-import { USAGE_COLUMNS } from './settle.ts'
-import { integer, integerOrNull, money, text, textOrNull } from './text.ts'
+import { timeOfId } from '../../base/ids.ts'
+import type { Dialect, Driver, Statements } from '../driver.ts'
+import type { BookedRow, UsageFilter } from '../store.ts'
+import { integer, marks, padded } from './text.ts'
+import {
+  lookThrough,
+  ownerConditions,
+  type Place,
+  paramsOf,
+  timeConditions,
+  traitConditions,
+  usagePage,
+  whereOf,
+} from './usage-page.ts'
+import { rarePage } from './usage-rare.ts'
+import { toBookedRow, USAGE_COLUMNS } from './usage-rows.ts'
 
-const toUsageRow = (row: Row): UsageRow => ({
-  ...NOT_RECORDED,
-  requestId: text(row, 'request_id'),
-  accountId: integer(row, 'account_id'),
-  keyId: integer(row, 'key_id'),
-  group: text(row, 'group_name'),
-  protocol: text(row, 'protocol') as UsageRow['protocol'],
-  model: text(row, 'model'),
-  channel: text(row, 'channel'),
-  status: integer(row, 'status'),
-  end: text(row, 'ended') as UsageRow['end'],
-  basis: text(row, 'basis') as UsageRow['basis'],
-  charge: money(row, 'charge'),
-  firstByteMs: integerOrNull(row, 'first_byte_ms'),
-  durationMs: integer(row, 'duration_ms'),
-  answerId: textOrNull(row, 'answer_id'),
-  upstreamKey: textOrNull(row, 'upstream_key'),
-  input: integer(row, 'input'),
-  cache_read: integer(row, 'cache_read'),
-  cache_write_5m: integer(row, 'cache_write_5m'),
-  cache_write_1h: integer(row, 'cache_write_1h'),
-  output: integer(row, 'output'),
-  images: integer(row, 'images'),
-})
-
-function conditions(filter: UsageFilter): [string, Param][] {
-  const all: [string, Param | undefined][] = [
-    ['key_id = ?', filter.keyId],
-    ['account_id = ?', filter.accountId],
-    ['model = ?', filter.model],
-    ['request_id = ?', filter.requestId],
-    ['request_id >= ?', filter.fromMs === undefined ? undefined : idAt(filter.fromMs)],
-    ['request_id < ?', filter.toMs === undefined ? undefined : idAt(filter.toMs)],
-    ['request_id < ?', filter.after],
-  ]
-  return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
-}
+/** Rows in a slice of an export. */
+const SLICE = 1_000
 
 /**
  * The filter without its account when it names a key too, because the index by key then finds the rows. null when the
@@ -59,34 +37,71 @@ async function narrowed(tx: Statements, filter: UsageFilter): Promise<UsageFilte
   return key !== undefined && integer(key, 'account_id') === accountId ? rest : null
 }
 
-export function usage(driver: Driver, filter: UsageFilter): Promise<UsageRow[]> {
-  return driver.snapshot('usage', async tx => {
-    const wanted = await narrowed(tx, filter)
-    if (wanted === null) return []
-    const [sql, params] = usagePage(wanted, driver.dialect)
-    return (await tx.query(sql, params)).map(toUsageRow)
-  })
+/** Where the request stands after which a page begins. A request that is not in the log stands before its millisecond. */
+async function placeOf(tx: Statements, { after }: UsageFilter): Promise<Place | null> {
+  if (after === undefined) return null
+  const [row] = await tx.query('SELECT at_ms, seq FROM usage_log WHERE request_id = ?', [after])
+  if (row === undefined) return { atMs: timeOfId(after), seq: 0 }
+  return { atMs: integer(row, 'at_ms'), seq: integer(row, 'seq') }
 }
+
+async function readRows(tx: Statements, seqs: readonly number[]): Promise<BookedRow[]> {
+  if (seqs.length === 0) return []
+  const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE seq IN (${marks(padded(seqs).length)}) ORDER BY at_ms DESC, seq DESC`
+  return (await tx.query(sql, padded(seqs))).map(toBookedRow)
+}
+
+async function ofOneRequest(tx: Statements, filter: UsageFilter, requestId: string): Promise<BookedRow[]> {
+  const all = [
+    ['request_id = ?', requestId] as const,
+    ...ownerConditions(filter),
+    ...timeConditions(filter, await placeOf(tx, filter)),
+    ...traitConditions(filter),
+  ]
+  return (await tx.query(`SELECT ${USAGE_COLUMNS} FROM usage_log ${whereOf(all)}`, paramsOf(all))).map(toBookedRow)
+}
+
+async function readPage(
+  tx: Statements,
+  filter: UsageFilter,
+  before: Place | null,
+  dialect: Dialect,
+): Promise<BookedRow[]> {
+  const traits = traitConditions(filter)
+  if (traits.length === 0) return (await tx.query(...usagePage(filter, before, [], dialect))).map(toBookedRow)
+  const found = await tx.query(...lookThrough(filter, before, traits, dialect))
+  if (found.length < filter.limit) return rarePage(tx, filter, before, dialect)
+  const seqs = found.map(row => integer(row, 'seq'))
+  return readRows(tx, seqs)
+}
+
+export const usage = (driver: Driver, asked: UsageFilter): Promise<BookedRow[]> =>
+  driver.snapshot('usage', async tx => {
+    if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
+    const filter = await narrowed(tx, asked)
+    return filter === null ? [] : readPage(tx, filter, await placeOf(tx, filter), driver.dialect)
+  })
 
 /**
- * The columns of the index whose range is the page; null for the primary key. The statement forces this index, because
- * a planner that does not know how rare a value is may choose to scan the table.
+ * All rows of a filter, in slices. Between two slices nothing is held in the store: rows that come or are pruned meanwhile
+ * are in it or not.
  */
-function indexFor({ accountId, keyId, model, requestId }: UsageFilter): string[] | null {
-  if (requestId !== undefined) return null
-  const owner = keyId !== undefined ? ['key_id'] : accountId !== undefined ? ['account_id'] : []
-  if (model !== undefined) return [...owner, 'model', 'request_id']
-  if (owner.length === 0) return null
-  return [...owner, 'request_id', ...(keyId === undefined ? ['charge'] : [])]
-}
-
-export function usagePage(filter: UsageFilter, dialect: Dialect): [sql: string, params: Param[]] {
-  const where = conditions(filter)
-  const index = indexFor(filter)
-  const sql =
-    `SELECT ${USAGE_COLUMNS} FROM usage_rows ` +
-    (index === null ? '' : `${dialect.using(indexName({ name: 'usage_rows' }, index))} `) +
-    (where.length === 0 ? '' : `WHERE ${where.map(([condition]) => condition).join(' AND ')} `) +
-    'ORDER BY request_id DESC LIMIT ?'
-  return [sql, [...where.map(([, value]) => value), filter.limit]]
+export async function* usageSlices(driver: Driver, asked: Omit<UsageFilter, 'limit'>): AsyncGenerator<BookedRow[]> {
+  const slice = { ...asked, limit: SLICE }
+  if (asked.requestId !== undefined) {
+    yield await usage(driver, slice)
+    return
+  }
+  for (let before: Place | null | undefined; ; ) {
+    const rows: BookedRow[] = await driver.snapshot('usageSlices', async tx => {
+      const filter = await narrowed(tx, slice)
+      if (filter === null) return []
+      if (before === undefined) before = await placeOf(tx, filter)
+      return readPage(tx, filter, before, driver.dialect)
+    })
+    yield rows
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < SLICE) return
+    before = { atMs: timeOfId(last.requestId), seq: last.seq }
+  }
 }

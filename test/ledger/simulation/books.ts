@@ -83,7 +83,7 @@ export class Expected {
   }
 
   #checkRows(): void {
-    for (const row of this.#database.read('SELECT request_id, charge, account_id, key_id FROM usage_rows')) {
+    for (const row of this.#database.read('SELECT request_id, charge, account_id, key_id FROM usage_log')) {
       const id = String(row['request_id'])
       const charge = this.charges.get(id)
       must(charge !== undefined, () => `${id} is in the books, and nobody made it`)

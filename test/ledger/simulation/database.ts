@@ -3,19 +3,11 @@
  * microseconds. One for all seeds; each begins with empty tables.
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { Dialect, Driver, Param, Row, RunResult, Statements } from '../../../lib/store/driver.ts'
+import type { Driver, Param, Row, RunResult, Statements } from '../../../lib/store/driver.ts'
 import { DuplicateKey } from '../../../lib/store/driver.ts'
+import { dialect } from '../../../lib/store/sqlite.ts'
 
 const DUPLICATE = new Set([1555, 2067, 2579])
-
-export const dialect: Dialect = {
-  name: 'sqlite',
-  ignore: 'OR IGNORE',
-  now: null,
-  using: index => `INDEXED BY ${index}`,
-  overwrite: (key, columns) =>
-    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,
-}
 
 export class Database implements Driver {
   readonly dialect = dialect
@@ -41,6 +33,9 @@ export class Database implements Driver {
   readonly #tx: Statements = {
     query: async (sql, params) => this.read(sql, params),
     run: async (sql, params) => this.#run(sql, params),
+    insert: async ({ into, row, end = '' }, rows) => {
+      for (const params of rows) this.#run(`${into} VALUES ${row} ${end}`, params)
+    },
   }
 
   #run(sql: string, params: readonly Param[]): RunResult {

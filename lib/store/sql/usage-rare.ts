@@ -1,0 +1,118 @@
+/**
+ * Pages of rows that are rare in the log. The sums know how many rows each key has in each hour by model, group, channel,
+ * protocol and outcome. So days with such rows are found first, then the hours within these days and the keys that have
+ * the rows, newest hour first; and only the rows of these keys in these hours are read. Hours whose rows are pruned give
+ * none, and are left out from the start.
+ */
+import { timeOfId } from '../../base/ids.ts'
+import type { Dialect, Param, Statements } from '../driver.ts'
+import type { BookedRow, UsageFilter } from '../store.ts'
+import { DAY_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
+import { integer } from './text.ts'
+import {
+  type Condition,
+  ownerConditions,
+  type Place,
+  paramsOf,
+  traitConditions,
+  usagePage,
+  whereOf,
+} from './usage-page.ts'
+import { toBookedRow } from './usage-rows.ts'
+
+/** Days that are asked for at once. */
+const DAYS = 32
+/** From so many keys of one hour on, the whole hour is looked through at once. */
+const MANY_KEYS = 16
+/** Later than any row. */
+const MOST_MS = 2 ** 50
+
+/** A range of hours, `to` exclusive. */
+interface Hours {
+  from: number
+  to: number
+}
+
+function sumsWith(tx: Statements, span: number, { from, to }: Hours, more: readonly Condition[], rest: string) {
+  const all: Condition[] = [['span = ?', span], ['hour_no >= ?', from], ['hour_no < ?', to], ...more]
+  return (columns: string, ...last: Param[]) =>
+    tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
+}
+
+/** The days that have such rows, newest first. */
+async function* daysWith(tx: Statements, { from, to }: Hours, more: readonly Condition[]): AsyncGenerator<number> {
+  for (let before = to; ; ) {
+    const ask = sumsWith(
+      tx,
+      DAY_HOURS,
+      { from: dayOf(from), to: before },
+      more,
+      'GROUP BY hour_no ORDER BY hour_no DESC LIMIT ?',
+    )
+    const days = (await ask('hour_no', DAYS)).map(row => integer(row, 'hour_no'))
+    yield* days
+    if (days.length < DAYS) return
+    before = days.at(-1) as number
+  }
+}
+
+/** The keys that have such rows in each hour of a day, newest hour first. */
+async function hoursWith(tx: Statements, hours: Hours, more: readonly Condition[]): Promise<Map<number, number[]>> {
+  const ask = sumsWith(tx, 1, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
+  const keys = new Map<number, number[]>()
+  for (const row of await ask('hour_no, key_id')) {
+    const hour = integer(row, 'hour_no')
+    const list = keys.get(hour)
+    if (list === undefined) keys.set(hour, [integer(row, 'key_id')])
+    else list.push(integer(row, 'key_id'))
+  }
+  return keys
+}
+
+/** When the oldest row of the log arrived; null: the log is empty. */
+async function oldestMs(tx: Statements): Promise<number | null> {
+  const [row] = await tx.query('SELECT at_ms FROM usage_log ORDER BY at_ms LIMIT 1', [])
+  return row === undefined ? null : integer(row, 'at_ms')
+}
+
+async function rowsOfHour(
+  tx: Statements,
+  asked: UsageFilter,
+  before: Place | null,
+  keys: readonly number[],
+  dialect: Dialect,
+): Promise<BookedRow[]> {
+  const { accountId: _, ...rest } = asked
+  const parts = keys.length < MANY_KEYS ? keys.map(keyId => ({ ...rest, keyId })) : [asked]
+  const rows: BookedRow[] = []
+  for (const part of parts) {
+    const page = usagePage(part, before, traitConditions(asked), dialect)
+    rows.push(...(await tx.query(...page)).map(toBookedRow))
+  }
+  return rows.sort((a, b) => timeOfId(b.requestId) - timeOfId(a.requestId) || b.seq - a.seq)
+}
+
+export async function rarePage(
+  tx: Statements,
+  filter: UsageFilter,
+  before: Place | null,
+  dialect: Dialect,
+): Promise<BookedRow[]> {
+  const oldest = await oldestMs(tx)
+  if (oldest === null) return []
+  const { fromMs = oldest, toMs = MOST_MS } = filter
+  const first = Math.max(fromMs, oldest)
+  const end = Math.min(toMs, (before?.atMs ?? MOST_MS) + 1)
+  const range: Hours = { from: hourOf(first), to: hourOf(end - 1) + 1 }
+  const more = [...ownerConditions(filter), ...traitConditions(filter)]
+  const found: BookedRow[] = []
+  for await (const day of daysWith(tx, range, more)) {
+    const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
+    for (const [hour, keys] of await hoursWith(tx, within, more)) {
+      const ofHour = { fromMs: Math.max(first, hour * HOUR_MS), toMs: Math.min(end, (hour + 1) * HOUR_MS) }
+      found.push(...(await rowsOfHour(tx, { ...filter, ...ofHour }, before, keys, dialect)))
+      if (found.length >= filter.limit) return found.slice(0, filter.limit)
+    }
+  }
+  return found
+}

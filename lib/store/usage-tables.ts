@@ -1,0 +1,141 @@
+/**
+ * The tables of usage.
+ *
+ * `usage_log` has one row for each request that reached an upstream. Its key `seq` is numbered by the engine in the order
+ * in which rows are booked, so new rows go to the end of the table; the request id is a unique index, which makes every
+ * request count once. Three short indexes serve the pages of the log: by time of arrival alone, by account and by key.
+ * The one by account also holds the charge, which is all that the audit sums. Other filters find their rows by the sums.
+ *
+ * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by. It
+ * is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
+ *
+ * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
+ */
+import type { Table } from './tables.ts'
+
+export const USAGE_LOG: Table = {
+  name: 'usage_log',
+  columns: {
+    seq: 'auto',
+    request_id: 'code',
+    // When the request arrived, as its id says, and when it was booked, by the store's clock; ms since 1970.
+    at_ms: 'int',
+    booked_at_ms: 'int',
+    account_id: 'int',
+    key_id: 'int',
+    group_name: 'name',
+    protocol: 'code',
+    model: 'name',
+    channel: 'name',
+    status: 'int',
+    ended: 'code',
+    outcome: 'code',
+    basis: 'code',
+    charge: 'int',
+    cost: 'int?',
+    held: 'int?',
+    first_byte_ms: 'int?',
+    duration_ms: 'int',
+    asked_ms: 'int?',
+    input: 'int',
+    cache_read: 'int',
+    cache_write_5m: 'int',
+    cache_write_1h: 'int',
+    output: 'int',
+    images: 'int',
+    price_version: 'int?',
+    multiplier: 'int?',
+    via: 'code?',
+    answer_id: 'name?',
+    upstream_key: 'code?',
+    upstream_id: 'name?',
+    client_request_id: 'name?',
+    // The lines of the receipt and the attempts, as JSON.
+    detail: 'doc?',
+  },
+  key: ['seq'],
+  unique: [['request_id']],
+  index: [['at_ms'], ['account_id', 'at_ms', 'seq', 'charge'], ['key_id', 'at_ms'], ['answer_id']],
+}
+
+/** Stands for the hour of what was charged by rows that were pruned before sums were kept. */
+export const NO_HOUR = -1_000_000_000
+
+/** What sums are kept by. The order is that of the key. */
+export const SUM_KEY = [
+  // 1 or 24: how many hours the sums are of.
+  'span',
+  // The first of these hours, counted from 1970 in UTC.
+  'hour_no',
+  'account_id',
+  'key_id',
+  'model',
+  'group_name',
+  'channel',
+  'protocol',
+  'outcome',
+] as const
+
+/** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
+export const REPORTED_SUMS = [
+  'requests',
+  'input',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output',
+  'images',
+  'charge',
+  'cost',
+  'input_audio',
+  'input_image',
+  'cache_read_audio',
+  'cache_read_image',
+  'output_audio',
+  'output_image',
+  'searches',
+  'seconds',
+  'characters',
+] as const
+export type ReportedSum = (typeof REPORTED_SUMS)[number]
+
+/** Upper bounds of the first eleven buckets of the time to the first byte, in ms; the twelfth has no bound. */
+export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_000, 10_000, 20_000, 60_000] as const
+export const FIRST_BYTE_BUCKETS = [...FIRST_BYTE_BOUNDS_MS.map((_, i) => `first_byte_${i}`), 'first_byte_11'] as const
+
+export const SUM_COLUMNS: readonly string[] = [...REPORTED_SUMS, 'first_byte_ms', ...FIRST_BYTE_BUCKETS]
+
+const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
+
+export const USAGE_SUMS: Table = {
+  name: 'usage_sums',
+  columns: {
+    ...ints(['span', 'hour_no', 'account_id', 'key_id']),
+    model: 'name',
+    group_name: 'name',
+    channel: 'name',
+    protocol: 'code',
+    outcome: 'code',
+    ...ints(SUM_COLUMNS),
+  },
+  key: [...SUM_KEY],
+}
+
+export const REFUSALS: Table = {
+  name: 'refusals',
+  // minute: since 1970. slot: 0 to 9, so that the key itself bounds how many there are of one key and reason in a minute.
+  columns: {
+    minute: 'int',
+    key_id: 'int',
+    reason: 'code',
+    slot: 'int',
+    request_id: 'code',
+    at_ms: 'int',
+    account_id: 'int',
+    model: 'name',
+    status: 'int',
+    address: 'code',
+  },
+  key: ['minute', 'key_id', 'reason', 'slot'],
+  unique: [['request_id']],
+}
