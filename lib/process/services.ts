@@ -17,7 +17,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
-import type { Metrics } from '../terms/metrics.ts'
+import type { Metrics, Observed } from '../terms/metrics.ts'
 import { Pools } from '../upstream/pools.ts'
 import type { World } from '../world/world.ts'
 
@@ -99,7 +99,7 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
 
 /** Gives the metrics the state that ledger and channels keep. `imbalanceMicro`: what the latest audit of the books found. */
 export function observeServices({ ledger, health, metrics }: Services, imbalanceMicro: () => number): void {
-  metrics.observe({
+  const observed: Observed = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
     journalEntries: () => ledger.journalEntries,
@@ -108,7 +108,8 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
     settlementLagMs: () => ledger.settlementLagMs,
     channelStates: () => health.states(),
     imbalanceMicro,
-  })
+  }
+  metrics.observe(observed)
 }
 
 export const createRetryBudget = ({ retry }: Config, clock: Clock): RetryBudget =>
