@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 const MOST_LINES = 300
 /** Files whose one idea takes more room, and why. */
 const LONG: Record<string, string> = {
-  'lib/exchange/relay.ts': 'the states of one exchange with its upstream, which only make sense together',
   'lib/protocols/scan.ts': 'one state machine',
 }
 

@@ -1,6 +1,6 @@
 /** A client that leaves: its answer is read on for its usage, within bounds, and nothing is asked twice. */
 import t from 'tap'
-import type { Relay } from '../../lib/exchange/relay.ts'
+import type { Relay } from '../../lib/exchange/relay/relay.ts'
 import { until } from '../support/wait.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document, SPEECH } from './support/speech.ts'

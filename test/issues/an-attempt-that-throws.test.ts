@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Candidate } from '../../lib/channels/table.ts'
-import type { Relay } from '../../lib/exchange/relay.ts'
+import type { Relay } from '../../lib/exchange/relay/relay.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'

@@ -1,8 +1,8 @@
 /** What an attempt says of its channel's health: one verdict for each, told to the breaker, the metrics and the log. */
-import type { Outcome } from '../channels/health.ts'
-import type { Attempt } from '../upstream/attempt.ts'
-import type { Exchange } from './exchange.ts'
-import type { Services } from './services.ts'
+import type { Outcome } from '../../channels/health.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Services } from '../services.ts'
 import { refusesKey, retryAfterS, saysBusy } from './upstream-status.ts'
 
 /** The first verdict of an attempt counts; later ones are not heard. */

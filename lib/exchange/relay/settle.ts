@@ -1,12 +1,12 @@
 /** What an exchange that reached an upstream is charged, by the way it ended: the charging policy, in one place. */
-import type { KeyEntry } from '../access/keys.ts'
-import { type Micro, ZERO } from '../base/money.ts'
-import type { CommitGroup, Hold } from '../ledger/ledger.ts'
-import type { Tariff } from '../pricing/tariff.ts'
-import type { Facts } from '../protocols/facts.ts'
-import type { Pass } from '../protocols/reports.ts'
-import { protocolRow } from '../protocols/table.ts'
-import { ERRORS, type ErrorName } from '../terms/errors.ts'
+import type { KeyEntry } from '../../access/keys.ts'
+import { type Micro, ZERO } from '../../base/money.ts'
+import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
+import type { Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Pass } from '../../protocols/reports.ts'
+import { protocolRow } from '../../protocols/table.ts'
+import { ERRORS, type ErrorName } from '../../terms/errors.ts'
 import {
   type Basis,
   type End,
@@ -16,11 +16,11 @@ import {
   rowCounts,
   type Usage,
   type UsageRow,
-} from '../terms/records.ts'
-import type { Exchange } from './exchange.ts'
-import { chargeOfPasses } from './passes.ts'
+} from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import { chargeOfPasses } from '../passes.ts'
+import type { Services } from '../services.ts'
 import type { Reading } from './reading.ts'
-import type { Services } from './services.ts'
 
 /**
  * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.

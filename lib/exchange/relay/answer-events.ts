@@ -1,6 +1,6 @@
 /** What a relay hears of the upstreams that are asked for it. */
-import type { ErrorName } from '../terms/errors.ts'
-import type { Attempt } from '../upstream/attempt.ts'
+import type { ErrorName } from '../../terms/errors.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
 
 /** Receives the one answer that counts. */
 export interface AnswerEvents {

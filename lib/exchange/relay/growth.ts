@@ -3,12 +3,12 @@
  * ahead of what is produced or reported. Usually that is one comparison per chunk. When the lease in memory is spent the
  * upstream waits for the store; when the money has ended what is covered was delivered, and not a token more.
  */
-import type { Hold } from '../ledger/ledger.ts'
-import { Tariff } from '../pricing/tariff.ts'
-import type { Exchange } from './exchange.ts'
-import { guard } from './fail.ts'
-import { tariffOfPass } from './passes.ts'
-import type { Services } from './services.ts'
+import type { Hold } from '../../ledger/ledger.ts'
+import { Tariff } from '../../pricing/tariff.ts'
+import type { Exchange } from '../exchange.ts'
+import { guard } from '../fail.ts'
+import { tariffOfPass } from '../passes.ts'
+import type { Services } from '../services.ts'
 
 /** The last of the money is asked for in ever smaller steps, down to this many units of the tariff. */
 const SMALLEST_STEP = 16

@@ -1,20 +1,30 @@
-/** How one upstream's answer is read: what kind it is, what counts it, and what stands between its bytes and the client. */
+/**
+ * How one upstream's answer is read: what kind it is, what counts it, and what the client is told of its bytes. The bytes go in
+ * by `feed`, which counts them, and what the client gets of them comes out of `forClient`, in the same order. Between the two
+ * the relay may hold them back until they are paid for. What changes an answer on its way to the client stands in `forClient`.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
-import { bytesAsText } from '../protocols/patterns.ts'
-import type { Meter } from '../protocols/meter.ts'
-import type { ProtocolRow } from '../protocols/protocol.ts'
-import { Withholder } from '../protocols/withhold.ts'
+import { bytesAsText } from '../../protocols/patterns.ts'
+import type { Meter } from '../../protocols/meter.ts'
+import type { ProtocolRow } from '../../protocols/protocol.ts'
+import { Withholder } from '../../protocols/withhold.ts'
+import type { Exchange } from '../exchange.ts'
+import { fail } from '../fail.ts'
+import { wantsEvents } from '../request.ts'
+import type { Services } from '../services.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
-import type { Exchange } from './exchange.ts'
-import { fail } from './fail.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
-import { wantsEvents } from './request.ts'
-import type { Services } from './services.ts'
 
 /** Bytes that count as one token in an answer that cannot be read. */
 const BYTES_PER_TOKEN = 4
 
+export interface ReadingEvents extends GrowthEvents {
+  /** The decoder, which was behind, can take more. */
+  onDecoded(): void
+}
+
 export class Reading {
+  readonly #events: ReadingEvents
   /** An event stream, so that words of ours can stand in it. */
   readonly events: boolean
   /**
@@ -26,15 +36,18 @@ export class Reading {
   readonly encoded: boolean
   readonly meter: Meter
   readonly decoder: SideDecoder | null
-  /** Set when usage was asked for by us and not by the client. */
-  readonly withholder: Withholder | null
+  /** Takes out the usage that was asked for by us and not by the client. */
+  readonly #withholder: Withholder | null
   /** Set when only a part of the output is held. */
   readonly growth: Growth | null
   readonly #terminalIsLast: boolean
+  /** An answer to a count route, until it is known to be a count. */
+  readonly count: Buffer[] = []
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  constructor(x: Exchange, services: Services, row: ProtocolRow, headers: IncomingHttpHeaders, events: GrowthEvents) {
+  constructor(x: Exchange, services: Services, row: ProtocolRow, headers: IncomingHttpHeaders, events: ReadingEvents) {
+    this.#events = events
     const { facts, hold } = x
     const type = String(headers['content-type'] ?? '')
     this.events = /^text\/event-stream/i.test(type)
@@ -56,14 +69,41 @@ export class Reading {
       : null
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
-    this.withholder = ours && asked ? new Withholder() : null
+    this.#withholder = ours && asked ? new Withholder() : null
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }
 
+  /** Counts what has come. False: the decoder is behind, and `onDecoded` is called when it is not. */
+  feed(chunk: Buffer): boolean {
+    this.bytes += chunk.length
+    if (this.decoder !== null) return this.decoder.write(chunk, () => this.#events.onDecoded())
+    this.meter.feed(chunk, bytesAsText(chunk))
+    return true
+  }
+
+  /** The same, where nothing goes on before it is decoded: `done` when the meter has seen all of it. */
+  feedWhole(chunk: Buffer, decoder: SideDecoder, done: () => void): void {
+    this.bytes += chunk.length
+    decoder.read(chunk, done)
+  }
+
+  /**
+   * What the client is told of these bytes: mostly the very same. null: nothing but the head. `matters`: where in them the
+   * first event may be that is not just passed on, as the meter said of this very chunk; 0 = anywhere.
+   */
+  forClient(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
+    return this.#withholder === null ? chunk : this.#withholder.push(chunk, matters)
+  }
+
+  /** What was held back of an event that has no end. */
+  rest(): Buffer | null {
+    return this.#withholder?.flush() ?? null
+  }
+
   /** What the client has ends between two events; bytes of a half one may not be followed by another. */
   get boundary(): boolean {
-    return this.withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
+    return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
   /** The answer is nothing that the protocol knows, or has an encoding that we do not know. */

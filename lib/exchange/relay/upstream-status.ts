@@ -1,6 +1,6 @@
 /** What an attempt's outcome says about its upstream, and about whom to ask next. */
-import type { Attempt } from '../upstream/attempt.ts'
-import { BadRequest } from '../upstream/http1-request.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
+import { BadRequest } from '../../upstream/http1-request.ts'
 
 /** Retried on the next candidate while nothing was relayed: the client did nothing wrong. */
 export const retryable = (status: number): boolean =>

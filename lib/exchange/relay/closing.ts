@@ -1,0 +1,167 @@
+/**
+ * The ways out of a relay: each charges what is owed, tells the client how its answer ends, and closes the books. They differ
+ * in what is charged and in what the client is told; `settle.ts` and `telling.ts` have the details of both.
+ */
+import type { ErrorName } from '../../terms/errors.ts'
+import type { Protocol } from '../../terms/records.ts'
+import { asksNoMore } from '../count-answers.ts'
+import { answerEstimate } from '../estimate-count.ts'
+import { refuse } from '../refuse.ts'
+import type { Machine } from './machine.ts'
+import type { Transition } from './states.ts'
+
+export class Closing {
+  readonly #m: Machine
+
+  constructor(machine: Machine) {
+    this.#m = machine
+  }
+
+  // --- the answer is whole
+
+  /** The upstream has said all it had to; `nothing`: it is none that is charged. */
+  complete(how: 'completed' | 'broken' | 'nothing'): void {
+    const { books } = this.#m
+    this.#m.go('keep')
+    books.settle(how)
+    this.#m.whenKept(() => {
+      this.#sendRest()
+      this.#endNow()
+    })
+  }
+
+  /** What was held back of an event that has no end. */
+  #sendRest(): void {
+    const rest = this.#m.answer.reading?.rest() ?? null
+    if (rest !== null) this.#m.telling.send(rest)
+  }
+
+  #endNow(): void {
+    this.#m.telling.end()
+    this.#close('end')
+  }
+
+  /** The answer is charged, and the upstream goes on talking: the client gets nothing of that. */
+  endBehindEnd(): void {
+    const { attempts, answer, telling } = this.#m
+    attempts.cut()
+    answer.isDone = true
+    if (!telling.announced) this.#m.whenKept(() => this.#endNow())
+    else {
+      telling.destroy() // its content-length promised more
+      this.#close('breakOff')
+    }
+  }
+
+  // --- the answer is not whole
+
+  /** The upstream broke off after its first byte: the stream says so, and does not end cleanly. */
+  endBroken(): void {
+    const { answer, telling, x } = this.#m
+    this.#m.go('keep')
+    this.#m.whenRead(() => {
+      answer.reading?.meter.end(false)
+      this.#m.whenKept(() => {
+        // all had been said and charged; only the connection's end was wanting
+        if (x.row !== null && !telling.announced) this.#endNow()
+        else {
+          this.#sendRest()
+          this.#breakOff()
+        }
+      })
+    })
+  }
+
+  #breakOff(): void {
+    const { answer, attempts, books, telling, x } = this.#m
+    if (answer.reading !== null) attempts.broke()
+    if (x.free) {
+      this.countInstead()
+      return
+    }
+    const isDocument = !answer.reading?.events
+    // an answer that is charged already is not taken back
+    if (x.row === null && !telling.gone && (telling.unseen || (isDocument && telling.takeBack()))) {
+      this.#refuse('takeBack', 'upstream')
+      return
+    }
+    books.settle('broken')
+    telling.breakOff('upstream')
+    this.#close('breakOff')
+  }
+
+  /** The money ended: the protocol's own length stop, and the upstream is closed. */
+  stopByLength(): void {
+    const { attempts, answer, books, telling } = this.#m
+    attempts.cut()
+    answer.isDone = true
+    books.settle('stopped')
+    telling.stopByLength()
+    this.#close('stop')
+  }
+
+  // --- there is no answer
+
+  /** No answer of an upstream's can be passed on: one of ours. */
+  giveUp(name: ErrorName): void {
+    this.#refuse('giveUp', name)
+  }
+
+  #refuse(by: Transition, name: ErrorName): void {
+    this.#m.books.settle('nothing', name)
+    this.#m.telling.refuse(name)
+    this.#close(by)
+  }
+
+  /** The upstream answers as its model would, to a request that costs nothing. */
+  noCount(): void {
+    const { attempts, x } = this.#m
+    asksNoMore(attempts.candidate.channel, x.protocol as Protocol)
+    attempts.cut()
+    this.countInstead()
+  }
+
+  countInstead(): void {
+    const { attempts, telling, x, services } = this.#m
+    attempts.discard()
+    if (!telling.gone) answerEstimate(x, services)
+    this.#close('estimate')
+  }
+
+  // --- nobody waits for it
+
+  /** The client has left, and its upstream is closed. `missed`: it was silent for as long as `first_byte` allows. */
+  cut(missed: boolean): void {
+    const { answer, attempts, books } = this.#m
+    const { costs } = books
+    if (missed && answer.status === 0) attempts.judge('failed')
+    attempts.cut()
+    this.#m.whenRead(() => {
+      answer.reading?.meter.end(false)
+      try {
+        books.settle(costs ? 'left' : 'nothing')
+      } finally {
+        this.#close('cut') // also where the charge cannot be kept
+      }
+    })
+  }
+
+  abandon(name: ErrorName): void {
+    const { answer, attempts, books, telling, x, services } = this.#m
+    attempts.cut()
+    answer.reading?.meter.end(false)
+    try {
+      books.settle(answer.firstByteMs < 0 || (telling.unseen && !telling.gone) ? 'nothing' : 'broken')
+    } finally {
+      if (x.status === 0 && !telling.gone) refuse(x, services, name)
+      else telling.destroy()
+      this.#close('abandon')
+    }
+  }
+
+  #close(by: Transition): void {
+    if (this.#m.closed) return
+    this.#m.go(by)
+    this.#m.books.close()
+  }
+}

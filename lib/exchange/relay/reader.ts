@@ -1,0 +1,284 @@
+/**
+ * Reads the answer of an upstream: what comes is gathered, judged by its first bytes, counted, held back until it is paid for,
+ * and passed on. The upstream is held up where the client, the money or the decoder is not ready for more.
+ *
+ * The way of the bytes: `add` → `flush` → `#take` counts them → `#pass` waits for the charge where that is due → `#tell` asks
+ * the reading what the client is told of them → the client.
+ */
+import type { Meter } from '../../protocols/meter.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
+import { isAnswer, isCount, mayBeCount } from '../count-answers.ts'
+import type { Closing } from './closing.ts'
+import type { SideDecoder } from './decode.ts'
+import { flushSoon, type Gathered } from './gather.ts'
+import type { Growth } from './growth.ts'
+import type { Machine } from './machine.ts'
+import { Reading, type ReadingEvents } from './reading.ts'
+import { refusesKey, retryable } from './upstream-status.ts'
+
+/** Reasons (bits) why the upstream is held up. Several may hold at once. */
+const SLOW_CLIENT = 1
+const GROWING = 2
+const DECODING = 4
+
+export class Reader implements ReadingEvents, Gathered {
+  readonly #m: Machine
+  readonly #closing: Closing
+  /** Bytes of the tick under way. */
+  #first: Buffer | null = null
+  #more: Buffer[] | null = null
+  /** Why the upstream is held up; 0 = it is not. */
+  #reasons = 0
+  /** Monotonic ms: the client takes nothing, since then; 0 = it does. */
+  slowSinceMs = 0
+
+  constructor(machine: Machine, closing: Closing) {
+    this.#m = machine
+    this.#closing = closing
+  }
+
+  /** Another upstream is asked: what an earlier one said is void. */
+  void(): void {
+    this.#first = this.#more = null
+  }
+
+  // --- judging
+
+  head({ status, headers }: Attempt): void {
+    const { answer, x, services, row } = this.#m
+    this.#m.go('hear')
+    answer.status = status
+    answer.headers = headers
+    answer.lastByteMs = services.clock.monotonic()
+    if (status >= 300) this.#judgeStatus(status)
+    else {
+      answer.reading = new Reading(x, services, row, headers, this)
+      if (x.free && !mayBeCount(answer.reading)) this.#closing.noCount()
+    }
+  }
+
+  /** What is not 2xx passes as it comes, unless the client is better told something else. */
+  #judgeStatus(status: number): void {
+    const { attempts, telling, x } = this.#m
+    const couldNotCount = x.free && (retryable(status) || status === 404 || status === 405)
+    if (!telling.early && couldNotCount) this.#closing.countInstead()
+    else if (telling.early || refusesKey(status)) {
+      attempts.discard()
+      this.#closing.giveUp('upstream')
+    }
+  }
+
+  /** False: the answer began with an error and nothing else, and another candidate is being asked. */
+  #judgeFirst({ failed, counted }: Meter): boolean {
+    const { attempts } = this.#m
+    const isAnswer = !failed || counted > 0
+    attempts.judge(isAnswer ? 'ok' : 'failed')
+    if (!isAnswer && attempts.tryNext()) return false
+    this.#m.go('accept')
+    return true
+  }
+
+  /** 2xx and then nothing. */
+  #judgeEmpty(): void {
+    const { attempts, x } = this.#m
+    attempts.judge('failed')
+    if (attempts.tryNext()) return
+    if (x.free) this.#closing.countInstead()
+    else this.#closing.giveUp('upstream')
+  }
+
+  #judgeCount(reading: Reading): void {
+    if (isAnswer(reading)) this.#closing.noCount()
+    else if (!isCount(reading)) this.#closing.countInstead()
+    else {
+      for (const chunk of reading.count) this.#send(chunk)
+      this.#closing.complete('nothing')
+    }
+  }
+
+  // --- relaying
+
+  add(chunk: Buffer): void {
+    if (this.#first !== null) {
+      this.#more ??= []
+      this.#more.push(chunk)
+      return
+    }
+    this.#first = chunk
+    const { answer, services } = this.#m
+    answer.lastByteMs = services.clock.monotonic()
+    if (answer.firstByteMs < 0) answer.firstByteMs = answer.lastByteMs
+    flushSoon(this)
+  }
+
+  flush(): void {
+    const first = this.#first
+    const more = this.#more
+    this.#first = this.#more = null
+    if (first === null || this.#m.closed) return
+    this.#m.guard(() => this.#take(more === null ? first : Buffer.concat([first, ...more])))
+  }
+
+  /** False when that was the end of it, or when what came proved to be no answer and another upstream is being asked. */
+  #flushLast(): boolean {
+    const { x } = this.#m
+    const { attempts } = x
+    this.flush()
+    return !this.#m.closed && x.attempts === attempts
+  }
+
+  #take(chunk: Buffer): void {
+    const { reading } = this.#m.answer
+    if (reading === null) {
+      if (this.#m.state === 'judging') this.#m.go('accept')
+      this.#send(chunk)
+      return
+    }
+    const growth = this.#m.x.row === null ? reading.growth : null // what comes behind the end is charged nothing
+    if (growth !== null && reading.decoder !== null) this.#takePacked(chunk, reading, reading.decoder, growth)
+    else this.#takePlain(chunk, reading, growth)
+  }
+
+  #takePlain(chunk: Buffer, reading: Reading, growth: Growth | null): void {
+    const boundary = reading.meter.atBoundary
+    const keepsUp = reading.feed(chunk)
+    if (this.#m.state === 'judging' && !this.#judgeFirst(reading.meter)) return
+    if (!keepsUp) this.#hold(DECODING)
+    if (this.#m.x.free) this.#takeCount(chunk, reading)
+    else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
+    else if (growth !== null && (growth.holdsBack || !reading.coveredBy(growth))) {
+      growth.keep(chunk, boundary)
+      this.#hold(GROWING)
+      if (!growth.waiting) this.#passCovered()
+    } else this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
+  }
+
+  /** What is compressed goes on when the meter has seen what is in it. */
+  #takePacked(chunk: Buffer, reading: Reading, decoder: SideDecoder, growth: Growth): void {
+    if (this.#m.state === 'judging') {
+      this.#m.attempts.judge('ok')
+      this.#m.go('accept')
+    }
+    growth.keep(chunk, reading.meter.atBoundary)
+    this.#hold(DECODING)
+    reading.feedWhole(chunk, decoder, () =>
+      this.#m.guard(() => {
+        this.#resume(DECODING)
+        if (!this.#m.closed && !growth.waiting) this.#passCovered()
+      }),
+    )
+  }
+
+  /** All of a count is looked at before any of it goes on. */
+  #takeCount(chunk: Buffer, reading: Reading): void {
+    reading.count.push(chunk)
+    if (!mayBeCount(reading)) this.#closing.noCount()
+  }
+
+  /** The hold has grown, or will grow no more. */
+  onGrown(): void {
+    this.#m.guard(() => this.#passCovered())
+  }
+
+  /** What was held back goes on when it is paid for; when it cannot be, the answer stops. */
+  #passCovered(): void {
+    const reading = this.#m.answer.reading as Reading
+    const growth = reading.growth as Growth
+    if (!reading.coveredBy(growth)) {
+      if (!growth.waiting) this.#closing.stopByLength()
+      return
+    }
+    for (const chunk of growth.release()) this.#pass(chunk, reading, 0)
+    this.#resume(GROWING)
+    if (this.#m.answer.isDone) this.end()
+  }
+
+  /** `matters`: as the meter said of this very chunk. */
+  #pass(chunk: Buffer, reading: Reading, matters: number): void {
+    const { telling, books, x } = this.#m
+    // a client that saw the terminal event may act on it: the charge is in the journal first
+    if (!telling.gone && x.row === null && reading.isWhole) {
+      this.#m.go('keep')
+      books.settle('completed')
+    }
+    if (books.mayEnd) this.#tell(chunk, reading, matters)
+    else this.#m.whenKept(() => this.#tell(chunk, reading, matters))
+  }
+
+  #tell(chunk: Buffer, reading: Reading, matters: number): void {
+    const told = reading.forClient(chunk, matters)
+    if (told === null) this.#m.telling.head()
+    else if (Array.isArray(told)) for (const part of told) this.#send(part)
+    else this.#send(told)
+  }
+
+  #send(chunk: Buffer): void {
+    if (!this.#m.telling.send(chunk)) this.#hold(SLOW_CLIENT)
+  }
+
+  // --- the end of the answer
+
+  end(): void {
+    const { answer, telling } = this.#m
+    const { reading } = answer
+    answer.isDone = true
+    telling.lastComes = reading === null || (reading.growth ?? reading.decoder) === null
+    if (!this.#flushLast()) return
+    if (reading === null) this.#closing.complete('nothing')
+    else if (reading.growth?.holdsBack)
+      return // comes again when the growth has its answer
+    else if (reading.decoder === null) this.#judgeWhole(reading)
+    else reading.decoder.end(() => this.#m.guard(() => this.#judgeWhole(reading)))
+  }
+
+  #judgeWhole(reading: Reading): void {
+    const { meter } = reading
+    meter.end(true)
+    if (this.#m.answer.firstByteMs < 0) this.#judgeEmpty()
+    else if (this.#m.x.free) this.#judgeCount(reading)
+    else if (!meter.terminal && !meter.failed && !reading.foreign) this.broken()
+    else this.#closing.complete(meter.failed ? 'broken' : 'completed')
+  }
+
+  broken(): void {
+    const { answer, telling, x } = this.#m
+    answer.isDone = true
+    // when a document breaks off in its first chunk, nothing of it need reach the client
+    if (x.status === 0 && !answer.reading?.events) telling.lastComes = true
+    if (this.#flushLast()) this.#closing.endBroken()
+  }
+
+  // --- waiting
+
+  /** The upstream is held up. */
+  get held(): boolean {
+    return this.#reasons !== 0
+  }
+
+  /** An answer whose end is known stays in its state, and its upstream waits all the same. */
+  #hold(reason: number): void {
+    if (this.#reasons === 0) this.#m.attempts.pause()
+    if (reason === SLOW_CLIENT) this.slowSinceMs = this.#m.services.clock.monotonic()
+    this.#reasons |= reason
+    const { state } = this.#m
+    if (state !== 'waiting' && state !== 'keeping') this.#m.go('wait')
+  }
+
+  #resume(reason: number): void {
+    this.#reasons &= ~reason
+    if (reason === SLOW_CLIENT) this.slowSinceMs = 0
+    if (this.#reasons !== 0) return
+    if (this.#m.state === 'waiting') this.#m.go('resume')
+    this.#m.answer.lastByteMs = this.#m.services.clock.monotonic() // the silence was ours
+    this.#m.attempts.resume()
+  }
+
+  onDecoded(): void {
+    this.#m.guard(() => this.#resume(DECODING))
+  }
+
+  /** Also when nobody is there any more who could be slow. */
+  onDrained(): void {
+    this.#m.guard(() => this.#resume(SLOW_CLIENT))
+  }
+}

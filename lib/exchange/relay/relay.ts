@@ -1,0 +1,188 @@
+/**
+ * From the first attempt to the last byte: the machine that `states.ts` draws. Four parts do the work: asking (`attempts.ts`),
+ * reading (`reader.ts`), telling (`telling.ts`) and closing (`closing.ts`). Here they are put together, and here arrives what
+ * happens: what the upstreams say, what the client does, and the time.
+ */
+import type { Claim } from '../../channels/claim.ts'
+import { protocolRow } from '../../protocols/table.ts'
+import type { ErrorName } from '../../terms/errors.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Attempt } from '../../upstream/attempt.ts'
+import type { Dispatched, Exchange } from '../exchange.ts'
+import type { Services } from '../services.ts'
+import type { Swept } from '../sweeper.ts'
+import { Answer } from './answer.ts'
+import type { AnswerEvents } from './answer-events.ts'
+import { Attempts } from './attempts.ts'
+import { Books } from './books.ts'
+import { Closing } from './closing.ts'
+import { checkDeadlines, type Waiting } from './deadlines.ts'
+import { Machine } from './machine.ts'
+import { Reader } from './reader.ts'
+import { Telling, type TellingEvents } from './telling.ts'
+
+export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispatched {
+  previous: Swept | null = null
+  next: Swept | null = null
+
+  readonly answer: Answer
+  readonly attempts: Attempts
+  readonly telling: Telling
+  readonly books: Books
+  readonly machine: Machine
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #closing: Closing
+  readonly #reader: Reader
+  /** The main address has answered in its place. */
+  #missed = false
+
+  constructor(x: Exchange, services: Services) {
+    const row = protocolRow(x.protocol as Protocol)
+    this.answer = new Answer()
+    this.attempts = new Attempts(x, services, row, this)
+    this.telling = new Telling(x, services, row, this.answer, this)
+    this.books = new Books(x, services, this.answer, this.attempts, this.telling)
+    const { answer, attempts, telling, books } = this
+    this.machine = new Machine({ x, services, row, answer, attempts, telling, books })
+    this.#x = x
+    this.#services = services
+    this.#closing = new Closing(this.machine)
+    this.#reader = new Reader(this.machine, this.#closing)
+    x.relay = this
+    x.dispatchedMs = services.clock.monotonic()
+  }
+
+  start(): void {
+    this.#services.sweeper.add(this)
+    this.attempts.start(this.#x.claim as Claim)
+  }
+
+  get closed(): boolean {
+    return this.machine.closed
+  }
+
+  // --- what the upstreams say
+
+  get began(): boolean {
+    return this.answer.firstByteMs >= 0
+  }
+
+  get open(): boolean {
+    return this.telling.open
+  }
+
+  onAsked(): void {
+    this.machine.go('ask')
+    this.answer.void()
+    this.telling.void()
+    this.#reader.void()
+  }
+
+  onHead(attempt: Attempt): void {
+    this.#reader.head(attempt)
+  }
+
+  onData(chunk: Buffer): void {
+    this.#reader.add(chunk)
+  }
+
+  onEnd(): void {
+    this.#reader.end()
+  }
+
+  onBroken(): void {
+    this.#reader.broken()
+  }
+
+  onNoAnswer(name: ErrorName): void {
+    this.answer.isDone = true
+    if (this.#x.free && !this.telling.gone) this.#closing.countInstead()
+    else this.#closing.giveUp(name)
+  }
+
+  // --- what the client does
+
+  onDrained(): void {
+    this.#reader.onDrained()
+  }
+
+  /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
+  leave(): void {
+    if (this.telling.gone || this.#x.finished) return
+    const { drainMs, concurrent } = this.#x.world.config.clientGone
+    this.#goOnAlone()
+    this.books.readOnUntilMs = this.telling.goneMs + drainMs
+    if (this.closed) return
+    if (this.books.readOn(concurrent)) this.#reader.onDrained()
+    else this.stopReadingOn()
+  }
+
+  /** The client is told what a CDN would tell it, and its upstream is read on as after a client that left. */
+  giveUpOnMain(): void {
+    this.#missed = true
+    this.#goOnAlone()
+    this.books.readOnUntilMs = this.attempts.startedMs + this.#x.world.config.timeouts.firstByteMs
+    this.telling.cdnTimeout()
+    if (!this.closed && !this.books.costs) this.stopReadingOn()
+  }
+
+  /** Nobody is told anything any more, and nobody waits for the faster of two. */
+  #goOnAlone(): void {
+    this.machine.go('leave')
+    this.telling.goneMs = this.#services.clock.monotonic()
+    this.attempts.keepOne()
+  }
+
+  stopReadingOn(): void {
+    this.#reader.flush()
+    if (!this.closed) this.#closing.cut(this.#missed)
+  }
+
+  // --- the time
+
+  get slowSinceMs(): number {
+    return this.#reader.slowSinceMs
+  }
+
+  get held(): boolean {
+    return this.#reader.held
+  }
+
+  check(nowMs: number): void {
+    this.machine.guard(() => checkDeadlines(this.#x, this, nowMs))
+  }
+
+  keepAlive(nowMs: number): void {
+    // what waits for its charge may be the end of an event that the client has the beginning of
+    if (this.held || !this.books.mayEnd) return
+    this.telling.keepAlive(nowMs, this.#x.world.config.keepalive[`${this.#x.listener}Ms`])
+  }
+
+  slowClient(): void {
+    if (this.books.slow) return
+    this.books.slow = true
+    if (this.closed) this.#services.metrics.clientGone('slow')
+    this.telling.destroy()
+  }
+
+  // --- what ends it from outside
+
+  fail(): void {
+    this.#abandon('internal')
+  }
+
+  shutDown(): void {
+    this.#abandon('unavailable')
+  }
+
+  #abandon(name: ErrorName): void {
+    if (this.telling.gone) this.stopReadingOn()
+    this.#reader.flush()
+    if (!this.closed) this.#closing.abandon(name)
+  }
+
+  release(): void {
+    this.#services.sweeper.remove(this)
+  }
+}
