@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { startCommitProxy } from '../support/commit-proxy.ts'
+import { until } from '../support/wait.ts'
 import { startSlowProxy } from './slow-proxy.ts'
 import { mariadbStore, onMariadb } from './stores.ts'
 import { type FaultyGateway, LATE_KEY, MOST, Scene } from './support.ts'
@@ -12,12 +13,13 @@ const WARM_MS = 800
 /** One that may not write to a read-only server, and for whom no connection is kept free. */
 const USER = 'gateway'
 /** Lock waits of the gateway's own sessions end after 5 s. */
-const LOCKED_MS = 6_000
+const LOCKED_MS = 4_000
 const SHORT_MS = 3_000
 const SLOW_MS = 2_500
 const SLOW_FOR_MS = 8_000
 const DEADLOCKS = 3
-const DEADLOCK_MS = 20_000
+/** It only ends a test that waits in vain. */
+const DEADLOCK_MS = 60_000
 const FEW = 10
 
 interface Fault {
@@ -70,9 +72,10 @@ const FAULTS: Fault[] = [
     async strike(t) {
       const before = await numberOf('Innodb_row_lock_time')
       const unlock = await store.lock()
-      await sleep(LOCKED_MS)
+      const waitedMs = async () => (await numberOf('Innodb_row_lock_time')) - before
+      await until('a lock wait has ended', async () => (await waitedMs()) >= LOCKED_MS)
       await unlock()
-      t.ok((await numberOf('Innodb_row_lock_time')) - before >= 4_000, 'a statement waited for as long as it may')
+      t.pass('a statement waited for as long as it may')
     },
   },
   { name: 'deadlocks: 1213', strike: deadlocks },
@@ -91,9 +94,11 @@ const FAULTS: Fault[] = [
       await admin(`SET GLOBAL max_connections = ${FEW}`)
       await killAll()
       await sleep(SHORT_MS)
+      const turnedAway = async () => (await numberOf('Connection_errors_max_connections')) > 0
+      await until('the gateway is turned away', turnedAway)
       await admin('SET GLOBAL max_connections = 100')
       for (const other of others) await other.end()
-      t.ok((await numberOf('Connection_errors_max_connections')) > 0, 'the gateway was turned away')
+      t.pass('the gateway was turned away')
     },
   },
   {

@@ -36,12 +36,14 @@ t.test('a gateway of two workers', async t => {
   })
 
   await t.test('a reload that is asked for meanwhile is made when the renewal has failed', async t => {
-    writeFileSync(bin, '#!/bin/sh\nsleep 0.3\nexit 1\n')
+    const end = path.join(folder, 'end')
+    writeFileSync(bin, `#!/bin/sh\nwhile [ ! -e ${end} ]; do sleep 0.01; done\nexit 1\n`)
     chmodSync(bin, 0o755)
     gateway.child.kill('SIGUSR2')
     await until('the new one is there', () => childrenOf(supervisor).length === 2)
     t.notOk(said.includes('"reloaded"'))
     gateway.child.kill('SIGHUP')
+    writeFileSync(end, '')
     await until('it is made', () => said.includes('"reloaded"'))
     t.same(childrenOf(supervisor), [serving])
   })

@@ -16,6 +16,7 @@ import { loadConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { Metrics } from '../../lib/terms/metrics.ts'
 import { KEY, testCatalog } from '../support/gateway.ts'
+import { until } from '../support/wait.ts'
 import { memoryStore } from '../support/store.ts'
 
 /** Far fewer than what was warmed up with, so that a slow machine's leases hold too. */
@@ -99,8 +100,8 @@ t.test('requests are dispatched and answered while no call of the store returns'
   t.equal(simulator.stats.requests - before, REQUESTS)
   // Only the first follow or flush can be under way of each kind, and nobody waits for it.
   t.comment(`calls that hang: ${waiting.join(', ')}`)
-  await new Promise(resolve => setTimeout(resolve, 1_000))
-  t.ok(waiting.includes('settle'), 'the store was asked to settle, and does not answer')
+  await until('the store is asked to settle', () => waiting.includes('settle'))
+  t.pass('the store was asked to settle, and does not answer')
   t.equal(await ask(), 200, 'even so')
   t.ok(gateway.ledger.journalEntries >= REQUESTS, 'charges wait in the journal')
 
