@@ -1,4 +1,4 @@
-/** What goes wrong, at random: processes die, the store goes and comes back, configs are reloaded under load. */
+/** The random faults of the soak run: processes are killed, the store is stopped and started, configs are reloaded under load. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MysqlServer } from '../support/mysql-server.ts'
 import type { Random } from '../support/random.ts'
@@ -26,7 +26,7 @@ export class Chaos {
     this.#running = this.#loop()
   }
 
-  /** What was broken is whole again. */
+  /** Repairs everything that this file has broken. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#running
@@ -67,14 +67,14 @@ export class Chaos {
     if (workers.length > 0) process.kill(this.#random.pick(workers), 'SIGKILL')
   }
 
-  /** The primary and its workers at once, as a machine that loses its power, and back after a moment. */
+  /** Kills the primary and its workers at once, as a power cut does, and starts the gateway again after a moment. */
   #killGateway(member: Member): void {
     const workers = member.workers()
     member.signal('SIGKILL')
     for (const pid of workers) {
       try {
         process.kill(pid, 'SIGKILL')
-      } catch {} // it was quicker
+      } catch {} // the process had ended already
     }
     this.#restarts.push(sleep(this.#random.int(300, 4_000)).then(() => member.heal()))
   }

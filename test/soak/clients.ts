@@ -1,25 +1,25 @@
-/** Clients of all five protocols: what each asked, what it saw, and under which id its request went. */
+/** The clients of the soak run, for all five protocols. They record what they asked, what they saw, and the id of each request. */
 import { Agent, request } from 'undici'
 import type { Protocol } from '../../lib/terms/records.ts'
 import type { Random } from '../support/random.ts'
 
 /**
- * `complete`: the whole answer was seen · `refused`: a status other than 200 · `broken`: it began and ended wrongly
- * · `left`: the client went · `lost`: no status was ever seen · `unreachable`: nobody listened.
+ * How a request ended for its client. `complete`: the whole answer came · `refused`: a status other than 200 · `broken`: the
+ * answer began and did not end rightly · `left`: the client left · `lost`: no status came · `unreachable`: no connection.
  */
 export type Outcome = 'complete' | 'refused' | 'broken' | 'left' | 'lost' | 'unreachable'
 
 export interface Asked {
-  /** In the simulator's books. */
+  /** The id of the request in the simulator's books. */
   id: string
-  /** The gateway's; null when no head came. */
+  /** The request id of the gateway; null when no head of an answer came. */
   requestId: string | null
   protocol: Protocol
   model: string
   status: number
   outcome: Outcome
   order: string
-  /** Null while it is under way. */
+  /** null while the request is under way. */
   tookMs: number | null
 }
 
@@ -29,7 +29,7 @@ interface Kind {
   path: (stream: boolean) => string
   headers: (key: string) => Record<string, string>
   body: (prompt: string, stream: boolean) => object
-  /** What only a whole stream has; null: its clean end. */
+  /** The text that only a complete stream contains; null = a clean end is enough. */
   last: string | null
 }
 
@@ -77,7 +77,7 @@ const KINDS: Kind[] = [
   },
 ]
 
-/** What the upstream is told to do: mostly nothing wrong. */
+/** The directive for the simulator: mostly one without a fault. */
 function directive(random: Random, id: string, stream: boolean): string {
   const words = [`id=${id}`, `tokens=${random.int(1, 300)}`, `latency=${random.int(0, 150)}`]
   if (random.next() < 0.5) words.push(`tps=${random.int(200, 3_000)}`)
@@ -96,7 +96,7 @@ function directive(random: Random, id: string, stream: boolean): string {
 const WORDS = 'read the file and say what the function returns when the list is empty '
 const prompt = (random: Random): string => WORDS.repeat(random.int(1, random.next() < 0.1 ? 200 : 10))
 
-/** A client that waits so long, with nothing wrong any more, is worth a look. */
+/** When a client waits this long after all faults are over, something is wrong. */
 const LATE_MS = 20_000
 
 export class Clients {
@@ -119,7 +119,7 @@ export class Clients {
     this.#running = Array.from({ length: count }, () => this.#loop())
   }
 
-  /** Each ends the request it is at. */
+  /** Every client finishes its request and stops. */
   async stop(): Promise<void> {
     this.#stopped = true
     const late = setTimeout(() => {
@@ -189,7 +189,7 @@ async function read(one: Asked, kind: Kind, stream: boolean, body: AsyncIterable
   let text = ''
   for await (const chunk of body) {
     text += chunk
-    // from its last event on an answer is whole, whatever becomes of the connection
+    // with its last event the answer is complete, whatever happens to the connection afterwards
     if (one.status === 200 && stream && kind.last !== null && text.includes(kind.last)) one.outcome = 'complete'
   }
   if (one.status !== 200) return

@@ -1,6 +1,7 @@
 /**
- * Three books side by side: what clients saw, what the upstream says it served, what the ledger charged. Whoever saw a
- * whole answer is charged exactly what the upstream reported for it, to the micro-unit; nobody twice; nobody for nothing.
+ * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger charged. For
+ * a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request may be charged twice,
+ * and none without an answer.
  */
 import { formatMicro } from '../../lib/base/money.ts'
 import type { Served } from '../../lib/simulator/books.ts'
@@ -26,7 +27,7 @@ export async function allRows(store: Store): Promise<UsageRow[]> {
   }
 }
 
-/** Whole micro-CNY, rounded up once; prices are CNY per million tokens, and per image. */
+/** The charge in whole micro-CNY, rounded up once. Prices are in CNY per million tokens, or per image. */
 function chargeOf(usage: NonNullable<Served['usage']>, price: Partial<Record<string, number>>): number {
   const pico = (cny: number) => BigInt(Math.round(cny * 1e6))
   let sum = BigInt(usage.images) * pico(price['image'] ?? 0) * 1_000_000n
@@ -54,7 +55,7 @@ export function compare(asked: readonly Asked[], served: readonly Served[], rows
     if (one.outcome === 'refused' && (row?.charge ?? 0) !== 0) problems.push(`${about}: refused and charged`)
     if (one.outcome !== 'complete') continue
     const whole = upstream.filter(each => each.end === 'completed')
-    // cut behind its last event, or the gateway died when that had gone through: as whole as any other
+    // the connection was cut after the last event, or the gateway died then: the answer was complete all the same
     if (whole.length === 0) whole.push(...upstream.filter(each => each.end === 'gone' || each.end === 'cut').slice(-1))
     if (whole.length !== 1) problems.push(`${about}: the upstream completed it ${whole.length} times`)
     else if (row === undefined) problems.push(`${about}: seen whole, and not in the books`)
@@ -84,7 +85,7 @@ export function compare(asked: readonly Asked[], served: readonly Served[], rows
   } satisfies Comparison
 }
 
-/** The books themselves: audit, nothing leased or held, nobody below zero. */
+/** Checks the books themselves: the audit is ok, nothing is leased or held, and no balance is below zero. */
 export async function auditBooks(store: Store, rows: UsageRow[]): Promise<Comparison> {
   const audit = await store.audit()
   const problems: string[] = []

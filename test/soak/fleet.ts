@@ -1,4 +1,4 @@
-/** Gateways with workers on one store, started as a user starts them, each with a journal folder of its own as on a machine of its own. */
+/** The gateways of the soak run: several on one store, each with its own workers and journal folder, as on different machines. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -47,7 +47,7 @@ export class Member {
     return new Member(folder, name, store, catalog, await freePorts(3))
   }
 
-  /** Resolves when it is ready, or has ended again: the store may be away. */
+  /** Starts the gateway; resolves when it is ready, or when it has ended because the store is away. */
   async start(): Promise<boolean> {
     const out = openSync(this.#log, 'a')
     const child = spawn(path.join(ROOT, 'bin/gateway'), ['serve', '--config', this.#config], {
@@ -63,7 +63,7 @@ export class Member {
     return false
   }
 
-  /** Until it is ready, however often it must be started. */
+  /** Starts the gateway as often as needed until it is ready. */
   async heal(): Promise<void> {
     while (this.child === null) if (!(await this.start())) await sleep(500)
     while (!(await this.ready())) await sleep(200)
@@ -76,7 +76,7 @@ export class Member {
     )
   }
 
-  /** Of its workers that live. */
+  /** The process ids of the workers that are alive. */
   workers(): number[] {
     const pid = this.child?.pid
     return pid === undefined ? [] : childrenOf(servingOf(pid))
@@ -86,7 +86,7 @@ export class Member {
     this.child?.kill(signal)
   }
 
-  /** One figure of its metrics. */
+  /** The value of one of its metrics. */
   async metric(name: string): Promise<number> {
     const text = await (await fetch(`${this.ops}/metrics`)).text()
     return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1] ?? Number.NaN)

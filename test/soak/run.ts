@@ -1,7 +1,8 @@
 /**
- * `npm run soak -- --minutes N [--seed S]`: two gateways of two workers on one MariaDB, clients of all five protocols and an
- * upstream with faults, while processes and the store die at random. In the end everything is healed, what is owed is
- * settled, and the books of clients, upstream and ledger are compared. Exits 1 when they differ.
+ * `npm run soak -- --minutes N [--seed S]`: runs two gateways of two workers each on one MariaDB, with clients of all five
+ * protocols and an upstream with faults, while processes and the store are killed at random. At the end everything is
+ * repaired and all charges are settled; then the records of clients, upstream and ledger are compared. Exits 1 when they
+ * differ.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +41,7 @@ const catalog = (upstream: string) => {
   const base = testCatalog(upstream) as Record<string, Record<string, unknown>[]>
   return {
     ...base,
-    // two routes to the same upstream, so that there is somewhere to go after a failure
+    // two channels lead to the same upstream, so that a failed attempt has another channel to go to
     channels: ['one', 'two'].map(name => ({ ...base['channels']?.[0], name })),
     accounts: ACCOUNTS.map(account => ({ ...account, groups: ['default'] })),
     keys: [
@@ -97,7 +98,7 @@ const idle = async () => {
 const until = Date.now() + SETTLE_MS
 while (!(await idle()) && Date.now() < until) await sleep(500)
 if (!(await idle())) problems.push('holds or journal entries are left after three minutes of rest')
-// journals of processes that died last are found within some seconds
+// the gateways find the journals of processes that died last within some seconds
 await sleep(12_000)
 for (const member of members) await member.stop()
 

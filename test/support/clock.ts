@@ -1,6 +1,9 @@
 import type { Clock } from '../../lib/base/clock.ts'
 
-/** A clock that stands still until told: `advance` runs what falls due, in order. Wall and monotonic time may part. */
+/**
+ * A clock for tests. Its time stands still until `advance`, which runs the timers that fall due, in order. Wall time and
+ * monotonic time can be set apart, as on a machine whose clock is corrected.
+ */
 export class TestClock implements Clock {
   #monotonic = 0
   #wall: number
@@ -30,7 +33,7 @@ export class TestClock implements Clock {
     queueMicrotask(fn)
   }
 
-  /** The wall clock steps, as an administrator or a bad time server makes it; no interval notices. */
+  /** Changes the wall time only, as an administrator or a bad time server does. Timers and intervals are not affected. */
   step(ms: number): void {
     this.#wall += ms
   }

@@ -1,12 +1,12 @@
-/** A proxy in front of MySQL that can lose a COMMIT, or the answer to one, by closing the connection there. */
+/** A proxy in front of MySQL that can lose a COMMIT, or the answer to one, by closing the connection at that moment. */
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 const COMMIT = Buffer.from('COMMIT')
 
 export interface CommitProxy extends TcpProxy {
   /**
-   * What happens to the next COMMIT, or to that of the transaction in which these bytes were sent: `answer`: the server
-   * gets it, the client hears nothing; `commit`: it never arrives. Resolves when it has happened.
+   * Loses the next COMMIT, or the COMMIT of the transaction in which these bytes were sent. `answer`: the server commits, but
+   * the client gets no answer. `commit`: the COMMIT never reaches the server. Resolves when it has happened.
    */
   loseNext(what: 'answer' | 'commit', containing?: string): Promise<void>
 }
@@ -34,7 +34,7 @@ export async function startCommitProxy(port: number): Promise<CommitProxy> {
         fromServer(bytes) {
           if (deaf === null) return void client.write(bytes)
           client.destroy()
-          deaf() // the answer's arrival proves that the server has committed
+          deaf() // an answer has come, so the server has committed
         },
       }
     },

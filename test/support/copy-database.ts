@@ -1,8 +1,8 @@
-/** A replica that has caught up, as far as a test needs one. */
+/** Stands in for replication: copies the content of one database server to another, which then is a replica that has caught up. */
 import mysql from 'mysql2/promise'
 import type { MysqlServer } from './mysql-server.ts'
 
-/** The other server gets what this one has, as replication would have brought it. */
+/** Copies what the one server has to the other. */
 export async function copyDatabase(from: MysqlServer, to: MysqlServer): Promise<void> {
   const [source, target] = await Promise.all([from, to].map(server => mysql.createConnection(server.url)))
   for (const { table } of (

@@ -29,11 +29,11 @@ export interface TestGateway {
   simulator: Simulator
   child: ChildProcess
   admin(method: string, path: string, body?: Json): Promise<Json & { data: Json[] }>
-  /** The usage rows of an account, waited for until there are `count`. */
+  /** Resolves with the usage rows of an account when there are at least `count`. */
   usage(account: string, count: number): Promise<Json[]>
-  /** The newest usage row in which these fields are so, waited for. */
+  /** Resolves with the newest usage row that has these fields, when there is one. */
   usageRow(fields: Json): Promise<Json>
-  /** Rejects when the gateway does not end by itself; nothing is left behind either way. */
+  /** Ends the gateway and removes its folder. Rejects when it had to be killed. */
   stop(): Promise<void>
 }
 
@@ -129,7 +129,7 @@ export async function startGateway(
 
 const pause = () => new Promise(resolve => setTimeout(resolve, POLL_MS))
 
-/** Rejects with what it printed when it does not get ready. */
+/** Resolves when `/readyz` is 200. Rejects with what the gateway printed when it does not become ready. */
 export async function ready(child: ChildProcess, ops: string): Promise<void> {
   let output = ''
   for (const stream of [child.stdout, child.stderr])

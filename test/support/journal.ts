@@ -1,4 +1,4 @@
-/** A dead process's journal, whole. */
+/** The records of a dead process's journal, from its files. */
 import { JournalReader } from '../../lib/ledger/records.ts'
 import type { Settlement } from '../../lib/store/store.ts'
 

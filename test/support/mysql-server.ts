@@ -1,6 +1,6 @@
 /**
- * A private server of MySQL's protocol: own data folder, free port, gone with the process that started it. Its faults
- * are real ones: `kill` is SIGKILL, `pause` is SIGSTOP.
+ * A private database server that speaks MySQL's protocol, with its own data folder and a free port. It ends with the process
+ * that started it. Its faults are real: `kill` sends SIGKILL, `pause` sends SIGSTOP.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,23 +12,23 @@ const START_MS = 60_000
 const POLL_MS = 20
 
 export interface MysqlServer {
-  /** Of an empty database of its own, as a user who may do everything. */
+  /** The URL of an empty database, with a user who has all rights. */
   url: string
   port: number
-  /** Makes another empty database; returns its URL. */
+  /** Creates another empty database and resolves with its URL. */
   database(name: string): Promise<string>
-  /** One statement as administrator, on a connection of its own. */
+  /** Runs one statement as administrator, on a new connection. */
   admin(sql: string): Promise<unknown>
-  /** SIGTERM and wait. */
+  /** Sends SIGTERM and waits for the end. */
   halt(): Promise<void>
-  /** SIGKILL and wait. */
+  /** Sends SIGKILL and waits for the end. */
   kill(): Promise<void>
-  /** Starts it again on the same port and data. */
+  /** Starts the server again, on the same port and data. */
   start(): Promise<void>
   restart(): Promise<void>
   pause(): void
   resume(): void
-  /** Ends it and removes its data. */
+  /** Ends the server and removes its data. */
   stop(): Promise<void>
 }
 
@@ -37,13 +37,13 @@ interface Launch {
   args: string[]
   env?: NodeJS.ProcessEnv
   port: number
-  /** Of root; none unless said. */
+  /** The password of root; without it root has none. */
   password?: string
-  /** Removed at the end. */
+  /** The folder that is removed at the end. */
   folder: string
-  /** Shown when it does not start. */
+  /** The log file, whose content the error shows when the server does not start. */
   log: string
-  /** Whether it serves. */
+  /** Resolves with whether the server answers. */
   answers: () => Promise<boolean>
 }
 
@@ -112,7 +112,7 @@ export async function startServer(launch: Launch): Promise<MysqlServer> {
   }
 }
 
-/** As administrator, on a connection of its own. */
+/** Runs statements as administrator, on a new connection. */
 export async function statement(port: number, sql: string, password = ''): Promise<unknown> {
   const connection = await mysql.createConnection({ host: '127.0.0.1', port, user: 'root', password })
   try {

@@ -1,6 +1,6 @@
 /**
- * A private server of OceanBase's engine, single-node. It comes as a Python wheel that `.ci/oceanbase` fetches and
- * unpacks outside the tree; without it the tests that need it do not run, and `npm test` says so at its end.
+ * Starts a private single-node server of OceanBase's engine for a test. `.ci/oceanbase` downloads the engine. Without it the
+ * tests that need it do not run, and `npm test` says so at its end.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { type MysqlServer, startServer, statement } from './mysql-server.ts'
 import { freePort } from './ports.ts'
 
 const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
-/** As `.ci/oceanbase` unpacks it, its shared libraries beside it. */
+/** Where `.ci/oceanbase` unpacks the server; its shared libraries are in the same folder. */
 const LIBRARIES = join(cache, 'gateway/oceanbase/pylibseekdb')
 const SERVER = join(LIBRARIES, 'seekdb')
 const PARAMETERS = ['datafile_size=2G', 'log_disk_size=2G', 'memory_limit=4G']
@@ -22,7 +22,7 @@ export const OCEANBASE_MISSING = existsSync(SERVER)
 export async function startOceanbase(): Promise<MysqlServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-oceanbase-'))
   const port = await freePort()
-  // It listens on every address, whatever it is told, and begins without one.
+  // The server listens on every address, whatever its options say, and root begins without a password.
   const password = randomBytes(12).toString('hex')
   const parameters = PARAMETERS.flatMap(parameter => ['--parameter', parameter])
   let sealed = false
@@ -34,7 +34,7 @@ export async function startOceanbase(): Promise<MysqlServer> {
     password,
     folder,
     log: join(folder, 'log/seekdb.log'),
-    // It accepts connections long before it serves them.
+    // The server accepts connections long before it answers on them.
     async answers() {
       try {
         if (!sealed) await statement(port, `ALTER USER root IDENTIFIED BY '${password}'`)

@@ -1,7 +1,7 @@
-/** Processes of a gateway, as /proc has them. */
+/** Finds the processes of a gateway in /proc. */
 import { readFileSync } from 'node:fs'
 
-/** None when it is gone. */
+/** The children of a process; none when the process has ended. */
 export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
@@ -12,6 +12,6 @@ export function childrenOf(pid: number): number[] {
 
 const commandOf = (pid: number): string => readFileSync(`/proc/${pid}/cmdline`, 'utf8')
 
-/** Of `bin/gateway serve`: the one that serves, the last of them, which has the workers where there are several. */
+/** The serving child of a `bin/gateway serve`: its newest one. With several workers, this is the primary. */
 export const servingOf = (pid: number): number =>
   childrenOf(pid).findLast(child => commandOf(child).includes('lib/cli.ts')) ?? pid

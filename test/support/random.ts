@@ -1,17 +1,17 @@
-/** Chance that can be repeated: `SEED=… npm test -- FILE` runs a failure again. */
+/** Random numbers from a seed, so that `SEED=… npm test -- FILE` repeats a failure. */
 import type { Test } from 'tap'
 import { chance } from '../../lib/simulator/chance.ts'
 
 export interface Random {
   seed: number
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   next(): number
-  /** Whole, from `low` to `high`, both included. */
+  /** A whole number from `low` to `high`, both included. */
   int(low: number, high: number): number
   pick<T>(list: readonly T[]): T
 }
 
-/** `npm test` names the seed of the run at its end. */
+/** The seed of this run, which `npm test` prints at its end. */
 export function seeded(t: Pick<Test, 'comment'>): Random {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)) >>> 0
   t.comment(`SEED=${seed}`)
@@ -24,7 +24,7 @@ export function withSeed(seed: number): Random {
   return { seed, next, int, pick: list => list[int(0, list.length - 1)] as never }
 }
 
-/** The bytes in chunks of random length, now and then of one byte. */
+/** Cuts bytes into chunks of random length; some have one byte. */
 export function cut(random: Random, bytes: Buffer, longest = 400): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -55,7 +55,7 @@ const TEXTS = [
 export const text = (random: Random): string =>
   Array.from({ length: random.int(0, 4) }, () => random.pick(TEXTS)).join('')
 
-/** JSON text with odd spacing and needless escapes. */
+/** Writes a value as valid JSON that nobody would write: with odd spacing and needless escapes. */
 export function jsonText(random: Random, value: unknown): string {
   const space = () => random.pick(['', '', '', ' ', '\n', '\t ', '\r\n'])
   if (typeof value === 'string') return escaped(random, value)
@@ -70,8 +70,9 @@ export function jsonText(random: Random, value: unknown): string {
 }
 
 /**
- * Of a member. Without backslashes: JSON.parse of Node 26.9 takes a key with an escape for one that it has seen in its place
- * before when their first characters are the same as they are written, `"\""` for `"\\"`.
+ * A random name of a JSON member. It has no backslashes because of a bug in JSON.parse of Node 26.9: it can mistake a key with
+ * an escape for another key, one that stood at the same place in an earlier text and begins with the same written characters
+ * (`"\""` and `"\\"`).
  */
 export const key = (random: Random): string => text(random).replaceAll('\\', '/')
 

@@ -1,22 +1,22 @@
 /**
- * A proxy in front of MySQL that says other statements than it was told, so that a sound server seems to break its
- * promises. A statement takes the place of one that is as long or longer; blanks fill the rest.
+ * A proxy in front of MySQL that replaces statements on their way, so that a sound server seems to break its promises. The
+ * replacement must not be longer than the statement; blanks fill the rest.
  */
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 interface RewritingProxy extends TcpProxy {
-  /** Where it leads; connections that exist stay where they are. */
+  /** The port of the server for new connections; existing ones stay where they are. */
   target: number
 }
 
 export interface Rewriting {
-  /** What is said, and what the server hears. */
+  /** The statement that a client sends, and the one that the server gets. */
   texts?: readonly (readonly [from: string, to: string])[]
-  /** Capability flags that a client asks for and the server does not hear of. */
+  /** Capability flags that are taken out of what a client asks for. */
   withoutFlags?: number
 }
 
-/** Behind the header of the first packet that a client sends. */
+/** Where the capability flags stand: behind the header of the first packet that a client sends. */
 const FLAGS_AT = 4
 
 export async function startRewritingProxy(port: number, rewriting: Rewriting = {}): Promise<RewritingProxy> {

@@ -1,11 +1,11 @@
-/** Options of the scripts that are run by hand. `--help`, or a wrong one, shows the comment that the script begins with. */
+/** Parses the options of scripts that people run by hand. `--help`, and a wrong option, print the comment at the top of the script. */
 import { readFileSync } from 'node:fs'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
 const HELP = ['--help', '-h']
 const WRONG_USAGE = 2
 
-/** `file`: the script's own. Ends the process for `--help` (0) and wrong usage (2). */
+/** `file`: the file of the script. Ends the process for `--help` (exit 0) and wrong usage (exit 2). */
 export function scriptOptions<T extends ParseArgsOptionsConfig>(file: string, options: T) {
   if (process.argv.some(word => HELP.includes(word))) {
     console.log(usageOf(file))
@@ -19,7 +19,7 @@ export function scriptOptions<T extends ParseArgsOptionsConfig>(file: string, op
   }
 }
 
-/** Of a script's text, its first comment without the stars. */
+/** The first comment of a script, without the stars. */
 function usageOf(file: string): string {
   const [, comment = ''] = /^\/\*\*(.*?)\*\//s.exec(readFileSync(file, 'utf8')) ?? []
   return comment.replace(/^ *\* ?/gm, '').trim()

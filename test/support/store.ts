@@ -1,4 +1,4 @@
-/** Stores for tests: in memory, with what most of them need. */
+/** Stores in memory for tests, and rows that most tests need. */
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
@@ -24,7 +24,7 @@ export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey 
   ...change,
 })
 
-/** An account with this much money and one key. */
+/** Creates an account with this much money and one key. */
 export async function fund(
   store: Store,
   name: string,
@@ -63,7 +63,7 @@ export const usageRow = (requestId: string, key: Key, charge: number, change: Pa
   ...change,
 })
 
-/** Paid by the leases of `holder` as far as said. */
+/** A settlement of which so much is paid by the leases of `holder`. */
 export const settlement = (row: UsageRow, holder: string, fromAccount: number, fromKey = 0): Settlement => ({
   row,
   holder,

@@ -1,4 +1,4 @@
-/** A TCP proxy in front of a server: what passes through it is in the test's hands. */
+/** A TCP proxy in front of a server, with which a test decides what passes through. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -7,13 +7,13 @@ export interface TcpProxy {
   close(): void
 }
 
-/** What happens to the bytes of one connection; without a hand of its own a direction is passed on as it is. */
+/** What a test does with the bytes of one connection, by direction. A direction without a function passes unchanged. */
 interface Passing {
   fromClient?(bytes: Buffer): void
   fromServer?(bytes: Buffer): void
 }
 
-/** `target`: the port of the server, asked at each connection. When one side of a connection ends, so does the other. */
+/** `target` gives the port of the server for each new connection. When one side of a connection ends, the other is ended too. */
 export async function startTcpProxy(
   target: () => number,
   pass: (client: Socket, server: Socket) => Passing,

@@ -1,4 +1,4 @@
-/** Waiting for something to become true: no test sleeps for a while and hopes. */
+/** Waits until a condition is true, so that no test sleeps for a guessed time. */
 /** Far longer than anything takes: it only ends a test that waits in vain, and a busy machine is no failure. */
 const MOST_MS = 60_000
 
