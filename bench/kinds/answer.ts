@@ -1,8 +1,8 @@
-/** A subject that answers wrongly is not worth timing: looked at before anything is. */
+/** Checks the answer of a subject before anything is timed. */
 import type { Subject } from '../parts/subjects.ts'
 import { orderFor } from './context.ts'
 
-/** `events`: of a stream; null: a whole answer is wanted. Throws when it is another than that, or than `status`. */
+/** Throws when the answer has another status, or not this many events. `events` null = a whole answer is expected. */
 export async function checkAnswer(
   subject: Subject,
   body: string,

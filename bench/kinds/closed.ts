@@ -1,4 +1,4 @@
-/** Subjects take turns under a closed loop, so many rounds: CPU per unit, requests a second, what is allocated. */
+/** Measures subjects in turns under a closed loop, over several rounds: CPU per unit, requests per second, bytes allocated. */
 import type { Order } from '../load/order.ts'
 import { startNginx } from '../parts/nginx.ts'
 import { statements } from '../parts/ops.ts'
@@ -11,7 +11,7 @@ import { measureLatency } from './open.ts'
 
 const FEW_KEYS = 2000
 const NGINX_WARMUP = 2000
-/** Of a stream, when the upstream is not told otherwise. */
+/** The events of a stream when the workload does not say how many. */
 const EVENTS = 100
 
 export async function measureClosed(w: ClosedWorkload, context: Context): Promise<void> {
@@ -27,7 +27,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
     const events = w.stream ? Number(w.upstream?.EVENTS ?? EVENTS) : null
     for (const subject of subjects) {
       await checkAnswer(subject, chatBody(w.bodyBytes, w.stream), { status, events })
-      // what is compiled ahead has little to warm up
+      // nginx is compiled ahead, so it needs little warm-up
       const warmup = subject === nginx ? Math.min(w.warmup, NGINX_WARMUP) : w.warmup
       await loadRightly(closedOrder(w, subject, Math.ceil(warmup * context.share)))
     }
@@ -45,7 +45,7 @@ export async function measureClosed(w: ClosedWorkload, context: Context): Promis
   }
 }
 
-/** So that keys that are to be new are. */
+/** Counts up, so that no two runs invent the same keys. */
 let seeds = 0
 
 export function closedOrder(w: ClosedWorkload, subject: Subject, requests: number): Order {

@@ -1,4 +1,4 @@
-/** What every kind of measurement gets. */
+/** What every kind of measurement is given. */
 import type { Order } from '../load/order.ts'
 import { runLoad } from '../load/run.ts'
 import { type Probed, probed } from '../parts/probed.ts'
@@ -8,15 +8,15 @@ import type { Results } from '../report/results.ts'
 export interface Context {
   results: Results
   rounds: number
-  /** Of all counts of requests: 1, or less for a quick look. */
+  /** The factor for all counts of requests: 1, or less for a quick look. */
   share: number
   /** The working tree and, with --against, another checkout before it. */
   gateways: { name: string; root: string }[]
-  /** A checkout of the last commit, for workloads that ask for it. */
+  /** A checkout of the last commit, for workloads that measure it too. */
   previous: { name: string; root: string } | null
   /** Whether the bare relay and nginx are measured too. */
   floors: boolean
-  /** Requests a second in an open loop; null: half of what saturates the gateway. */
+  /** Requests per second in an open loop; null = half of the rate that saturates the gateway. */
   rate: number | null
 }
 
@@ -43,7 +43,7 @@ export const orderFor = (
   ...rest,
 })
 
-/** Throws unless every answer was as it should be. */
+/** Runs a load; throws when any answer was not as expected. */
 export async function loadRightly(order: Order) {
   const outcome = await runLoad(order)
   if (outcome.failed > 0)

@@ -1,4 +1,4 @@
-/** Streams that are open and silent: what memory each takes, garbage not counted. */
+/** Measures the memory that each open and silent stream takes, without garbage. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { holdLoad } from '../load/run.ts'
@@ -35,7 +35,7 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
       try {
         context.results.add(w.name, subject.name, 'streamKiB', await measure(w, subject, streams))
       } finally {
-        // it would wait for the upstream of streams whose client has left
+        // SIGTERM would wait for the upstream's end of streams whose client has left
         process.kill(subject.pid, 'SIGKILL')
         await subject.stop()
       }
@@ -48,7 +48,7 @@ export async function measureIdle(w: Idle, context: Context): Promise<void> {
 async function measure({ warmup, rampMs, settleMs }: Idle, subject: Probed, streams: number): Promise<number> {
   const whole = chatBody(200, false)
   await checkAnswer(subject, whole, { status: 200, events: null })
-  // code that has run before is not what a stream costs
+  // a first load compiles the code, which must not count as the cost of a stream
   await loadRightly(orderFor(subject, { kinds: [{ body: whole }], connections: 100, requests: warmup }))
   const memory = async () => (await (subject.collect ?? subject.read)()).rssBytes
   const before = await memory()

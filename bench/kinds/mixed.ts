@@ -1,6 +1,6 @@
 /**
- * What a day looks like: two gateways on one MySQL, whole answers and streams, clients that leave. Requests come at fixed
- * instants, so that both revisions of a comparison do the same work.
+ * Measures a mixture like that of a normal day: two gateways on one MySQL, whole answers, streams, and clients that leave.
+ * Requests come at fixed instants, so that both revisions of a comparison do the same work.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariadb } from '../../test/support/mariadb.ts'
@@ -16,7 +16,7 @@ type Mixed = Extract<Workload, { kind: 'mixed' }>
 
 const GATEWAYS = 2
 const EVENTS = 20
-/** A stream takes EVENTS times this; who leaves does so in the midst of it. */
+/** The time between two events of a stream. Clients that leave do so while a stream runs. */
 const GAP_MS = 5
 const KINDS: Kind[] = [
   { body: chatBody(200, false), share: 60 },
@@ -25,7 +25,7 @@ const KINDS: Kind[] = [
   { body: chatBody(2000, true), share: 5, timed: false, leaveMs: 40 },
 ]
 const WARM_S = 5
-/** Within which what was answered is in the books. */
+/** The time after which everything that was answered is in the books. */
 const SETTLE_MS = 1500
 
 export async function measureMixed(w: Mixed, context: Context): Promise<void> {

@@ -1,4 +1,4 @@
-/** From the start of the command to `ready` in its log, with a fresh embedded store. */
+/** Measures the time from the start of the command to `ready` in its log, with a fresh embedded store. */
 import { startGateway } from '../parts/subjects.ts'
 import type { Workload } from '../parts/workloads.ts'
 import type { Context } from './context.ts'
@@ -12,7 +12,7 @@ export async function measureStart(w: Start, { results, gateways }: Context): Pr
       const gateway = await startGateway(NOBODY, root, name)
       const { readyMs } = gateway
       await gateway.stop()
-      // the first one fills the cache of compiled code
+      // the first start fills the cache of compiled code, so it is not counted
       if (i > 0) results.add(w.name, name, 'startMs', readyMs)
     }
 }

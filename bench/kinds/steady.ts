@@ -1,4 +1,4 @@
-/** A steady rate on one account: how often the store is asked for it. */
+/** Counts the statements to the store under a steady rate of requests on one account. */
 import { statements } from '../parts/ops.ts'
 import { startUpstream } from '../parts/subjects.ts'
 import { chatBody, type Workload } from '../parts/workloads.ts'

@@ -1,4 +1,4 @@
-/** The floor of a refusal: a bare node:http answer with the same status, headers and bytes as the gateway's, made once. */
+/** The subject that refusals are compared with: a plain node:http server that sends the status, headers and bytes of the gateway's refusal. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** A CPU profile as a picture: calls from the bottom up, as wide as the time they took. Hovering names them. */
+/** Draws a CPU profile as a flame graph in SVG: callers below, callees above, each as wide as the time it took, with its name on hover. */
 export interface CpuProfile {
   nodes: {
     id: number
@@ -19,7 +19,7 @@ interface Frame {
 
 const frame = (name: string, file: string): Frame => ({ name, file, selfUs: 0, totalUs: 0, children: new Map() })
 
-/** Recursion and equal calls are folded; time in which nothing ran is left out. */
+/** Merges equal calls and recursion into one frame each, and leaves out idle time. */
 export function fold(profile: CpuProfile): Frame {
   const byId = new Map(profile.nodes.map(node => [node.id, node]))
   const parents = new Map(profile.nodes.flatMap(node => (node.children ?? []).map(child => [child, node.id])))
@@ -53,7 +53,7 @@ const NARROWEST = 1.5
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
 
-/** Ours warm, libraries blue, node grey. */
+/** Warm colours for the gateway's code, blue for libraries, grey for node. */
 function colour(file: string): string {
   if (file.includes('node_modules')) return '#8fb4e0'
   return file.includes('/lib/') ? '#f2a65a' : '#c9c9c9'
@@ -89,7 +89,7 @@ export function flameSvg(root: Frame): string {
   )
 }
 
-/** Self time in shares, by where the code is: a folder of ours, a library, node's own, or native. */
+/** The shares of self time, by where the code is: a folder of the gateway, a library, node's JavaScript, or native code. */
 export function byLayer(root: Frame): [layer: string, share: number][] {
   const shares = new Map<string, number>()
   const layerOf = (file: string): string => {

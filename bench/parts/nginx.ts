@@ -1,4 +1,4 @@
-/** nginx as a reverse proxy with one worker: what a relay costs that does nothing else and is written in C. */
+/** Starts nginx as a reverse proxy with one worker, to see what a relay written in C costs that does nothing else. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
@@ -9,7 +9,7 @@ import { NGINX } from '../report/targets.ts'
 import { end, keep, readProc, rssOf } from './process.ts'
 import type { Subject } from './subjects.ts'
 
-/** null where nginx is not installed (Debian: nginx-light). */
+/** null when nginx is not installed (on Debian: nginx-light). */
 export async function startNginx(upstreamPort: number): Promise<Subject | null> {
   const binary = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(existsSync)
   if (binary === undefined) return null

@@ -1,9 +1,9 @@
-/** What a gateway tells about itself on its ops address. */
+/** Reads figures from the ops listener of a gateway. */
 import type { Subject } from './subjects.ts'
 
 const ADMIN = { authorization: 'Bearer bench-admin-token' }
 
-/** Statements sent to the store since the start; of one operation when `op` is given. */
+/** How many statements have been sent to the store since the start: all, or those of the operation `op`. */
 export async function statements(subject: Subject, op?: string): Promise<number> {
   const text = await (await fetch(`${subject.ops}/metrics`)).text()
   let sum = 0
@@ -12,7 +12,7 @@ export async function statements(subject: Subject, op?: string): Promise<number>
   return sum
 }
 
-/** Throws unless the books add up. */
+/** Throws when the books do not add up. */
 export async function audit(subject: Subject): Promise<void> {
   const answer = await fetch(`${subject.ops}/admin/audit`, { headers: ADMIN })
   const text = await answer.text()

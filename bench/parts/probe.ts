@@ -1,7 +1,7 @@
 /**
- * Loaded into a Node process before its own program (`--import`): tells on a Unix socket, on demand, what /proc does not
- * know. Costs nothing while nobody asks, except that `watch` times the event loop each millisecond. `collect` collects all
- * garbage first, so that the memory read is what is in use.
+ * Is loaded into a Node process before its program (`--import`) and answers on a Unix socket with figures that /proc does not
+ * have. It costs nothing between questions, except that `watch` checks the event loop each millisecond. `collect` collects
+ * all garbage first, so that the memory it reports is in use.
  */
 import { rmSync } from 'node:fs'
 import net from 'node:net'
@@ -13,10 +13,10 @@ import { isMainThread } from 'node:worker_threads'
 export interface Reading {
   userUs: number
   systemUs: number
-  /** In the heap of the main thread, since its start; null = cannot be told. */
+  /** Bytes allocated in the heap of the main thread since its start; null = unknown. */
   allocatedBytes: number | null
   rssBytes: number
-  /** The longest the event loop was late since `watch`; 0 without it or without an event loop. */
+  /** The longest delay of the event loop since `watch`; 0 without `watch` or without an event loop. */
   stallMs: number
 }
 

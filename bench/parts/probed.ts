@@ -1,4 +1,4 @@
-/** The other side of `probe.ts`: starts subjects with it loaded and asks it. */
+/** Starts subjects with `probe.ts` loaded, and asks it for figures. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import type { Subject } from './subjects.ts'
 
 const PROBE = pathToFileURL(path.join(import.meta.dirname, 'probe.ts')).href
 
-/** `start` gets the environment that loads the probe. */
+/** Calls `start` with the environment that loads the probe. */
 export async function probed(start: (env: NodeJS.ProcessEnv) => Promise<Subject>): Promise<Probed> {
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-probe-'))
   const address = path.join(folder, 's')
@@ -28,9 +28,9 @@ export async function probed(start: (env: NodeJS.ProcessEnv) => Promise<Subject>
 }
 
 export interface Probed extends Subject {
-  /** From now on `stallMs` is counted, anew. */
+  /** Starts to measure `stallMs` anew. */
   watch?(): Promise<Reading>
-  /** Read when all garbage is gone. */
+  /** Collects all garbage before it reads. */
   collect?(): Promise<Reading>
 }
 

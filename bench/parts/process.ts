@@ -1,4 +1,4 @@
-/** Starting the parts of a bench, waiting for them, and reading what they cost from /proc. */
+/** Starts the processes of a bench, waits for them, ends them, and reads from /proc what they cost. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Reading } from './probe.ts'
@@ -9,14 +9,14 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** It does not outlive us. */
+/** Ends the child together with this process. */
 export function keep(child: ChildProcess): ChildProcess {
   running.add(child)
   child.once('exit', () => running.delete(child))
   return child
 }
 
-/** SIGTERM, SIGKILL when that does not help, and wait. */
+/** Sends SIGTERM, after a while SIGKILL, and waits for the end. */
 export async function end(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM')
   const late = setTimeout(() => child.kill('SIGKILL'), END_MS)
@@ -31,7 +31,7 @@ export interface Part {
   stop(): Promise<void>
 }
 
-/** Runs a program and waits for a line of JSON that `isReady`. Its standard error is ours. */
+/** Runs a program and waits for a line of JSON for which `isReady` is true. The program shares this process's standard error. */
 export function startPart(
   command: string,
   args: string[],
@@ -59,7 +59,7 @@ export function startPart(
 
 const TICK_US = 10_000
 
-/** Of a process without a probe. */
+/** The figures of a process without a probe. */
 export function readProc(pid: number): Reading {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return {
@@ -74,7 +74,7 @@ export function readProc(pid: number): Reading {
 export const rssOf = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
 
-/** Resolves when it has ended. */
+/** Resolves when the process has ended. */
 export const endedWith = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
     if (child.exitCode !== null || child.signalCode !== null) resolve()

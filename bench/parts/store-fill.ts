@@ -1,6 +1,6 @@
 /**
- * Millions of usage rows in a minute or two, past the store's interface, with their sums, and the purses raised by what they
- * charge, so that the books add up as if every row had been settled.
+ * Writes millions of usage rows in a minute or two. It goes past the store's interface, and writes the sums over rows and the
+ * money in the purses itself, so that the books add up as if every row had been settled.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const FILL_DAYS = 150
 const FILE_ROWS = 200_000
 const DAY_MS = 86_400_000
 
-/** As `usageValues` has them: `seq` is numbered by the engine, and the time of booking stands last. */
+/** The columns in the order of `usageValues`: the engine numbers `seq`, and the time of booking stands last. */
 const COLUMNS = `${USAGE_COLUMNS.replace('seq, ', '').replace(' booked_at_ms,', '')}, booked_at_ms`
 const valuesOf = (row: UsageRow): Param[] => [...usageValues(row), timeOfId(row.requestId) + row.durationMs]
 
@@ -29,7 +29,7 @@ export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FIL
 type Values = readonly Param[]
 type Write = (table: string, columns: string, values: Values[]) => unknown
 
-/** Resolves with the seconds it took. */
+/** Resolves with the number of seconds that it took. */
 export async function fillUsage(url: string, { keys }: Books, count: number): Promise<number> {
   const began = performance.now()
   if (url.startsWith('sqlite:')) await fillSqlite(url.slice('sqlite:'.length), rowsByDay(keys, count))
@@ -37,7 +37,7 @@ export async function fillUsage(url: string, { keys }: Books, count: number): Pr
   return (performance.now() - began) / 1000
 }
 
-/** In lists of whole days, of which no other list has rows: their sums are whole. A day of the sums begins at 16:00 UTC. */
+/** Rows in lists of whole days, so that the sums of a day come from one list. A day of the sums begins at 16:00 UTC. */
 function* rowsByDay(keys: Books['keys'], count: number): Generator<UsageRow[]> {
   const dayOf = (row: UsageRow) => Math.floor((timeOfId(row.requestId) + DAY_MS / 3) / DAY_MS)
   let list: UsageRow[] = []

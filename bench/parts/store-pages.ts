@@ -1,4 +1,4 @@
-/** Pages of `GET /admin/usage` through a live gateway, each kind several times with other values. */
+/** Times pages of `GET /admin/usage` on a running gateway: each kind of filter several times, with different values. */
 import { idAt } from '../../lib/base/ids.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 import { FILL_FROM_MS } from './store-fill.ts'
@@ -23,7 +23,7 @@ const day = (random: Random) => {
 }
 const deep = (random: Random) => `after=${idAt(FILL_FROM_MS + random.int(1, 140) * DAY_MS)}n0de0000000`
 
-/** Also those that find little or nothing: they must not read everything to know it. */
+/** Among them are filters that find few rows or none: these must not read the whole log either. */
 const pagesOf = ({ keys }: Books): Record<string, (random: Random) => string> => {
   const key = (random: Random) => `key=${random.pick(keys).id}`
   return {

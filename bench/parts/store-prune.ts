@@ -1,4 +1,4 @@
-/** Retention on a large log: slices as housekeeping deletes them, and whether the books are true afterwards. */
+/** Times the deletion of old usage rows from a large log, in slices as housekeeping does it, and audits the books afterwards. */
 
 import { FILL_FROM_MS } from './store-fill.ts'
 import type { Books } from './store-rows.ts'

@@ -1,4 +1,4 @@
-/** Books of a realistic size: accounts, keys, and settlements as a busy day brings them. */
+/** Makes books of a realistic size: accounts, keys, and settlements like those of a busy day. */
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -8,7 +8,7 @@ import { type Random, withSeed } from '../../test/support/random.ts'
 
 export const ACCOUNTS = 200
 export const MODELS = Array.from({ length: 20 }, (_, i) => `beta-${i}.${i % 7}-2026-0${(i % 9) + 1}-15`)
-/** Nobody uses it: a page of it must not read everything to find nothing. */
+/** A model without usage rows: a page that filters by it must not read the whole log. */
 export const UNUSED_MODEL = 'gamma-never-used'
 const PROTOCOLS: Protocol[] = ['messages', 'chat', 'responses', 'generate']
 const HOLDER = 'bench00000'
@@ -20,7 +20,7 @@ export interface Books {
   holder: string
 }
 
-/** A schema with funded accounts of one key each, all leased to one process. */
+/** Creates the schema and accounts with money and one key each; all the money is leased to one process. */
 export async function openBooks(url: string): Promise<Books> {
   const store = openStore(url, { secret: 'a bench secret' })
   await store.migrate()
@@ -46,7 +46,7 @@ export async function openBooks(url: string): Promise<Books> {
   return { store, keys, holder: HOLDER }
 }
 
-/** Few accounts make most of the traffic: the first one about a tenth. */
+/** Few accounts make most of the traffic: the first one makes about a tenth. */
 const pickKey = (random: Random, keys: Key[]): Key => keys[Math.floor(random.next() ** 2 * keys.length)] as Key
 
 export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number, seed = 1): Generator<UsageRow> {
@@ -82,7 +82,7 @@ export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number
   }
 }
 
-/** Wholly paid by leases, as in a steady flow. */
+/** A settlement that leases pay completely, as in a steady flow of requests. */
 export const settlementOf = (row: UsageRow, holder: string): Settlement => ({
   row,
   holder,

@@ -1,4 +1,4 @@
-/** How fast settlements go from the journal into the books, and how long the process's event loop was kept from others. */
+/** Measures how fast settlements go from the journal into the books, and how long that blocks the event loop. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,7 +13,7 @@ import { type Books, rows, settlementOf } from './store-rows.ts'
 
 const LEASE = 1_000_000_000_000
 const FROM_MS = Date.UTC(2026, 6, 1)
-/** So many wait at most, as when requests come faster than the store takes them. */
+/** The most settlements that wait for the store, as when requests come faster than it takes them. */
 const WAITING = 5_000
 
 export interface SettleFigures {
@@ -21,7 +21,7 @@ export interface SettleFigures {
   stallMs: number
 }
 
-/** One commit after the other, as leases come: what a disk's own sync takes is most of it. */
+/** Times commits one after the other, as leases make them; most of that time is the sync of the disk. */
 export async function measureCommits(
   { store, keys, holder }: Books,
   count: number,
@@ -36,7 +36,7 @@ export async function measureCommits(
   return { p50: quantile(tookMs, 0.5), max: quantile(tookMs, 1) }
 }
 
-/** `run`: each brings other requests. */
+/** `run`: the number of the run; each run has its own requests. */
 export async function measureSettling({ store, keys, holder }: Books, count: number, run = 0): Promise<SettleFigures> {
   await store.register({ id: holder, host: 'bench', beat: 0 }) // another process may have taken it for dead meanwhile
   for (const key of keys) {

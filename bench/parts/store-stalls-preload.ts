@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway before it starts: how long its event loop was kept at one thing. The first SIGUSR2 begins the
- * measurement, the second writes it as JSON to the file that STALLS_FILE names.
+ * Is loaded into a gateway before it starts, and measures the longest time that one task kept its event loop. The first
+ * SIGUSR2 starts the measurement; the second one writes it as JSON to the file that STALLS_FILE names.
  */
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -20,7 +20,7 @@ if (isMainThread && file !== undefined && process.argv[1]?.endsWith('lib/cli.ts'
         longest[name] = Math.max(longest[name] ?? 0, performance.now() - began)
       }
     }
-  // what the journal and the embedded store do on this thread
+  // the calls with which the journal and the embedded store block this thread
   const disk = fs as unknown as Record<string, (...args: unknown[]) => unknown>
   for (const name of ['writeSync', 'ftruncateSync', 'openSync', 'unlinkSync'])
     disk[name] = timed(name, disk[name] as (...args: unknown[]) => unknown)

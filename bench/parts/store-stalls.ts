@@ -1,4 +1,4 @@
-/** How long a gateway under load keeps its event loop at one thing, and what the journal and the store have to do with it. */
+/** Measures the longest stalls of the event loop of a gateway under load, and the part that the journal and the store have in them. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,7 +13,7 @@ export interface Stalls {
   perSecond: number
   max: number
   p99: number
-  /** ms, by what was done. */
+  /** The longest stall in ms, by what the process did. */
   longest: Record<string, number>
 }
 

@@ -1,4 +1,4 @@
-/** What is measured, and the upstream of all: the gateway with everything on (of any checkout) and the bare relay. */
+/** Starts what is measured: the gateway of any checkout with every feature on, the bare relay, and the upstream of both. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,12 +18,12 @@ const POLL_MS = 5
 
 export interface Subject {
   name: string
-  /** Of the process that serves. */
+  /** The id of the process that serves. */
   pid: number
   port: number
   read(): Promise<Reading>
   rssBytes(): number
-  /** Ops address, where there is one. */
+  /** The address of the ops listener; null where there is none. */
   ops: string | null
   stop(): Promise<void>
 }
@@ -43,14 +43,14 @@ const ofPart = (name: string, part: Part, ops: string | null = null): Subject =>
   stop: () => part.stop(),
 })
 
-/** The bare relay; without an upstream the bare refusal. */
+/** Starts the bare relay or, without an upstream, the bare refusal. */
 export async function startBare(upstreamPort: number | null, env: NodeJS.ProcessEnv = {}): Promise<Subject> {
   const script = path.join(import.meta.dirname, upstreamPort === null ? 'bare-refusal.ts' : 'bare.ts')
   const all = { ...env, UPSTREAM: `http://127.0.0.1:${upstreamPort}` }
   return ofPart(BARE, await startPart(process.execPath, [script], all, line => Number(line['port'])))
 }
 
-/** Every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: which checkout; `readyMs`: what its start took. */
+/** Starts a gateway with every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: the checkout; `readyMs`: how long its start took. */
 export async function startGateway(
   upstreamPort: number,
   root: string = ROOT,

@@ -1,28 +1,28 @@
-/** The canonical workloads, a row each. How a row is measured is in `bench/kinds`. */
+/** The standard workloads, one row each. How a row is measured is in `bench/kinds`. */
 
-/** What runs in a closed loop, subjects taking turns. */
+/** A workload that runs in a closed loop, in which subjects take turns. */
 export interface ClosedWorkload {
   kind: 'closed'
   name: string
   unit: 'request' | 'stream' | 'event'
-  /** Units per request. */
+  /** How many units (see `unit`) a request has. */
   per: number
   stream: boolean
   connections: number
-  /** Connections come over so long. */
+  /** The time over which connections are opened. */
   rampMs?: number
   warmup: number
-  /** In a round, of each subject. */
+  /** Requests to each subject in one round. */
   requests: number
-  /** Environment of the upstream; null: none is asked, every answer is a refusal. */
+  /** The environment of the upstream; null = there is none, because every answer is a refusal. */
   upstream: { EVENTS?: string; GAP_MS?: string } | null
   bodyBytes: number
-  /** Keys that nobody knows: `few` come again and again, `new` never. */
+  /** Unknown keys: `few` are repeated, `new` are never repeated. */
   inventedKeys?: 'few' | 'new'
-  /** Also in an open loop, at half of what the gateway can do. */
+  /** Measures this workload also in an open loop, at half of the rate that saturates the gateway. */
   open?: { requests: number; warm: number }
   stalls?: boolean
-  /** The last commit takes part. */
+  /** Measures the last commit too. */
   previous?: boolean
 }
 
@@ -79,7 +79,7 @@ export const WORKLOADS: Workload[] = [
   { kind: 'start', name: 'start', times: 5 },
 ]
 
-/** A chat request of about `bytes`. */
+/** A chat request of about this many bytes. */
 export function chatBody(bytes: number, stream: boolean): string {
   const fixed = { model: 'beta-4.7', ...(stream ? { stream: true } : {}), max_tokens: 512 }
   const line = 'Write a function that reads a file and returns its lines, sorted. Keep it "simple" and tested.\n'
