@@ -1,4 +1,4 @@
-/** `npm run bench:compare REV [-- --only small --quick]`: another revision of the gateway and the working tree, taking turns. */
+/** `npm run bench:compare REV [-- --only small --quick]`: measures another revision of the gateway and the working tree in turns. */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { checkOut } from './parts/checkout.ts'
@@ -9,7 +9,7 @@ if (revision === undefined || revision.startsWith('-')) {
   process.exit(1)
 }
 const other = checkOut(revision)
-// stopped in the midst, it still takes away what it made
+// Ctrl-C ends the bench below; this process goes on to remove the checkout
 process.on('SIGINT', () => {})
 try {
   const script = path.join(import.meta.dirname, 'run.ts')

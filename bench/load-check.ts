@@ -1,8 +1,8 @@
 /**
- * `npm run bench:load`: is the load side of the bench honest? Our raw-socket client beside autocannon, on small JSON: straight
- * at the upstream (the most that the load and the upstream can do), at the bare relay and at the gateway. A subject must
- * cost about the same whoever asks. The bench uses ours: a request costs it about half of autocannon's CPU, and what the
- * load takes of two cores is not there for the others.
+ * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, on small JSON: directly against the
+ * upstream (the most that load and upstream can do), against the bare relay and against the gateway. A subject must cost about
+ * the same with either client. The benches use their own, because it takes about half of autocannon's CPU per request, and on
+ * two cores the load takes CPU away from what is measured.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ async function autocannon(subject: Subject): Promise<Done> {
   return { requests: right, seconds: duration }
 }
 
-/** CPU of the children that have ended. */
+/** The CPU time of child processes that have ended. */
 function childrenUs(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[13]) + Number(fields[14])) * TICK_US
@@ -62,7 +62,7 @@ console.log('|---|---|---|---|---|')
 try {
   for (const subject of [straight, ...subjects]) {
     const rows = [ours, autocannon].map(client => ({ client, figures: [] as [number, number, number][] }))
-    await ours(subject) // warm
+    await ours(subject) // warm-up
     for (let round = 0; round < ROUNDS; round++)
       for (const { client, figures } of rows) {
         const loadUs = childrenUs()

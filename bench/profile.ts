@@ -1,6 +1,6 @@
 /**
- * `npm run profile [-- --only burst]`: the gateway under the canonical workload (small JSON) or another one, profiled.
- * Writes data/profile.svg, a flame graph, and data/profile.cpuprofile for the tools that read it; prints time by layer.
+ * `npm run profile [-- --only burst]`: profiles the gateway under the workload small JSON, or another one. Writes a flame graph
+ * (data/profile.svg) and data/profile.cpuprofile for other tools, and prints the time by layer.
  */
 import {
   copyFileSync,
@@ -36,7 +36,7 @@ for (const requests of [workload.warmup, workload.requests * 4])
 await gateway.stop()
 await upstream.stop()
 
-// the store's thread writes one of its own, which is smaller
+// the thread of the store writes a profile too, which is smaller
 const files = readdirSync(folder).map(name => path.join(folder, name))
 const [file] = files.sort((a, b) => statSync(b).size - statSync(a).size)
 if (file === undefined) throw new Error('no profile was written')

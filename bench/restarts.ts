@@ -1,8 +1,7 @@
 /**
- * `npm run restarts [-- --times 20 --workers 2]`: under load, with long streams running, clients that keep their
- * connections and others that open one for each request, the gateway is renewed by turns: by SIGUSR2 as a whole, by SIGHUP
- * its world or, of several workers, these. Every request must be answered whole, and the books must say exactly what was
- * answered. Where there are several, a worker is killed at the end.
+ * `npm run restarts [-- --times 20 --workers 2]`: sends SIGUSR2 and SIGHUP in turns to a gateway under load. There are long
+ * streams, clients that keep their connections, and clients that open one for each request. Every request must get its
+ * complete answer, and the books must contain exactly what was answered. With several workers, one is killed at the end.
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,7 +19,7 @@ const WORKERS = Number(values.workers)
 const PAUSE_MS = 4000
 const STREAMS = 20
 const CLIENTS = 20
-/** What the bench's upstream reports, at the bench's prices: 12 tokens in, 9 or 100 out, in micro-CNY. */
+/** The charges in micro-CNY for what the upstream of the bench reports, 12 tokens in and 9 or 100 out, at the prices of the bench. */
 const WHOLE_MICRO = 12 * 2 + 9 * 8
 const STREAM_MICRO = 12 * 2 + 100 * 8
 
@@ -30,7 +29,7 @@ let over = false
 const kept = new http.Agent({ keepAlive: true, maxSockets: CLIENTS + STREAMS })
 const fresh = new http.Agent({ keepAlive: false })
 
-/** One request; resolves with its text, or undefined when anything but a whole 200 came of it. */
+/** Sends one request; resolves with the text of the answer, or undefined when it was not a complete 200. */
 function ask(port: number, stream: boolean, agent: http.Agent): Promise<string | undefined> {
   const what = stream ? 'stream' : 'request'
   return new Promise(resolve => {
@@ -66,7 +65,7 @@ async function client(port: number, stream: boolean, agent: http.Agent): Promise
 
 const upstreams = [await startUpstream(), await startUpstream({ GAP_MS: '150' })] as const
 const [fast, slow] = upstreams
-// streams of 15 s go to the one, whole answers to the other
+// one upstream sends streams of 15 s, the other whole answers
 const front = http.createServer((req, res) => {
   const parts: Buffer[] = []
   req.on('data', (part: Buffer) => parts.push(part))
@@ -129,7 +128,7 @@ const lines = [
 ]
 console.log(lines.join('\n'))
 for (const failure of failures.slice(0, 10)) console.log(failure)
-// what a killed worker had relayed but not settled is not charged: never more than was answered or broke off
+// the answers that a killed worker had relayed and not settled are not charged, so at most these may be missing
 const exact = killed === 0 ? charged === expected : charged >= expected && charged <= expected + killed * STREAM_MICRO
 if (
   processes !== 1 ||

@@ -1,13 +1,15 @@
 /**
- * `npm run bench [-- --quick --only NAME --rounds N --rate N --against DIR --alone]`: the gateway with everything on beside a
- * bare relay, nginx and the last commit, in one run on one machine. The figure that counts is CPU time of the subject's
- * process per unit: it depends least on who else is busy. Subjects take turns; medians of the rounds are shown. Correctness is
- * checked before anything is timed. A whole run, and only that, writes its figures into docs/performance.md.
+ * `npm run bench [-- --quick --only NAME --rounds N --rate N --against DIR --alone]`: measures the gateway with every feature
+ * on, a bare relay, nginx and the last commit, in one run on one machine. The main figure is the CPU time of the subject's
+ * process per unit, because it depends least on what else the machine does. Subjects take turns; the table shows medians over
+ * the rounds. Before anything is timed, the answers of each subject are checked. Only a complete run writes its figures into
+ * docs/performance.md.
  *
  *   --quick        one round, a quarter of the requests
- *   --only NAME    workloads whose name has this in it
- *   --rate N       requests a second in an open loop; default: half of what saturates the gateway
- *   --against DIR  beside another checkout; --alone: without the bare relay and nginx
+ *   --only NAME    only workloads whose name contains this
+ *   --rate N       requests per second in an open loop; default: half of the rate that saturates the gateway
+ *   --against DIR  measure another checkout too
+ *   --alone        without the bare relay and nginx
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
@@ -32,9 +34,9 @@ const values = scriptOptions(import.meta.filename, {
   only: { type: 'string' },
   rounds: { type: 'string' },
   against: { type: 'string' },
-  /** Of the checkout at `against`. */
+  /** The name of the checkout at `against`. */
   name: { type: 'string' },
-  /** Requests a second in an open loop. */
+  /** Requests per second in an open loop. */
   rate: { type: 'string' },
   /** Without the bare relay and nginx. */
   alone: { type: 'boolean', default: false },
@@ -58,7 +60,7 @@ const context: Context = {
   rate: values.rate === undefined ? null : Number(values.rate),
 }
 
-/** null, and why, where it cannot be had. */
+/** null when it is missing; then the reason is printed. */
 function previousCommit(): Context['previous'] {
   try {
     const { root, remove } = checkOut(lastRevision())
@@ -91,7 +93,7 @@ for (const w of wanted) {
   try {
     await measure(w)
   } catch (error) {
-    // the others are worth having all the same
+    // the figures of the other workloads are useful all the same
     console.error(`${w.name} failed:`, error)
     process.exitCode = 1
   }

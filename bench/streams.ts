@@ -1,7 +1,7 @@
 /**
- * `npm run streams [-- --count 5000 --seconds 60]`: so many event streams open at once on one gateway process, an event a
- * second on each, beside the bare relay in the same run. All must complete; shown is what a stream costs in memory and
- * how late the event loop gets. Load, upstream and subjects are processes of their own.
+ * `npm run streams [-- --count 5000 --seconds 60]`: opens this many event streams at once on one gateway process, with one event
+ * per second on each, and in the same run on the bare relay. All must complete. It prints the memory that a stream takes and how
+ * late the event loop gets. Load, upstream and subjects are separate processes.
  */
 import { execFileSync } from 'node:child_process'
 import { scriptOptions } from '../test/support/script.ts'
@@ -40,19 +40,19 @@ function enoughFiles(): void {
     )
 }
 
-/** Runs beside us: the memory is looked at meanwhile. */
+/** Runs the load in its own process, so that this one can read the memory meanwhile. */
 const load = (subject: Subject, count: number, stream: boolean): Promise<Outcome> =>
   runLoad(
     orderFor(subject, {
       kinds: [{ body: chatBody(200, stream) }],
       connections: stream ? count : CONNECTIONS,
       requests: count,
-      // people do not all press the key in the same millisecond
+      // streams of real users do not all begin in the same millisecond
       ...(stream ? { rampMs: RAMP_MS } : {}),
     }),
   )
 
-/** The worst of the event loop since the last look. */
+/** The longest delay of the event loop since the last reading. */
 async function lag(subject: Subject): Promise<number | null> {
   if (subject.ops === null) return null
   const text = await (await fetch(`${subject.ops}/metrics`)).text()
@@ -60,7 +60,7 @@ async function lag(subject: Subject): Promise<number | null> {
 }
 
 async function measure(subject: Subject): Promise<Figures> {
-  await load(subject, WARM, false) // code that has run before is not what a stream costs
+  await load(subject, WARM, false) // a first load compiles the code, which must not count as the cost of a stream
   const idleBytes = subject.rssBytes()
   await lag(subject)
   let openBytes = 0

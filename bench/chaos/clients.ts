@@ -1,17 +1,17 @@
-/** Clients of five protocols: a fifth leaves at a random moment, some stop reading for a while. */
+/** The clients of the chaos run, for all five protocols: a fifth leaves at a random moment, some stop reading for a while. */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Protocol } from '../../lib/terms/records.ts'
 import type { Random } from '../../test/support/random.ts'
 import { PROTOCOLS, SPEECH, tagOf } from './speech.ts'
 
-/** `failed`: no answer came at all. */
+/** How a request ended for its client; `failed` = no answer came at all. */
 export type Outcome = 'whole' | 'refused' | 'broken' | 'left' | 'failed'
 
 export interface Asked {
   n: number
   protocol: Protocol
-  /** null when no head came. */
+  /** null when no head of an answer came. */
   requestId: string | null
   status: number
   outcome: Outcome

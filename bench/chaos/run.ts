@@ -1,7 +1,7 @@
 /**
- * `npm run chaos [-- --minutes 10 --clients 500 --seed N --store mysql]`: a gateway as a user starts it, five upstreams
- * that fail in every way, clients of which a fifth leaves. Then calm, and the comparison: what clients saw, what the
- * upstreams served, what the books say, and what is still open where nothing should be. Exits 1 when anything is wrong.
+ * `npm run chaos [-- --minutes 10 --clients 500 --seed N --store mysql]`: runs a gateway with five upstreams that fail in every
+ * way, and clients of which a fifth leaves early. When the load is over, it compares what clients saw, what the upstreams
+ * served and what the books say, and checks that nothing is still open. Exits 1 when anything is wrong.
  */
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
@@ -32,9 +32,9 @@ interface UsageRow {
   end: string
 }
 
-/** Memory in the last third of the storm against the second: what is not given back grows on. */
+/** The most that memory may grow from the second third of the run to the last; a leak would grow further. */
 const MOST_GROWTH = 1.25
-/** Of requests whose clients stayed and whose answer no upstream broke off, with two of five well at any moment. */
+/** The least share of complete answers, among requests whose client stayed and whose answer no upstream broke off. Two of the five upstreams are without a fault at any moment. */
 const LEAST_WHOLE = 0.995
 
 const wrong: string[] = []
@@ -90,7 +90,7 @@ const admin = async <T>(path: string): Promise<T> =>
 async function metrics(): Promise<string> {
   return (await fetch(`${gateway.ops}/metrics`)).text()
 }
-/** NaN when there is no such metric. */
+/** The sum of a metric over its labels; NaN when there is no such metric. */
 function sum(text: string, name: string): number {
   const samples = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))]
   return samples.length === 0 ? Number.NaN : samples.reduce((total, m) => total + Number(m[1]), 0)
@@ -100,7 +100,7 @@ const memory: number[] = []
 const mean = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0) / numbers.length
 const files = (): number => readdirSync(`/proc/${gateway.pid}/fd`).length
 
-// --- the storm
+// --- the load, with all faults
 
 const clients = new Clients(withSeed(SEED + 1), gateway.port, KEY)
 await Promise.all(Array.from({ length: 50 }, () => clients.ask(false)))
@@ -122,7 +122,7 @@ await fetch(`http://127.0.0.1:${upstream.port}/calm`)
 await clients.stop()
 await sleep(40_000) // idle connections to upstreams are closed after 30 s
 
-// --- what must be so afterwards
+// --- what must hold afterwards
 
 const quiet = await metrics()
 for (const name of ['gateway_inflight', 'gateway_upstream_open', 'gateway_holds_open', 'gateway_held_cny'])
@@ -182,14 +182,14 @@ function compare({ n, protocol, requestId, outcome, status }: Asked): void {
     refusals[status] = (refusals[status] ?? 0) + 1
   } else if (charge > 0) {
     must(whole + part > 0, `${what}: charged ${charge}, and no upstream served any of it`)
-    // what is counted is an estimate; what is reported may be less than the whole, never more
+    // a counted charge is an estimate; a reported charge may be below that of the whole answer, but never above
     if (row?.basis === 'reported')
       must(charge <= chargeOf(protocol, n), `${what}: charged ${charge}, more than the whole of it`)
   }
 }
 for (const one of clients.asked) compare(one)
-// what is left are requests whose clients saw no head: nobody knows which, but each must be worth what some answer was, or
-// what the first event of one that was cut says of its input
+// The rest are charges of requests whose clients saw no head, so their numbers are unknown. Each must be the charge of some
+// answer, or of the input that the first event of a cut answer reports.
 const worth = new Set([0, INPUT * 2, ...served.flatMap(([n]) => PROTOCOLS.map(protocol => chargeOf(protocol, n)))])
 for (const row of rows.values()) {
   const known = row.basis !== 'reported' || worth.has(micro(row.charge))

@@ -1,15 +1,15 @@
-/** What the five protocols' clients ask and upstreams answer in the storm. The number of a request decides what it costs. */
+/** The requests and answers of the five protocols in the chaos run. The number of a request decides what it costs. */
 import type { Protocol } from '../../lib/terms/records.ts'
 
 export const MODEL = 'storm-1'
 export const IMAGES = 'storm-image'
 export const INPUT = 50
 export const outputOf = (n: number): number => 1 + (n % 997)
-/** In micro-CNY: 2 CNY a million tokens in, 8 out; 0.01 an image. */
+/** The charge in micro-CNY: 2 CNY per million input tokens, 8 per million output tokens, 0.01 per image. */
 export const chargeOf = (protocol: Protocol, n: number): number =>
   protocol === 'images' ? 10_000 : INPUT * 2 + outputOf(n) * 8
 
-/** Stands in every prompt. */
+/** The text in the prompt that tells the upstream the number of the request. */
 export const tagOf = (n: number): string => `storm ${n} storm`
 export const numberIn = (body: Buffer): number => Number(/storm (\d+) storm/.exec(body.toString('latin1'))?.[1] ?? -1)
 
@@ -18,9 +18,9 @@ interface Speech {
   headers: (key: string) => Record<string, string>
   ask: (text: string, stream: boolean) => object
   whole: (n: number) => object
-  /** Pieces of the stream, each one or more events. */
+  /** The pieces of the stream, each of one or more events. */
   stream: (n: number) => string[]
-  /** What only a whole stream has; null: it never streams. */
+  /** The text that only a complete stream contains; null = the protocol never streams. */
   last: string | null
 }
 
@@ -95,7 +95,7 @@ export const SPEECH: Record<Protocol, Speech> = {
 
 export const PROTOCOLS = Object.keys(SPEECH) as Protocol[]
 
-/** Which protocol a path belongs to, and whether its answer streams. */
+/** The protocol of a path, and whether the answer is a stream. */
 export function readPath(path: string, body: Buffer): { protocol: Protocol; stream: boolean } {
   if (path.includes('/models/')) return { protocol: 'generate', stream: path.includes('stream') }
   const protocol = PROTOCOLS.find(p => SPEECH[p].path(false) === path) ?? 'chat'

@@ -1,6 +1,7 @@
 /**
- * Five upstreams in one process that fail in every way, by a seed, each for some seconds, two of them well at any moment.
- * They keep an exact account by request number: how often an answer went out whole, and how often some of one.
+ * The five upstreams of the chaos run, in one process. By a seed, each fails in one way or another for some seconds at a time;
+ * two of them are without a fault at any moment. They count for each request number how often an answer was sent completely,
+ * and how often a part of one.
  *   env SEED
  */
 import http from 'node:http'
@@ -29,7 +30,7 @@ const FAULTS = [
 type Mode = (typeof FAULTS)[number] | 'well'
 
 const random = withSeed(Number(process.env['SEED'] ?? 1))
-/** number → [whole, in part] */
+/** By request number: how many answers were sent completely, and how many in part. */
 const served = new Map<number, [number, number]>()
 const seen: Record<string, number> = {}
 
@@ -122,7 +123,7 @@ class Upstream {
         socket.end(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n${text}`)
         return
       case 'wrong length':
-        note(n, true) // all of it, and then not what was announced
+        note(n, true) // the whole answer is sent, but its head announced more
         socket.end(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${text.length + 100}\r\n\r\n${text}`)
         return
       case 'slow first byte':
@@ -145,7 +146,7 @@ class Upstream {
         if (mode === 'drip' || stream) await sleep(mode === 'drip' ? 5 : 20)
         if (socket.destroyed && i < pieces.length - 1) return
       }
-      if (i === pieces.length - 1) note(n, true) // what may still fail is the end of the connection, which says nothing
+      if (i === pieces.length - 1) note(n, true) // only the end of the connection may still fail, which is no part of the answer
     }
     if (mode === 'early end') socket.destroy()
     else if (!socket.destroyed) socket.write('0\r\n\r\n')

@@ -1,4 +1,4 @@
-/** Each connection sends its next request when the last is answered: what a subject can do at most. */
+/** The closed loop: each connection sends its next request when the last one is answered. It shows the most that a subject can do. */
 import type { Order, Outcome } from './order.ts'
 import { requestsOf } from './requests.ts'
 import { Tally } from './tally.ts'

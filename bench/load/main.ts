@@ -1,4 +1,4 @@
-/** The load, a process of its own: told by one line of JSON on its standard input; prints one line of JSON when done. */
+/** The program of the load, which runs in its own process. It reads its order as one line of JSON from standard input, and prints its result as one line of JSON. */
 import { readFileSync } from 'node:fs'
 import { runClosed } from './closed.ts'
 import { runHold } from './hold.ts'

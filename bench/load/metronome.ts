@@ -1,11 +1,12 @@
 /**
- * A thread that ticks more finely than the timers of an event loop can (1 ms): it sleeps until a little before each
- * instant and posts. Its ticks come early by about what a wake-up takes; who gets them waits for the rest.
+ * A thread that ticks more precisely than the timers of an event loop, which have steps of 1 ms. It sleeps until a little
+ * before each instant, and then posts a message. A tick comes early by about the time of a wake-up; the receiver waits for
+ * the rest.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 
 export interface Beat {
-  /** By process.hrtime, which all threads share. */
+  /** The first instant, by process.hrtime, which is the same in all threads. */
   beginNs: bigint
   everyMs: number
   count: number
@@ -13,7 +14,7 @@ export interface Beat {
 
 const { beginNs, everyMs, count } = workerData as Beat
 const EARLY_MS = 0.08
-/** At higher rates a tick stands for several instants. */
+/** The most ticks per second; at higher rates one tick stands for several instants. */
 const MOST_PER_S = 5000
 const step = Math.max(1, Math.ceil(1000 / MOST_PER_S / everyMs))
 const cell = new Int32Array(new SharedArrayBuffer(4))

@@ -1,6 +1,7 @@
 /**
- * Requests are sent at instants fixed beforehand, whatever is answered meanwhile, and their latency is counted from those
- * instants: a subject that stalls is charged for all who would have come (no coordinated omission).
+ * The open loop: requests are sent at instants that are fixed beforehand, whatever is still unanswered, and their latency is
+ * counted from these instants. So a subject that stalls is charged for every request that had to wait (no coordinated
+ * omission).
  */
 import { Worker } from 'node:worker_threads'
 import { chance } from '../../lib/simulator/chance.ts'
@@ -13,7 +14,7 @@ import { Wire, type WireUser } from './wire.ts'
 const SEED = 20_261_121
 const LEAD_MS = 200
 
-/** Which kind each request is, by the shares: the same order in every run. */
+/** The kind of each request, by the shares of the kinds; the order is the same in every run. */
 export function kindsInTurn(kinds: Kind[], count: number): Uint8Array {
   const next = chance(SEED)
   const all = kinds.reduce((sum, kind) => sum + (kind.share ?? 1), 0)
@@ -86,7 +87,7 @@ export function runOpen(order: Order): Promise<Outcome> {
   const beginMs = performance.now() + LEAD_MS
   const metronome = new Worker(new URL('./metronome.ts', import.meta.url), { workerData: beat })
   metronome.on('message', (last: number) => {
-    // ticks come a little early
+    // ticks come a little early: wait for the rest
     const dueMs = beginMs + last * everyMs
     let now = performance.now()
     for (; now < dueMs; now = performance.now());

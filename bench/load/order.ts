@@ -1,13 +1,13 @@
-/** What a load process is told and what it tells, one line of JSON each. */
+/** The order for a load process and its result, one line of JSON each. */
 
 /** One kind of request. */
 export interface Kind {
   body: string
-  /** Its share of all requests; of the shares of all kinds together. */
+  /** Its share of all requests, in relation to the shares of all kinds. */
   share?: number
-  /** false: not in the latencies. */
+  /** false = its requests are left out of the latencies. */
   timed?: boolean
-  /** The client leaves so long after sending. */
+  /** The client leaves this long after it has sent the request. */
   leaveMs?: number
 }
 
@@ -18,40 +18,40 @@ export interface Order {
    */
   mode?: 'closed' | 'open' | 'hold'
   host: string
-  /** Requests take turns over these. */
+  /** The ports of the subject, which requests use in turns. */
   ports: number[]
   path: string
   headers: Record<string, string>
   kinds: Kind[]
-  /** closed, hold: at once. */
+  /** In the modes `closed` and `hold`: the number of connections. */
   connections?: number
   requests: number
-  /** open: a second. */
+  /** In the mode `open`: requests per second. */
   rate?: number
-  /** open: the first so many are not in the figures. */
+  /** In the mode `open`: this many requests at the start are left out of the figures. */
   warm?: number
-  /** Connections are opened over so long; default: at once. */
+  /** The time over which connections are opened; default: at once. */
   rampMs?: number
-  /** Sent as bearer, taking turns, in place of the `authorization` header: invented keys that look like real ones. */
+  /** Invented keys that look like real ones, which are sent in turns in place of the `authorization` header. */
   inventedKeys?: { seed: number; count: number }
-  /** What every answer must be; default 200. */
+  /** The status that every answer must have; default 200. */
   status?: number
 }
 
 export interface Outcome {
   done: number
-  /** Answers of another status, and connections that broke off. */
+  /** Answers with another status, and connections that broke off. */
   failed: number
   left: number
   seconds: number
   perSecond: number
-  /** Of whole answers; in open mode from the scheduled instant. */
+  /** The latency of complete answers; in the mode `open` from the scheduled instant. */
   p50us: number
   p99us: number
   p999us: number
   longestUs: number
   firstByteP50us: number
-  /** open: between scheduled and sent. */
+  /** In the mode `open`: the time from the scheduled instant until the request was sent. */
   lateP99us: number
   loadCpuS: number
 }

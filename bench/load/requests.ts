@@ -1,4 +1,4 @@
-/** The bytes that are sent, made before anything is timed. */
+/** Makes the bytes of the requests before anything is timed. */
 
 import { chance } from '../../lib/simulator/chance.ts'
 import type { Order } from './order.ts'
@@ -18,7 +18,7 @@ export function inventKeys(seed: number, count: number): string[] {
   return Array.from({ length: count }, () => `sk-${word()}${word()}${word()}${word()}`)
 }
 
-/** Per kind, the variants that take turns. */
+/** For each kind, the variants of its request, which are sent in turns. */
 export const requestsOf = (order: Order): Buffer[][] =>
   order.kinds.map(kind => {
     const body = Buffer.from(kind.body)

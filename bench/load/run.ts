@@ -1,4 +1,4 @@
-/** Runs the load beside us. */
+/** Runs the load in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import { endedWith, keep } from '../parts/process.ts'
@@ -30,7 +30,7 @@ export async function runLoad(order: Order): Promise<Outcome> {
   return outcome
 }
 
-/** Resolves when all streams are open; its answer closes them. */
+/** Resolves when all streams are open, with a function that closes them. */
 export async function holdLoad(order: Order): Promise<() => Promise<void>> {
   const { child, line } = start({ ...order, mode: 'hold' })
   await line

@@ -1,4 +1,4 @@
-/** What the load saw. */
+/** Counts what the load saw: answers, failures, latencies. */
 import { quantile } from '../report/statistics.ts'
 import type { Outcome } from './order.ts'
 

@@ -1,11 +1,11 @@
-/** One connection of the load: sends prepared bytes and looks for the end of each answer. A raw socket, because it is cheap. */
+/** One connection of the load: it sends prepared bytes and finds the end of each answer. It is a raw socket, because that takes little CPU. */
 import net from 'node:net'
 
 export interface WireUser {
   answered(wire: Wire): void
-  /** Ended while an answer was owed, or could not be opened. */
+  /** The connection ended before its answer was complete, or could not be opened. */
   broke(wire: Wire): void
-  /** Ended between answers. */
+  /** The connection ended between two answers. */
   ended(wire: Wire): void
 }
 
@@ -14,16 +14,16 @@ const STATUS_AT = 'HTTP/1.1 '.length
 
 export class Wire {
   readonly #socket: net.Socket
-  /** Bytes of the whole answer; 0 = chunked, -1 = its head is not there yet. */
+  /** The bytes of the whole answer; 0 = it is chunked, -1 = its head has not come yet. */
   #expected = -1
   #got = 0
   #tail: Buffer = LAST_CHUNK.subarray(0, 0)
   #owed = false
   status = 0
-  /** By performance.now(). */
+  /** When the request was sent, by performance.now(). */
   sentMs = 0
   firstByteMs = 0
-  /** Free for whoever uses it. */
+  /** When the request was scheduled; the user of the connection sets it. */
   scheduledMs = 0
   counted = true
 
@@ -35,7 +35,7 @@ export class Wire {
         user.answered(this)
       }
     })
-    socket.on('error', () => {}) // 'close' follows
+    socket.on('error', () => {}) // the event 'close' follows
     socket.on('close', () => {
       if (this.#owed) user.broke(this)
       else user.ended(this)
@@ -51,13 +51,13 @@ export class Wire {
     this.#socket.write(request)
   }
 
-  /** Without any more calls to its user but `ended`. */
+  /** Closes the connection. Of the callbacks only `ended` is still called. */
   leave(): void {
     this.#owed = false
     this.#socket.destroy()
   }
 
-  /** Whether the answer is whole now. */
+  /** Returns whether the answer is complete now. */
   #read(chunk: Buffer): boolean {
     if (!this.#owed) return false
     if (this.#expected < 0) {

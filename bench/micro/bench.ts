@@ -1,30 +1,30 @@
-/** What a micro bench is: a few cases of one hot file, each checked before it is timed. */
+/** What a micro bench consists of: a few cases for one hot file. Each case checks its answers before it is timed. */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** A module of the checkout under test, by its path below `lib/`. */
+/** Imports a module of the checkout under test, by its path below `lib/`. */
 export type Lib = <Module>(file: string) => Promise<Module>
 
 export interface Case {
   name: string
-  /** That one operation passes over, where bytes are what counts. */
+  /** The bytes that one operation processes, for cases whose speed is told in GB/s. */
   bytes?: number
-  /** GB/s to reach. */
+  /** The GB/s that the case should reach. */
   target?: number
-  /** One run is so many operations (events of a stream); default 1. */
+  /** How many operations one run consists of (events of a stream, for example); default 1. */
   per?: number
-  /** Runs in a row at most, before `rest` is needed. */
+  /** The most runs in a row before `rest` must be called. */
   most?: number
-  /** Throws when the subject answers wrongly. */
+  /** Throws when the file under test answers wrongly. */
   check(): void | Promise<void>
-  /** One run. What it returns is summed up, so that the work cannot be left out. */
+  /** Does one run. Its results are summed up, so that the engine cannot optimize the work away. */
   run(): number
-  /** Between rounds, not timed. */
+  /** Called between rounds; its time is not counted. */
   rest?(): Promise<void>
   close?(): Promise<void>
 }
 
-/** `seed`: the same gives the same workload. */
+/** The same `seed` gives the same workload. */
 export type Bench = (lib: Lib, seed: number) => Promise<Case[]>
 
 export const NAMES = [
@@ -40,15 +40,15 @@ export const NAMES = [
   'metrics',
 ] as const
 
-/** `root`: a checkout of the gateway. */
+/** `root`: the folder of a checkout of the gateway. */
 export const libOf =
   (root: string): Lib =>
   file =>
     import(pathToFileURL(path.join(root, 'lib', file)).href)
 
 /**
- * `side`: each gets a copy of the bench's own code, because what the engine learns about a call is kept with the code,
- * and a place that calls two checkouts in turn is slower than one that calls only one.
+ * Loads a bench. Each `side` gets its own copy of the bench's code: the engine optimizes a call for what it has called so far,
+ * and a call that alternates between two checkouts would be slower than one that always calls the same.
  */
 export async function load(name: string, side: string): Promise<Bench> {
   const { bench } = (await import(`./${name}.ts?side=${side}`)) as { bench: Bench }

@@ -1,4 +1,4 @@
-/** lib/terms/errors.ts: rendering every row of the error table. */
+/** Bench of lib/terms/errors.ts: renders every row of the error table. */
 import { deepEqual } from 'node:assert/strict'
 import type * as ErrorsModule from '../../lib/terms/errors.ts'
 import type { Bench } from './bench.ts'

@@ -1,4 +1,4 @@
-/** lib/protocols/facts.ts: what a request body says, found while it arrives. */
+/** Bench of the scan that reads the facts of a request body while it arrives. */
 import { deepEqual } from 'node:assert/strict'
 import type { Facts } from '../../lib/protocols/facts.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
@@ -15,7 +15,7 @@ const BODIES: [name: string, bytes: number, image?: boolean][] = [
   ['20 MB, an image', 20_000_000, true],
 ]
 const TARGET = 1
-/** Below this, what counts is the time of the whole scan. */
+/** For bodies shorter than this, the time of the whole scan counts, not its GB/s. */
 const LONG = 10_000
 
 export const bench: Bench = async (lib, seed) => {

@@ -1,4 +1,4 @@
-/** lib/access/keys.ts: whose key is it, when that is in memory. */
+/** Bench of lib/access/keys.ts: finds the owner of a key that is in memory. */
 import { deepEqual, ok } from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type * as KeysModule from '../../lib/access/keys.ts'

@@ -1,4 +1,4 @@
-/** lib/ledger: holds in memory, and what settling costs with a journal on the disk; the store takes it between rounds. */
+/** Bench of lib/ledger: holds in memory, and settlements with a journal on the disk. The store takes the settlements between rounds. */
 import { deepEqual, ok } from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
@@ -14,9 +14,9 @@ import type { Bench, Case, Lib } from './bench.ts'
 const CREDIT = 1_000_000_000_000
 const AMOUNT = micro(50_000)
 const CHARGE = 700
-/** More would fill memory with settlements that nobody takes: the store gets no turn within a round. */
+/** The most settlements in a round: the store gets no turn within a round, so more would fill the memory. */
 const MOST = 1_000
-/** Requests that end in one turn of a busy event loop. */
+/** How many requests end in one turn of a busy event loop. */
 const TURN = 16
 
 const LOG = { info() {}, warn() {}, error() {} }
@@ -31,7 +31,7 @@ export const bench: Bench = async lib => {
     ok('account' in held, 'the lease is not in memory')
     return held
   }
-  /** Money for a whole round. */
+  /** Leases money for a whole round. */
   const rest = async () => {
     await ledger.flush()
     const held = await ledger.reserve(key.accountId, key.id, null, micro(MOST * AMOUNT))
@@ -81,7 +81,7 @@ export const bench: Bench = async lib => {
   ]
 }
 
-/** `write` is missing in checkouts whose settlements go to the journal one by one. */
+/** `write` is missing in older checkouts, which write settlements to the journal one by one. */
 type AnyLedger = Omit<LedgerModule.Ledger, 'write'> & { write?(): void }
 
 async function open(lib: Lib) {

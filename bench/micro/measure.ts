@@ -1,6 +1,7 @@
 /**
- * Times cases by the CPU time of the process, which others disturb less than wall time. What threads of the engine collect
- * and compile meanwhile is in it. The time of the thread alone is told in steps of some milliseconds on some kernels.
+ * Times cases by the CPU time of the process, which other processes disturb less than wall time. It includes the engine's
+ * threads that collect garbage and compile. The CPU time of the main thread alone would be too coarse: some kernels count it
+ * in steps of milliseconds.
  */
 import v8 from 'node:v8'
 import type { Case } from './bench.ts'
@@ -10,17 +11,17 @@ const ROUND_MS = 15
 const ROUNDS = 7
 
 export interface Figures {
-  /** CPU, per operation; median of the rounds. */
+  /** CPU time per operation, in ns; the median of the rounds. */
   ns: number
-  /** Of the slowest round above the fastest, as a part of the median. */
+  /** How much longer the slowest round took than the fastest, as a part of the median. */
   spread: number
-  /** On the heap of the engine; texts and buffers of more than a megabyte stand outside of it. */
+  /** Bytes allocated on the heap of the engine. Strings and buffers of more than a megabyte are not on this heap. */
   allocated: number
-  /** null = bytes do not count. */
+  /** null = the speed of this case is not told in GB/s. */
   gbPerS: number | null
 }
 
-/** What runs returned. Printed at the end. */
+/** The sum of what runs returned, which is printed at the end. */
 let consumed = 0
 export const consumedTotal = (): number => consumed
 
@@ -42,7 +43,7 @@ function batch(subject: Case, runs: number): Round {
   return { ns: ((user + system) * 1000) / operations, allocated: allocated / operations }
 }
 
-/** Runs that take about a round's time. */
+/** Warms up; resolves with the number of runs that take about as long as a round. */
 async function warmUp(subject: Case): Promise<number> {
   const most = subject.most ?? Number.POSITIVE_INFINITY
   const untilMs = performance.now() + WARM_MS
@@ -58,7 +59,7 @@ async function warmUp(subject: Case): Promise<number> {
   return Math.max(1, Math.min(most, Math.round((runs * ROUND_MS) / Math.max(tookMs, 0.001))))
 }
 
-/** The same case of each side, taking turns; whoever was first in a round is last in the next. */
+/** Measures the same case of each side in turns. The side that is first in one round is last in the next. */
 export async function measure(sides: readonly Case[]): Promise<Figures[]> {
   const runs: number[] = []
   for (const side of sides) runs.push(await warmUp(side))

@@ -1,4 +1,4 @@
-/** lib/protocols: the meters of all protocols, over streams in bursts and event by event, and over whole answers. */
+/** Bench of the meters of all protocols: over streams in bursts, streams event by event, and whole answers. */
 import { deepEqual } from 'node:assert/strict'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import type { Meter } from '../../lib/protocols/meter.ts'
@@ -12,7 +12,7 @@ import { events, reads } from './workloads/chunks.ts'
 export const PROTOCOLS: Protocol[] = ['messages', 'chat', 'responses', 'generate', 'images']
 const STREAM_BYTES = 200_000
 const ANSWER_BYTES = 200_000
-/** What a burst of events comes in. */
+/** The size of the chunks in which a burst of events comes. */
 const BURST = 16_384
 const TARGET = 1
 
@@ -49,7 +49,7 @@ function casesOf(protocol: Protocol, row: typeof TableModule.protocolRow, seed: 
   ]
 }
 
-/** As the relay does it: the text is made once a chunk. Checkouts whose meters make it themselves get none. */
+/** Feeds a meter as the relay does: the text of each chunk is made once. Meters of older checkouts make it themselves and get none. */
 export function feed(meter: Meter, chunks: readonly Buffer[]): Meter {
   const makesText = meter.feed.length < 2
   for (const chunk of chunks) meter.feed(chunk, makesText ? '' : bytesAsText(chunk))
@@ -57,7 +57,7 @@ export function feed(meter: Meter, chunks: readonly Buffer[]): Meter {
   return meter
 }
 
-/** What is reported need not be counted. */
+/** Throws when the meter found something else than the answer says. What is reported need not be counted. */
 export function checkMeter(meter: Meter, answer: Answer): void {
   deepEqual([meter.usage, meter.terminal, meter.failed], [answer.usage, true, false])
   if (answer.usage === null) deepEqual(meter.counted, answer.counted)

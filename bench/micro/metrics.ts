@@ -1,4 +1,4 @@
-/** lib/terms/metrics.ts: what one request counts on its way out. */
+/** Bench of lib/terms/metrics.ts: what one request counts when it ends. */
 import { deepEqual } from 'node:assert/strict'
 import type * as MetricsModule from '../../lib/terms/metrics.ts'
 import type { Protocol, UsageRow } from '../../lib/terms/records.ts'
@@ -10,7 +10,7 @@ import type { Bench, Case } from './bench.ts'
 const PROTOCOLS: Protocol[] = ['messages', 'chat', 'responses', 'generate']
 const KEY = { id: 1, accountId: 1 } as Parameters<typeof usageRow>[1]
 
-/** Many labels, as in a day of traffic. */
+/** Usage rows with many different labels, as after a day of traffic. */
 const rowsOf = (random: Random): UsageRow[] =>
   Array.from({ length: 256 }, (_, i) =>
     usageRow(`request-${i}`, KEY, random.int(1, 900), { model: random.pick(MODELS), protocol: random.pick(PROTOCOLS) }),

@@ -1,4 +1,4 @@
-/** lib/protocols/{withhold,edit}.ts: what is taken out of answers and put into requests on their way. */
+/** Bench of lib/protocols/withhold.ts and edit.ts: taking events out of answers, and putting members into requests. */
 import { deepEqual } from 'node:assert/strict'
 import type * as EditModule from '../../lib/protocols/edit.ts'
 import type { Facts } from '../../lib/protocols/facts.ts'
@@ -18,7 +18,7 @@ const BURST = 16_384
 
 export const bench: Bench = async (lib, seed) => [...(await withholding(lib, seed)), await editing(lib, seed)]
 
-/** Older checkouts say less of a chunk: only whether it is of no interest. */
+/** Meters of older checkouts say only whether a chunk is of no interest. */
 type AnyMeter = Omit<Meter, 'matters'> & { matters?: number; quiet?: boolean }
 
 async function withholding(lib: Lib, seed: number): Promise<Case[]> {

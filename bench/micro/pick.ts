@@ -1,4 +1,4 @@
-/** lib/channels/pick.ts: the first channel of a request, taken and given back. */
+/** Bench of lib/channels/pick.ts: takes the first channel for a request and gives it back. */
 import { deepEqual } from 'node:assert/strict'
 import type * as ClockModule from '../../lib/base/clock.ts'
 import type { Claim } from '../../lib/channels/claim.ts'
@@ -23,7 +23,7 @@ export const bench: Bench = async (lib, seed) => {
 
 type Take = (affinity: number | null, random: () => number) => Claim
 
-/** In one tier, with weights from 1 to 4 and a key each. */
+/** Channels of one priority, with weights from 1 to 4 and one key each. */
 async function routeOf(lib: Lib, count: number): Promise<Take> {
   const { systemClock } = await lib<typeof ClockModule>('base/clock.ts')
   const { Health } = await lib<typeof HealthModule>('channels/health.ts')

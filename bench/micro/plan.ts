@@ -51,7 +51,7 @@ export const bench: Bench = async (lib, seed) => {
     run(plan, x, services)
     return x
   }
-  /** The key and the lease come into memory. */
+  /** The first request brings the key and the lease into memory. */
   const first = begin()
   while (first.hold === null && first.refusal === null) await new Promise(resolve => setTimeout(resolve, 5))
   finish(first, services)
@@ -116,7 +116,7 @@ function request() {
   return { req, res: new http.ServerResponse(req) }
 }
 
-/** A gateway that listens nowhere. */
+/** Starts a gateway without listeners. */
 async function open(lib: Lib) {
   const { Gateway } = await lib<typeof GatewayModule>('process/gateway.ts')
   const { openStore } = await lib<typeof OpenModule>('store/open.ts')

@@ -1,4 +1,4 @@
-/** lib/upstream/http1-reader.ts: answers of upstreams, from the bytes of a connection. */
+/** Bench of lib/upstream/http1-reader.ts: reads the answers of upstreams from the bytes of a connection. */
 import { equal } from 'node:assert/strict'
 import type * as ReaderModule from '../../lib/upstream/http1-reader.ts'
 import { withSeed } from '../../test/support/random.ts'
@@ -18,7 +18,7 @@ export const bench: Bench = async (lib, seed) => {
       let ends = 0
       const reader = new Http1Reader({ onHead() {}, onBody, onEnd: () => void ends++, paused: false }, MAX_HEADER_BYTES)
       reader.expect()
-      for (const piece of pieces) reader.feed(Buffer.from(piece)) // it moves what it is given
+      for (const piece of pieces) reader.feed(Buffer.from(piece)) // a copy, because the reader moves the bytes that it is given
       return ends
     }
     return {

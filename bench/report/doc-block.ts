@@ -1,11 +1,11 @@
-/** The part of a document that a program writes, between two marker lines. */
+/** Replaces the part of a document that a program writes, between two marker lines. */
 
 export const blockMarks = (name: string): [begin: string, end: string] => [
   `<!-- ${name}: begin, written by a program -->`,
   `<!-- ${name}: end -->`,
 ]
 
-/** `text` with everything between the marks of `name` replaced. Throws unless each mark is there once, in order. */
+/** `text` with everything between the marks of `name` replaced. Throws when a mark is missing, doubled or in the wrong order. */
 export function replaceBlock(text: string, name: string, content: string): string {
   const [begin, end] = blockMarks(name)
   const [before, rest, again] = text.split(begin)

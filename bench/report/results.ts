@@ -1,4 +1,4 @@
-/** What was measured: per workload, figure and subject one value a round, in the order of the rounds. */
+/** Keeps what was measured: for each workload, figure and subject one value per round, in the order of the rounds. */
 import type { Figure } from './figures.ts'
 import { median } from './statistics.ts'
 
@@ -28,13 +28,13 @@ export class Results {
     return this.#values.get(place(workload, subject, figure)) ?? []
   }
 
-  /** null = not measured. */
+  /** The median over the rounds; null = not measured. */
   median(workload: string, subject: string, figure: Figure): number | null {
     const rounds = this.rounds(workload, subject, figure)
     return rounds.length === 0 ? null : median(rounds)
   }
 
-  /** Of each round `compare(value, floor)`, and of those the median: what drifts between rounds does not count. */
+  /** The median of `compare(value, floor)` over the rounds. Comparing within each round keeps drift between rounds out. */
   compared(
     workload: string,
     figure: Figure,

@@ -1,10 +1,10 @@
-/** Plain sorted arrays: exact, and small enough for what a bench collects. */
+/** Quantiles and medians from sorted arrays: exact, and small enough for the values of a bench. */
 
-/** The value that the share `q` of all lie at or below (nearest rank). `sorted` ascending and not empty. */
+/** The value at or below which the share `q` of all values lies (nearest rank). `sorted` is ascending and not empty. */
 export const quantile = (sorted: ArrayLike<number>, q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(q * sorted.length) - 1))] as number
 
-/** With an even count the mean of the middle two. Not empty. */
+/** The median; of an even count the mean of the middle two. `numbers` is not empty. */
 export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   const half = sorted.length >> 1

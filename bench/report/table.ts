@@ -1,9 +1,9 @@
-/** The one table: workloads and their figures as rows, subjects as columns, and beside them what is wanted. */
+/** Prints the table of results: workloads and figures are rows, subjects are columns, and the last columns are the targets. */
 import { FIGURES, type Figure } from './figures.ts'
 import type { Results } from './results.ts'
 import { BARE, GATEWAY, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
 
-/** `against`: the name of another revision, which gets a column, and what the gateway's is of it another. */
+/** `against`: the name of another revision, which gets a column; a second column has the gateway's ratio to it. */
 export function tableLines(results: Results, units: ReadonlyMap<string, string>, against: string | null): string[] {
   const measured = (name: string) =>
     results.workloads.some(w => results.figures(w).some(figure => results.rounds(w, name, figure).length > 0))
@@ -38,7 +38,7 @@ function wanted({ kind, than, most }: Target): string {
   return kind === 'more' ? `≤ ${most} over ${than}` : `≤ ${most}`
 }
 
-/** A difference is in no column, so it is shown here. */
+/** The text of a verdict. It includes a difference, for which there is no column. */
 function verdict({ target, reached, ok }: Verdict): string {
   const digits = FIGURES[target.figure].digits
   const by = target.kind === 'value' ? '' : ` (${reached.toFixed(target.kind === 'times' ? 2 : digits)})`

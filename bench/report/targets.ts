@@ -1,16 +1,16 @@
-/** What is wanted, a row each, as ratios within one run wherever that is possible. */
+/** The table of targets, as ratios within one run wherever that is possible. */
 import type { Figure } from './figures.ts'
 import type { Results } from './results.ts'
 
 export const GATEWAY = 'gateway'
-/** The bare relay; for refusals a bare node:http answer. */
+/** The subject for comparison: the bare relay, or for refusals the bare refusal. */
 export const BARE = 'bare'
 export const NGINX = 'nginx'
 
 export interface Target {
   workload: string
   figure: Figure
-  /** `times`, `more`: than that of `than`; `value`: the figure itself. */
+  /** `times`: the ratio to the figure of `than`; `more`: the difference from it; `value`: the figure itself. */
   kind: 'times' | 'more' | 'value'
   than?: string
   most: number
@@ -34,12 +34,12 @@ export const TARGETS: readonly Target[] = [
 
 export interface Verdict {
   target: Target
-  /** Ratio, difference or value, as the target's kind says. */
+  /** The ratio, difference or value, by the kind of the target. */
   reached: number
   ok: boolean
 }
 
-/** Of the targets that were measured. */
+/** The verdicts on those targets whose figures were measured. */
 export const verdicts = (results: Results, targets: readonly Target[] = TARGETS): Verdict[] =>
   targets.flatMap(target => {
     const reached = measure(results, target)

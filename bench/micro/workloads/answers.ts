@@ -1,20 +1,20 @@
-/** Answers of upstreams, with what they say of themselves. */
+/** Makes answers of upstreams, together with what a meter should find in them. */
 import { noUsage, type Protocol, type Usage } from '../../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../../test/support/random.ts'
 import { piece } from './code.ts'
 import { DIALECTS } from './dialects.ts'
 
-/** UTF-8 bytes of text per token where the upstream does not tell. */
+/** The UTF-8 bytes of text that count as one token when the upstream reports no usage. */
 const BYTES_PER_TOKEN = 4.4
-/** Characters of a part of a picture. */
+/** The characters of one part of a picture. */
 const PART = 24_000
 
 export interface Answer {
   bytes: Buffer
   events: number
-  /** As it is to be read from the answer; null: it reports none. */
+  /** The usage that the meter should read from the answer; null = the answer reports none. */
   usage: Usage | null
-  /** What is to be counted in its text. */
+  /** The tokens that the meter should count in the text. */
   counted: number
 }
 
@@ -30,7 +30,7 @@ function usageOf(random: Random, protocol: Protocol): Usage {
   }
 }
 
-/** Images are what counts of images, also when no tokens are told. */
+/** For images, the number of images counts, also when no tokens are reported. */
 const unreported = (protocol: Protocol): Usage | null => (protocol === 'images' ? { ...noUsage(), images: 1 } : null)
 
 const partOf = (random: Random, protocol: Protocol): string =>
@@ -45,7 +45,7 @@ function randomBase64(random: Random, length: number): string {
 const countedOf = (protocol: Protocol, text: string): number =>
   DIALECTS[protocol].text ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : 0
 
-/** A stream whose deltas are at least `bytes`, by less than one event more. `reports`: with usage, where the protocol has it. */
+/** A stream whose deltas have `bytes` or up to one event more. `reports`: it reports its usage, where the protocol can. */
 export function stream(protocol: Protocol, seed: number, bytes: number, reports: boolean): Answer {
   const random = withSeed(seed)
   const dialect = DIALECTS[protocol]
@@ -70,7 +70,7 @@ export function stream(protocol: Protocol, seed: number, bytes: number, reports:
   }
 }
 
-/** A whole answer whose text, as it stands in JSON, is at least `bytes`, by less than one piece more. */
+/** A whole answer whose text, as JSON, has `bytes` or up to one piece more. */
 export function document(protocol: Protocol, seed: number, bytes: number): Answer {
   const random = withSeed(seed)
   const usage = usageOf(random, protocol)

@@ -1,12 +1,12 @@
-/** Bytes in the pieces in which sockets hand them over. */
+/** Cuts bytes into pieces like those in which sockets deliver them. */
 import type { Random } from '../../../test/support/random.ts'
 
-/** What a read of a busy socket brings at most. */
+/** The most that one read of a busy socket brings. */
 const READ = 65_536
-/** Payload of one packet. */
+/** The payload of one packet. */
 const PACKET = 1448
 
-/** Mostly full reads, now and then a few packets. Together they are `bytes`. */
+/** Cuts `bytes` into pieces that are mostly full reads, and sometimes a few packets. */
 export function reads(random: Random, bytes: Buffer, most = READ): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -17,7 +17,7 @@ export function reads(random: Random, bytes: Buffer, most = READ): Buffer[] {
   return chunks
 }
 
-/** Each event by itself, as an upstream that flushes writes them. */
+/** Cuts a stream into its events, as an upstream that flushes after each one sends them. */
 export function events(bytes: Buffer): Buffer[] {
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -29,7 +29,7 @@ export function events(bytes: Buffer): Buffer[] {
   return chunks
 }
 
-/** As the body of an answer of which each piece was written by itself. */
+/** The pieces in the chunked encoding, one chunk for each. */
 export const chunked = (pieces: readonly Buffer[]): Buffer =>
   Buffer.concat([
     ...pieces.flatMap(piece => [Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]),

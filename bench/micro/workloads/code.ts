@@ -1,4 +1,4 @@
-/** Text as coding clients send it: source code with quotes, tabs and backslashes, and now and then words that are not ASCII. */
+/** Makes text like that of coding clients: source code with quotes, tabs and backslashes, and some words that are not ASCII. */
 import type { Random } from '../../../test/support/random.ts'
 
 const NAMES = ['reader', 'balance', 'chunk', 'index', 'settle', 'queue', 'token', 'config', 'path', 'lines', 'cache']
@@ -25,7 +25,7 @@ const LINES: ((random: Random) => string)[] = [
   () => '',
 ]
 
-/** At least `length` characters, in whole lines. */
+/** Whole lines of code, at least `length` characters together. */
 export function code(random: Random, length: number): string {
   const lines: string[] = []
   for (let total = 0; total < length; ) {
@@ -39,6 +39,6 @@ export function code(random: Random, length: number): string {
 export const prose = (random: Random): string =>
   `Please change ${random.pick(WORDS)} so that ${random.pick(NAMES)} keeps ${random.pick(WORDS)}, and run it again.`
 
-/** A piece of an answer, as long as a few tokens. */
+/** A piece of an answer, about as long as a few tokens. */
 export const piece = (random: Random): string =>
   random.next() < 0.05 ? random.pick(['你好,', '\n', '"', '\\n', '\t']) : `${random.pick(NAMES)} ${random.int(0, 99)} `

@@ -1,14 +1,14 @@
-/** Request bodies like those of a coding client: a system prompt that is cached, tools, and a long talk of files and calls. */
+/** Makes request bodies like those of a coding client: a cached system prompt, tools, and a long conversation of files and tool calls. */
 import { type Random, withSeed } from '../../../test/support/random.ts'
 import { code, prose } from './code.ts'
 
-/** Shorter ones are a single question. */
+/** A body shorter than this is a single question. */
 const TALK_FROM = 4096
 const CACHED = { type: 'ephemeral', ttl: '1h' }
 const MODEL = 'alpha-4.7'
 const USER = 'user_5f1b_session_9c2e'
 
-/** What the body says. */
+/** The facts that the scan should find in the body. */
 export interface Said {
   model: string
   stream: boolean
@@ -22,7 +22,7 @@ export interface Conversation {
   said: Said
 }
 
-/** A body of the messages protocol, of exactly so many bytes (128 or more, with an `image` that fills it 4096 or more). */
+/** A body of the messages protocol with exactly this many bytes: at least 128, and at least 4096 with an `image`, which fills it. */
 export function conversation(seed: number, bytes: number, image = false): Conversation {
   const random = withSeed(seed)
   const long = bytes >= TALK_FROM
@@ -54,7 +54,7 @@ function surroundings(random: Random): string {
   return JSON.stringify(fields).slice(1, -1)
 }
 
-/** A message with an image, of exactly `room` bytes. */
+/** A message with an image, exactly `room` bytes long. */
 function picture(random: Random, room: number): string {
   const message = (data: string) => {
     const source = { type: 'base64', media_type: 'image/png', data }
@@ -72,7 +72,7 @@ function picture(random: Random, room: number): string {
   return message(bytes.toString('base64').slice(0, room - message('').length))
 }
 
-/** Messages of exactly `room` bytes, with their commas; the last is filled up. */
+/** Messages that are exactly `room` bytes long, commas included; the last one is filled up. */
 function messages(random: Random, room: number): string {
   const last = (text: string) => JSON.stringify({ role: 'user', content: text })
   const least = last('').length
@@ -89,7 +89,7 @@ function messages(random: Random, room: number): string {
   return parts.join(',')
 }
 
-/** A call of a tool and what came of it. */
+/** The call of a tool and its result. */
 function turn(random: Random, call: number): object[] {
   const id = `toolu_${call.toString(36).padStart(8, '0')}`
   const content = [{ type: 'tool_result', tool_use_id: id, content: code(random, random.int(500, 6_000)) }]

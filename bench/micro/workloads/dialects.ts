@@ -1,19 +1,19 @@
-/** How each protocol says the same answer: as an event stream, and whole. */
+/** Writes the same answer in each protocol, as an event stream and as a whole. */
 import type { Protocol, Usage } from '../../../lib/terms/records.ts'
 
 const MODEL = 'beta-4.7'
 const ID = 'answer_01J9ZK5T3V'
 const CREATED_S = 1_790_000_000
 
-/** `null`: nothing is reported. */
+/** null = the answer reports no usage. */
 type Reported = Usage | null
 
 export interface Dialect {
-  /** Its text is counted. */
+  /** The meter counts the text of this protocol. */
   text: boolean
   begin(usage: Reported): string
   delta(text: string, index: number, usage: Reported): string
-  /** `text`: all of it. */
+  /** `text`: the whole text of the answer. */
   end(text: string, usage: Reported): string
   whole(text: string, usage: Usage): object
 }
@@ -161,7 +161,7 @@ const images: Dialect = {
     }),
   whole: (text, usage) => ({ created: CREATED_S, data: [{ b64_json: text }], usage: imagesUsage(usage) }),
 }
-/** Characters of a picture at most. */
+/** The most characters of a picture. */
 const PICTURE = 200_000
 
 export const DIALECTS: Record<Protocol, Dialect> = { messages, chat, responses, images, generate }
