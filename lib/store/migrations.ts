@@ -138,7 +138,8 @@ const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
     await copyUsage(driver, COPIED_AT)
     return []
   },
-  () => [`DROP TABLE IF EXISTS ${OLD_LOG}`],
+  // `usage_rows` too: a process that migrates late may have created it once more.
+  () => [OLD_LOG, 'usage_rows'].map(name => `DROP TABLE IF EXISTS ${name}`),
 ]
 /** The schema's version while the old log is copied. */
 const COPIED_AT = 6

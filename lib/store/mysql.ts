@@ -26,7 +26,7 @@ import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
 import { chunks } from './sql/text.ts'
 import { StoreUnavailable } from './store.ts'
-import { isRename } from './tables.ts'
+import { isChange } from './tables.ts'
 
 const dialect: Dialect = {
   name: 'mysql',
@@ -50,10 +50,8 @@ const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
-const TABLE_EXISTS = 1050
-const COLUMN_EXISTS = 1060
-const INDEX_EXISTS = 1061
-const NO_SUCH_TABLE = 1146
+/** The table, column or index exists; there is no such table. */
+const REPEATED = new Set([1050, 1060, 1061, 1146])
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
@@ -198,10 +196,9 @@ class MysqlDriver implements Driver {
   }
 }
 
-/** MySQL has no IF NOT EXISTS for indexes and columns, so a repeated migration ignores these two errors. */
+/** MySQL has no IF NOT EXISTS for indexes, columns and new names, so a repeated migration ignores these errors. */
 function overlookRepeated(error: Error & { errno?: number }, sql: string): void {
-  const repeated = isRename(sql) ? [NO_SUCH_TABLE, TABLE_EXISTS] : [INDEX_EXISTS, COLUMN_EXISTS]
-  if (!repeated.includes(error.errno ?? 0)) throw error
+  if (!isChange(sql) || !REPEATED.has(error.errno ?? 0)) throw error
 }
 
 /**

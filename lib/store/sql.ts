@@ -18,10 +18,24 @@ import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
-import { pruneUsage } from './sql/prune.ts'
+import { prunable, pruneUsage } from './sql/prune.ts'
+import { rebuildSums } from './sql/rebuild.ts'
+import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
 import { settle } from './sql/settle.ts'
+import { summary } from './sql/summary.ts'
 import { usage, usageSlices } from './sql/usage.ts'
-import type { Holder, Mark, NewAccount, NewKey, PurseId, Settlement, Store, UsageFilter } from './store.ts'
+import type {
+  Holder,
+  Mark,
+  NewAccount,
+  NewKey,
+  PurseId,
+  Refusal,
+  Settlement,
+  Store,
+  SummaryQuery,
+  UsageFilter,
+} from './store.ts'
 
 export class SqlStore implements Store {
   readonly #driver: Driver
@@ -120,5 +134,11 @@ export class SqlStore implements Store {
   answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
   usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
+  summary = (query: SummaryQuery) => summary(this.#driver, query)
+  rebuildSums = () => rebuildSums(this.#driver)
+  recordRefusals = (batch: readonly Refusal[]) => recordRefusals(this.#driver, batch)
+  refusal = (requestId: string) => refusal(this.#driver, requestId)
+  pruneRefusals = (beforeMs: number, limit: number) => pruneRefusals(this.#driver, beforeMs, limit)
+  prunable = (beforeMs: number) => prunable(this.#driver, beforeMs)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
 }

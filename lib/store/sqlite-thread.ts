@@ -15,7 +15,7 @@ import {
   type Statements,
 } from './driver.ts'
 import { StoreUnavailable } from './store.ts'
-import { isRename } from './tables.ts'
+import { isChange } from './tables.ts'
 
 export interface WorkerRequest {
   /** `each`: `params` are those of several runs of the statement, one behind the other. */
@@ -225,6 +225,5 @@ const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!,
  * end the transaction around it.
  */
 function overlookRepeated(error: Error, sql: string): void {
-  const renamed = isRename(sql) && error.message.includes('no such table')
-  if (!renamed && !error.message.includes('duplicate column name')) throw error
+  if (!isChange(sql) || !/duplicate column name|no such table|already another table/.test(error.message)) throw error
 }

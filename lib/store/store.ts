@@ -15,7 +15,7 @@ import type { Channel } from '../terms/channel.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
 import type { UsageStore } from './usage-store.ts'
 
-export type * from './usage-store.ts'
+export * from './usage-store.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
 export class StoreUnavailable extends Error {

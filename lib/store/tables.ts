@@ -81,9 +81,14 @@ export const addColumn = (
   dialect: Dialect,
 ): string => `ALTER TABLE ${table.name} ADD COLUMN ${columnText(dialect.name === 'mysql' ? MYSQL : SQLITE, column)}`
 
-/** The statement of a migration that renames a table. Both drivers ignore the error that it has been renamed. */
+/** The statement of a migration that renames a table. */
 export const renameTable = (from: string, to: string): string => `ALTER TABLE ${from} RENAME TO ${to}`
-export const isRename = (sql: string): boolean => / RENAME TO \w+$/.test(sql)
+
+/**
+ * Whether a statement changes a table that is there. When it finds no such table, another process that migrates at the
+ * same time has gone further, and has renamed the table; both drivers ignore the error then.
+ */
+export const isChange = (sql: string): boolean => /^(ALTER TABLE|CREATE INDEX) /.test(sql)
 
 /** The statements that create a table and its indexes unless they exist. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>

@@ -1,6 +1,8 @@
 /** The part of the store's interface that is about usage: the log of requests, its sums, and refusals. */
+import type { Micro } from '../base/money.ts'
 import type { Outcome } from '../terms/outcome.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
+import type { ReportedSum } from './usage-tables.ts'
 
 /** A row of the usage log as it is in the books. */
 export interface BookedRow extends UsageRow {
@@ -40,6 +42,54 @@ export interface AnswerMaker {
   key: string
 }
 
+export const SUMMARY_BY = ['day', 'hour', 'model', 'key', 'account', 'group', 'channel', 'protocol'] as const
+export type SummaryBy = (typeof SUMMARY_BY)[number]
+
+/** Periods are of whole hours: the first hour that `fromMs` is in, and the last one that `toMs` cuts, count whole. */
+export interface SummaryQuery extends UsageTraits {
+  /** In the order of the report; `day` or `hour` or neither. */
+  by: readonly SummaryBy[]
+  /** Where days begin: an IANA name. */
+  zone: string
+  accountId?: number
+  keyId?: number
+  fromMs?: number
+  toMs?: number
+}
+
+export interface SummaryRow extends Record<ReportedSum, number> {
+  /** In the order of `SummaryQuery.by`. `day`: YYYY-MM-DD; `hour`: its begin in ms; `key`, `account`: their ids. */
+  by: readonly (string | number)[]
+  /** How many hours the zone was ahead of UTC. */
+  offset: number
+  /** Requests whose outcome was `upstream`. */
+  errors: number
+}
+
+/** A report that cannot be made: too long, too large, or of a zone without whole hours. `expected` is for people. */
+export class SummaryRefused extends Error {
+  override name = 'SummaryRefused'
+  readonly what: 'zone' | 'rows' | 'period'
+
+  constructor(what: SummaryRefused['what'], expected: string) {
+    super(`expected ${expected}`)
+    this.what = what
+  }
+}
+
+/** A request of a known key that was refused before any upstream was asked. */
+export interface Refusal {
+  requestId: string
+  atMs: number
+  accountId: number
+  keyId: number
+  model: string
+  /** The name of the error. */
+  reason: string
+  status: number
+  address: string
+}
+
 export interface UsageStore {
   /** null when the account has no usage row with this `answerId`. */
   answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
@@ -50,6 +100,17 @@ export interface UsageStore {
    * is held in the store.
    */
   usageSlices(filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<BookedRow[]>
+  /** Totals of usage, in the order of `by`. Throws SummaryRefused. */
+  summary(query: SummaryQuery): Promise<SummaryRow[]>
+  /** Puts sums right that are not what the rows come to, and returns how many were wrong. */
+  rebuildSums(): Promise<number>
+  /** Keeps refusals: of each key and reason at most ten in a minute. */
+  recordRefusals(batch: readonly Refusal[]): Promise<void>
+  refusal(requestId: string): Promise<Refusal | null>
+  /** Deletes about `limit` refusals of before `beforeMs`, and returns how many. */
+  pruneRefusals(beforeMs: number, limit: number): Promise<number>
+  /** What `pruneUsage` would delete in all. */
+  prunable(beforeMs: number): Promise<{ rows: number; charge: Micro }>
   /** Deletes up to `limit` rows of requests before `beforeMs`, keeps their charges as sums, and returns how many. */
   pruneUsage(beforeMs: number, limit: number): Promise<number>
 }

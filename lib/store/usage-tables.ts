@@ -13,6 +13,22 @@
  */
 import type { Table } from './tables.ts'
 
+/** Counts that only the lines of a receipt tell apart, by the class of the line. */
+export const LINE_CLASSES = {
+  input_audio: 'input_audio',
+  input_image: 'input_image',
+  cache_read_audio: 'cache_read_audio',
+  cache_read_image: 'cache_read_image',
+  output_audio: 'output_audio',
+  output_image: 'output_image',
+  web_search: 'searches',
+  second: 'seconds',
+  character: 'characters',
+} as const
+export const LINE_SUMS = Object.values(LINE_CLASSES)
+
+const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
+
 export const USAGE_LOG: Table = {
   name: 'usage_log',
   columns: {
@@ -43,6 +59,8 @@ export const USAGE_LOG: Table = {
     cache_write_1h: 'int',
     output: 'int',
     images: 'int',
+    // Summed, but shown only by the lines of the receipt.
+    ...ints(LINE_SUMS),
     price_version: 'int?',
     multiplier: 'int?',
     via: 'code?',
@@ -87,15 +105,7 @@ export const REPORTED_SUMS = [
   'images',
   'charge',
   'cost',
-  'input_audio',
-  'input_image',
-  'cache_read_audio',
-  'cache_read_image',
-  'output_audio',
-  'output_image',
-  'searches',
-  'seconds',
-  'characters',
+  ...LINE_SUMS,
 ] as const
 export type ReportedSum = (typeof REPORTED_SUMS)[number]
 
@@ -104,8 +114,6 @@ export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_
 export const FIRST_BYTE_BUCKETS = [...FIRST_BYTE_BOUNDS_MS.map((_, i) => `first_byte_${i}`), 'first_byte_11'] as const
 
 export const SUM_COLUMNS: readonly string[] = [...REPORTED_SUMS, 'first_byte_ms', ...FIRST_BYTE_BUCKETS]
-
-const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
 
 export const USAGE_SUMS: Table = {
   name: 'usage_sums',

@@ -22,7 +22,7 @@ const OLD_COLUMNS =
   'request_id, account_id, key_id, group_name, protocol, model, channel, status, ended, basis, charge, ' +
   'first_byte_ms, duration_ms, input, cache_read, cache_write_5m, cache_write_1h, output, images, answer_id, upstream_key'
 
-const openDriver = (url: string): Driver =>
+export const openDriver = (url: string): Driver =>
   url.startsWith('sqlite:')
     ? openSqlite(url, () => {})
     : openMysql(

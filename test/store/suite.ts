@@ -10,6 +10,7 @@ import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { fund, newKey, settlement, usageRow } from '../support/store.ts'
 import { oldLog } from './old-log.ts'
+import { usageSuite } from './usage-suite.ts'
 
 const SECRET = 'a test secret'
 
@@ -498,5 +499,6 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await clean(t, two, { charges: 465 })
   })
 
+  usageSuite(t, newUrl)
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

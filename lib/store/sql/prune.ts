@@ -5,10 +5,10 @@
  * (`settle.ts`).
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
-import { micro } from '../../base/money.ts'
+import { type Micro, micro } from '../../base/money.ts'
 import type { Driver, Statements } from '../driver.ts'
 import { StoreUnavailable } from '../store.ts'
-import { integer, text } from './text.ts'
+import { integer, money, text } from './text.ts'
 
 /** The id before which at most `limit` rows are, all of requests before `beforeMs`. */
 async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promise<string> {
@@ -61,4 +61,10 @@ async function prune(tx: Statements, beforeMs: number, limit: number): Promise<n
 
 export function pruneUsage(driver: Driver, beforeMs: number, limit: number): Promise<number> {
   return driver.transaction('pruneUsage', tx => prune(tx, beforeMs, limit))
+}
+
+export async function prunable(driver: Driver, beforeMs: number): Promise<{ rows: number; charge: Micro }> {
+  const sql = 'SELECT COUNT(*) AS rows_count, COALESCE(SUM(charge), 0) AS total FROM usage_log WHERE request_id < ?'
+  const [row] = await driver.snapshot('prunable', tx => tx.query(sql, [idAt(beforeMs)]))
+  return { rows: integer(row!, 'rows_count'), charge: money(row!, 'total') }
 }

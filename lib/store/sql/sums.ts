@@ -10,12 +10,13 @@ import { timeOfId } from '../../base/ids.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
-import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, REPORTED_SUMS, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
-import { storedNames } from './usage-rows.ts'
+import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, LINE_SUMS, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { lineSums, storedNames } from './usage-rows.ts'
 
 export const HOUR_MS = 3_600_000
 export const DAY_HOURS = 24
-const DAY_OFFSET_HOURS = 8
+/** Days of the sums begin at midnight of the zone that is so many hours ahead of UTC. */
+export const DAY_OFFSET_HOURS = 8
 
 export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS)
 /** The first hour of the day in which an hour is. */
@@ -28,13 +29,7 @@ const AT = new Map(SUM_COLUMNS.map((name, i) => [name, FIRST_SUM + i]))
 const at = (name: string) => AT.get(name) as number
 const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
 const FROM_ROW = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const
-/** The sums that only the lines of a row tell, by the class of a line. */
-const FROM_LINES: Record<string, number> = {
-  ...Object.fromEntries(REPORTED_SUMS.filter(name => /_(audio|image)$/.test(name)).map(name => [name, at(name)])),
-  web_search: at('searches'),
-  second: at('seconds'),
-  character: at('characters'),
-}
+const FIRST_OF_LINES = at(LINE_SUMS[0] as string)
 
 /** Adds a row to `sums`, which has the columns of `usage_sums`. */
 function addRow(sums: number[], row: UsageRow): void {
@@ -45,10 +40,7 @@ function addRow(sums: number[], row: UsageRow): void {
   for (const name of FROM_ROW) add(at(name), row[name])
   add(at('charge'), row.charge)
   add(at('cost'), row.cost ?? 0)
-  for (const line of row.lines) {
-    const index = FROM_LINES[line.class]
-    if (index !== undefined) add(index, line.count)
-  }
+  if (row.lines.length > 0) lineSums(row).forEach((count, i) => add(FIRST_OF_LINES + i, count))
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)
   add(at('first_byte_ms'), ms)

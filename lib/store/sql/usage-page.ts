@@ -31,7 +31,7 @@ export const traitConditions = (filter: UsageTraits): Condition[] =>
     return value === undefined ? [] : [[`${TRAITS[name]} = ?`, value] as const]
   })
 
-export const ownerConditions = ({ accountId, keyId }: UsageFilter): Condition[] => [
+export const ownerConditions = ({ accountId, keyId }: Pick<UsageFilter, 'accountId' | 'keyId'>): Condition[] => [
   ...(accountId === undefined ? [] : [['account_id = ?', accountId] as const]),
   ...(keyId === undefined ? [] : [['key_id = ?', keyId] as const]),
 ]

@@ -5,7 +5,7 @@ import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
-import { USAGE_LOG } from '../usage-tables.ts'
+import { LINE_CLASSES, LINE_SUMS, USAGE_LOG } from '../usage-tables.ts'
 import { answerKey } from './answers.ts'
 import { integer, integerOrNull, money, moneyOrNull, text, textOrNull } from './text.ts'
 
@@ -27,6 +27,16 @@ export const storedNames = (row: UsageRow) => ({
   group: cut(row.group),
   channel: cut(row.channel),
 })
+
+/** In the order of LINE_SUMS. */
+export function lineSums({ lines }: UsageRow): number[] {
+  const sums = new Map<string, number>(LINE_SUMS.map(name => [name, 0]))
+  for (const { class: name, count } of lines) {
+    const sum = (LINE_CLASSES as Record<string, string>)[name]
+    if (sum !== undefined) sums.set(sum, (sums.get(sum) as number) + count)
+  }
+  return [...sums.values()]
+}
 
 const detailOf = ({ lines, attempts }: UsageRow): string | null =>
   lines.length === 0 && attempts.length === 0 ? null : JSON.stringify({ lines, attempts })
@@ -59,6 +69,7 @@ export function usageValues(row: UsageRow): Param[] {
     row.cache_write_1h,
     row.output,
     row.images,
+    ...lineSums(row),
     row.priceVersion,
     row.multiplier,
     row.via,

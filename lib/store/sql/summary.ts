@@ -1,0 +1,206 @@
+/**
+ * Reports over the sums of usage: totals by day or hour, model, key, account, group, channel and protocol. A period is
+ * covered by whole days of the sums as far as possible, and by hours where it is not: at its ends, and everywhere when the
+ * report is by hour, or by days of a zone whose days are not those of the sums. A period is cut where the zone's clocks
+ * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
+ */
+import { offsetHours } from '../../base/zone.ts'
+import type { Driver, Param, Row, Statements } from '../driver.ts'
+import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
+import { NO_HOUR, REPORTED_SUMS, type ReportedSum } from '../usage-tables.ts'
+import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
+import { integer, marks, padded, text } from './text.ts'
+import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } from './usage-page.ts'
+
+const MOST_ROWS = 10_000
+/** Longest periods, in hours: of reports by hour, by day, and without either. */
+const MOST_HOURS = { hour: 32 * DAY_HOURS, day: 3 * 366 * DAY_HOURS, period: 40 * 366 * DAY_HOURS }
+/** More hours than that are asked for as a range. */
+const MOST_NAMED = 1_024
+/** Clocks that change twice within a week would be overlooked. */
+const WEEK_HOURS = 7 * DAY_HOURS
+
+const COLUMNS: Record<Exclude<SummaryBy, 'day' | 'hour'>, string> = {
+  model: 'model',
+  key: 'key_id',
+  account: 'account_id',
+  group: 'group_name',
+  channel: 'channel',
+  protocol: 'protocol',
+}
+
+/** A range of hours, `to` exclusive, in which the zone is `offset` hours ahead. */
+interface Segment {
+  from: number
+  to: number
+  offset: number
+}
+
+/** A part of a segment that is read from sums of `span` hours. */
+interface Part extends Segment {
+  span: number
+}
+
+function offsetAt(zone: string, hour: number): number {
+  const offset = offsetHours(zone, hour * HOUR_MS)
+  if (offset === null) throw new SummaryRefused('zone', 'a zone with whole hours')
+  return offset
+}
+
+/** The first hour after `from` at which the offset is not that of `from` any more; `to` when there is none before it. */
+function changeAfter(zone: string, from: number, to: number): number {
+  const offset = offsetAt(zone, from)
+  for (let same = from; same < to; ) {
+    let other = Math.min(same + WEEK_HOURS, to)
+    if (offsetAt(zone, other) === offset) {
+      same = other
+      continue
+    }
+    while (other - same > 1) {
+      const middle = Math.floor((same + other) / 2)
+      if (offsetAt(zone, middle) === offset) same = middle
+      else other = middle
+    }
+    return other
+  }
+  return to
+}
+
+function segments(zone: string, from: number, to: number): Segment[] {
+  const result: Segment[] = []
+  for (let start = from; start < to; ) {
+    const end = changeAfter(zone, start, to)
+    result.push({ from: start, to: end, offset: offsetAt(zone, start) })
+    start = end
+  }
+  return result
+}
+
+/** Whole days from the sums of days, and the rest from those of hours. */
+function parts(segment: Segment, daysServe: boolean): Part[] {
+  const { from, to } = segment
+  const first = dayOf(from + DAY_HOURS - 1)
+  const last = dayOf(to)
+  if (!daysServe || first >= last) return [{ ...segment, span: 1 }]
+  const all = [
+    { ...segment, to: first, span: 1 },
+    { ...segment, from: first, to: last, span: DAY_HOURS },
+    { ...segment, from: last, span: 1 },
+  ]
+  return all.filter(part => part.from < part.to)
+}
+
+/** One account or key has few rows in each hour, so that its hours are better named than searched. */
+function hourConditions({ span, from, to }: Part, ofOne: boolean): Condition[] {
+  const count = (to - from) / span
+  if (!ofOne || count > MOST_NAMED)
+    return [
+      ['hour_no >= ?', from],
+      ['hour_no < ?', to],
+    ]
+  const hours = padded(Array.from({ length: count }, (_, i) => from + i * span))
+  return [[`hour_no IN (${marks(hours.length)})`, ...hours]]
+}
+
+const BUCKETS: Partial<Record<SummaryBy, string>> = {
+  hour: 'hour_no AS bucket',
+  // The first hour of a day in the zone, counted in the zone's own hours.
+  day: `(hour_no + ?) - (hour_no + ?) % ${DAY_HOURS} AS bucket`,
+}
+
+const SUMS = [
+  ...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`),
+  "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors",
+].join(', ')
+
+function statement(query: SummaryQuery, part: Part): [sql: string, params: Param[]] {
+  const bucket = query.by.find(by => by in BUCKETS)
+  const columns = query.by.flatMap(by => (by in BUCKETS ? [] : [COLUMNS[by as keyof typeof COLUMNS]]))
+  const ofOne = query.accountId !== undefined
+  const all: Condition[] = [
+    ['span = ?', part.span],
+    ...hourConditions(part, ofOne),
+    ...ownerConditions(query),
+    ...traitConditions(query),
+  ]
+  const shown = [...(bucket === undefined ? [] : [BUCKETS[bucket] as string]), ...columns]
+  const groups = [...(bucket === undefined ? [] : ['bucket']), ...columns]
+  const sql =
+    `SELECT ${[...shown, SUMS].join(', ')} FROM usage_sums ${whereOf(all)}` +
+    `${groups.length === 0 ? '' : `GROUP BY ${groups.join(', ')} `}LIMIT ${MOST_ROWS + 1}`
+  return [sql, [...(bucket === 'day' ? [part.offset, part.offset] : []), ...paramsOf(all)]]
+}
+
+class Report {
+  readonly #query: SummaryQuery
+  readonly #rows = new Map<string, SummaryRow>()
+
+  constructor(query: SummaryQuery) {
+    this.#query = query
+  }
+
+  add(row: Row, { offset }: Part): void {
+    if (Number(row['requests'] ?? 0) === 0) return
+    const by = this.#query.by.map(name => {
+      if (name === 'hour') return integer(row, 'bucket') * HOUR_MS
+      if (name === 'day') return new Date(integer(row, 'bucket') * HOUR_MS).toISOString().slice(0, 10)
+      const column = COLUMNS[name]
+      return name === 'key' || name === 'account' ? integer(row, column) : text(row, column)
+    })
+    const id = JSON.stringify(by)
+    let there = this.#rows.get(id)
+    if (there === undefined) {
+      const none = Object.fromEntries(REPORTED_SUMS.map(name => [name, 0])) as Record<ReportedSum, number>
+      this.#rows.set(id, (there = { by, offset, errors: 0, ...none }))
+      if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
+    }
+    for (const name of [...REPORTED_SUMS, 'errors'] as const) there[name] += integer(row, name)
+  }
+
+  rows(): SummaryRow[] {
+    return [...this.#rows.values()].sort(({ by: a }, { by: b }) => {
+      const i = a.findIndex((value, i) => value !== b[i])
+      return i === -1 ? 0 : (a[i] as string) < (b[i] as string) ? -1 : 1
+    })
+  }
+}
+
+/** The hours from the first to the last one asked for; null when the sums have none of them. */
+async function hoursOf(tx: Statements, { fromMs, toMs }: SummaryQuery): Promise<{ from: number; to: number } | null> {
+  const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE span = ? AND hour_no > ?'
+  const [row] = await tx.query(sql, [DAY_HOURS, NO_HOUR])
+  if (row === undefined || row['first'] === null) return null
+  const oldest = integer(row, 'first')
+  const newest = integer(row, 'last') + DAY_HOURS
+  const from = Math.max(oldest, fromMs === undefined ? oldest : hourOf(fromMs))
+  const to = Math.min(newest, toMs === undefined ? newest : Math.ceil(toMs / HOUR_MS))
+  return from < to ? { from, to } : null
+}
+
+async function read(tx: Statements, query: SummaryQuery): Promise<SummaryRow[]> {
+  const hours = await hoursOf(tx, query)
+  if (hours === null) return []
+  const bucket = query.by.find(by => by === 'hour' || by === 'day') ?? 'period'
+  const most = MOST_HOURS[bucket]
+  if (hours.to - hours.from > most) throw new SummaryRefused('period', `a period of at most ${most / DAY_HOURS} days`)
+  const report = new Report(query)
+  const { from, to } = hours
+  for (const segment of bucket === 'period' ? [{ from, to, offset: 0 }] : segments(query.zone, from, to)) {
+    const daysServe = bucket === 'period' || (bucket === 'day' && segment.offset === DAY_OFFSET_HOURS)
+    for (const part of parts(segment, daysServe)) {
+      for (const row of await tx.query(...statement(query, part))) report.add(row, part)
+    }
+  }
+  return report.rows()
+}
+
+export function summary(driver: Driver, query: SummaryQuery): Promise<SummaryRow[]> {
+  return driver.snapshot('summary', async tx => {
+    if (query.keyId === undefined) return read(tx, query)
+    const [key] = await tx.query('SELECT account_id FROM api_keys WHERE id = ?', [query.keyId])
+    if (key === undefined) return []
+    const accountId = integer(key, 'account_id')
+    if (query.accountId !== undefined && query.accountId !== accountId) return []
+    return read(tx, { ...query, accountId })
+  })
+}

@@ -1,0 +1,253 @@
+/** What every store must do with usage beyond its rows: sums, reports, rebuilding, refusals. */
+import type { Test } from 'tap'
+import { idAt, timeOfId } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { type BookedRow, type Refusal, type Store, SUMMARY_BY, SummaryRefused } from '../../lib/store/store.ts'
+import { REPORTED_SUMS } from '../../lib/store/usage-tables.ts'
+import { outcomeOf } from '../../lib/terms/outcome.ts'
+import { ENDS, type Key, type Line, PROTOCOLS, type UsageRow } from '../../lib/terms/records.ts'
+import { type Random, withSeed } from '../support/random.ts'
+import { fund, settlement, usageRow } from '../support/store.ts'
+import { openDriver } from './old-log.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const FROM_MS = Date.UTC(2026, 2, 1)
+/** Clocks in Berlin go forward within it. */
+const DAYS = 40
+const BY = SUMMARY_BY.filter(by => by !== 'hour')
+
+type Totals = Record<string, number>
+
+const line = (name: Line['class'], count: number): Line => ({
+  model: 'm',
+  priceVersion: 1,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: name,
+  count,
+  price: 1,
+})
+
+function randomRow(random: Random, keys: readonly Key[], n: number): UsageRow {
+  const at = idAt(FROM_MS + random.int(0, DAYS * DAY_MS - 1))
+  const lines = [line('input', 4), line('input_audio', random.int(0, 9)), line('web_search', random.int(0, 3))]
+  return usageRow(`${at}node00${String(n).padStart(5, '0')}`, random.pick(keys), random.int(0, 99), {
+    model: random.pick(['m1', 'm2']),
+    group: random.pick(['default', '组']),
+    channel: random.pick(['one', 'two']),
+    protocol: random.pick(PROTOCOLS),
+    end: random.pick(ENDS),
+    status: random.pick([200, 200, 400, 429, 502]),
+    firstByteMs: random.pick([null, 12, 100, 101, 99_999]),
+    cost: random.pick([null, micro(7)]),
+    lines: random.pick([[], lines]),
+  })
+}
+
+const dayIn = (zone: string, ms: number) => new Intl.DateTimeFormat('sv', { timeZone: zone }).format(ms)
+
+/** The report as rows come to it one by one. */
+function folded(rows: readonly UsageRow[], by: readonly (typeof BY)[number][], zone: string): Map<string, Totals> {
+  const result = new Map<string, Totals>()
+  for (const row of rows) {
+    const values = {
+      day: dayIn(zone, timeOfId(row.requestId)),
+      model: row.model,
+      key: row.keyId,
+      account: row.accountId,
+      group: row.group,
+      channel: row.channel,
+      protocol: row.protocol,
+    }
+    const id = JSON.stringify(by.map(name => values[name]))
+    const totals = result.get(id) ?? Object.fromEntries([...REPORTED_SUMS, 'errors'].map(name => [name, 0]))
+    result.set(id, totals)
+    const add = (name: string, count: number) => {
+      totals[name] = (totals[name] as number) + count
+    }
+    add('requests', 1)
+    add('errors', outcomeOf(row) === 'upstream' ? 1 : 0)
+    for (const name of ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const)
+      add(name, row[name])
+    add('charge', row.charge)
+    add('cost', row.cost ?? 0)
+    for (const { class: name, count } of row.lines) {
+      if (name === 'input_audio') add(name, count)
+      if (name === 'web_search') add('searches', count)
+    }
+  }
+  return result
+}
+
+async function reports(t: Test, store: Store, rows: readonly UsageRow[], random: Random, what: string): Promise<void> {
+  for (const zone of ['Asia/Shanghai', 'UTC', 'Europe/Berlin']) {
+    const by = BY.filter(() => random.int(0, 2) === 0)
+    const got = await store.summary({ by, zone })
+    const wanted = folded(rows, by, zone)
+    const shown = new Map(got.map(({ by, offset: _, ...totals }) => [JSON.stringify(by), { ...totals }]))
+    t.strictSame(
+      Object.fromEntries([...shown].sort().map(([id, totals]) => [id, ordered(totals)])),
+      Object.fromEntries([...wanted].sort().map(([id, totals]) => [id, ordered(totals)])),
+      `${what}: by ${by.join(', ')} in ${zone}`,
+    )
+  }
+}
+
+const ordered = (totals: Totals) => Object.fromEntries(Object.entries(totals).sort())
+
+async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => Promise<unknown>): Promise<void> {
+  const seeded = withSeed(Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)))
+  const keys = [(await fund(one, 'a', 1e6)).key, (await fund(one, 'b', 1e6)).key]
+  const made: UsageRow[] = []
+  for (let round = 0; round < 5; round++) {
+    const fresh = Array.from({ length: seeded.int(1, 60) }, () =>
+      randomRow(seeded, keys, made.length + seeded.int(0, 99_000)),
+    )
+    const known = new Set(made.map(row => row.requestId))
+    const distinct = fresh.filter(row => !known.has(row.requestId) && known.add(row.requestId))
+    const repeated = made.filter(() => seeded.int(0, 4) === 0)
+    const batch = [...distinct, ...repeated].map(row => settlement(row, 'h', 0))
+    // both gateways bring them at once, as after a lost answer
+    await Promise.all([one.settle(batch, false), two.settle(batch, false)])
+    made.push(...distinct)
+    await reports(t, seeded.pick([one, two]), made, seeded, `round ${round}`)
+    t.match(await one.audit(), { ok: true, imbalance: 0 })
+  }
+  await one.pruneUsage(FROM_MS + 10 * DAY_MS, 1_000)
+  await reports(t, one, made, seeded, 'after pruning')
+  t.equal(await one.rebuildSums(), 0, 'nothing is wrong')
+  await spoil(
+    `UPDATE usage_sums SET charge = charge + 1, requests = 0 WHERE hour_no >= ${(FROM_MS + 20 * DAY_MS) / HOUR_MS}`,
+  )
+  await spoil(`DELETE FROM usage_sums WHERE model = 'm1' AND hour_no >= ${(FROM_MS + 11 * DAY_MS) / HOUR_MS}`)
+  t.match(await one.audit(), { ok: false }, 'wrong sums show')
+  t.ok((await two.rebuildSums()) > 0)
+  await reports(t, one, made, seeded, 'rebuilt')
+  t.match(await one.audit(), { ok: true, imbalance: 0 })
+  t.equal(await one.rebuildSums(), 0)
+}
+
+async function filters(t: Test, store: Store): Promise<void> {
+  const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
+  const at = (ms: number, n: number) => `${idAt(FROM_MS + ms)}node00${String(n).padStart(5, '0')}`
+  const rows = [
+    usageRow(at(0, 1), a, 1, { model: 'x' }),
+    usageRow(at(HOUR_MS - 1, 2), a, 2, { model: 'y', status: 502, end: 'upstream_error' }),
+    usageRow(at(HOUR_MS, 3), b, 4, { model: 'x', channel: 'two' }),
+    usageRow(at(20 * HOUR_MS, 4), b, 8, { model: 'x', protocol: 'images' }),
+  ]
+  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  const charge = async (query: object) =>
+    (await store.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
+  for (const [query, expected] of [
+    [{}, [15]],
+    [{ accountId: a.accountId }, [3]],
+    [{ keyId: b.id }, [12]],
+    [{ keyId: b.id, accountId: a.accountId }, []],
+    [{ keyId: 99_999 }, []],
+    [{ model: 'x', channel: 'one' }, [9]],
+    [{ outcome: 'upstream' }, [2]],
+    [{ protocol: 'images', group: 'default' }, [8]],
+    [{ fromMs: FROM_MS + HOUR_MS }, [12]],
+    [{ toMs: FROM_MS + 1 }, [3]],
+    [{ fromMs: FROM_MS + 30 * DAY_MS }, []],
+    [{ by: ['model'] }, [13, 2]],
+    [{ by: ['day'], zone: 'Asia/Shanghai' }, [7, 8]],
+    [{ by: ['day'] }, [15]],
+    [{ by: ['hour', 'account'] }, [3, 4, 8]],
+  ] as const) {
+    t.strictSame(await charge(query), expected, JSON.stringify(query))
+  }
+  const [first] = await store.summary({ by: ['hour'], zone: 'Asia/Shanghai' })
+  t.match(first, { by: [FROM_MS], offset: 8, requests: 2, errors: 1 })
+  await store.settle([settlement(usageRow(at(400 * DAY_MS, 5), a, 1), 'h', 0)])
+  for (const [query, what] of [
+    [{ by: ['day'], zone: 'Asia/Kolkata' }, 'zone'],
+    [{ by: ['day'], zone: 'Nowhere' }, 'zone'],
+    [{ by: ['hour'], zone: 'UTC' }, 'period'],
+  ] as const) {
+    const error = await store.summary(query).catch((error: unknown) => error)
+    t.match(error, { what }, JSON.stringify(query))
+    t.ok(error instanceof SummaryRefused)
+  }
+}
+
+/** More rows than are looked through: what is rare is found by the sums. */
+async function rare(t: Test, store: Store): Promise<void> {
+  const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
+  const at = (i: number) => `${idAt(FROM_MS + i * 60_000)}node00${String(i).padStart(5, '0')}`
+  const isRare = (i: number) => i < 4 || i % 1_000 === 7
+  const rows = Array.from({ length: 4_600 }, (_, i) =>
+    usageRow(at(i), i % 2 === 0 ? a : b, 0, isRare(i) ? { model: 'rare', channel: 'two' } : {}),
+  )
+  for (let i = 0; i < rows.length; i += 920)
+    await store.settle(rows.slice(i, i + 920).map(row => settlement(row, 'h', 0)))
+  const all = rows.flatMap((row, i) => (isRare(i) ? [row.requestId] : [])).reverse()
+  const ids = (found: BookedRow[]) => found.map(row => row.requestId)
+  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100 })), all)
+  t.strictSame(ids(await store.usage({ model: 'rare', channel: 'two', limit: 3 })), all.slice(0, 3))
+  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, after: all[2] as string })), all.slice(3))
+  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, toMs: FROM_MS + 90_000 })), all.slice(-2))
+  t.strictSame(ids(await store.usage({ model: 'rare', limit: 100, fromMs: FROM_MS + 4_000 * 60_000 })), all.slice(0, 1))
+  t.strictSame(
+    ids(await store.usage({ model: 'rare', limit: 100, accountId: a.accountId })),
+    all.filter(id => rows.find(row => row.requestId === id)?.accountId === a.accountId),
+  )
+  t.strictSame(await store.usage({ model: 'unused', limit: 100 }), [])
+  t.equal((await Array.fromAsync(store.usageSlices({}))).flat().length, rows.length, 'an export has every row')
+  const exported = await Array.fromAsync(store.usageSlices({ model: 'beta-4.7' }))
+  t.strictSame(ids(exported.flat()), rows.flatMap((row, i) => (isRare(i) ? [] : [row.requestId])).reverse())
+  t.ok(exported.length > 1)
+}
+
+async function refusals(t: Test, one: Store, two: Store): Promise<void> {
+  const made = (n: number, change: Partial<Refusal> = {}): Refusal => ({
+    requestId: `r${n}`,
+    atMs: FROM_MS + n,
+    accountId: 1,
+    keyId: 1,
+    model: 'm',
+    reason: 'quota',
+    status: 403,
+    address: '::1',
+    ...change,
+  })
+  const many = Array.from({ length: 25 }, (_, i) => made(i))
+  await Promise.all([one.recordRefusals(many.slice(0, 12)), two.recordRefusals(many.slice(12))])
+  await one.recordRefusals([made(30, { reason: 'model' }), made(31, { keyId: 2 }), made(60_000)])
+  await one.recordRefusals([made(30, { reason: 'model' })])
+  const kept = (await Promise.all(many.map(({ requestId }) => one.refusal(requestId)))).filter(found => found !== null)
+  t.ok(kept.length > 0 && kept.length <= 10, `${kept.length} of one key, reason and minute`)
+  t.strictSame(await two.refusal('r30'), made(30, { reason: 'model' }))
+  for (const id of ['r31', 'r60000']) t.not(await one.refusal(id), null)
+  t.equal(await one.refusal('nobody'), null)
+  t.equal(await one.pruneRefusals(FROM_MS + 59_999, 5), 0, 'a minute is deleted when it is over')
+  t.equal(await one.pruneRefusals(FROM_MS + 60_000, 100), kept.length + 2)
+  t.not(await one.refusal('r60000'), null)
+}
+
+/** Runs a statement past the store. */
+async function spoil(url: string, sql: string): Promise<void> {
+  const driver = openDriver(url)
+  await driver.run('spoil', sql, [])
+  await driver.close()
+}
+
+export function usageSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [openStore(url, { secret: 'x' }), openStore(url, { secret: 'x' })] as const
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      await one.register({ id: 'h', host: 'here', beat: 0 })
+      await fn(t, one, two, url)
+    })
+  check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
+  check('reports', filters)
+  check('rows that are rare', rare)
+  check('refusals', refusals)
+}
