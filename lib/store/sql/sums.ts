@@ -40,7 +40,9 @@ function addRow(sums: number[], row: UsageRow): void {
   for (const name of FROM_ROW) add(at(name), row[name])
   add(at('charge'), row.charge)
   add(at('cost'), row.cost ?? 0)
-  if (row.lines.length > 0) lineSums(row).forEach((count, i) => add(FIRST_OF_LINES + i, count))
+  if (row.lines.length > 0) {
+    for (const [i, count] of lineSums(row).entries()) add(FIRST_OF_LINES + i, count)
+  }
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)
   add(at('first_byte_ms'), ms)
