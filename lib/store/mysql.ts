@@ -50,8 +50,8 @@ const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
-/** The table, column or index exists; there is no such table. */
-const REPEATED = new Set([1050, 1060, 1061, 1146])
+/** The table, column or index exists; there is no such table, also in OceanBase's words. */
+const REPEATED = new Set([1050, 1060, 1061, 1146, 9749])
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect

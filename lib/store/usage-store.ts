@@ -2,7 +2,7 @@
 import type { Micro } from '../base/money.ts'
 import type { Outcome } from '../terms/outcome.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
-import type { ReportedSum } from './usage-tables.ts'
+import type { ReportedSum } from './usage-sums.ts'
 
 /** A row of the usage log as it is in the books. */
 export interface BookedRow extends UsageRow {

@@ -12,20 +12,7 @@
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
  */
 import type { Table } from './tables.ts'
-
-/** Counts that only the lines of a receipt tell apart, by the class of the line. */
-export const LINE_CLASSES = {
-  input_audio: 'input_audio',
-  input_image: 'input_image',
-  cache_read_audio: 'cache_read_audio',
-  cache_read_image: 'cache_read_image',
-  output_audio: 'output_audio',
-  output_image: 'output_image',
-  web_search: 'searches',
-  second: 'seconds',
-  character: 'characters',
-} as const
-export const LINE_SUMS = Object.values(LINE_CLASSES)
+import { LINE_SUMS, REPORTED_SUMS } from './usage-sums.ts'
 
 const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
 
@@ -93,21 +80,6 @@ export const SUM_KEY = [
   'protocol',
   'outcome',
 ] as const
-
-/** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
-export const REPORTED_SUMS = [
-  'requests',
-  'input',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output',
-  'images',
-  'charge',
-  'cost',
-  ...LINE_SUMS,
-] as const
-export type ReportedSum = (typeof REPORTED_SUMS)[number]
 
 /** Upper bounds of the first eleven buckets of the time to the first byte, in ms; the twelfth has no bound. */
 export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_000, 10_000, 20_000, 60_000] as const

@@ -10,7 +10,8 @@ import { timeOfId } from '../../base/ids.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
-import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, LINE_SUMS, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { LINE_SUMS } from '../usage-sums.ts'
+import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
 import { lineSums, storedNames } from './usage-rows.ts'
 
 export const HOUR_MS = 3_600_000

@@ -1,0 +1,30 @@
+/** The names of what is summed of usage rows. `usage-tables.ts` has the tables. */
+
+/** Counts that only the lines of a receipt tell apart, by the class of the line. */
+export const LINE_CLASSES = {
+  input_audio: 'input_audio',
+  input_image: 'input_image',
+  cache_read_audio: 'cache_read_audio',
+  cache_read_image: 'cache_read_image',
+  output_audio: 'output_audio',
+  output_image: 'output_image',
+  web_search: 'searches',
+  second: 'seconds',
+  character: 'characters',
+} as const
+export const LINE_SUMS = Object.values(LINE_CLASSES)
+
+/** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
+export const REPORTED_SUMS = [
+  'requests',
+  'input',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output',
+  'images',
+  'charge',
+  'cost',
+  ...LINE_SUMS,
+] as const
+export type ReportedSum = (typeof REPORTED_SUMS)[number]
