@@ -5,6 +5,7 @@ import { wantsEvents } from '../request.ts'
 import type { Answer } from './answer.ts'
 import type { Attempts } from './attempts.ts'
 import type { Books } from './books.ts'
+import type { Machine } from './machine.ts'
 import type { Telling } from './telling.ts'
 
 /** What of a relay is waiting, and what is to be done when it has waited for too long. */
@@ -13,7 +14,7 @@ export interface Waiting {
   readonly attempts: Attempts
   readonly telling: Telling
   readonly books: Books
-  readonly closed: boolean
+  readonly machine: Machine
   /** The client takes nothing, since then; 0 = it does. */
   readonly slowSinceMs: number
   /** Reading from the upstream is held up. */
@@ -29,16 +30,17 @@ export interface Waiting {
 export function checkDeadlines(x: Exchange, relay: Waiting, nowMs: number): void {
   const { timeouts } = x.world.config
   const { answer, attempts, telling, books } = relay
+  const { state } = relay.machine
   if (telling.gone) {
     if (nowMs > books.readOnUntilMs) relay.stopReadingOn()
   } else if (x.ended) {
     // it takes no more of what is left for it
     if (nowMs - answer.lastByteMs > timeouts.slowClientMs) relay.slowClient()
-  } else if (relay.closed) {
+  } else if (state === 'ending') {
     return // its connection was cut, and says so in a moment
   } else if (x.status === 0 && x.listener === 'main' && timeouts.mainMs > 0 && nowMs - x.startedMs >= timeouts.mainMs) {
     relay.giveUpOnMain()
-  } else if (answer.firstByteMs < 0) {
+  } else if (state === 'asking' || state === 'judging') {
     if (startsEarly(x, telling, nowMs)) telling.startEarly()
     attempts.check(nowMs)
   } else if (relay.slowSinceMs > 0) {

@@ -1,0 +1,131 @@
+/**
+ * Walks of a relay through events in any order: upstreams that answer, fail and fall silent, a client that is slow or leaves,
+ * money that is late or ends, time that passes, a process that ends. After each event a small model says what must hold.
+ *
+ * `SEED=… WALKS=1` repeats one walk (those with a compressed answer but for the moment at which the decoder is done), and
+ * `WALKS=100000` makes many.
+ */
+import t from 'tap'
+import { RetryBudget } from '../../../lib/channels/budget.ts'
+import { Health } from '../../../lib/channels/health.ts'
+import { TRANSITIONS, type Transition } from '../../../lib/exchange/relay/states.ts'
+import type { Services } from '../../../lib/exchange/services.ts'
+import { Sweeper } from '../../../lib/exchange/sweeper.ts'
+import { applyCatalog } from '../../../lib/operations/apply.ts'
+import { createServices, enterWorld } from '../../../lib/process/services.ts'
+import { parseCatalog } from '../../../lib/terms/catalog.ts'
+import { parseConfig } from '../../../lib/terms/config.ts'
+import { createLogger } from '../../../lib/terms/log.ts'
+import { Metrics } from '../../../lib/terms/metrics.ts'
+import { World } from '../../../lib/world/world.ts'
+import { TestClock } from '../../support/clock.ts'
+import { seeded, withSeed } from '../../support/random.ts'
+import { memoryStore } from '../../support/store.ts'
+import { KEY, MODEL } from '../support/gateway.ts'
+import { FakeLedger } from './fakes.ts'
+import { type Ground, Walk } from './walk.ts'
+
+/** Enough for every transition to be made many times. */
+const USUAL = 2000
+const WALKS = Number(process.env['WALKS'] ?? USUAL)
+
+const CONFIGS = [
+  {},
+  { hold: { output_tokens: 16 } },
+  { hold: { output_tokens: 16 }, keepalive: { early: '5s' } },
+  { keepalive: { early: '5s' }, client_gone: { concurrent: 0 } },
+  { timeouts: { main: '60s' }, retry: { attempts: 2 } },
+  { timeouts: { main: '60s' }, hold: { output_tokens: 1 }, client_gone: { concurrent: 0 } },
+]
+
+const CATALOG = {
+  groups: ['default', 'hedged'].map(name => ({
+    name,
+    rate: { requests: 0, minutes: 1 },
+    ...(name === 'hedged' ? { hedge: { after: '2s' } } : {}),
+  })),
+  models: [{ name: MODEL, price: { input: 2, output: 8 } }],
+  channels: ['a', 'b', 'c'].map(name => ({
+    name,
+    base_url: `http://127.0.0.1:9/${name}`,
+    protocols: ['messages'],
+    groups: ['default', 'hedged'],
+    models: [MODEL],
+    key: `up-${name}`,
+  })),
+  accounts: [{ name: 'one', groups: ['default', 'hedged'], balance: 1_000_000 }],
+  keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default' }],
+}
+
+/** The services of a gateway, with a clock that stands still, a ledger of ours, and a world of each kind. */
+async function ground(): Promise<Ground & { worlds: World[] }> {
+  const clock = new TestClock()
+  clock.advance(1_000_000)
+  const store = await memoryStore()
+  const config = parseConfig('{}', 'config', {})
+  await applyCatalog(store, parseCatalog(JSON.stringify(CATALOG), 'catalog', {}), clock)
+  const logged: Ground['logged'] = []
+  const log = createLogger('warn', {
+    write: (line: string) => logged.push(JSON.parse(line) as Ground['logged'][number]),
+  })
+  const ledger = new FakeLedger(withSeed(0))
+  const catalog = await store.catalog()
+  const hedged = { ...catalog, groups: catalog.groups.map(group => ({ ...group, hedgeMs: 2_000 })) }
+  const worlds = CONFIGS.flatMap(given => {
+    const config = parseConfig(JSON.stringify({ shed: {}, ...given }), 'config', {})
+    return [new World(config, catalog), new World(config, hedged)]
+  })
+  const services = createServices({
+    clock,
+    log,
+    metrics: new Metrics(),
+    store,
+    ledger: ledger as unknown as Services['ledger'],
+    lag: { ms: 0 },
+    world: new World(config, catalog),
+    random: () => 0,
+  })
+  await services.keys.find(KEY) // in memory from now on
+  return { services, clock, ledger, logged, worlds }
+}
+
+const onChange = () => {}
+const onAuthFailure = () => {}
+const prove = async () => false
+
+/** So that many walks may take their time. */
+const timeout = 60_000 + WALKS * 10
+t.setTimeout(timeout)
+
+t.test('walks', { timeout }, async t => {
+  const { seed } = seeded(t)
+  const land = await ground()
+  const { services, clock } = land
+  const seen = new Map<Transition, number>()
+  for (let i = 0; i < WALKS; i++) {
+    const random = withSeed(seed + i)
+    services.health = new Health({ clock, random: () => 0, onChange, onAuthFailure, prove })
+    services.retries = new RetryBudget({ share: 0, floorPerS: 1000, windowS: 1, clock })
+    services.sweeper = new Sweeper(clock)
+    enterWorld(services, random.pick(land.worlds))
+    const walk = new Walk(land, random)
+    try {
+      for (const name of await walk.go()) seen.set(name, (seen.get(name) ?? 0) + 1)
+    } catch (error) {
+      t.fail(`SEED=${seed + i} WALKS=1: ${(error as Error).message}`, {
+        events: walk.events,
+        trace: walk.trace,
+        stack: (error as Error).stack ?? '',
+      })
+      return
+    }
+  }
+  t.comment(Object.fromEntries(seen))
+  const all = Object.keys(TRANSITIONS) as Transition[]
+  if (WALKS >= USUAL)
+    t.same(
+      all.filter(name => !seen.has(name)),
+      [],
+      'every transition was made',
+    )
+})
