@@ -185,8 +185,15 @@ export class Walk {
     return [
       [`${i} sends ${chunks[said]?.length}`, paused ? 0.3 : 6, () => upstream.data()],
       [`${i} ends early`, 0.1, () => upstream.end()],
+      [`${i} sends and resets`, 0.4, () => this.#sendAndReset(upstream)],
       reset,
     ]
+  }
+
+  /** In one tick. */
+  #sendAndReset(upstream: FakeUpstream): void {
+    upstream.data()
+    upstream.reset()
   }
 
   #drain(reply: FakeReply): void {
