@@ -1,8 +1,8 @@
 /**
- * `npm run burial [-- --purses 100000 --rate 500]`: pretends that a process died with leases on this many purses, on a private
- * MariaDB. Its leases are given back while a gateway serves this many requests per second on an account on which the dead process
- * had a lease too. Exits 1 when a request waited longer than a second or was not answered correctly, or when the books do not add
- * up afterwards.
+ * `npm run burial [-- --purses 100000 --rate 500]`: pretends that a process died with leases on this many purses, on a
+ * private MariaDB. Its leases are given back while a gateway serves this many requests per second on an account on
+ * which the dead process had a lease too. Exits 1 when a request waited longer than a second or was not answered
+ * correctly, or when the books do not add up afterwards.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../lib/base/clock.ts'

@@ -1,4 +1,7 @@
-/** `npm run bench:compare REV [-- --only small --quick]`: measures another revision of the gateway and the working tree in turns. */
+/**
+ * `npm run bench:compare REV [-- --only small --quick]`: measures another revision of the gateway and the working tree
+ * in turns.
+ */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { checkOut } from './parts/checkout.ts'

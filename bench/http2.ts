@@ -1,7 +1,7 @@
 /**
- * `npm run bench:http2`: sends the same requests to the same TLS upstream over HTTP/1.1 and over HTTP/2, through the gateway's
- * connection pools, 100 at once. It prints the CPU time of this process per request, and requests per second. The upstream is a
- * separate process.
+ * `npm run bench:http2`: sends the same requests to the same TLS upstream over HTTP/1.1 and over HTTP/2, through the
+ * gateway's connection pools, 100 at once. It prints the CPU time of this process per request, and requests per second.
+ * The upstream is a separate process.
  */
 import { execFileSync, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,8 +1,8 @@
 /**
- * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, on small JSON: directly against the
- * upstream (the most that load and upstream can do), against the bare relay and against the gateway. A subject must cost about
- * the same with either client. The benches use their own, because it takes about half of autocannon's CPU per request, and on
- * two cores the load takes CPU away from what is measured.
+ * `npm run bench:load`: compares the benches' own load client (raw sockets) with autocannon, on small JSON: directly
+ * against the upstream (the most that load and upstream can do), against the bare relay and against the gateway. A
+ * subject must cost about the same with either client. The benches use their own, because it takes about half of
+ * autocannon's CPU per request, and on two cores the load takes CPU away from what is measured.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

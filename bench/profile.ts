@@ -1,6 +1,6 @@
 /**
- * `npm run profile [-- --only burst]`: profiles the gateway under the workload small JSON, or another one. Writes a flame graph
- * (data/profile.svg) and data/profile.cpuprofile for other tools, and prints the time by layer.
+ * `npm run profile [-- --only burst]`: profiles the gateway under the workload small JSON, or another one. Writes a
+ * flame graph (data/profile.svg) and data/profile.cpuprofile for other tools, and prints the time by layer.
  */
 import {
   copyFileSync,

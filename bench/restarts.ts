@@ -1,7 +1,8 @@
 /**
- * `npm run restarts [-- --times 20 --workers 2]`: sends SIGUSR2 and SIGHUP in turns to a gateway under load. There are long
- * streams, clients that keep their connections, and clients that open one for each request. Every request must get its
- * complete answer, and the books must contain exactly what was answered. With several workers, one is killed at the end.
+ * `npm run restarts [-- --times 20 --workers 2]`: sends SIGUSR2 and SIGHUP in turns to a gateway under load. There are
+ * long streams, clients that keep their connections, and clients that open one for each request. Every request must get
+ * its complete answer, and the books must contain exactly what was answered. With several workers, one is killed at the
+ * end.
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,7 +20,10 @@ const WORKERS = Number(values.workers)
 const PAUSE_MS = 4000
 const STREAMS = 20
 const CLIENTS = 20
-/** The charges in micro-CNY for what the upstream of the bench reports, 12 tokens in and 9 or 100 out, at the prices of the bench. */
+/**
+ * The charges in micro-CNY for what the upstream of the bench reports, 12 tokens in and 9 or 100 out, at the prices of
+ * the bench.
+ */
 const WHOLE_MICRO = 12 * 2 + 9 * 8
 const STREAM_MICRO = 12 * 2 + 100 * 8
 

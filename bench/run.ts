@@ -1,9 +1,9 @@
 /**
- * `npm run bench [-- --quick --only NAME --rounds N --rate N --against DIR --alone]`: measures the gateway with every feature
- * on, a bare relay, nginx and the last commit, in one run on one machine. The main figure is the CPU time of the subject's
- * process per unit, because it depends least on what else the machine does. Subjects take turns; the table shows medians over
- * the rounds. Before anything is timed, the answers of each subject are checked. Only a complete run writes its figures into
- * docs/performance.md.
+ * `npm run bench [-- --quick --only NAME --rounds N --rate N --against DIR --alone]`: measures the gateway with every
+ * feature on, a bare relay, nginx and the last commit, in one run on one machine. The main figure is the CPU time of
+ * the subject's process per unit, because it depends least on what else the machine does. Subjects take turns; the
+ * table shows medians over the rounds. Before anything is timed, the answers of each subject are checked. Only a
+ * complete run writes its figures into docs/performance.md.
  *
  *   --quick        one round, a quarter of the requests
  *   --only NAME    only workloads whose name contains this

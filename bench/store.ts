@@ -1,7 +1,7 @@
 /**
- * `npm run bench:store [-- --settlements N --usage ROWS --engine sqlite|mariadb]`: measures how fast settlements reach the books,
- * and how long a page of the usage log takes when there are many rows (--usage 10000000 for 10 million). For MariaDB it starts a
- * private server that syncs the disk at each commit.
+ * `npm run bench:store [-- --settlements N --usage ROWS --engine sqlite|mariadb]`: measures how fast settlements reach
+ * the books, and how long a page of the usage log takes when there are many rows (--usage 10000000 for 10 million). For
+ * MariaDB it starts a private server that syncs the disk at each commit.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'

@@ -1,7 +1,7 @@
 /**
- * `npm run streams [-- --count 5000 --seconds 60]`: opens this many event streams at once on one gateway process, with one event
- * per second on each, and in the same run on the bare relay. All must complete. It prints the memory that a stream takes and how
- * late the event loop gets. Load, upstream and subjects are separate processes.
+ * `npm run streams [-- --count 5000 --seconds 60]`: opens this many event streams at once on one gateway process, with
+ * one event per second on each, and in the same run on the bare relay. All must complete. It prints the memory that a
+ * stream takes and how late the event loop gets. Load, upstream and subjects are separate processes.
  */
 import { execFileSync } from 'node:child_process'
 import { scriptOptions } from '../test/support/script.ts'

@@ -1,4 +1,7 @@
-/** The clients of the chaos run, for all five protocols: a fifth leaves at a random moment, some stop reading for a while. */
+/**
+ * The clients of the chaos run, for all five protocols: a fifth leaves at a random moment, some stop reading for a
+ * while.
+ */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Protocol } from '../../lib/terms/records.ts'

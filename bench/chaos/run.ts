@@ -1,7 +1,7 @@
 /**
- * `npm run chaos [-- --minutes 10 --clients 500 --seed N --store mysql]`: runs a gateway with five upstreams that fail in every
- * way, and clients of which a fifth leaves early. When the load is over, it compares what clients saw, what the upstreams
- * served and what the books say, and checks that nothing is still open. Exits 1 when anything is wrong.
+ * `npm run chaos [-- --minutes 10 --clients 500 --seed N --store mysql]`: runs a gateway with five upstreams that fail
+ * in every way, and clients of which a fifth leaves early. When the load is over, it compares what clients saw, what
+ * the upstreams served and what the books say, and checks that nothing is still open. Exits 1 when anything is wrong.
  */
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
@@ -34,7 +34,10 @@ interface UsageRow {
 
 /** The most that memory may grow from the second third of the run to the last; a leak would grow further. */
 const MOST_GROWTH = 1.25
-/** The least share of complete answers, among requests whose client stayed and whose answer no upstream broke off. Two of the five upstreams are without a fault at any moment. */
+/**
+ * The least share of complete answers, among requests whose client stayed and whose answer no upstream broke off. Two
+ * of the five upstreams are without a fault at any moment.
+ */
 const LEAST_WHOLE = 0.995
 
 const wrong: string[] = []

@@ -1,7 +1,7 @@
 /**
- * The five upstreams of the chaos run, in one process. By a seed, each fails in one way or another for some seconds at a time;
- * two of them are without a fault at any moment. They count for each request number how often an answer was sent completely,
- * and how often a part of one.
+ * The five upstreams of the chaos run, in one process. By a seed, each fails in one way or another for some seconds at
+ * a time; two of them are without a fault at any moment. They count for each request number how often an answer was
+ * sent completely, and how often a part of one.
  *   env SEED
  */
 import http from 'node:http'

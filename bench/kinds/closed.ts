@@ -1,4 +1,7 @@
-/** Measures subjects in turns under a closed loop, over several rounds: CPU per unit, requests per second, bytes allocated. */
+/**
+ * Measures subjects in turns under a closed loop, over several rounds: CPU per unit, requests per second, bytes
+ * allocated.
+ */
 import type { Order } from '../load/order.ts'
 import { startNginx } from '../parts/nginx.ts'
 import { statements } from '../parts/ops.ts'

@@ -1,6 +1,6 @@
 /**
- * Measures a mixture like that of a normal day: two gateways on one MySQL, whole answers, streams, and clients that leave.
- * Requests come at fixed instants, so that both revisions of a comparison do the same work.
+ * Measures a mixture like that of a normal day: two gateways on one MySQL, whole answers, streams, and clients that
+ * leave. Requests come at fixed instants, so that both revisions of a comparison do the same work.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startMariadb } from '../../test/support/mariadb.ts'

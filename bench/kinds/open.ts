@@ -1,4 +1,7 @@
-/** Measures latency in an open loop: requests are sent at fixed instants, whatever is still unanswered, and latency counts from these. */
+/**
+ * Measures latency in an open loop: requests are sent at fixed instants, whatever is still unanswered, and latency
+ * counts from these.
+ */
 import type { Probed } from '../parts/probed.ts'
 import { type ClosedWorkload, chatBody } from '../parts/workloads.ts'
 import { GATEWAY } from '../report/targets.ts'

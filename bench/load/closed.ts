@@ -1,4 +1,7 @@
-/** The closed loop: each connection sends its next request when the last one is answered. It shows the most that a subject can do. */
+/**
+ * The closed loop: each connection sends its next request when the last one is answered. It shows the most that a
+ * subject can do.
+ */
 import type { Order, Outcome } from './order.ts'
 import { requestsOf } from './requests.ts'
 import { Tally } from './tally.ts'

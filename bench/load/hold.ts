@@ -1,4 +1,6 @@
-/** Opens streams and keeps them open. It reports when each has had its first byte, and stays until the process is ended. */
+/**
+ * Opens streams and keeps them open. It reports when each has had its first byte, and stays until the process is ended.
+ */
 import net from 'node:net'
 import type { Order } from './order.ts'
 import { requestsOf } from './requests.ts'

@@ -1,4 +1,7 @@
-/** The program of the load, which runs in its own process. It reads its order as one line of JSON from standard input, and prints its result as one line of JSON. */
+/**
+ * The program of the load, which runs in its own process. It reads its order as one line of JSON from standard input,
+ * and prints its result as one line of JSON.
+ */
 import { readFileSync } from 'node:fs'
 import { runClosed } from './closed.ts'
 import { runHold } from './hold.ts'

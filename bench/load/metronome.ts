@@ -1,7 +1,7 @@
 /**
- * A thread that ticks more precisely than the timers of an event loop, which have steps of 1 ms. It sleeps until a little
- * before each instant, and then posts a message. A tick comes early by about the time of a wake-up; the receiver waits for
- * the rest.
+ * A thread that ticks more precisely than the timers of an event loop, which have steps of 1 ms. It sleeps until a
+ * little before each instant, and then posts a message. A tick comes early by about the time of a wake-up; the receiver
+ * waits for the rest.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 

@@ -1,7 +1,7 @@
 /**
- * The open loop: requests are sent at instants that are fixed beforehand, whatever is still unanswered, and their latency is
- * counted from these instants. So a subject that stalls is charged for every request that had to wait (no coordinated
- * omission).
+ * The open loop: requests are sent at instants that are fixed beforehand, whatever is still unanswered, and their
+ * latency is counted from these instants. So a subject that stalls is charged for every request that had to wait (no
+ * coordinated omission).
  */
 import { Worker } from 'node:worker_threads'
 import { chance } from '../../lib/simulator/chance.ts'

@@ -1,4 +1,7 @@
-/** One connection of the load: it sends prepared bytes and finds the end of each answer. It is a raw socket, because that takes little CPU. */
+/**
+ * One connection of the load: it sends prepared bytes and finds the end of each answer. It is a raw socket, because
+ * that takes little CPU.
+ */
 import net from 'node:net'
 
 export interface WireUser {

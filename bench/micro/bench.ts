@@ -47,8 +47,8 @@ export const libOf =
     import(pathToFileURL(path.join(root, 'lib', file)).href)
 
 /**
- * Loads a bench. Each `side` gets its own copy of the bench's code: the engine optimizes a call for what it has called so far,
- * and a call that alternates between two checkouts would be slower than one that always calls the same.
+ * Loads a bench. Each `side` gets its own copy of the bench's code: the engine optimizes a call for what it has called
+ * so far, and a call that alternates between two checkouts would be slower than one that always calls the same.
  */
 export async function load(name: string, side: string): Promise<Bench> {
   const { bench } = (await import(`./${name}.ts?side=${side}`)) as { bench: Bench }

@@ -1,4 +1,7 @@
-/** Bench of lib/ledger: holds in memory, and settlements with a journal on the disk. The store takes the settlements between rounds. */
+/**
+ * Bench of lib/ledger: holds in memory, and settlements with a journal on the disk. The store takes the settlements
+ * between rounds.
+ */
 import { deepEqual, ok } from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'

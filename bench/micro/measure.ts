@@ -1,7 +1,7 @@
 /**
- * Times cases by the CPU time of the process, which other processes disturb less than wall time. It includes the engine's
- * threads that collect garbage and compile. The CPU time of the main thread alone would be too coarse: some kernels count it
- * in steps of milliseconds.
+ * Times cases by the CPU time of the process, which other processes disturb less than wall time. It includes the
+ * engine's threads that collect garbage and compile. The CPU time of the main thread alone would be too coarse: some
+ * kernels count it in steps of milliseconds.
  */
 import v8 from 'node:v8'
 import type { Case } from './bench.ts'

@@ -49,7 +49,10 @@ function casesOf(protocol: Protocol, row: typeof TableModule.protocolRow, seed: 
   ]
 }
 
-/** Feeds a meter as the relay does: the text of each chunk is made once. Meters of older checkouts make it themselves and get none. */
+/**
+ * Feeds a meter as the relay does: the text of each chunk is made once. Meters of older checkouts make it themselves
+ * and get none.
+ */
 export function feed(meter: Meter, chunks: readonly Buffer[]): Meter {
   const makesText = meter.feed.length < 2
   for (const chunk of chunks) meter.feed(chunk, makesText ? '' : bytesAsText(chunk))

@@ -1,6 +1,7 @@
 /**
- * lib/exchange/plan.ts over the real stages of a relayed request, from its target to its hold, and `finish`. Reading from
- * the connection and asking the upstream are left out; what is read is scanned in the place of the stage that reads it.
+ * lib/exchange/plan.ts over the real stages of a relayed request, from its target to its hold, and `finish`. Reading
+ * from the connection and asking the upstream are left out; what is read is scanned in the place of the stage that
+ * reads it.
  */
 import { deepEqual } from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

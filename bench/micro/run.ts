@@ -1,6 +1,6 @@
 /**
- * `npm run bench:micro [-- NAME … --against DIR --seed N]`: measures each hot file by itself. With `--against`, the same modules of
- * another checkout are measured in the same run, in turns with those of the working tree.
+ * `npm run bench:micro [-- NAME … --against DIR --seed N]`: measures each hot file by itself. With `--against`, the
+ * same modules of another checkout are measured in the same run, in turns with those of the working tree.
  */
 import os from 'node:os'
 import path from 'node:path'

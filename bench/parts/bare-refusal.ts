@@ -1,4 +1,7 @@
-/** The subject that refusals are compared with: a plain node:http server that sends the status, headers and bytes of the gateway's refusal. */
+/**
+ * The subject that refusals are compared with: a plain node:http server that sends the status, headers and bytes of the
+ * gateway's refusal.
+ */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,4 +1,7 @@
-/** The bare relay, with which every figure is compared: node:http on one side, undici's dispatch on the other, no work in between. */
+/**
+ * The bare relay, with which every figure is compared: node:http on one side, undici's dispatch on the other, no work
+ * in between.
+ */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'

@@ -19,6 +19,8 @@ export function checkOut(revision: string): { root: string; remove(): void } {
   return { root, remove: () => rmSync(root, { recursive: true, force: true }) }
 }
 
-/** The revision to compare the working tree with: the last commit, or the one before it when nothing has changed since. */
+/**
+ * The revision to compare the working tree with: the last commit, or the one before it when nothing has changed since.
+ */
 export const lastRevision = (): string =>
   git(['status', '--porcelain', '--untracked-files=no']).length === 0 ? 'HEAD~1' : 'HEAD'

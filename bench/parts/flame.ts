@@ -1,4 +1,7 @@
-/** Draws a CPU profile as a flame graph in SVG: callers below, callees above, each as wide as the time it took, with its name on hover. */
+/**
+ * Draws a CPU profile as a flame graph in SVG: callers below, callees above, each as wide as the time it took, with its
+ * name on hover.
+ */
 export interface CpuProfile {
   nodes: {
     id: number
@@ -89,7 +92,9 @@ export function flameSvg(root: Frame): string {
   )
 }
 
-/** The shares of self time, by where the code is: a folder of the gateway, a library, node's JavaScript, or native code. */
+/**
+ * The shares of self time, by where the code is: a folder of the gateway, a library, node's JavaScript, or native code.
+ */
 export function byLayer(root: Frame): [layer: string, share: number][] {
   const shares = new Map<string, number>()
   const layerOf = (file: string): string => {

@@ -1,7 +1,7 @@
 /**
- * Is loaded into a Node process before its program (`--import`) and answers on a Unix socket with figures that /proc does not
- * have. It costs nothing between questions, except that `watch` checks the event loop each millisecond. `collect` collects
- * all garbage first, so that the memory it reports is in use.
+ * Is loaded into a Node process before its program (`--import`) and answers on a Unix socket with figures that /proc
+ * does not have. It costs nothing between questions, except that `watch` checks the event loop each millisecond.
+ * `collect` collects all garbage first, so that the memory it reports is in use.
  */
 import { rmSync } from 'node:fs'
 import net from 'node:net'

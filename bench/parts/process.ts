@@ -31,7 +31,10 @@ export interface Part {
   stop(): Promise<void>
 }
 
-/** Runs a program and waits for a line of JSON for which `isReady` is true. The program shares this process's standard error. */
+/**
+ * Runs a program and waits for a line of JSON for which `isReady` is true. The program shares this process's standard
+ * error.
+ */
 export function startPart(
   command: string,
   args: string[],

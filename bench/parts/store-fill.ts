@@ -1,6 +1,6 @@
 /**
- * Writes millions of usage rows in a minute or two. It goes past the store's interface, and writes the sums over rows and the
- * money in the purses itself, so that the books add up as if every row had been settled.
+ * Writes millions of usage rows in a minute or two. It goes past the store's interface, and writes the sums over rows
+ * and the money in the purses itself, so that the books add up as if every row had been settled.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

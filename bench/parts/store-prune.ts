@@ -1,4 +1,7 @@
-/** Times the deletion of old usage rows from a large log, in slices as housekeeping does it, and audits the books afterwards. */
+/**
+ * Times the deletion of old usage rows from a large log, in slices as housekeeping does it, and audits the books
+ * afterwards.
+ */
 
 import { FILL_FROM_MS } from './store-fill.ts'
 import type { Books } from './store-rows.ts'

@@ -1,4 +1,7 @@
-/** Measures the longest stalls of the event loop of a gateway under load, and the part that the journal and the store have in them. */
+/**
+ * Measures the longest stalls of the event loop of a gateway under load, and the part that the journal and the store
+ * have in them.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

@@ -1,4 +1,6 @@
-/** Starts what is measured: the gateway of any checkout with every feature on, the bare relay, and the upstream of both. */
+/**
+ * Starts what is measured: the gateway of any checkout with every feature on, the bare relay, and the upstream of both.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -50,7 +52,10 @@ export async function startBare(upstreamPort: number | null, env: NodeJS.Process
   return ofPart(BARE, await startPart(process.execPath, [script], all, line => Number(line['port'])))
 }
 
-/** Starts a gateway with every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: the checkout; `readyMs`: how long its start took. */
+/**
+ * Starts a gateway with every feature on: rate limit, allowlist, cap, usage, log to a file. `root`: the checkout;
+ * `readyMs`: how long its start took.
+ */
 export async function startGateway(
   upstreamPort: number,
   root: string = ROOT,

@@ -1,6 +1,6 @@
 /**
- * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little of the
- * machine. The path and body of a request decide the answer: a stream when the body contains `"stream":true`.
+ * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little
+ * of the machine. The path and body of a request decide the answer: a stream when the body contains `"stream":true`.
  *   env EVENTS (100), GAP_MS (0 = all at once)
  */
 import net from 'node:net'

@@ -5,7 +5,10 @@ export const blockMarks = (name: string): [begin: string, end: string] => [
   `<!-- ${name}: end -->`,
 ]
 
-/** `text` with everything between the marks of `name` replaced. Throws when a mark is missing, doubled or in the wrong order. */
+/**
+ * `text` with everything between the marks of `name` replaced. Throws when a mark is missing, doubled or in the wrong
+ * order.
+ */
 export function replaceBlock(text: string, name: string, content: string): string {
   const [begin, end] = blockMarks(name)
   const [before, rest, again] = text.split(begin)

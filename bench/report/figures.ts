@@ -1,4 +1,7 @@
-/** The table of figures: the name of each and how it is printed. `{unit}` stands for the workload's unit: request, stream or event. */
+/**
+ * The table of figures: the name of each and how it is printed. `{unit}` stands for the workload's unit: request,
+ * stream or event.
+ */
 interface Row {
   label: string
   digits: number

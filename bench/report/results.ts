@@ -34,7 +34,9 @@ export class Results {
     return rounds.length === 0 ? null : median(rounds)
   }
 
-  /** The median of `compare(value, floor)` over the rounds. Comparing within each round keeps drift between rounds out. */
+  /**
+   * The median of `compare(value, floor)` over the rounds. Comparing within each round keeps drift between rounds out.
+   */
   compared(
     workload: string,
     figure: Figure,

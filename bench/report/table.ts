@@ -1,4 +1,7 @@
-/** Prints the table of results: workloads and figures are rows, subjects are columns, and the last columns are the targets. */
+/**
+ * Prints the table of results: workloads and figures are rows, subjects are columns, and the last columns are the
+ * targets.
+ */
 import { FIGURES, type Figure } from './figures.ts'
 import type { Results } from './results.ts'
 import { BARE, GATEWAY, NGINX, type Target, type Verdict, verdicts } from './targets.ts'

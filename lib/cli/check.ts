@@ -1,4 +1,6 @@
-/** `gateway check`: validates the config file and the catalogue that it names, and warns of what is probably a mistake. */
+/**
+ * `gateway check`: validates the config file and the catalogue that it names, and warns of what is probably a mistake.
+ */
 import { existsSync } from 'node:fs'
 import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
@@ -28,8 +30,9 @@ const contents = (catalog: CatalogFile): string =>
     .join(', ')
 
 /**
- * The warnings of the store when it reads its catalogue: channels whose secrets cannot be decrypted. `check` must also work
- * on a machine that cannot reach the store, so a store that does not answer or does not exist yet gives no warnings.
+ * The warnings of the store when it reads its catalogue: channels whose secrets cannot be decrypted. `check` must also
+ * work on a machine that cannot reach the store, so a store that does not answer or does not exist yet gives no
+ * warnings.
  */
 async function storeWarnings(config: Config): Promise<string[]> {
   const file = /^sqlite:(.+)/.exec(config.store)?.[1]

@@ -12,5 +12,8 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** The system refused (port in use, no permission), or the program threw a plain Error with a text for people. Bugs are of other classes, such as TypeError. */
+/**
+ * The system refused (port in use, no permission), or the program threw a plain Error with a text for people. Bugs are
+ * of other classes, such as TypeError.
+ */
 const isExpected = (error: Error): boolean => error.constructor === Error || 'syscall' in error

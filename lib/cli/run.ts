@@ -1,6 +1,7 @@
 /**
  * The commands of the command line and their options. Each command loads only the code that it needs, so that it starts
- * quickly. Wrong usage prints help and exits with 2; an expected failure prints one line for each problem and exits with 1.
+ * quickly. Wrong usage prints help and exits with 2; an expected failure prints one line for each problem and exits
+ * with 1.
  */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
@@ -25,7 +26,10 @@ const NO_TOKEN =
   'admin_token: expected a token of 8 characters or more for the admin API, found none: ' +
   'set it in the file or, where the file says so, in the environment (GATEWAY_ADMIN_TOKEN)'
 
-/** Runs one command, and ends the process when it failed. `serve`, `demo` and `simulate` go on working after this has resolved. */
+/**
+ * Runs one command, and ends the process when it failed. `serve`, `demo` and `simulate` go on working after this has
+ * resolved.
+ */
 export async function run(args: string[], root: string): Promise<void> {
   const program = createProgram(root)
   try {

@@ -39,8 +39,8 @@ export function consolePage(urls: PublicUrls): { html: Buffer; headers: Outgoing
 }
 
 /**
- * Answers requests for the console and returns true; false = the request is for the API. `urls` is called at every visit,
- * because a reload of the config may change the addresses.
+ * Answers requests for the console and returns true; false = the request is for the API. `urls` is called at every
+ * visit, because a reload of the config may change the addresses.
  */
 export function consolePages(urls: () => PublicUrls): (req: IncomingMessage, res: ServerResponse) => boolean {
   return (req, res) => {

@@ -1,7 +1,7 @@
 /**
- * The script of the console, which runs in the browser: it changes the language, fills in the snippets and checks a key. The
- * key is only in its input field and in the header of one request. It is stored nowhere, and the form has no action that
- * could put it into an address.
+ * The script of the console, which runs in the browser: it changes the language, fills in the snippets and checks a
+ * key. The key is only in its input field and in the header of one request. It is stored nowhere, and the form has no
+ * action that could put it into an address.
  */
 export const SCRIPT = `
 'use strict'

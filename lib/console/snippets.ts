@@ -1,6 +1,6 @@
 /**
- * What a reader copies into a client to make it use the gateway. The page puts the chosen address in the place of `{base}` and
- * `sk-…` in the place of `{key}`.
+ * What a reader copies into a client to make it use the gateway. The page puts the chosen address in the place of
+ * `{base}` and `sk-…` in the place of `{key}`.
  */
 export interface ClientKind {
   chinese: string

@@ -1,6 +1,6 @@
 /**
- * Operations on accounts: list, show, create, change, top up. A row that is returned shows money in CNY as a decimal, the
- * way people write it in the catalogue file.
+ * Operations on accounts: list, show, create, change, top up. A row that is returned shows money in CNY as a decimal,
+ * the way people write it in the catalogue file.
  */
 import { z } from 'zod'
 import { add, formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
@@ -72,7 +72,9 @@ export class Accounts {
     return row
   }
 
-  /** Credits an amount once for each reference. `created` is false when this reference has credited the account before. */
+  /**
+   * Credits an amount once for each reference. `created` is false when this reference has credited the account before.
+   */
   async topUp(name: string, sent: Sent) {
     const { store, fleet, clock } = this.#deps
     await fleet.settled()

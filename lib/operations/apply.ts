@@ -1,9 +1,9 @@
 /**
  * Applies a catalogue file to the store. For each row the store remembers, as digests, what the file said when it was
  * applied last. A row is written only when the file says something else of it now. So a row that an administrator
- * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file. Rows
- * that disappear from the file stay in the store. Applying the same file twice writes nothing the second time, so no
- * gateway reloads because of it. Several gateways may apply the same file at the same time.
+ * changed, disabled or deleted stays that way over restarts and reloads, until somebody edits that row in the file.
+ * Rows that disappear from the file stay in the store. Applying the same file twice writes nothing the second time, so
+ * no gateway reloads because of it. Several gateways may apply the same file at the same time.
  *
  * This file says in which order the kinds of rows are written, and counts what happened to them. In the folder `apply`,
  * `changes.ts` finds what is new in the file; `rows.ts`, `accounts.ts` and `keys.ts` write.
@@ -31,8 +31,8 @@ export type Summary = Record<Kind, Applied>
 
 /**
  * With `force` every row becomes what the file says, whatever was changed in the store. Throws ConfigError, before
- * anything is written, when the file names an account or a group that does not exist; StoreConflict when the secret of a
- * key belongs to another key.
+ * anything is written, when the file names an account or a group that does not exist; StoreConflict when the secret of
+ * a key belongs to another key.
  */
 export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock, force = false): Promise<Summary> {
   const stored = await store.catalog()

@@ -1,14 +1,17 @@
 /**
  * The operation that audits the books: do credits, charges and balances agree for every account? It also counts charges
- * that were set aside in the journal folder, because the gateway could not book them and a person has to decide. Money is
- * shown in CNY as a decimal.
+ * that were set aside in the journal folder, because the gateway could not book them and a person has to decide. Money
+ * is shown in CNY as a decimal.
  */
 import { formatMicro } from '../base/money.ts'
 import type { OperationDeps } from './deps.ts'
 
 type AuditDeps = Pick<OperationDeps, 'store' | 'setAside'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
-/** `row` is what the caller sees. `balanced` and `broken` (ids of accounts whose books do not balance) leave out what was set aside. */
+/**
+ * `row` is what the caller sees. `balanced` and `broken` (ids of accounts whose books do not balance) leave out what
+ * was set aside.
+ */
 export async function readAudit({ store, fleet, setAside }: AuditDeps) {
   await fleet.settled()
   const { settlements, unreadable } = setAside()

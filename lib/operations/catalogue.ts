@@ -1,6 +1,6 @@
 /**
- * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a row of one kind
- * is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
+ * Operations on groups, models and channels: list, show, put, remove, the same for each of the three. How a row of one
+ * kind is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
  */
 import type { Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'

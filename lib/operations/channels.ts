@@ -1,7 +1,8 @@
 /**
- * Turns channels from the form that people write into the form that the store keeps, and back. A channel is shown without
- * its credentials (upstream keys, proxy password, secret headers). When an administrator reads a channel, edits it and
- * sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they are stored.
+ * Turns channels from the form that people write into the form that the store keeps, and back. A channel is shown
+ * without its credentials (upstream keys, proxy password, secret headers). When an administrator reads a channel, edits
+ * it and sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they
+ * are stored.
  */
 import { keyProblem, NOT_RESERVED, protocolProblem, reservedField, toChannel } from '../terms/catalog.ts'
 import type { Channel, ChannelKey, ChannelState } from '../terms/channel.ts'
@@ -49,7 +50,9 @@ const SEALED = 'sealed under another secret'
 
 const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ max_concurrency: maxConcurrency, state })
 
-/** A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state. */
+/**
+ * A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state.
+ */
 export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
   name: channel.name,
   base_url: channel.baseUrl,
@@ -76,8 +79,8 @@ export const showChannel = (channel: Channel, { state, keys }: ChannelState): ob
 })
 
 /**
- * Completes a row that was sent with the stored credentials that it leaves out, as far as they can be decrypted. `before`
- * is the stored channel. With `direct` the channel loses its proxy.
+ * Completes a row that was sent with the stored credentials that it leaves out, as far as they can be decrypted.
+ * `before` is the stored channel. With `direct` the channel loses its proxy.
  */
 export function withCredentials(
   sent: Record<string, unknown>,
@@ -88,8 +91,9 @@ export function withCredentials(
 }
 
 /**
- * A stored key stays when the row leaves it out: all keys when there is neither `key` nor `keys`, else the one at the same
- * place in the list. A row as it was shown may also be sent with a new `key`: that one then replaces the whole list.
+ * A stored key stays when the row leaves it out: all keys when there is neither `key` nor `keys`, else the one at the
+ * same place in the list. A row as it was shown may also be sent with a new `key`: that one then replaces the whole
+ * list.
  */
 function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const readable = before?.sealed === true ? undefined : before
@@ -102,8 +106,8 @@ function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | 
 }
 
 /**
- * The stored proxy stays when the row leaves it out, or has it as it was shown, without its password. Otherwise somebody
- * who changes the weight of a channel would remove its proxy without noticing.
+ * The stored proxy stays when the row leaves it out, or has it as it was shown, without its password. Otherwise
+ * somebody who changes the weight of a channel would remove its proxy without noticing.
  */
 function withProxy(sent: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const there = before?.proxy ?? null

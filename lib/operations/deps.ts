@@ -34,8 +34,9 @@ export interface OperationDeps {
 }
 
 /**
- * Resolves when the serving processes work with what was written, so that the caller's next request finds it in force. When
- * telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it there.
+ * Resolves when the serving processes work with what was written, so that the caller's next request finds it in force.
+ * When telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it
+ * there.
  */
 export async function inForce({ fleet, log }: OperationDeps): Promise<void> {
   await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))

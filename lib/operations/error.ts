@@ -1,6 +1,12 @@
-/** The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the value. */
+/**
+ * The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the
+ * value.
+ */
 
-/** `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against it. */
+/**
+ * `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against
+ * it.
+ */
 export type OperationFault = 'invalid' | 'missing' | 'conflict'
 
 export class OperationError extends Error {

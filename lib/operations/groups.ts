@@ -1,4 +1,7 @@
-/** Turns groups from the form that people write into the form that the store keeps, and back; says whether one is in use. */
+/**
+ * Turns groups from the form that people write into the form that the store keeps, and back; says whether one is in
+ * use.
+ */
 import type { Store } from '../store/store.ts'
 import { toGroup } from '../terms/catalog.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
@@ -19,8 +22,8 @@ export const showGroup = ({ name, multiplier, rate, hedgeMs }: Group): object =>
 })
 
 /**
- * Throws OperationError `conflict` when a channel, an account or a key names the group. Without the group's row, the prices
- * and limits of these would silently become others.
+ * Throws OperationError `conflict` when a channel, an account or a key names the group. Without the group's row, the
+ * prices and limits of these would silently become others.
  */
 export async function checkUnused(store: Store, group: string): Promise<void> {
   const [{ channels }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])

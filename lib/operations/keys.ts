@@ -1,6 +1,6 @@
 /**
- * Operations on keys of clients: list, create, change, remove. The secret of a key is returned once, by the operation that
- * creates the key; the store keeps only its hash.
+ * Operations on keys of clients: list, create, change, remove. The secret of a key is returned once, by the operation
+ * that creates the key; the store keeps only its hash.
  */
 import { z } from 'zod'
 import { formatMicro, ZERO } from '../base/money.ts'

@@ -1,6 +1,6 @@
 /**
- * A caller of the admin API writes `null` to leave a field empty; in a catalogue file the field is left out. The schemas are
- * those of the file, so nulls are dropped before a row is read.
+ * A caller of the admin API writes `null` to leave a field empty; in a catalogue file the field is left out. The
+ * schemas are those of the file, so nulls are dropped before a row is read.
  */
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

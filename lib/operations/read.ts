@@ -1,4 +1,6 @@
-/** Checks what a caller sent against a schema. The error names everything that is wrong in one message, and no values. */
+/**
+ * Checks what a caller sent against a schema. The error names everything that is wrong in one message, and no values.
+ */
 import type { z } from 'zod'
 import { formatPath } from '../terms/yaml.ts'
 import { OperationError } from './error.ts'

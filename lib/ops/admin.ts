@@ -1,6 +1,6 @@
 /**
- * The admin API as a table of routes: which method and path leads to which operation, and with which status its result is
- * answered. Rules stand in lib/operations; HTTP itself in `server.ts`.
+ * The admin API as a table of routes: which method and path leads to which operation, and with which status its result
+ * is answered. Rules stand in lib/operations; HTTP itself in `server.ts`.
  */
 import { Accounts } from '../operations/accounts.ts'
 import { readAudit } from '../operations/audit.ts'

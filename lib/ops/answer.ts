@@ -1,4 +1,7 @@
-/** Answers of the ops listener, and the two ways in which it refuses: by a row of the error table, or with a text of an operation. */
+/**
+ * Answers of the ops listener, and the two ways in which it refuses: by a row of the error table, or with a text of an
+ * operation.
+ */
 import type { OperationFault } from '../operations/error.ts'
 import { type ErrorName, renderError } from '../terms/errors.ts'
 

@@ -8,8 +8,8 @@ const MOST_SHOWN = '1MiB'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * The object that was sent, or undefined for an empty body. Throws Refusal. Bytes above the limit are read and dropped, so
- * that the caller, who is still sending, gets to see the answer.
+ * The object that was sent, or undefined for an empty body. Throws Refusal. Bytes above the limit are read and dropped,
+ * so that the caller, who is still sending, gets to see the answer.
  */
 export async function readObject(req: IncomingMessage): Promise<Record<string, unknown> | undefined> {
   const chunks: Buffer[] = []

@@ -1,4 +1,7 @@
-/** The interface through which the ops listener asks the serving processes of this gateway, be it one or several workers. */
+/**
+ * The interface through which the ops listener asks the serving processes of this gateway, be it one or several
+ * workers.
+ */
 import type { Running } from '../operations/deps.ts'
 
 /** Whether new requests can be served now. The store may be away: memory can be enough. */

@@ -1,6 +1,6 @@
 /**
- * The ops listener, for operators. `/metrics`, `/healthz` and `/readyz` answer whoever can reach the address; `/admin/…` only
- * who sends the admin token.
+ * The ops listener, for operators. `/metrics`, `/healthz` and `/readyz` answer whoever can reach the address;
+ * `/admin/…` only who sends the admin token.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'

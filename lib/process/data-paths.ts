@@ -1,6 +1,6 @@
 /**
- * Checks the paths at which the gateway keeps data, before anything opens them, so that the operator reads what is wrong and
- * what to do about it instead of an error of the system or the database.
+ * Checks the paths at which the gateway keeps data, before anything opens them, so that the operator reads what is
+ * wrong and what to do about it instead of an error of the system or the database.
  */
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
@@ -12,7 +12,9 @@ function fileOf({ store }: Config): string | null {
   return file === ':memory:' ? null : path.resolve(file)
 }
 
-/** Makes the folders of the journal and of the embedded store. Throws ConfigError when one cannot be made or written. */
+/**
+ * Makes the folders of the journal and of the embedded store. Throws ConfigError when one cannot be made or written.
+ */
 export function prepareFolders(config: Config, configFile: string): void {
   const file = fileOf(config)
   const problems = [folderProblem('journal', path.resolve(config.journal)), file === null ? null : fileProblem(file)]
@@ -20,7 +22,10 @@ export function prepareFolders(config: Config, configFile: string): void {
   if (found.length > 0) throw new ConfigError(found.map(problem => `${configFile}: ${problem}`))
 }
 
-/** Throws ConfigError when the file of the embedded store does not exist: a command that only reads must not make an empty one. */
+/**
+ * Throws ConfigError when the file of the embedded store does not exist: a command that only reads must not make an
+ * empty one.
+ */
 export function wantStore(config: Config, configFile: string): void {
   const file = fileOf(config)
   if (file === null || existsSync(file)) return

@@ -1,7 +1,7 @@
 /**
- * `gateway demo`, which `npm start` runs: a gateway on a fresh checkout with everything that a first request needs. Without
- * UPSTREAM_KEY it starts the simulator as upstream. It makes an admin token and a key, and keeps both in a file, so that
- * they work again after the next start.
+ * `gateway demo`, which `npm start` runs: a gateway on a fresh checkout with everything that a first request needs.
+ * Without UPSTREAM_KEY it starts the simulator as upstream. It makes an admin token and a key, and keeps both in a
+ * file, so that they work again after the next start.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -65,7 +65,10 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
 const asksForUrl = (catalog: string | null): boolean =>
   catalog !== null && existsSync(catalog) && /\$\{UPSTREAM_URL\b/.test(readFileSync(catalog, 'utf8'))
 
-/** Starts the simulator: at the same address each time, so that the channels stay the same rows; at a free port when that one is taken. */
+/**
+ * Starts the simulator: at the same address each time, so that the channels stay the same rows; at a free port when
+ * that one is taken.
+ */
 async function simulator(): Promise<Simulator> {
   const at = (port: number) => simulate({ listen: { host: '127.0.0.1', port } })
   try {

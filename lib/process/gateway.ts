@@ -1,6 +1,6 @@
 /**
- * One serving process: the store, the ledger, the services that exchanges share, and the public listeners. It builds these,
- * swaps the world when config or catalogue change, and closes everything in order when the process ends.
+ * One serving process: the store, the ledger, the services that exchanges share, and the public listeners. It builds
+ * these, swaps the world when config or catalogue change, and closes everything in order when the process ends.
  */
 import type http from 'node:http'
 import { systemClock } from '../base/clock.ts'

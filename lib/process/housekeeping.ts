@@ -1,6 +1,6 @@
 /**
- * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and the
- * log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`.
+ * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and
+ * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`.
  */
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
@@ -46,7 +46,9 @@ export class Housekeeping {
     void this.#rounds.stop()
   }
 
-  /** One round. A failure is logged, and the next round tries again; a failure because the process ends is not logged. */
+  /**
+   * One round. A failure is logged, and the next round tries again; a failure because the process ends is not logged.
+   */
   async run(): Promise<void> {
     try {
       await this.#audit()

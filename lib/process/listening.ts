@@ -27,8 +27,8 @@ delete process.env[SUPERVISED] // so that processes which this one starts do not
 const say = (message: FromChild): void => void process.send?.(message)
 
 /**
- * Asks the supervisor for the socket of a listener; null without a supervisor. The caller owns what it gets: closing it does
- * not close the supervisor's.
+ * Asks the supervisor for the socket of a listener; null without a supervisor. The caller owns what it gets: closing it
+ * does not close the supervisor's.
  */
 export function socketFor(name: ListenName, at: Address): Promise<Socket | null> {
   if (!supervised) return Promise.resolve(null)
@@ -44,7 +44,10 @@ export function socketFor(name: ListenName, at: Address): Promise<Socket | null>
   })
 }
 
-/** Resolves with the address, in which the port is the real one also when the config says 0. `name`: the setting under `listen`. */
+/**
+ * Resolves with the address, in which the port is the real one also when the config says 0. `name`: the setting under
+ * `listen`.
+ */
 export async function listenOn(server: Server, name: ListenName, at: Address, given?: Socket): Promise<string> {
   const socket = given ?? (await socketFor(name, at))
   return new Promise((resolve, reject) => {

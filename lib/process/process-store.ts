@@ -1,4 +1,7 @@
-/** Opens the store for a process, with its statements counted in the metrics, and brings schema and catalogue up to date. */
+/**
+ * Opens the store for a process, with its statements counted in the metrics, and brings schema and catalogue up to
+ * date.
+ */
 import { systemClock } from '../base/clock.ts'
 import { applyCatalog, warningsOf } from '../operations/apply.ts'
 import { openStore } from '../store/open.ts'

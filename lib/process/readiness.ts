@@ -1,13 +1,16 @@
 /**
- * Decides whether a serving process can take new requests, which `/readyz` answers. A store that is away does not matter as
- * long as this process has leases, because then requests are served from memory.
+ * Decides whether a serving process can take new requests, which `/readyz` answers. A store that is away does not
+ * matter as long as this process has leases, because then requests are served from memory.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { Store } from '../store/store.ts'
 
-/** A store that does not answer a ping within this time counts as away. Load balancers wait longer than this for `/readyz`. */
+/**
+ * A store that does not answer a ping within this time counts as away. Load balancers wait longer than this for
+ * `/readyz`.
+ */
 const STORE_ANSWER_MS = 1_000
 
 export async function readinessOf(

@@ -5,8 +5,8 @@ import type { Logger } from '../terms/log.ts'
 import type { ServeOptions } from './serve-parts.ts'
 
 /**
- * Settings that are read only when a process starts, by their names in the file. If a running gateway changed its store or
- * journal, some charges would be in the old one and some in the new.
+ * Settings that are read only when a process starts, by their names in the file. If a running gateway changed its store
+ * or journal, some charges would be in the old one and some in the new.
  */
 const READ_AT_START = {
   store: 'store',
@@ -18,7 +18,10 @@ const READ_AT_START = {
   workers: 'workers',
 } as const satisfies Record<string, keyof Config>
 
-/** Settings that are read at start only keep their value, and a warning names those that the file changes. Throws ConfigError. */
+/**
+ * Settings that are read at start only keep their value, and a warning names those that the file changes. Throws
+ * ConfigError.
+ */
 export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, log: Logger): Config {
   const next = loadConfig(configFile, env)
   const settings = Object.entries(READ_AT_START)

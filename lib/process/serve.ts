@@ -1,6 +1,6 @@
 /**
- * `gateway serve`: prepares store and catalogue, then serves in this process, or in workers of it. Only what is needed then is
- * loaded before the gateway is ready, because a restart should be short.
+ * `gateway serve`: prepares store and catalogue, then serves in this process, or in workers of it. Only what is needed
+ * then is loaded before the gateway is ready, because a restart should be short.
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'

@@ -1,7 +1,7 @@
 /**
- * Closes the public listeners without cutting a request. New connections are refused at once. On a connection that a client
- * keeps open, the next answer carries `connection: close`, so that the client learns of the end from an answer and not from
- * a request that is cut. Only then are idle connections closed.
+ * Closes the public listeners without cutting a request. New connections are refused at once. On a connection that a
+ * client keeps open, the next answer carries `connection: close`, so that the client learns of the end from an answer
+ * and not from a request that is cut. Only then are idle connections closed.
  */
 import type http from 'node:http'
 import net from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Builds the services that all exchanges of a process share, and fits them to a new world. The gateway does it here, and so
- * do the tests of exchanges, so that what they test is what runs.
+ * Builds the services that all exchanges of a process share, and fits them to a new world. The gateway does it here,
+ * and so do the tests of exchanges, so that what they test is what runs.
  */
 import { Answers } from '../access/answers.ts'
 import { Buffered } from '../access/buffered.ts'
@@ -76,7 +76,10 @@ export function createServices(parts: ServiceParts): Services {
   return services
 }
 
-/** Makes `world` the newest one: exchanges that begin from now on live in it. Everything that is kept beside the world follows. */
+/**
+ * Makes `world` the newest one: exchanges that begin from now on live in it. Everything that is kept beside the world
+ * follows.
+ */
 export function enterWorld(services: Services, world: World, connectionsPerOrigin?: number): void {
   const { config } = world
   const { timeouts, keepalive, clientGone } = config
@@ -97,7 +100,10 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
   services.world = world
 }
 
-/** Gives the metrics the state that ledger and channels keep. `imbalanceMicro`: what the latest audit of the books found. */
+/**
+ * Gives the metrics the state that ledger and channels keep. `imbalanceMicro`: what the latest audit of the books
+ * found.
+ */
 export function observeServices({ ledger, health, metrics }: Services, imbalanceMicro: () => number): void {
   const observed: Observed = {
     holdsOpen: () => ledger.holdsOpen,

@@ -1,6 +1,6 @@
 /**
- * What a gateway does on signals, be it one process or a primary with workers. SIGHUP reloads; when something is wrong with
- * the new files, nothing changes. SIGTERM and SIGINT drain and end the process; a second one ends it at once. The
+ * What a gateway does on signals, be it one process or a primary with workers. SIGHUP reloads; when something is wrong
+ * with the new files, nothing changes. SIGTERM and SIGINT drain and end the process; a second one ends it at once. The
  * supervisor's `retire` drains too, but leaves long answers their time.
  */
 import { type Config, ConfigError } from '../terms/config.ts'

@@ -1,7 +1,7 @@
 /**
- * Brings a serving process up to what others wrote to the store: other gateways, `gateway apply`, the admin API. The store
- * numbers its changes; the follower asks again and again for those after the last one it has seen. While the store is away,
- * the process serves from memory.
+ * Brings a serving process up to what others wrote to the store: other gateways, `gateway apply`, the admin API. The
+ * store numbers its changes; the follower asks again and again for those after the last one it has seen. While the
+ * store is away, the process serves from memory.
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'

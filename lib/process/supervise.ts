@@ -1,9 +1,10 @@
 /**
- * The process that `gateway serve` starts in: a supervisor. It serves nothing itself. It holds the listening sockets and
- * starts a child that serves from them. On SIGUSR2 it starts a second child, from the code and the config that are there at
- * that moment. When the second child is ready, the first one takes no new connections and ends after its last answer. Both
- * accept from the same sockets, which never close, so that no connection is refused or lost during a renewal. When the
- * child that serves ends, the supervisor ends in the same way; a restart is left to whatever started it (systemd, say).
+ * The process that `gateway serve` starts in: a supervisor. It serves nothing itself. It holds the listening sockets
+ * and starts a child that serves from them. On SIGUSR2 it starts a second child, from the code and the config that are
+ * there at that moment. When the second child is ready, the first one takes no new connections and ends after its last
+ * answer. Both accept from the same sockets, which never close, so that no connection is refused or lost during a
+ * renewal. When the child that serves ends, the supervisor ends in the same way; a restart is left to whatever started
+ * it (systemd, say).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
@@ -168,7 +169,10 @@ class Child {
   }
 }
 
-/** After a supervisor was killed, its child holds the address until it notices: the next supervisor tries again for a while. */
+/**
+ * After a supervisor was killed, its child holds the address until it notices: the next supervisor tries again for a
+ * while.
+ */
 const TAKEN_TRIES = 10
 const TAKEN_WAIT_MS = 50
 

@@ -6,8 +6,9 @@ import type { Addresses, FromWorker, ToWorker, WorkerCalls, WorkerSockets } from
 
 const CALL_MS = 2_000
 /**
- * After its deadline a worker still writes its journal and closes its connections. One that needs longer than this hangs
- * and is killed. Charges that it had not brought into the store are in its journal, which other processes take up.
+ * After its deadline a worker still writes its journal and closes its connections. One that needs longer than this
+ * hangs and is killed. Charges that it had not brought into the store are in its journal, which other processes take
+ * up.
  */
 const GRACE_MS = 20_000
 

@@ -7,7 +7,10 @@ import type { Config } from '../terms/config.ts'
 import type { Snapshot } from '../terms/metrics.ts'
 import type { Socket } from './listening.ts'
 
-/** What the primary may ask of a worker, and the type of the answer. `follow` and `flush` are answered when they are done. */
+/**
+ * What the primary may ask of a worker, and the type of the answer. `follow` and `flush` are answered when they are
+ * done.
+ */
 export interface WorkerCalls {
   snapshot: Snapshot
   held: [PurseId, Micro][]

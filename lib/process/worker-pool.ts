@@ -1,7 +1,7 @@
 /**
- * The workers of a gateway, seen from their primary. The pool starts as many as the config says, asks all of them, replaces
- * them on a reload, and drains them at the end. A worker that dies is replaced, after a delay that grows with every crash.
- * When the workers of a start or a reload do not all become ready, the whole start or reload fails.
+ * The workers of a gateway, seen from their primary. The pool starts as many as the config says, asks all of them,
+ * replaces them on a reload, and drains them at the end. A worker that dies is replaced, after a delay that grows with
+ * every crash. When the workers of a start or a reload do not all become ready, the whole start or reload fails.
  */
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
@@ -23,8 +23,8 @@ export class WorkerPool {
   draining = false
   #config: Config
   /**
-   * The sockets that the supervisor holds, as descriptors of this process; workers get them from here. The cluster module
-   * closes them when the last worker has closed its listeners.
+   * The sockets that the supervisor holds, as descriptors of this process; workers get them from here. The cluster
+   * module closes them when the last worker has closed its listeners.
    */
   #sockets: WorkerSockets = {}
   #backoffMs = FIRST_BACKOFF_MS
@@ -116,8 +116,8 @@ export class WorkerPool {
   }
 
   /**
-   * The readiness of the first worker that says it is ready, so that a worker that hangs keeps nobody waiting. When none is
-   * ready: what one of them says; undefined when none answers.
+   * The readiness of the first worker that says it is ready, so that a worker that hangs keeps nobody waiting. When
+   * none is ready: what one of them says; undefined when none answers.
    */
   async firstReady(): Promise<Readiness | undefined> {
     const answers = [...this.workers].map(worker => worker.call('ready'))

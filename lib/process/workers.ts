@@ -1,8 +1,8 @@
 /**
  * A gateway of several processes (`workers: N`): a primary and its workers. The primary serves no clients; it answers
- * operators, does the housekeeping and looks after the workers (`worker-pool.ts`). The workers share the public listeners.
- * They share balances through the leases of the store, as gateways on different machines do. On a reload, new workers are
- * started first and then the old ones drain, so that no request fails.
+ * operators, does the housekeeping and looks after the workers (`worker-pool.ts`). The workers share the public
+ * listeners. They share balances through the leases of the store, as gateways on different machines do. On a reload,
+ * new workers are started first and then the old ones drain, so that no request fails.
  */
 import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'

@@ -1,7 +1,8 @@
 /**
- * Answers bytes that the HTTP parser cannot read. When they stand in the middle of a request, the exchange of that request
- * refuses it. When every request of the connection has been answered, the error envelope is written to the socket by hand.
- * When an answer is under way or still to come, an envelope would be taken for a part of it, so the connection is cut.
+ * Answers bytes that the HTTP parser cannot read. When they stand in the middle of a request, the exchange of that
+ * request refuses it. When every request of the connection has been answered, the error envelope is written to the
+ * socket by hand. When an answer is under way or still to come, an envelope would be taken for a part of it, so the
+ * connection is cut.
  */
 import type { Socket } from 'node:net'
 import type { Exchange } from '../exchange/exchange.ts'
@@ -32,8 +33,8 @@ export class BadBytes {
   }
 
   /**
-   * The parser reports the error again with every chunk that follows. Those chunks are dropped, and the connection stays open,
-   * so that the client can read answers that are still to come.
+   * The parser reports the error again with every chunk that follows. Those chunks are dropped, and the connection
+   * stays open, so that the client can read answers that are still to come.
    */
   #onParseError(error: NodeJS.ErrnoException, socket: Socket, x: Exchange | undefined): void {
     const fromBytes = this.#noise.get(socket)
@@ -70,7 +71,7 @@ const isParseError = ({ code = '' }: NodeJS.ErrnoException): boolean =>
   code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
 
 /**
- * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that was cut
- * before its turn may have unwritten answers in front of it.
+ * The answer of the exchange is written, and so are all before it, because answers keep their order. An exchange that
+ * was cut before its turn may have unwritten answers in front of it.
  */
 const owesNothing = (x: Exchange): boolean => x.closed && !x.reply.cut

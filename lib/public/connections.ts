@@ -31,8 +31,8 @@ export class Connections {
   readonly most: number
   open = 0
   /**
-   * Connections on which perhaps no request has come yet, the oldest first, each with a function that tells. Those that have
-   * had a request are taken out when they are found at the limit.
+   * Connections on which perhaps no request has come yet, the oldest first, each with a function that tells. Those that
+   * have had a request are taken out when they are found at the limit.
    */
   readonly silent = new Map<Socket, (socket: Socket) => boolean>()
 

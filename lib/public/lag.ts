@@ -1,6 +1,6 @@
 /**
- * Measures how late the event loop runs its timers. A loop that stays late means that this process has more work than it can
- * do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become slow.
+ * Measures how late the event loop runs its timers. A loop that stays late means that this process has more work than
+ * it can do. Above `shed.lag` new requests are refused with 503 and `retry-after`, before all requests become slow.
  */
 import type { Clock } from '../base/clock.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Answers CORS preflights: before a page of another site may send a request with a key, the browser asks with OPTIONS whether
- * that is allowed. Every site may ask; none may send cookies.
+ * Answers CORS preflights: before a page of another site may send a request with a key, the browser asks with OPTIONS
+ * whether that is allowed. Every site may ask; none may send cookies.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NO_PAGE } from '../reply/fixed-headers.ts'

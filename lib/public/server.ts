@@ -1,6 +1,7 @@
 /**
- * The two public listeners, main and direct. node:http parses requests, and each becomes an exchange. The options and event
- * handlers here see to it that node answers nothing by itself, and that a faulty or slow client does no harm to others.
+ * The two public listeners, main and direct. node:http parses requests, and each becomes an exchange. The options and
+ * event handlers here see to it that node answers nothing by itself, and that a faulty or slow client does no harm to
+ * others.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,7 +16,9 @@ import { boundConnections } from './connections.ts'
 import { preflight } from './preflight.ts'
 import { cutStuck } from './stuck.ts'
 
-/** The most time for the headers of a request, from its first byte; on a new connection, from the connection's start. */
+/**
+ * The most time for the headers of a request, from its first byte; on a new connection, from the connection's start.
+ */
 const HEADERS_MS = 60_000
 /** The most time for a whole request, body included. */
 const REQUEST_MS = 600_000

@@ -1,7 +1,7 @@
 /**
- * Cuts connections whose client does not read what was written to it. Relayed answers have a time-out of their own. Answers
- * that the gateway makes itself are written in one piece and not watched further, so a client that never reads them would
- * keep its connection for ever.
+ * Cuts connections whose client does not read what was written to it. Relayed answers have a time-out of their own.
+ * Answers that the gateway makes itself are written in one piece and not watched further, so a client that never reads
+ * them would keep its connection for ever.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -17,7 +17,9 @@ interface Progress {
   checks: number
 }
 
-/** `patienceMs` says how long a client may take nothing. It is called at every check, because a reload may change it. */
+/**
+ * `patienceMs` says how long a client may take nothing. It is called at every check, because a reload may change it.
+ */
 export function cutStuck(server: Server, clock: Clock, patienceMs: () => number): void {
   const connections = new Map<Socket, Progress>()
   let cancel: (() => void) | null = null

@@ -1,4 +1,7 @@
-/** The random faults of the soak run: processes are killed, the store is stopped and started, configs are reloaded under load. */
+/**
+ * The random faults of the soak run: processes are killed, the store is stopped and started, configs are reloaded under
+ * load.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MysqlServer } from '../support/mysql-server.ts'
 import type { Random } from '../support/random.ts'

@@ -1,11 +1,15 @@
-/** The clients of the soak run, for all five protocols. They record what they asked, what they saw, and the id of each request. */
+/**
+ * The clients of the soak run, for all five protocols. They record what they asked, what they saw, and the id of each
+ * request.
+ */
 import { Agent, request } from 'undici'
 import type { Protocol } from '../../lib/terms/records.ts'
 import type { Random } from '../support/random.ts'
 
 /**
- * How a request ended for its client. `complete`: the whole answer came · `refused`: a status other than 200 · `broken`: the
- * answer began and did not end rightly · `left`: the client left · `lost`: no status came · `unreachable`: no connection.
+ * How a request ended for its client. `complete`: the whole answer came · `refused`: a status other than 200 ·
+ * `broken`: the answer began and did not end rightly · `left`: the client left · `lost`: no status came ·
+ * `unreachable`: no connection.
  */
 export type Outcome = 'complete' | 'refused' | 'broken' | 'left' | 'lost' | 'unreachable'
 

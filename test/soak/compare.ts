@@ -1,7 +1,7 @@
 /**
- * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger charged. For
- * a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request may be charged twice,
- * and none without an answer.
+ * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger
+ * charged. For a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request
+ * may be charged twice, and none without an answer.
  */
 import { formatMicro } from '../../lib/base/money.ts'
 import type { Served } from '../../lib/simulator/books.ts'

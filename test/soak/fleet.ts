@@ -1,4 +1,7 @@
-/** The gateways of the soak run: several on one store, each with its own workers and journal folder, as on different machines. */
+/**
+ * The gateways of the soak run: several on one store, each with its own workers and journal folder, as on different
+ * machines.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, writeFileSync } from 'node:fs'
 import path from 'node:path'

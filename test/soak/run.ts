@@ -1,8 +1,8 @@
 /**
- * `npm run soak -- --minutes N [--seed S]`: runs two gateways of two workers each on one MariaDB, with clients of all five
- * protocols and an upstream with faults, while processes and the store are killed at random. At the end everything is
- * repaired and all charges are settled; then the records of clients, upstream and ledger are compared. Exits 1 when they
- * differ.
+ * `npm run soak -- --minutes N [--seed S]`: runs two gateways of two workers each on one MariaDB, with clients of all
+ * five protocols and an upstream with faults, while processes and the store are killed at random. At the end everything
+ * is repaired and all charges are settled; then the records of clients, upstream and ledger are compared. Exits 1 when
+ * they differ.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

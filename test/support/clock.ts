@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/base/clock.ts'
 
 /**
- * A clock for tests. Its time stands still until `advance`, which runs the timers that fall due, in order. Wall time and
- * monotonic time can be set apart, as on a machine whose clock is corrected.
+ * A clock for tests. Its time stands still until `advance`, which runs the timers that fall due, in order. Wall time
+ * and monotonic time can be set apart, as on a machine whose clock is corrected.
  */
 export class TestClock implements Clock {
   #monotonic = 0
@@ -33,7 +33,9 @@ export class TestClock implements Clock {
     queueMicrotask(fn)
   }
 
-  /** Changes the wall time only, as an administrator or a bad time server does. Timers and intervals are not affected. */
+  /**
+   * Changes the wall time only, as an administrator or a bad time server does. Timers and intervals are not affected.
+   */
   step(ms: number): void {
     this.#wall += ms
   }

@@ -5,8 +5,9 @@ const COMMIT = Buffer.from('COMMIT')
 
 export interface CommitProxy extends TcpProxy {
   /**
-   * Loses the next COMMIT, or the COMMIT of the transaction in which these bytes were sent. `answer`: the server commits, but
-   * the client gets no answer. `commit`: the COMMIT never reaches the server. Resolves when it has happened.
+   * Loses the next COMMIT, or the COMMIT of the transaction in which these bytes were sent. `answer`: the server
+   * commits, but the client gets no answer. `commit`: the COMMIT never reaches the server. Resolves when it has
+   * happened.
    */
   loseNext(what: 'answer' | 'commit', containing?: string): Promise<void>
 }

@@ -1,4 +1,7 @@
-/** Stands in for replication: copies the content of one database server to another, which then is a replica that has caught up. */
+/**
+ * Stands in for replication: copies the content of one database server to another, which then is a replica that has
+ * caught up.
+ */
 import mysql from 'mysql2/promise'
 import type { MysqlServer } from './mysql-server.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A private database server that speaks MySQL's protocol, with its own data folder and a free port. It ends with the process
- * that started it. Its faults are real: `kill` sends SIGKILL, `pause` sends SIGSTOP.
+ * A private database server that speaks MySQL's protocol, with its own data folder and a free port. It ends with the
+ * process that started it. Its faults are real: `kill` sends SIGKILL, `pause` sends SIGSTOP.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

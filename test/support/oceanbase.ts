@@ -1,6 +1,6 @@
 /**
- * Starts a private single-node server of OceanBase's engine for a test. `.ci/oceanbase` downloads the engine. Without it the
- * tests that need it do not run, and `npm test` says so at its end.
+ * Starts a private single-node server of OceanBase's engine for a test. `.ci/oceanbase` downloads the engine. Without
+ * it the tests that need it do not run, and `npm test` says so at its end.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync } from 'node:fs'

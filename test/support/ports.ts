@@ -1,7 +1,9 @@
 /** Finds free ports, for servers whose port must be known before they listen. */
 import net from 'node:net'
 
-/** The ports are below those that systems give to outgoing connections, which could take a port before its gateway does. */
+/**
+ * The ports are below those that systems give to outgoing connections, which could take a port before its gateway does.
+ */
 const LOWEST_PORT = 16_000
 const PORTS = 16_000
 

@@ -70,9 +70,9 @@ export function jsonText(random: Random, value: unknown): string {
 }
 
 /**
- * A random name of a JSON member. It has no backslashes because of a bug in JSON.parse of Node 26.9: it can mistake a key with
- * an escape for another key, one that stood at the same place in an earlier text and begins with the same written characters
- * (`"\""` and `"\\"`).
+ * A random name of a JSON member. It has no backslashes because of a bug in JSON.parse of Node 26.9: it can mistake a
+ * key with an escape for another key, one that stood at the same place in an earlier text and begins with the same
+ * written characters (`"\""` and `"\\"`).
  */
 export const key = (random: Random): string => text(random).replaceAll('\\', '/')
 

@@ -1,6 +1,6 @@
 /**
- * A proxy in front of MySQL that replaces statements on their way, so that a sound server seems to break its promises. The
- * replacement must not be longer than the statement; blanks fill the rest.
+ * A proxy in front of MySQL that replaces statements on their way, so that a sound server seems to break its promises.
+ * The replacement must not be longer than the statement; blanks fill the rest.
  */
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 

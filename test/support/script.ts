@@ -1,4 +1,7 @@
-/** Parses the options of scripts that people run by hand. `--help`, and a wrong option, print the comment at the top of the script. */
+/**
+ * Parses the options of scripts that people run by hand. `--help`, and a wrong option, print the comment at the top of
+ * the script.
+ */
 import { readFileSync } from 'node:fs'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 

@@ -13,7 +13,10 @@ interface Passing {
   fromServer?(bytes: Buffer): void
 }
 
-/** `target` gives the port of the server for each new connection. When one side of a connection ends, the other is ended too. */
+/**
+ * `target` gives the port of the server for each new connection. When one side of a connection ends, the other is ended
+ * too.
+ */
 export async function startTcpProxy(
   target: () => number,
   pass: (client: Socket, server: Socket) => Passing,

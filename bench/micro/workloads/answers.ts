@@ -45,7 +45,9 @@ function randomBase64(random: Random, length: number): string {
 const countedOf = (protocol: Protocol, text: string): number =>
   DIALECTS[protocol].text ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : 0
 
-/** A stream whose deltas have `bytes` or up to one event more. `reports`: it reports its usage, where the protocol can. */
+/**
+ * A stream whose deltas have `bytes` or up to one event more. `reports`: it reports its usage, where the protocol can.
+ */
 export function stream(protocol: Protocol, seed: number, bytes: number, reports: boolean): Answer {
   const random = withSeed(seed)
   const dialect = DIALECTS[protocol]

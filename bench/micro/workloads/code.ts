@@ -1,4 +1,7 @@
-/** Makes text like that of coding clients: source code with quotes, tabs and backslashes, and some words that are not ASCII. */
+/**
+ * Makes text like that of coding clients: source code with quotes, tabs and backslashes, and some words that are not
+ * ASCII.
+ */
 import type { Random } from '../../../test/support/random.ts'
 
 const NAMES = ['reader', 'balance', 'chunk', 'index', 'settle', 'queue', 'token', 'config', 'path', 'lines', 'cache']

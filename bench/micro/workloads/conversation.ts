@@ -1,4 +1,7 @@
-/** Makes request bodies like those of a coding client: a cached system prompt, tools, and a long conversation of files and tool calls. */
+/**
+ * Makes request bodies like those of a coding client: a cached system prompt, tools, and a long conversation of files
+ * and tool calls.
+ */
 import { type Random, withSeed } from '../../../test/support/random.ts'
 import { code, prose } from './code.ts'
 
@@ -22,7 +25,10 @@ export interface Conversation {
   said: Said
 }
 
-/** A body of the messages protocol with exactly this many bytes: at least 128, and at least 4096 with an `image`, which fills it. */
+/**
+ * A body of the messages protocol with exactly this many bytes: at least 128, and at least 4096 with an `image`, which
+ * fills it.
+ */
 export function conversation(seed: number, bytes: number, image = false): Conversation {
   const random = withSeed(seed)
   const long = bytes >= TALK_FROM

@@ -1,6 +1,7 @@
 /**
- * Writes accounts of a catalogue file, and knows the stored ones by name for the keys that follow. The opening balance is
- * credited only when the account is created, in the same transaction: an edit of it in the file credits nothing later.
+ * Writes accounts of a catalogue file, and knows the stored ones by name for the keys that follow. The opening balance
+ * is credited only when the account is created, in the same transaction: an edit of it in the file credits nothing
+ * later.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'

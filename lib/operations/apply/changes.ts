@@ -1,8 +1,8 @@
 /**
  * What is new in a catalogue file. The store remembers what the file said of each row when it was applied last, as
  * digests (`Mark`); here they are compared with what the file says now. The price of a model is compared apart from the
- * rest of its row, so that an edit of a ceiling does not bring an old price back. Secrets are compared by signatures made
- * with the store's secret, because the digest of a short secret could be guessed.
+ * rest of its row, so that an edit of a ceiling does not bring an old price back. Secrets are compared by signatures
+ * made with the store's secret, because the digest of a short secret could be guessed.
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'

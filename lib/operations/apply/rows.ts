@@ -44,8 +44,8 @@ function wantedRow<T extends Row>(file: T, stored: T | null, { row, price }: Row
 }
 
 /**
- * The stored channel with the secrets of the file, because the stored secrets cannot be decrypted with the secret that the
- * gateway has now. Whatever else was changed in the store stays.
+ * The stored channel with the secrets of the file, because the stored secrets cannot be decrypted with the secret that
+ * the gateway has now. Whatever else was changed in the store stays.
  */
 function withReadableSecrets<T extends Row>(file: T, stored: T): T {
   const { sealed: _, ...rest } = stored
