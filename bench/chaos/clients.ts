@@ -4,8 +4,8 @@
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Protocol } from '../../lib/terms/records.ts'
 import type { Random } from '../../test/support/random.ts'
+import type { Talking } from '../../test/support/talking.ts'
 import { PROTOCOLS, SPEECH, tagOf } from './speech.ts'
 
 /** How a request ended for its client; `failed` = no answer came at all. */
@@ -13,7 +13,7 @@ export type Outcome = 'whole' | 'refused' | 'broken' | 'left' | 'failed'
 
 export interface Asked {
   n: number
-  protocol: Protocol
+  protocol: Talking
   /** null when no head of an answer came. */
   requestId: string | null
   status: number

@@ -1,12 +1,12 @@
 /** The requests and answers of the five protocols in the chaos run. The number of a request decides what it costs. */
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Talking } from '../../test/support/talking.ts'
 
 export const MODEL = 'storm-1'
 export const IMAGES = 'storm-image'
 export const INPUT = 50
 export const outputOf = (n: number): number => 1 + (n % 997)
 /** The charge in micro-CNY: 2 CNY per million input tokens, 8 per million output tokens, 0.01 per image. */
-export const chargeOf = (protocol: Protocol, n: number): number =>
+export const chargeOf = (protocol: Talking, n: number): number =>
   protocol === 'images' ? 10_000 : INPUT * 2 + outputOf(n) * 8
 
 /** The text in the prompt that tells the upstream the number of the request. */
@@ -33,7 +33,7 @@ const usage = (n: number) => ({ input_tokens: INPUT, output_tokens: outputOf(n) 
 const chatUsage = (n: number) => ({ prompt_tokens: INPUT, completion_tokens: outputOf(n) })
 const geminiUsage = (n: number) => ({ promptTokenCount: INPUT, candidatesTokenCount: outputOf(n) })
 
-export const SPEECH: Record<Protocol, Speech> = {
+export const SPEECH: Record<Talking, Speech> = {
   messages: {
     path: () => '/v1/messages',
     headers: key => ({ 'x-api-key': key }),
@@ -93,10 +93,10 @@ export const SPEECH: Record<Protocol, Speech> = {
   },
 }
 
-export const PROTOCOLS = Object.keys(SPEECH) as Protocol[]
+export const PROTOCOLS = Object.keys(SPEECH) as Talking[]
 
 /** The protocol of a path, and whether the answer is a stream. */
-export function readPath(path: string, body: Buffer): { protocol: Protocol; stream: boolean } {
+export function readPath(path: string, body: Buffer): { protocol: Talking; stream: boolean } {
   if (path.includes('/models/')) return { protocol: 'generate', stream: path.includes('stream') }
   const protocol = PROTOCOLS.find(p => SPEECH[p].path(false) === path) ?? 'chat'
   return { protocol, stream: body.includes('"stream":true') }

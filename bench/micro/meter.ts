@@ -1,15 +1,15 @@
 /** Bench of the meters of all protocols: over streams in bursts, streams event by event, and whole answers. */
 import { deepEqual } from 'node:assert/strict'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import type { Meter } from '../../lib/protocols/meter.ts'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import type * as TableModule from '../../lib/protocols/table.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { withSeed } from '../../test/support/random.ts'
+import type { Talking } from '../../test/support/talking.ts'
 import type { Bench, Case } from './bench.ts'
 import { type Answer, document, stream } from './workloads/answers.ts'
 import { events, reads } from './workloads/chunks.ts'
 
-export const PROTOCOLS: Protocol[] = ['messages', 'chat', 'responses', 'generate', 'images']
+export const PROTOCOLS: Talking[] = ['messages', 'chat', 'responses', 'generate', 'images']
 const STREAM_BYTES = 200_000
 const ANSWER_BYTES = 200_000
 /** The size of the chunks in which a burst of events comes. */
@@ -21,7 +21,7 @@ export const bench: Bench = async (lib, seed) => {
   return PROTOCOLS.flatMap(protocol => casesOf(protocol, protocolRow, seed))
 }
 
-function casesOf(protocol: Protocol, row: typeof TableModule.protocolRow, seed: number): Case[] {
+function casesOf(protocol: Talking, row: typeof TableModule.protocolRow, seed: number): Case[] {
   const random = withSeed(seed)
   const reporting = stream(protocol, seed, STREAM_BYTES, true)
   const silent = stream(protocol, seed, STREAM_BYTES, false)

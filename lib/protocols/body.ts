@@ -6,19 +6,19 @@
 import type { Edit } from './edit.ts'
 import type { Facts } from './facts.ts'
 
-/** Reads one body. Memory is bounded whatever a client sends, and nothing is thrown. */
+/** Reads one body. A scan takes a bounded amount of memory whatever a client sends, and never throws. */
 export interface BodyScan {
   feed(chunk: Buffer): void
-  /** null = the body is not of this form. */
+  /** Returns null when the body is not of this form. */
   end(): Facts | null
 }
 
 export interface BodyForm {
-  /** Whether a body of this content type is read here as everybody else reads it; other ones are refused. */
+  /** Whether the gateway reads a body of this content type as every other reader does. Other bodies are refused. */
   reads(contentType: string | undefined): boolean
   scan(contentType: string | undefined): BodyScan
-  /** The content type that goes upstream for what the client sent. */
+  /** The content type that the upstream gets for the one that the client sent. */
   typeUpstream(contentType: string): string
-  /** The model under the name by which the upstream knows it. */
+  /** The edit that puts the upstream's name of the model into the body. */
   mapModel(facts: Facts, upstreamName: string): Edit
 }

@@ -1,18 +1,19 @@
-/** Under which keys of a protocol's answers content stands, and how it counts. */
+/** The keys under which a protocol's answers have their content, and how the value of each counts. */
 import { Patterns } from './patterns.ts'
 
 /**
- * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array, by
- * its bytes between the outer brackets. `again`: a text that streams say once more behind the deltas, and others say only there.
+ * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array,
+ * which counts by its bytes between the outer brackets. `again`: a text that most streams repeat after its deltas, and
+ * that some streams have only there.
  */
 export type Kind = 'text' | 'encoded' | 'whole' | 'again'
 
-/** The keys under which content stands; made once per protocol. */
+/** The content keys of one protocol. They are made once, when the process starts. */
 export class ContentKeys {
   readonly patterns: Patterns
-  /** Without those under which a text is said again: once it was said the first time, they are not looked for. */
+  /** All keys but those of kind `again`, which are not searched any more once a text has come under another key. */
   readonly first: Patterns
-  /** Those that are not of text, with their quotes. */
+  /** The keys that are not of kind `text`, with their quotes. */
   readonly #others: [string, Kind][] = []
 
   constructor(keys: Partial<Record<Kind, readonly string[]>>) {
@@ -24,7 +25,7 @@ export class ContentKeys {
     this.patterns = keys.again === undefined ? this.first : new Patterns([...first, ...quoted('again')])
   }
 
-  /** Of the key, with its quotes, that ends there. */
+  /** The kind of the key that ends at `end`, its quotes included. */
   kindAt(text: string, end: number): Kind {
     for (const [key, kind] of this.#others) if (text.startsWith(key, end - key.length)) return kind
     return 'text'

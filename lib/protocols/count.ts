@@ -1,11 +1,13 @@
 /**
- * Counts output from content as it passes: what stands under certain keys (`"content":"…"`), wherever they stand.
- * Nothing is parsed and nothing kept: a search for the keys, and a count of the bytes between the quotes, escapes undone.
- * A key inside a string has its quotes escaped, so it is never mistaken for one.
+ * Estimates the output tokens of an answer from its content while it passes. Content is the value of certain keys
+ * (`"content":"…"`), wherever they stand. Nothing is parsed and nothing is kept: the text is searched for the keys, and
+ * the bytes between the quotes are counted, an escape as the bytes it stands for. Inside a string the quotes of a key
+ * would be escaped, so a string never passes for a key.
  *
- * Events of one stream are much alike: what stood between two texts is compared with what stands there now, which costs a
- * sixth of searching it for keys again.
+ * Events of one stream are much alike, so what stands between two texts is first compared with what stood there before
+ * (`Alike`).
  */
+import { Alike } from './alike.ts'
 import type { ContentKeys, Kind } from './content-keys.ts'
 import type { Patterns } from './patterns.ts'
 
@@ -24,11 +26,11 @@ const BYTES_PER_TOKEN = 4.4
 const UNICODE_ESCAPE_BYTES = 3
 
 /**
- * Bytes of base64 per token. Upstreams report between 1,000 and 3,000 of them for pictures and speech, so what is counted is
- * never nothing, and never the price of as much text.
+ * Bytes of base64 per token. Upstreams report a token for 1,000 to 3,000 bytes of pictures and speech. With this number
+ * base64 always counts as something, and never as much as text of the same length.
  */
 const ENCODED_PER_TOKEN = 1000
-/** A stream of the responses protocol says each text up to four times more, behind its deltas. */
+/** How often a stream of the responses protocol repeats a text after its deltas, at most. */
 const MOST_REPEATS = 4
 
 const SEARCH = 0
@@ -37,36 +39,7 @@ const BEFORE_VALUE = 2
 const IN_TEXT = 3
 const IN_VALUE = 4
 
-/** A longer piece is not remembered. */
-const LONGEST_ALIKE = 1024
-/** A stream whose pieces differ each time is not tried any longer. */
-const MOST_TRIES = 4
-
-/** A piece of text that comes again and again at the same point of a stream. */
-class Alike {
-  #text = ''
-  #tries = MOST_TRIES
-  /** Of the key that it ends with. */
-  kind: Kind = 'text'
-
-  get length(): number {
-    return this.#text.length
-  }
-
-  standsAt(text: string, from: number): boolean {
-    const { length } = this.#text
-    return length > 0 && text.slice(from, from + length) === this.#text
-  }
-
-  learn(text: string, kind: Kind = 'text'): void {
-    if (this.#tries === 0 || text.length > LONGEST_ALIKE) return
-    this.#tries--
-    this.kind = kind
-    this.#text = Buffer.from(text, 'latin1').toString('latin1') // a copy: a slice would keep all it was cut from
-  }
-}
-
-/** To the next quote or backslash, or the end. */
+/** Returns where the next quote or backslash is, or the length of the text. */
 function plainUntil(text: string, from: number): number {
   let i = from
   for (; i < text.length; i++) {
@@ -79,26 +52,29 @@ function plainUntil(text: string, from: number): number {
 export class ContentCounter {
   readonly #keys: ContentKeys
   #patterns: Patterns
-  /** To the end of the first key of a chunk, to that of the next one after a text, and what follows the last text. */
+  /**
+   * The pieces that come again: from the beginning of a chunk to the end of its first key, from the end of a text to
+   * the end of the next key, and from the end of the last text to the end of the chunk.
+   */
   readonly #lead = new Alike()
   readonly #gap = new Alike()
   readonly #rest = new Alike()
   #state = SEARCH
   #kind: Kind = 'text'
-  /** The end of the last chunk, where a key may have begun. */
+  /** The end of the last chunk, in which a key may have begun. */
   #tail = ''
-  /** After a backslash. */
+  /** The last character was a backslash inside a string. */
   #escaped = false
-  /** Digits of an escape that are still to come. */
+  /** How many hexadecimal digits of a `\u` escape are still to come. */
   #skip = 0
-  /** Open brackets of a value that counts as a whole, and whether one of its strings is open. */
+  /** How many brackets are open in a value of kind `whole`, and whether a string is open in it. */
   #depth = 0
   #quoted = false
   #fresh = false
   #text = 0
   #again = 0
   #encoded = 0
-  /** Strings of base64 that have begun. */
+  /** How many strings of base64 have begun. */
   pieces = 0
 
   constructor(keys: ContentKeys) {
@@ -110,7 +86,7 @@ export class ContentCounter {
     return this.tokensBeside(0)
   }
 
-  /** Without so many characters of base64, which are charged otherwise. */
+  /** The tokens without `encoded` characters of base64, which are charged in another way. */
   tokensBeside(encoded: number): number {
     const text = Math.max(this.#text, this.#again / MOST_REPEATS)
     return Math.ceil(text / BYTES_PER_TOKEN + Math.max(0, this.#encoded - encoded) / ENCODED_PER_TOKEN)
@@ -139,7 +115,7 @@ export class ContentCounter {
     }
   }
 
-  /** A key that began in the last chunk. Returns where to go on in this one. */
+  /** Looks for a key that began in the last chunk. Returns where the search goes on in this chunk. */
   #acrossChunks(text: string): number {
     const before = this.#tail.length
     const joined = this.#tail + text.slice(0, this.#patterns.longest)
@@ -156,7 +132,7 @@ export class ContentCounter {
     this.#tail = ''
   }
 
-  /** `text`: after the last key and its value, which would hide the next one if they were searched again. */
+  /** `text`: what follows the last key and its value. These are left out, because they would hide the next key. */
   #keepTail(text: string): void {
     const most = this.#patterns.longest - 1
     if (text.endsWith('\n'))
@@ -164,7 +140,7 @@ export class ContentCounter {
     else this.#tail = text.length >= most ? text.slice(-most) : (this.#tail + text).slice(-most)
   }
 
-  /** To just after the next key, or to the end. */
+  /** Moves to the position after the next key, or to the end. */
   #search(text: string, from: number): number {
     const alike = from === 0 ? this.#lead : this.#gap
     if (alike.standsAt(text, from)) {
@@ -199,7 +175,7 @@ export class ContentCounter {
     return text.length
   }
 
-  /** A value, by its first byte. */
+  /** Begins a value, whose first byte tells what it is. */
   #begin(c: number): void {
     this.#fresh = true
     if (c === QUOTE) this.#state = IN_TEXT
@@ -210,7 +186,7 @@ export class ContentCounter {
     } else this.#state = SEARCH
   }
 
-  /** Nothing is escaped in base64 that could hide its end, so that is searched natively. */
+  /** Base64 has no escapes that could hide its end, so the engine's own search finds the closing quote. */
   #inEncoded(text: string, from: number): number {
     const quote = text.indexOf('"', from)
     const end = quote < 0 ? text.length : quote
@@ -244,7 +220,7 @@ export class ContentCounter {
     this.#add(bytes)
   }
 
-  /** From just after a backslash, or from the midst of what follows it, to after that. */
+  /** Moves over an escape, which may have begun in an earlier chunk. */
   #escape(text: string, from: number): number {
     let i = from
     if (this.#escaped && i < text.length) {
@@ -259,7 +235,7 @@ export class ContentCounter {
     return i + skipped
   }
 
-  /** To just after the bracket that closes the value. */
+  /** Moves to the position after the bracket that closes the value. */
   #inValue(text: string, from: number): number {
     let i = from
     for (; i < text.length; i++) {

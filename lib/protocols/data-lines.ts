@@ -1,21 +1,25 @@
-/** What stands in the data of an event stream, in the pieces in which it comes: no line is kept, however long it is. */
+/**
+ * Takes the data out of the lines of an event stream, in the pieces in which it comes. No line is kept, however long.
+ */
 const LF = 0x0a
 const FIELD = 'data:'
 const BOM = '\u00ef\u00bb\u00bf'
 
 export interface DataSink {
-  /** A piece of an event's data; lines of one event follow each other without what parts them. */
+  /**
+   * Is called with each piece of an event's data. The line ends between several data lines of one event are left out.
+   */
   data(text: string): void
   endEvent(): void
 }
 
 export class DataLines {
   readonly #sink: DataSink
-  /** How much of `data:` the line under way begins with; -1 = it is another line. */
+  /** How many characters of `data:` the current line has so far; -1 = it is another line. */
   #intro = 0
   #afterReturn = false
   #atStart = true
-  /** Nothing of an event has come since the last one ended. */
+  /** Whether nothing of an event has come since the last event ended. */
   atBoundary = false
 
   constructor(sink: DataSink) {
@@ -65,7 +69,7 @@ export class DataLines {
   }
 }
 
-/** Where the next one is; the length when there is none. */
+/** Returns where `what` is found from `from` on; the length of the text = nowhere. */
 function indexOr(text: string, what: string, from: number): number {
   const at = text.indexOf(what, from)
   return at < 0 ? text.length : at

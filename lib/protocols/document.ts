@@ -1,11 +1,19 @@
-/** A whole JSON answer as it passes: the few top-level values that matter, however many megabytes stand around them. */
-import { JsonScanner, type Kind, parse, type ScanEvents } from './scan.ts'
+/**
+ * Reads a JSON document while it passes, and keeps only the few top-level values that matter, however large the rest
+ * is.
+ */
+
 import { type Fields, isFields } from './fields.ts'
+import { parse } from './json-text.ts'
+import { JsonScanner } from './scan.ts'
+import type { Kind, ScanEvents } from './scan-events.ts'
 
 const LONGEST_VALUE = 64 * 1024
-/** Top-level arrays of an answer that are looked at. */
+/** How many top-level arrays of an answer are looked at. */
 const MOST_ARRAYS = 32
-/** Most answers are this short and come in one piece: to parse them costs less than to look at each byte. */
+/**
+ * Most answers are at most this long and come in one chunk. Parsing such an answer costs less than scanning its bytes.
+ */
 const SHORT = 4096
 
 export class DocumentReader implements ScanEvents {
@@ -14,14 +22,14 @@ export class DocumentReader implements ScanEvents {
   readonly #values = new Map<string, unknown>()
   readonly #items = new Map<string, number>()
   #scanner: JsonScanner | null = null
-  /** A short one that was read at once; `spoilt` by what came behind it. */
+  /** Whether the document was short and parsed at once; `spoilt` = and then something came after its end. */
   #short: 'no' | 'whole' | 'spoilt' = 'no'
-  /** A member was seen that is one of the protocol's own. */
+  /** Whether a member was seen that every answer of the protocol has. */
   known = false
 
   /**
-   * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the latest that is not null counts.
-   * `own`: members that show whose document it is.
+   * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the last value that is not null
+   * counts. `own`: members that show that the document belongs to the protocol.
    */
   constructor(wanted: ReadonlySet<string>, own: readonly string[]) {
     this.#wanted = wanted
@@ -49,7 +57,7 @@ export class DocumentReader implements ScanEvents {
     }
   }
 
-  /** Behind the end only space may come. */
+  /** After the end only space may come. */
   #more(text: string): void {
     if (text.trim() !== '') this.#short = 'spoilt'
   }
@@ -71,22 +79,22 @@ export class DocumentReader implements ScanEvents {
     if (value !== null && value !== undefined) this.#values.set(key, value)
   }
 
-  /** undefined = missing, null, or too long. */
+  /** The value of a wanted member; undefined = it is missing, null, or too long. */
   value(key: string): unknown {
     return this.#values.get(key)
   }
 
-  /** How many objects stand in the top-level array of that name. */
+  /** How many objects and arrays the top-level array of that name has. */
   itemsOf(key: string): number {
     return this.#items.get(key) ?? 0
   }
 
-  /** It is no JSON document, whatever may still come. */
+  /** Whether this is not a JSON document, whatever may still come. */
   get bad(): boolean {
     return this.#short === 'spoilt' || (this.#scanner?.bad ?? false)
   }
 
-  /** The document is syntactically closed. */
+  /** Whether the document is complete by its syntax. */
   get complete(): boolean {
     return this.#short === 'whole' || (this.#scanner?.complete ?? false)
   }

@@ -1,4 +1,7 @@
-/** What a request body has said so far: plain data that the readers of its values fill in. */
+/**
+ * What the scan of a request body has found so far. The readers of values write it down here, and at the end it becomes
+ * the facts of the body (`factsOf`).
+ */
 import { type Prompt, textOnly } from './prompt.ts'
 
 /** A half-open range of byte offsets in the whole body. */
@@ -11,7 +14,7 @@ export interface StreamOptions {
   /** The value of the `stream_options` member. */
   span: Span
   isObject: boolean
-  /** Of its `include_usage` value, when it is an object that has one. */
+  /** The span of the `include_usage` value; null = there is none. */
   includeUsage: Span | null
   empty: boolean
 }
@@ -21,13 +24,13 @@ export class Draft {
   modelIsString = false
   modelSpan: Span | null = null
   stream = false
-  /** Of all maxima that the protocol reads; null = none is named. */
+  /** The largest of all maxima of output tokens that the protocol reads; null = none is named. */
   maximum: number | null = null
-  /** Output tokens beyond the maximum; and whether there are some, be it that nobody says how many. */
+  /** Output tokens of thoughts that the maximum does not bound. */
   beside = 0
   thinks = false
   n = 1
-  /** Pictures that follow from one another, and how many there may be; null = not said. */
+  /** Whether pictures follow from one another, and how many there may be; null = the request does not say. */
   sequence = false
   sequenceLimit: number | null = null
   streamOptions: StreamOptions | null = null
@@ -37,24 +40,24 @@ export class Draft {
   promptCacheKey: string | null = null
   userId: string | null = null
   previousAnswer: string | null = null
-  /** All uses of the upstream's tools together. */
+  /** How often all tools of the upstream together may be used; null = not limited. */
   maxToolCalls: number | null = null
   prompt: Prompt = textOnly(0)
   mediaBytes = 0
-  /** The first field that makes the request one that we refuse. */
+  /** The name of the first field because of which the request is refused. */
   invalid: string | null = null
-  /** The first field that asks for a dearer tier. */
+  /** The name of the first field that asks for a tier that may cost more. */
   dearTier: string | null = null
-  /** Models that the request names beside its own: of passes that the upstream makes for it. */
+  /** Names of other models that the upstream may use for the request. */
   readonly otherModels: string[] = []
   readonly advisors: Advisor[] = []
-  /** Tools of the upstream that make pictures. */
+  /** Number of tools of the upstream that draw pictures. */
   drawingTools = 0
 }
 
-/** A tool by which another model is asked in the course of the answer. */
+/** A tool by which the upstream asks another model while it answers. */
 export interface Advisor {
-  /** null = not limited. */
+  /** How often it may be used; null = not limited. */
   uses: number | null
   /** Output tokens of each use; null = not limited. */
   maximum: number | null

@@ -1,4 +1,7 @@
-/** The few edits that a body may need on its way up: in place, as a list of buffers, so that the rest is never copied. */
+/**
+ * The few edits that a body may need before it goes upstream. An edited body is a list of buffers, parts of the old
+ * body and new pieces between them, so that nothing large is copied.
+ */
 import type { Span } from './draft.ts'
 import type { Facts } from './facts.ts'
 
@@ -9,11 +12,11 @@ export interface Edit {
 
 export interface Edited {
   chunks: Buffer[]
-  /** Bytes of all chunks. */
+  /** The number of bytes of all chunks together. */
   length: number
 }
 
-/** Spans do not overlap; they may stand in any order. */
+/** Applies the edits, whose spans must not overlap; their order does not matter. */
 export function editBody(chunks: readonly Buffer[], edits: readonly Edit[]): Edited {
   const sorted = [...edits].sort((a, b) => a.span.start - b.span.start)
   const out: Buffer[] = []
@@ -39,13 +42,13 @@ const push = (out: Buffer[], chunk: Buffer): void => {
   if (chunk.length > 0) out.push(chunk)
 }
 
-/** The model under the name the upstream knows it by, in a body of JSON. */
+/** The edit that puts the upstream's name of the model into a body of JSON. */
 export const mapModel = (facts: Facts, upstreamName: string): Edit => ({
   span: facts.modelSpan as Span,
   bytes: Buffer.from(JSON.stringify(upstreamName)),
 })
 
-/** One edit that makes `stream_options.include_usage` true. */
+/** The edit that makes `stream_options.include_usage` true. */
 export function askForUsage(facts: Facts): Edit {
   const options = facts.streamOptions
   if (options === null) return insert(facts.openedAt, '"stream_options":{"include_usage":true},')
@@ -54,5 +57,5 @@ export function askForUsage(facts: Facts): Edit {
   return insert(options.span.start + 1, `"include_usage":true${options.empty ? '' : ','}`)
 }
 
-/** A body with `"stream":true` has a member after the place, so the comma is right. */
+/** Inserts a member at the beginning of the body. The body has `"stream":true` after it, so the comma is right. */
 const insert = (at: number, text: string): Edit => ({ span: { start: at, end: at }, bytes: Buffer.from(text) })

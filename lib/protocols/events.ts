@@ -1,8 +1,9 @@
 /**
- * Reads an event stream in pieces, beside its way to the client: complete events are shown one by one, as places in the
- * chunk where that is possible. Memory is fixed: of an event too long to be of interest as a whole, its beginning and a
- * rolling end are kept, because usage stands near the end.
+ * Reads an event stream in chunks, beside its way to the client, and hands complete events to a sink one by one. Where
+ * it can, an event is a part of the chunk and not a copy. Memory is bounded: of an event that is too long, only its
+ * beginning and its end are kept, because usage stands near the end.
  */
+import { HEAD, Kept } from './kept.ts'
 import { Returns, withFeeds } from './line-endings.ts'
 
 const LF = 0x0a
@@ -11,99 +12,53 @@ const SPACE = 0x20
 const COLON = 0x3a
 export const BLANK_LINE = Buffer.from('\n\n')
 
-/** The first bytes of `data`, `event`, `id`, `retry` and comments, and of what may stand before the first line. */
+/**
+ * The bytes with which a line may begin: those of `data`, `event`, `id`, `retry` and comments, a CR, and a byte order
+ * mark.
+ */
 const BEGINNINGS = new Set([0x64, 0x65, 0x69, 0x72, COLON, CR, 0xef])
 
-/** An event (or what is kept of it) is at most this long. */
-const LONGEST = 64 * 1024
-const HEAD = 256
-const SMALLEST = 512
-const NOTHING = Buffer.alloc(0)
 const LINE_END = Buffer.of(LF)
 
 export interface EventSink {
-  /** One event. `name` is empty when it had none. `cut`: bytes are missing between `head` and the data shown. */
+  /**
+   * Is called with each event. `name` is empty when the event has none. `cut`: the beginning of the data, when bytes
+   * are missing between it and `data`; null = `data` is all of it.
+   */
   event(name: string, data: Buffer, cut: Buffer | null): void
-}
-
-/**
- * A buffer that grows up to a bound and keeps the first and the last bytes beyond it. Each byte is moved a few times,
- * however small the parts.
- */
-class Kept {
-  #bytes = NOTHING // most streams never keep anything, and there are many
-  #start = 0
-  #end = 0
-  /** The beginning of what was longer than LONGEST; null = all of it is there. */
-  head: Buffer | null = null
-
-  get length(): number {
-    return this.#end - this.#start
-  }
-
-  add(part: Buffer): void {
-    if (this.length + part.length > LONGEST)
-      this.head ??= Buffer.concat([this.view().subarray(0, HEAD), part.subarray(0, HEAD)]).subarray(0, HEAD)
-    const tail = part.length > LONGEST ? part.subarray(part.length - LONGEST) : part
-    const kept = Math.min(this.length, LONGEST - tail.length)
-    this.#start = this.#end - kept
-    if (this.#end + tail.length > this.#bytes.length) this.#makeRoom(kept, tail.length)
-    tail.copy(this.#bytes, this.#end)
-    this.#end += tail.length
-  }
-
-  /** What is moved fills at most half of the room, so that at least as many bytes come before the next move. */
-  #makeRoom(kept: number, more: number): void {
-    const has = this.#bytes.length
-    const need = Math.max(SMALLEST, kept + more, Math.min(has * 2, LONGEST * 2))
-    const room = kept + more > has / 2 ? Buffer.allocUnsafe(need) : this.#bytes
-    this.#bytes.copy(room, 0, this.#start, this.#end)
-    this.#bytes = room
-    this.#start = 0
-    this.#end = kept
-  }
-
-  view(): Buffer {
-    return this.#bytes.subarray(this.#start, this.#end)
-  }
-
-  clear(): void {
-    this.#start = this.#end = 0
-    this.head = null
-  }
 }
 
 export class EventReader {
   readonly #sink: EventSink
-  /** null: lines end in LF, with a CR before it or none. */
+  /** Finds out how lines end; null = they end in LF, perhaps with a CR before it. */
   #returns: Returns | null = new Returns()
-  /** The line under way, from earlier chunks. */
+  /** The parts of the current line that came in earlier chunks. */
   readonly #line = new Kept()
-  /** The data of the event under way, when it is not simply a place in the current chunk. */
+  /** The data of the current event, when it is not a part of the current chunk. */
   readonly #data = new Kept()
   #hasData = false
-  /** The event's only data line so far, in the current chunk. */
+  /** The event's only data line so far, as a part of the current chunk; null = there is none. */
   #place: Buffer | null = null
   #name = ''
   #atStart = true
-  /** Every byte so far belongs to a finished event. */
+  /** Whether every byte so far belongs to a finished event. */
   atBoundary = true
-  /** A line was seen that no event stream has. */
+  /** Whether a line was seen that no event stream has. */
   stray = false
-  /** Of the chunk under way, up to the end of the line that is being read. */
+  /** How many bytes of the current chunk were read, up to the end of the last line. */
   position = 0
 
   constructor(sink: EventSink) {
     this.#sink = sink
   }
 
-  /** `matters`: where the first thing of interest may be; events that lie wholly before it are not shown. */
+  /** `matters`: where in the chunk the first byte of interest may be. Events that end before it are skipped. */
   feed(chunk: Buffer, matters = 0): void {
     this.position = 0
     if (matters === 0) this.#read(chunk)
     else if (this.atBoundary) this.#skip(chunk, matters)
     else {
-      // an empty line ends an event wherever it stands: reading can go on after any of them
+      // an empty line ends an event wherever it stands, so reading can go on after any empty line
       const first = chunk.indexOf(BLANK_LINE)
       const end = first < 0 || first >= matters ? chunk.length : first + 2
       this.#read(chunk.subarray(0, end))
@@ -122,7 +77,7 @@ export class EventReader {
     return withFeeds(chunk)
   }
 
-  /** From between two events: over those that end before `matters`. */
+  /** Skips the events that end before `matters`. The chunk begins between two events. */
   #skip(chunk: Buffer, matters: number): void {
     if (matters === chunk.length && endsEvent(chunk)) return
     const last = matters < 2 ? -1 : chunk.lastIndexOf(BLANK_LINE, matters - 2)
@@ -130,7 +85,10 @@ export class EventReader {
     this.#read(last < 0 ? chunk : chunk.subarray(last + 2))
   }
 
-  /** A stream whose lines end in CR comes here with each whole chunk: it has no blank line that could be searched for. */
+  /**
+   * Reads all lines of the chunk. A stream whose lines end in CR comes here with each whole chunk, because a search for
+   * LF finds no blank lines in it.
+   */
   #read(chunk: Buffer): void {
     this.#lines(this.#returns === null ? chunk : this.#withFeeds(this.#returns, chunk))
   }
@@ -160,7 +118,7 @@ export class EventReader {
     }
   }
 
-  /** A last line or event without its end still counts. */
+  /** The stream has ended: a last line or event that lacks its end counts too. */
   end(): void {
     if (this.#line.length > 0) {
       const whole = this.#line.view()
@@ -171,7 +129,7 @@ export class EventReader {
     this.#dispatch()
   }
 
-  /** A line without its LF. `head`: how it began, when the bytes are only its end. */
+  /** Reads a line without its LF. `head`: the beginning of the line, when the bytes are only its end. */
   #endLine(bytes: Buffer, start: number, end: number, head: Buffer | null): void {
     if (end > start && bytes[end - 1] === CR) end--
     if (this.#atStart) {
@@ -190,7 +148,7 @@ export class EventReader {
     else this.#look(first as number)
   }
 
-  /** Looks at how a line begins. */
+  /** Notices a line that no event stream has, by its first byte. */
   #look(first: number): void {
     if (!BEGINNINGS.has(first)) this.stray = true
   }
@@ -219,7 +177,7 @@ export class EventReader {
     }
   }
 
-  /** What lies in a chunk or line that is about to go is taken over. */
+  /** Copies the data line that is a part of the current chunk, before the chunk is gone. */
   #settlePlace(): void {
     if (this.#place === null) return
     this.#data.add(this.#place)

@@ -1,4 +1,4 @@
-/** Values of parsed JSON, of which nothing is known: an object is told from everything else before its members are read. */
+/** Objects in parsed JSON of which nothing is known. A value is checked here before its members are read. */
 export type Fields = Record<string, unknown>
 
 export const isFields = (value: unknown): value is Fields =>

@@ -1,9 +1,13 @@
-/** The facts of a body of JSON, found by one scan of its bytes while it arrives. */
+/**
+ * The scan of a JSON body, which finds its facts while it arrives. The JSON scanner tells each member, the protocol's
+ * layout of places says which field that is, and the reader of the field writes down in the draft what the value says.
+ */
 import type { BodyScan } from './body.ts'
 import { Draft } from './draft.ts'
 import { type Facts, factsOf } from './facts.ts'
 import type { Field, Frame, Place, Value } from './places.ts'
-import { JsonScanner, type Kind, type ScanEvents } from './scan.ts'
+import { JsonScanner } from './scan.ts'
+import type { Kind, ScanEvents } from './scan-events.ts'
 
 class OpenFrame implements Frame {
   owner: Frame | null = null
@@ -36,13 +40,16 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true })
   readonly #draft = new Draft()
   readonly #value: Value = { kind: 'scalar', start: 0, end: 0, text: null }
-  /** The open objects and arrays that are looked into, outermost first; frames are used again. */
+  /**
+   * A frame for each open object and array that is looked into, outermost first. Frames are used again, for fewer
+   * objects.
+   */
   readonly #frames: OpenFrame[] = [new OpenFrame()]
   #depth = 0
   #frame: OpenFrame
-  /** Of the member under way. */
+  /** The field of the current member; null = nothing is read in it. */
   #field: Field | null = null
-  /** `#field` is that of the value that begins: it was looked up when the scanner asked whether to enter the value. */
+  /** Whether `#field` was looked up already, when the scanner asked whether to look into the value. */
   #isFound = false
   #bytes = 0
 
@@ -56,7 +63,7 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
     this.#scanner.feed(chunk)
   }
 
-  /** The field is found when its value begins, whatever that is. */
+  /** Looks up the field of a member. A name that is refused is noticed here, whatever the value is. */
   #find(key: string): Field | null {
     const { place, isArray } = this.#frame
     if (place === null || isArray) return place?.element ?? null

@@ -1,4 +1,7 @@
-/** Bodies of JSON, as most protocols have them: a layout of places says what in a body matters. */
+/**
+ * Bodies of JSON, which most protocols have. `place` is the protocol's layout: where in a body something stands that
+ * matters.
+ */
 import type { BodyForm } from './body.ts'
 import { mapModel } from './edit.ts'
 import { JsonBodyScan } from './json-body-scan.ts'
@@ -11,7 +14,7 @@ export const jsonBody = (place: Place): BodyForm => ({
   mapModel,
 })
 
-/** JSON is UTF-8; whoever is told of another charset reads another text than we do. */
+/** JSON is UTF-8. A reader that is told of another charset would read another text than the gateway did. */
 const isUtf8 = (type: string | undefined): boolean =>
   type === undefined || !/charset/i.test(type.replaceAll(/;\s*charset\s*=\s*("?)utf-?8\1\s*(?=;|$)/gi, ''))
 

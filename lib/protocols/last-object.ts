@@ -1,5 +1,5 @@
-/** Finds a member near the end of an event whose beginning may be missing, in one walk from the end. */
-import { parse } from './scan.ts'
+/** Finds an object near the end of an event whose beginning may be missing, reading from the end. */
+import { parse } from './json-text.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -9,8 +9,8 @@ const opens = (c: number): boolean => c === 0x7b || c === 0x5b
 const closes = (c: number): boolean => c === 0x7d || c === 0x5d
 
 /**
- * The member `"name":{…}` nearest to the end, or undefined. `depth`: how many objects it stands in. Each byte is looked at a
- * fixed number of times, however many members look like the one.
+ * Returns the value of the member `"name":{…}` that is nearest to the end, or undefined. `depth`: how many objects are
+ * around the member. Each byte is read a fixed number of times, however many members look like the wanted one.
  */
 export function lastObject(data: Buffer, name: string, depth: number): unknown {
   const marker = `"${name}"`
@@ -23,17 +23,17 @@ export function lastObject(data: Buffer, name: string, depth: number): unknown {
       if (level === depth) end = i + 1
       level++
     } else if (opens(c)) {
-      if (--level < depth) return undefined // the object that it would stand in begins here
+      if (--level < depth) return undefined // the object that would have the member begins here
       if (level === depth && c === 0x7b && isNamed(data, i, marker)) {
         const value = parse(data.toString('latin1', i, end))
         if (value !== undefined) return value
       }
-    } else if (level === 0 && !isSpace(c)) return undefined // something behind the end
+    } else if (level === 0 && !isSpace(c)) return undefined // something follows the end of the event's JSON
   }
   return undefined
 }
 
-/** Where the string begins whose closing quote stands at `end`; -1 = before all that is there. */
+/** Returns where the string begins whose closing quote is at `end`; -1 = before the bytes that are there. */
 function beginOfString(data: Buffer, end: number): number {
   for (let at = end - 1; at >= 0; at--) {
     if (data[at] !== QUOTE) continue
@@ -45,7 +45,7 @@ function beginOfString(data: Buffer, end: number): number {
   return -1
 }
 
-/** The value that begins at `at` has this name. */
+/** Whether the value that begins at `at` has this name. */
 function isNamed(data: Buffer, at: number, marker: string): boolean {
   let i = at - 1
   while (i >= 0 && isSpace(data[i] as number)) i--

@@ -1,13 +1,19 @@
-/** In what the lines of an event stream end, as its first line shows. CR alone is allowed, and rare: it is read as if it were LF. */
+/**
+ * Finds out how the lines of an event stream end, by its first line. A line may end in CR alone, which is rare; such a
+ * stream is read with each CR replaced by LF.
+ */
 const LF = 0x0a
 const CR = 0x0d
 
 export class Returns {
   #known = false
-  /** The last byte of what came so far was a CR, and nobody knows yet whether an LF follows. */
+  /** Whether the last byte so far was a CR, so that the next chunk tells whether an LF follows it. */
   afterReturn = false
 
-  /** `feed`: in LF, with a CR before it or none. `return`: in CR alone. null: not known yet. */
+  /**
+   * Returns `feed` for lines that end in LF, perhaps with a CR before it, `return` for lines that end in CR alone, and
+   * null as long as this is not known.
+   */
   look(chunk: Buffer): 'feed' | 'return' | null {
     if (this.#known) return 'return'
     if (chunk.length === 0) return null

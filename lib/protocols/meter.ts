@@ -1,67 +1,84 @@
 /**
- * What counts an answer: every protocol makes a meter for each answer, the exchange feeds it all bytes on their way to the
- * client and reads from it what was used, whether the answer is whole, and where words of the gateway may stand in it.
+ * The meter counts an answer. Each protocol makes a meter for each answer. The exchange feeds it all bytes on their way
+ * to the client, and reads from it what was used, whether the answer is whole, and where the gateway may write words of
+ * its own.
  */
 import type { Pass } from './reports.ts'
 import type { Usage } from './usage.ts'
 
 /**
- * Counts the usage of one answer from its bytes, in order, as they are relayed. Fixed memory, no text kept, never throws:
- * what cannot be understood counts as not reported.
+ * Counts the usage of one answer from its bytes, in the order in which they are relayed. It takes a bounded amount of
+ * memory, keeps no text and never throws. What it cannot understand counts as not reported.
  */
 export interface Meter {
-  /** The next bytes as they came from the upstream (decoded where it compressed), and as Latin-1. Read only, not kept. */
+  /**
+   * Takes the next bytes of the upstream (decoded, where the upstream compressed them), and the same bytes as Latin-1.
+   * It does not change or keep them.
+   */
   feed(chunk: Buffer, text: string): void
-  /** No more bytes: reads a last event or line that lacks its end. `whole`: the upstream has said all, as HTTP counts it. */
+  /**
+   * No more bytes will come. A last event or line is read that lacks its end. `whole`: by HTTP the answer is complete.
+   */
   end(whole: boolean): void
-  /** The latest usage the upstream reported, or null. Its output is 0 while only the input is known. */
+  /** The last usage that the upstream reported; null = none. Its output is 0 while only the input is known. */
   readonly usage: Usage | null
-  /** Where several models took part: what each used, together `usage`. */
+  /** What each model used, where several took part; together they are `usage`. */
   readonly passes: readonly Pass[]
-  /** The upstream reported its output, and nothing of content has come since. */
+  /** Whether the upstream reported its output, and no content has come since. */
   readonly final: boolean
-  /** Output tokens estimated from the content seen so far, framing excluded; 0 = no content seen. */
+  /** Output tokens as estimated from the content so far; 0 = no content has come. */
   readonly counted: number
-  /** Output tokens so far, as counted or as reported, whichever is more; none for pictures that are charged by the piece. */
+  /**
+   * Output tokens so far, as counted or as reported, whichever is more. Pictures that are charged by the piece are not
+   * in it.
+   */
   readonly produced: number
-  /** Pictures so far that are charged by the piece. */
+  /** Number of pictures so far that are charged by the piece. */
   readonly images: number
-  /** What came is nothing that this protocol says. */
+  /** Whether what came is not an answer of this protocol. */
   readonly foreign: boolean
-  /** The protocol's terminal event (streams) or a complete JSON body (whole answers) was seen. */
+  /** Whether the end was seen: of a stream its terminal event, of a document its last bracket. */
   readonly terminal: boolean
-  /** The upstream sent its own error: event, or error body. */
+  /** Whether the upstream sent an error of its own, as an event or a body. */
   readonly failed: boolean
-  /** The answer came to its proper end before anything failed: what fails behind the end changes nothing of it. */
+  /** Whether the answer came to its end before anything failed. A failure after the end changes nothing. */
   readonly concluded: boolean
-  /** The answer's own id, where a later request may name it (responses); null = none seen. */
+  /** The answer's own id, where a later request may name it; null = none was seen. */
   readonly answerId: string | null
-  /** Between two events: bytes of ours may be written here. Whole answers have no such place. */
+  /** Whether the last byte ended an event, so that the gateway may write here. Documents have no such place. */
   readonly atBoundary: boolean
-  /** Where in the last chunk the first event may be that carries usage, an error or the end; its length = nowhere. */
+  /**
+   * Where in the last chunk the first byte may be of an event with usage, an error or the end; the chunk's length =
+   * nowhere.
+   */
   readonly matters: number
-  /** What a length stop in this stream must say. */
+  /** What a length stop in this stream has to say. */
   lengthStopState(): Partial<LengthStopState>
 }
 
 export interface MeterOptions {
-  /** The answer is an event stream; otherwise one JSON document (or, on generate-content, an array of them). */
+  /** Whether the answer is an event stream; otherwise it is one document. */
   events: boolean
-  /** A length stop may have to be said: what it needs is taken from the first event. */
+  /** Whether a length stop may become necessary, for which the meter then reads the first event. */
   lengthStop: boolean
-  /** What the request asked for: cache writes that the upstream does not split are counted so. */
+  /**
+   * The life of cache entries that the request asked for. Cache writes count so where the upstream does not split them.
+   */
   cacheTtl: '5m' | '1h'
-  /** Pictures have a price of their own. Default: they cost the output tokens that are reported or counted for them. */
+  /**
+   * Whether pictures have a price of their own. Otherwise they cost the output tokens that are reported or counted for
+   * them.
+   */
   pictures?: boolean
 }
 
 /** What the end of a stream says when the gateway ends it because the maximum length was reached. */
 export interface LengthStopState {
-  /** Of the answer as its first event gave them, else of the request. */
+  /** Model, id and time of the answer, as its first event told them, else those of the request. */
   model: string
   answerId: string
   createdS: number
-  /** Tokens. */
+  /** Input tokens. */
   input: number
   output: number
   /** Index of the open content block (messages), when one is open. */

@@ -1,14 +1,15 @@
 /**
- * Searches for any of a few patterns. Bytes are looked at as a Latin-1 text, a character a byte: the engine's own search
- * for alternatives in such a text is several times faster than a loop over bytes or a native search per pattern, and
- * making the text costs a copy of the memory.
+ * Searches a text for any of a few patterns. Bytes are searched as a Latin-1 text, one character for each byte: a
+ * regular expression with alternatives is several times faster on such a text than a loop over bytes, or than a search
+ * for each pattern. Making the text costs a copy of the memory.
  */
 export const bytesAsText = (bytes: Buffer): string => bytes.toString('latin1')
 
 /**
- * The engine compiles a search by the letters of the first text that it is tried on, and for good: by a short one, or one
- * full of quotes, it takes rare letters for frequent ones, and each later search looks at two to three times more of them.
- * So the first text is this one, as long as is needed for being compiled at once.
+ * The engine compiles a regular expression once, by how often each letter stands in the first text that is searched. By
+ * a short text, or one full of quotes, it would take rare letters for frequent ones, and each later search would look
+ * at two to three times more letters. So this is always the first text, long enough for the expression to be compiled
+ * at once.
  */
 const FIRST_TEXT = 'The quick brown fox jumps over a lazy dog, and each of them knows where it stands; '.repeat(15)
 
@@ -20,20 +21,20 @@ function compiled(source: string, flags: string): RegExp {
 
 export class Patterns {
   readonly #source: string
-  /** Compiled when they are wanted, as a process that starts wants none. */
+  /** The compiled searches. They are compiled on first use, so that the start of a process is not slowed down. */
   #one: RegExp | null = null
   #next: RegExp | null = null
-  /** Characters of the longest. */
+  /** The length of the longest pattern. */
   readonly longest: number
 
-  /** ASCII only. */
+  /** `texts`: the patterns, in ASCII. */
   constructor(texts: readonly string[]) {
     // the empty group keeps a single pattern from being taken for a plain text, which the engine searches slower
     this.#source = `(?:${texts.map(text => RegExp.escape(text)).join('|')})(?:)`
     this.longest = Math.max(...texts.map(text => text.length))
   }
 
-  /** Where the first one begins; the length when there is none. */
+  /** Returns where the first match begins; the length of the text = there is none. */
   first(text: string): number {
     this.#one ??= compiled(this.#source, '')
     const at = text.search(this.#one)
@@ -45,7 +46,7 @@ export class Patterns {
     return this.#one.test(text)
   }
 
-  /** Where the next one from `from` on ends; -1 when there is none. */
+  /** Returns where the next match from `from` on ends; -1 = there is none. */
   endOfNext(text: string, from: number): number {
     this.#next ??= compiled(this.#source, 'g')
     const pattern = this.#next

@@ -1,29 +1,12 @@
 /**
- * Counts the pictures of an answer as it passes, where they have a price of their own: the objects that stand where a
- * protocol has its pictures, however many megabytes each of them is. Nothing else is looked into, so that the arguments of
- * a tool cannot pass for a picture. Memory is fixed, strings are skipped natively, and a picture counts once it has begun.
+ * Counts the pictures of an answer while it passes, where pictures have a price of their own. A picture is an object in
+ * a place where the protocol has pictures. Nothing else is looked into, so that the arguments of a tool cannot pass for
+ * a picture. Memory is bounded however large a picture is, and a picture counts as soon as it has begun.
  */
 import { DataLines, type DataSink } from './data-lines.ts'
-import { Patterns } from './patterns.ts'
-import { decode } from './scan.ts'
-
-/** A place in an answer. An array is the way to its elements. */
-export interface Spot {
-  /** Members that are looked at. */
-  readonly inside?: Readonly<Record<string, Spot>>
-  /** An object here is a picture when it has data and is of such a kind; `any`: whatever it says of itself. */
-  readonly picture?: RegExp | 'any'
-  /** A string of base64 or a URL; a string that names the kind; the word that makes what is around it a draft. */
-  readonly role?: 'data' | 'kind' | 'draft'
-  /** What was said before is said once more here, as a whole. */
-  readonly again?: boolean
-}
-
-export const DATA: Spot = { role: 'data' }
-export const KIND: Spot = { role: 'kind' }
-
-/** How the base64 of a picture begins (PNG, JPEG, GIF, WebP), where nothing names its kind, or nothing has yet. */
-const LOOKS_LIKE_PICTURE = /^(iVBORw|\\?\/9j\\?\/|R0lGOD|UklGR\S{6}XRUJQ)/
+import { decode } from './json-text.ts'
+import type { Patterns } from './patterns.ts'
+import { Frame, type Places, type Spot } from './picture-places.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -35,48 +18,9 @@ const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 
-/** Of keys, kinds and the beginning of data, so much is looked at. */
+/** How many characters of keys, kinds and data are looked at. */
 const LONGEST = 64
 const MOST_FRAMES = 32
-
-/** An object or array that is looked into. */
-class Frame {
-  readonly spot: Spot
-  readonly isArray: boolean
-  draft = false
-  kind: string | null = null
-  head = ''
-  /** Characters of its data. */
-  data = 0
-  /** Pictures of the objects in it that are closed, and their characters. */
-  found = 0
-  characters = 0
-
-  constructor(spot: Spot, isArray: boolean) {
-    this.spot = spot
-    this.isArray = isArray
-  }
-
-  get isPicture(): boolean {
-    const { picture } = this.spot
-    if (picture === undefined || this.isArray || this.data === 0) return false
-    if (picture === 'any') return true
-    return this.kind === null ? LOOKS_LIKE_PICTURE.test(this.head) : picture.test(this.kind)
-  }
-}
-
-/** Where a protocol has its pictures. */
-export class Places {
-  readonly root: Spot
-  /** An event with a picture has one of these somewhere; whole events without any are not read. */
-  readonly markers: Patterns
-
-  /** `marker`: what stands in the name of each member that leads to a picture. */
-  constructor(marker: string, root: Spot) {
-    this.root = root
-    this.markers = new Patterns([marker, '\\u'])
-  }
-}
 
 interface Sum {
   found: number
@@ -87,19 +31,19 @@ interface Sum {
 export class PictureCounter implements DataSink {
   readonly #root: Spot
   readonly #markers: Patterns
-  /** null: the answer is one document. */
+  /** Takes the data out of an event stream; null = the answer is one document. */
   readonly #lines: DataLines | null
-  /** In all that is closed. */
+  /** What was found in all objects that are closed. */
   readonly #sum: Sum = { found: 0, again: 0, characters: 0 }
   #frames: Frame[] = []
-  /** Open brackets of what is not looked into. */
+  /** How many brackets are open in a value that is not looked into. */
   #deep = 0
-  /** Of the member whose value is next, or under way. */
+  /** The place of the member whose value comes next, or has begun. */
   #spot: Spot | null = null
   #valueNext = false
   #inString = false
   #isKey = false
-  /** After a backslash. */
+  /** The last character was a backslash inside a string. */
   #escaped = false
   #kept = ''
   #length = 0
@@ -115,12 +59,12 @@ export class PictureCounter implements DataSink {
     return Math.max(found, again)
   }
 
-  /** Of the data of all pictures, those that are said again too. */
+  /** How many characters of data all pictures have, repeated ones included. */
   get characters(): number {
     return this.#sumNow().characters
   }
 
-  /** With those that are under way. */
+  /** What was found so far, objects that are still open included. */
   #sumNow(): Sum {
     const sum = { ...this.#sum }
     let found = 0
@@ -150,7 +94,7 @@ export class PictureCounter implements DataSink {
     else if (!this.#lines.atBoundary || !text.endsWith('\n\n') || this.#markers.isIn(text)) this.#lines.feed(text)
   }
 
-  /** Whatever is still open there is over. */
+  /** An event has ended, and with it whatever is still open. */
   endEvent(): void {
     Object.assign(this.#sum, this.#sumNow())
     this.#frames = []
@@ -158,13 +102,13 @@ export class PictureCounter implements DataSink {
     this.#inString = this.#escaped = this.#valueNext = false
   }
 
-  /** The next characters of its JSON. */
+  /** Takes the next characters of the JSON. */
   data(text: string): void {
     let i = 0
     while (i < text.length) i = this.#inString ? this.#string(text, i) : this.#between(text, i)
   }
 
-  /** To just after the next quote, or to the end. */
+  /** Moves to the position after the next quote, or to the end. */
   #between(text: string, from: number): number {
     for (let i = from; i < text.length; i++) {
       switch (text.charCodeAt(i)) {
@@ -198,7 +142,7 @@ export class PictureCounter implements DataSink {
     return this.#frames[this.#frames.length - 1]
   }
 
-  /** Of the value that begins, or is under way. */
+  /** The role of the value that begins or has begun. */
   get #role(): Spot['role'] {
     return this.#deep === 0 && this.#valueNext && this.#frame?.isArray === false ? this.#spot?.role : undefined
   }
@@ -233,7 +177,7 @@ export class PictureCounter implements DataSink {
     this.#length = 0
   }
 
-  /** To just after the quote that ends it, or to the end. */
+  /** Moves to the position after the quote that ends the string, or to the end. */
   #string(text: string, from: number): number {
     let i = from
     if (this.#escaped) {
@@ -273,7 +217,7 @@ export class PictureCounter implements DataSink {
   }
 }
 
-/** An odd run of backslashes stands before `at`; what is before `from` is none of its business. */
+/** Whether an odd number of backslashes is right before `at`, from `from` on. */
 function isEscaped(text: string, from: number, at: number): boolean {
   let run = at
   while (run > from && text.charCodeAt(run - 1) === BACKSLASH) run--

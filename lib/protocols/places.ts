@@ -1,59 +1,62 @@
 /**
- * Where in a request body something stands that matters, as a protocol lays it out. A place is an object, or an array of
- * such objects; its fields are the names that a reader of the protocol knows there. What no place names is text of the
- * request's author and never looked into, so that nothing in a tool's schema or arguments can pass for a picture.
+ * The places of a request body in which something matters. Each protocol lays out its own. A place is an object, or an
+ * array of such objects; its fields are the names that a reader of the protocol knows there. What no place names is the
+ * author's text and never looked into, so that nothing in a tool's schema or arguments can pass for a picture.
  *
- * A field that stands twice, or under a name that only differs in case, could be taken differently by two readers: the
- * upstream may read the first where we read the last. Such a body is refused, and the field named.
+ * When a field stands twice, or under a name that differs only in case, two readers could take different values: the
+ * upstream may read the first and the gateway the last. Such a body is refused, and the field is named.
  */
 import type { Draft } from './draft.ts'
-import type { Kind } from './scan.ts'
+import type { Kind } from './scan-events.ts'
 
-/** The value of a field, as Latin-1; its beginning where a string is longer than the field's limit; null = not captured. */
+/**
+ * The value of a field. `text` is Latin-1; of a string longer than the field's limit it is the beginning; null =
+ * nothing was captured.
+ */
 export interface Value {
   kind: Kind
-  /** Offsets in the body. */
+  /** Offsets of the value in the body. */
   start: number
   end: number
   text: string | null
 }
 
-/** What was seen in one object of a place so far. */
+/** What was found so far in one object of a place. */
 export interface Frame {
-  /** The object around this one; for an element of an array, the object that has the array. */
+  /** The frame of the object around this one; for an element of an array, of the object that has the array. */
   owner: Frame | null
-  /** Its `type`, and the media type that stands beside its data. */
+  /** The value of `type`, and the media type that stands beside the data. */
   type: string
   mime: string
-  /** Length of its string of data; -1 = none. */
+  /** Length of the string of data; -1 = there is none. */
   dataLength: number
   /** How the data begins. */
   head: string
-  /** Things by URL in it. */
+  /** How many things the object names by URL. */
   urls: number
-  /** How often the tool may be used, and the most that it may write; null = not said. */
+  /** How often a tool may be used, and the most tokens that it may write; null = not said. */
   uses: number | null
   maximum: number | null
   hasId: boolean
   hasRole: boolean
-  /** The fields of its place that it has, by their bits. */
+  /** Which fields of the place were seen, a bit for each. */
   seen: number
 }
 
 export type Read = (draft: Draft, value: Value, frame: Frame) => void
 
 export interface FieldOptions {
-  /** How many bytes of a string are captured; numbers and words always are. */
+  /** How many bytes of a string are captured. Numbers, `true`, `false` and `null` always are. */
   limit?: number
   read?: Read
-  /** What stands in it, when it is an object or an array of objects. */
+  /** The place inside, when the value is an object or an array of objects. */
   inside?: Place
-  /** The same field under another name. */
+  /** Another name of the same field. */
   alias?: string
 }
 
 export interface Field {
-  /** As it is named to clients. */
+  /** The name that clients are told. */
   name: string
   bit: number
   limit: number
@@ -62,23 +65,23 @@ export interface Field {
 }
 
 export interface PlaceOptions {
-  /** The object has begun. */
+  /** Is called when an object of the place begins. */
   begin?: (draft: Draft, start: number) => void
-  /** The object is whole. */
+  /** Is called when an object of the place is complete. */
   end?: (draft: Draft, frame: Frame, end: number) => void
-  /** Elements of an array that are strings or numbers. */
+  /** Reads elements of an array that are strings or numbers. */
   element?: Read
-  /** A field that the place does not name. */
+  /** Is called with the name of a field that the place does not know. */
   other?: (draft: Draft, name: string) => void
-  /** Only an object of it is looked into, not an array. */
+  /** Whether only an object is looked into, and not an array. */
   single?: boolean
-  /** Clients choose its names: another case is another name. */
+  /** Whether clients choose the names, so that another case is another name. */
   free?: boolean
 }
 
-/** How much of a string is looked at, unless a field says otherwise. */
+/** How many bytes of a string are captured, unless a field says otherwise. */
 const LIMIT = 64
-/** Enough of a string of data to tell what it is. */
+/** How many bytes of a string of data are enough to tell what it is. */
 export const HEAD = 256
 
 export class Place {
@@ -91,7 +94,10 @@ export class Place {
   readonly #free: boolean
   readonly #folded = new Map<string, Field>()
   readonly #lengths: boolean[] = []
-  /** All its names are in small letters, so a name in small letters does not differ from one only in case. */
+  /**
+   * Whether all names have small letters only. Then no other name in small letters differs from one of them only in
+   * case.
+   */
   #snake = true
   #bits = 0
 
@@ -105,7 +111,7 @@ export class Place {
       options.element === undefined ? null : { name: '', bit: 0, limit: HEAD, read: options.element, inside: null }
   }
 
-  /** Adds a field. Places that contain each other are joined by further calls. */
+  /** Adds a field. Places that contain each other are tied together by later calls. */
   has(name: string, { limit = LIMIT, read, inside, alias }: FieldOptions = {}): this {
     const field = { name, bit: 1 << this.#bits++, limit, read: read ?? null, inside: inside ?? null }
     for (const spelling of alias === undefined ? [name] : [name, alias]) {
@@ -117,14 +123,14 @@ export class Place {
     return this
   }
 
-  /** The field whose name differs from this one only in case; null = there is none. */
+  /** Returns the field whose name differs from this name only in case; null = there is none. */
   almost(name: string): Field | null {
     if (this.#free || this.#lengths[name.length] !== true || (this.#snake && isSnake(name))) return null
     return this.#folded.get(folded(name)) ?? null
   }
 }
 
-/** Nothing but small letters and underscores; looked at one by one, as names are short. */
+/** Whether a name has only small letters and underscores. A loop is the fastest test, because names are short. */
 function isSnake(name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const c = name.charCodeAt(i)
@@ -134,7 +140,7 @@ function isSnake(name: string): boolean {
 }
 
 /**
- * The same for names that any reader blind to case takes for one another: the Kelvin sign for a k, the long s, and the i
- * with and without its dot.
+ * Returns the same text for all names that some reader that ignores case could take for one another, the Kelvin sign
+ * for a k, the long s, and the i with and without its dot included.
  */
 const folded = (name: string): string => name.toUpperCase().toLowerCase().replaceAll('\u0307', '')

@@ -1,18 +1,19 @@
-/** The readers of values that the bodies of several protocols share: each takes down in the draft what a value says. */
+/** Readers of values that the bodies of several protocols share. Each writes down in the draft what a value says. */
 import type { Draft } from './draft.ts'
+import { decode, parse, scalarOf } from './json-text.ts'
 import type { Frame, Read, Value } from './places.ts'
-import { decode, parse, scalarOf } from './scan.ts'
 
-/** No honest request names more. */
+/** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16
 
-/** Tokens, candidates or uses beyond which no number is told apart from another. */
+/** The largest number of tokens, answers or uses. Larger numbers are read as this one. */
 export const MOST = 1e9
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
 /**
- * A number as any reader may take it: a fraction as the next whole one, a text as its number. null = nothing is named.
- * What cannot be read, and a negative number, which some take for "no limit", is the most.
+ * The largest number that any reader may see in a value: a fraction is rounded up, a text is read as a number. null =
+ * nothing is named. A value that cannot be read counts as the largest number, and so does a negative one, which some
+ * readers take for "no limit".
  */
 export function amountOf({ kind, text }: Value): number | null {
   let value: unknown
@@ -25,12 +26,12 @@ export function amountOf({ kind, text }: Value): number | null {
   return typeof value === 'number' && value >= 0 ? Math.min(MOST, Math.ceil(value)) : MOST
 }
 
-/** Of the maxima the largest counts; 0 names none. */
+/** Reads a maximum of output tokens. The largest of all counts; 0 names none. */
 export const maximum: Read = (draft, value) => {
   draft.maximum = largest(draft.maximum, amountOf(value) || null)
 }
 
-/** How many answers are wanted, under whichever name. */
+/** Reads how many answers are wanted. */
 export const answers: Read = (draft, value) => {
   draft.n = Math.max(draft.n, amountOf(value) ?? 1)
 }
@@ -38,7 +39,7 @@ export const answers: Read = (draft, value) => {
 const largest = (a: number | null, b: number | null): number | null =>
   a === null ? b : b === null ? a : Math.max(a, b)
 
-/** A string of what was captured whole; null for anything else. */
+/** The text of a string that was captured whole, else null. */
 export const textOf = ({ kind, text }: Value): string | null =>
   kind === 'string' && text !== null ? decode(text) : null
 
@@ -62,7 +63,7 @@ export const model = {
   },
 }
 
-/** Of a pass that the upstream makes beside the request's own. */
+/** Reads the name of another model that the upstream may use for the request. */
 export const otherModel = {
   limit: LONGEST_NAME,
   read: (draft: Draft, value: Value): void => {
@@ -72,7 +73,7 @@ export const otherModel = {
   },
 }
 
-/** A tool by which another model is asked. */
+/** Notes a tool by which the upstream asks another model. */
 export function advisor(draft: Draft, { uses, maximum }: Frame): void {
   if (draft.advisors.length < MOST_MODELS) draft.advisors.push({ uses, maximum })
   else refuse(draft, 'tools')
@@ -110,7 +111,10 @@ export const userId = {
   },
 }
 
-/** What the upstream keeps for whoever made it: its account is shared by all customers, so nobody may name any of it. */
+/**
+ * Refuses a field that names something in a store of the upstream. The upstream's account is shared by all customers of
+ * the gateway, so nobody may name what is stored there.
+ */
 export const stored = (field: string) => ({
   read: (draft: Draft, value: Value): void => {
     const said = value.text === null ? undefined : parse(value.text)
@@ -119,7 +123,7 @@ export const stored = (field: string) => ({
   },
 })
 
-/** Tiers and the like that cost no more than the list says. */
+/** Reads a service tier. `plain`: those that cost no more than the list says. */
 export const tier = (field: string, ...plain: string[]) => ({
   read: (draft: Draft, value: Value): void => {
     if (!isNull(value) && !plain.includes(textOf(value) ?? '')) draft.dearTier ??= field
@@ -128,7 +132,7 @@ export const tier = (field: string, ...plain: string[]) => ({
 
 export const PLAIN_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex']
 
-/** How long the entries of a cache live that the request asks for; what is not known lives long. */
+/** Reads how long cache entries live. `short`: values for the shorter life; all others count as the longer one. */
 export const ttl =
   (...short: string[]): Read =>
   (draft, value) => {
@@ -139,109 +143,16 @@ export const type: Read = (_draft, value, frame) => {
   frame.type = textOf(value) ?? '?'
 }
 
-export const mime: Read = (_draft, value, frame) => {
-  frame.mime = textOf(value) ?? '?'
-}
-
-/** A string of data, told by its beginning. */
-export const data: Read = (_draft, value, frame) => {
-  if (value.kind !== 'string' || value.text === null) return
-  frame.dataLength = value.end - value.start - 2
-  frame.head = headOf(value.text)
-}
-
-export const url: Read = (draft, value, frame) => {
-  if (value.kind !== 'string' || value.end - value.start <= 2) return
-  frame.urls++
-  if (value.text !== null && namesStored(headOf(value.text))) refuse(draft, 'url')
-}
-
-/** 0 limits nothing, as some readers take it for a field that is not there. */
+/** Reads how often a tool may be used. 0 counts as no limit, because some readers take it for a missing field. */
 export const uses: Read = (_draft, value, frame) => {
   frame.uses = amountOf(value) || null
 }
 
-/** The beginning of a string with its escapes undone; some writers escape every slash. */
-const headOf = (text: string): string =>
-  text
-    .slice(1)
-    .replace(/\\(?:u([0-9a-f]{4})|(.))/gi, (_, code: string | undefined, one: string | undefined) =>
-      code === undefined ? (one ?? '') : String.fromCharCode(Number.parseInt(code, 16)),
-    )
-
-// --- pictures, documents and sound
-
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
-const WEB = /^https?:/i
-const SCHEME = /^\s*([a-z][a-z0-9+.-]*):/i
-const UNKNOWN = 'application/octet-stream'
-
-/**
- * A page of a document has at least so many bytes: its count cannot be seen in its base64. So a short text may count as
- * several pages; a document is never counted as more than the model's `max_input`.
- */
-const PAGE_BYTES = 4096
-/** A second of sound has at least so many: 6 kbit/s compressed, and 8 bits at 8 kHz as plain samples. */
-const SOUND_BYTES_PER_S = 750
-const SAMPLES_PER_S = 8000
-const SAMPLES = /^audio\/(x-)?(wave?|pcm(16)?|l16|vnd\.wave)\b/i
-
-/** Base64 that stands in the body: its kind and size tell what it may come to; it is not text. */
-export function inline(draft: Draft, mimeType: string, length: number): void {
-  const { prompt } = draft
-  const bytes = Math.ceil(length * 0.75)
-  draft.mediaBytes += length
-  if (mimeType.startsWith('image/')) prompt.pictures++
-  else if (mimeType.startsWith('text/')) draft.mediaBytes -= Math.min(bytes, length)
-  else if (mimeType.startsWith('audio/')) {
-    prompt.sounds++
-    prompt.soundS += Math.ceil(bytes / (SAMPLES.test(mimeType) ? SAMPLES_PER_S : SOUND_BYTES_PER_S))
-  } else {
-    prompt.documents++
-    prompt.pages += Math.ceil(bytes / PAGE_BYTES)
-  }
-}
-
-/** A URL that is none of the web: providers have such names for what somebody put into their store. */
-function namesStored(head: string): boolean {
-  const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
-  return scheme !== undefined && !['http', 'https', 'data'].includes(scheme)
-}
-
-/** The URL or the bare base64 that `head` begins: a data URL has it inside, and other URLs are fetched. */
-function fetched(draft: Draft, head: string, length: number, picture: boolean): void {
-  const found = DATA_URL.exec(head)
-  if (found !== null) inline(draft, found[1] || UNKNOWN, length - found[0].length)
-  else if (namesStored(head)) refuse(draft, 'url')
-  else if (picture) draft.prompt.remotePictures++
-  else draft.prompt.remoteDocuments++
-}
-
-/** The data of a frame, which may be bare base64 too. */
-export function inlineOrFetched(draft: Draft, { head, dataLength }: Frame, bare = UNKNOWN): void {
-  if (dataLength <= 0) return
-  if (DATA_URL.test(head) || WEB.test(head) || namesStored(head)) fetched(draft, head, dataLength, false)
-  else inline(draft, bare, dataLength)
-}
-
-const readUrl =
-  (picture: boolean): Read =>
-  (draft, value) => {
-    const length = value.end - value.start - 2
-    if (value.kind === 'string' && value.text !== null && length > 0)
-      fetched(draft, headOf(value.text), length, picture)
-  }
-
-/** A picture as a URL, which may have it inside. */
-export const pictureUrl = readUrl(true)
-/** A document, film or sound as a URL, which may have it inside. */
-export const documentUrl = readUrl(false)
-
-/** Something that is on unless it says no. */
+/** Whether a setting is on: it is, unless its value is `false` or `null`. */
 export const isOn = ({ kind, text }: Value): boolean =>
   !(kind === 'scalar' && text !== null && [false, null].includes(scalarOf(text) as boolean | null))
 
-/** A tool that the upstream runs: what it finds becomes input, as often as it may be used. */
+/** Notes a tool that the upstream runs. What it finds becomes input, as often as the tool may be used. */
 export function serverTool(draft: Draft, frame: Frame): void {
   if (frame.uses === null) draft.prompt.unlimitedTools++
   else draft.prompt.toolUses += frame.uses

@@ -1,37 +1,40 @@
-/** Reported numbers, made safe and put into disjoint classes. */
+/** What an upstream reports of usage: numbers are checked here, and put into classes that do not overlap. */
 import type { Fields } from './fields.ts'
 import { noUsage, type Usage } from './usage.ts'
 
 const MOST = 1e9
 
-/** A whole number from 0 to 10^9; anything else counts as not reported. */
+/** A whole number from 0 to 10^9; null = anything else, which counts as not reported. */
 export const reported = (value: unknown): number | null =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST ? value : null
 
-/** What one model used, of an answer in which several took part. `model`: as the upstream names it; null = the one asked for. */
+/**
+ * What one model used, of an answer in which several took part. `model` is the upstream's name of it; null = the model
+ * that was asked for.
+ */
 export interface Pass {
   model: string | null
   usage: Usage
 }
 
-/** What an upstream said that it used. */
+/** One report of an upstream. */
 export interface Report {
   usage: Usage
-  /** It says what the output was: the first event of a stream may tell the input alone. */
+  /** Whether the report names the output. The first event of a stream may name the input alone. */
   namesOutput: boolean
-  /** Of its output, the tokens that a detail names as pictures. */
+  /** How many tokens of the output are those of pictures. */
   drawn: number
-  /** Together they are `usage`; empty = all of it is the asked model's. */
+  /** What each model used, together `usage`; empty = the asked model used all of it. */
   passes: readonly Pass[]
 }
 
-/** Adds the second to the first; no class passes what a single report may say. */
+/** Adds `more` to `sum`. No class grows beyond the largest number that a report may have. */
 export function add(sum: Usage, more: Usage): void {
   for (const name in sum)
     sum[name as keyof Usage] = Math.min(MOST, sum[name as keyof Usage] + more[name as keyof Usage])
 }
 
-/** null where all numbers are zero: upstreams that do not count fill them in. */
+/** Makes a report; null = all numbers are zero, which is what upstreams send that do not count. */
 export function report(
   usage: Usage,
   { namesOutput = true, drawn = 0, passes = [] }: Partial<Omit<Report, 'usage'>> = {},
@@ -40,7 +43,7 @@ export function report(
   return null
 }
 
-/** The first of the named fields that is a proper number; null when none is. */
+/** The first of the named fields that is a valid number; null = none is. */
 export function first(fields: Fields, ...names: string[]): number | null {
   for (const name of names) {
     const value = reported(fields[name])
@@ -49,7 +52,7 @@ export function first(fields: Fields, ...names: string[]): number | null {
   return null
 }
 
-/** Usage of the protocols whose prompt includes what was read from and written to a cache. */
+/** The usage of protocols whose prompt tokens include those read from and written to a cache. */
 export function fromPrompt(prompt: number, cached: number, written: number, written1h: number, output: number): Usage {
   const cache_read = Math.min(cached, prompt)
   const writes = Math.min(written, prompt - cache_read)

@@ -1,6 +1,11 @@
-/** Short texts that were read before, so that the frequent ones, which are few, are not made again. */
+/**
+ * Keeps short texts that were read before. Most keys and values are among a few frequent ones, and those need not be
+ * made into strings again.
+ */
 const SLOTS = 512
-/** Of the product with this odd number, the upper bits differ most; as many of them are left as there are slots. */
+/**
+ * The hash is multiplied by this odd number, and its upper bits say the slot, because they differ most between texts.
+ */
 const SPREAD = 0x9e3779b1
 const SHIFT = 23
 const LONGEST = 24
@@ -9,12 +14,12 @@ export class Seen {
   readonly #texts: string[] = Array.from({ length: SLOTS }, () => '')
   readonly #pattern: RegExp | null
 
-  /** `pattern`: of those that are told; null = all. */
+  /** `pattern`: texts that do not match are not returned; null = all are. */
   constructor(pattern: RegExp | null = null) {
     this.#pattern = pattern
   }
 
-  /** What stands there; null when it is long, or not of the pattern. */
+  /** Returns the text between `from` and `end`; null = it is too long, or does not match the pattern. */
   at(text: string, from: number, end: number): string | null {
     const length = end - from
     if (length < 2 || length > LONGEST) return null
@@ -29,10 +34,13 @@ export class Seen {
   }
 }
 
-/** A dictionary from the beginning, which never has more than one member. */
+/** An object in the engine's dictionary mode, which never has more than one member. */
 const NAMES = Object.create(null) as Record<string, boolean>
 
-/** The engine's own copy of a text: it is found faster in a map, and keeps nothing of what the text was cut from. */
+/**
+ * Returns the engine's own copy of a text. A map finds such a copy faster, and the copy does not keep the larger text
+ * in memory from which it was cut.
+ */
 function unique(text: string): string {
   NAMES[text] = true
   const [name] = Object.keys(NAMES)

@@ -1,31 +1,37 @@
 /**
- * A client that did not ask for usage does not get the event that we asked for: of a chat stream everything passes, byte
- * for byte, but the one event that has no choices and a usage object. An event is held back only while it is incomplete.
+ * Takes the usage event out of a chat stream when the gateway asked for it and the client did not. Everything else
+ * passes byte for byte. The usage event is the one with empty choices and a usage object. An event is held back only
+ * while it is incomplete.
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
-import { bytesAsText, Patterns } from './patterns.ts'
 import { isFields } from './fields.ts'
+import { bytesAsText, Patterns } from './patterns.ts'
 
 const LF = 0x0a
 const CR = 0x0d
-/** A longer event is not the one. */
+/** The most bytes that are held back; a longer event is not the usage event. */
 const LONGEST = 16 * 1024
-/** Bytes of which the one event has some; with `"usage":null`, as every other event has it, they do not match. */
+/**
+ * The usage event has one of these patterns in it. They do not match `"usage":null`, which all other events may have.
+ */
 const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
-/** More of them are joined, so that an event of one-byte chunks is no thousand buffers. */
+/** The most pieces of an event; more are joined, so that an event in chunks of one byte is not thousands of buffers. */
 const MOST_PIECES = 512
 
 export class Withholder {
-  /** An incomplete event, in the pieces that came. */
+  /** The pieces of an incomplete event. */
   #held: Buffer[] = []
   #heldBytes = 0
-  /** The event under way was too long to be held; the rest of it passes too. */
+  /** Whether the current event was too long to be held back, so that the rest of it passes too. */
   #passing = false
-  /** Bytes of the line under way, its CR not counted, so as to know an empty one. */
+  /** Bytes of the current line without its CR; an empty line ends an event. */
   #lineBytes = 0
   #boundary = true
 
-  /** What may go on now; null = nothing yet. `matters`: no event with usage ends before it; 0 = nobody has looked. */
+  /**
+   * Takes a chunk and returns what may pass now; null = nothing yet. `matters`: no event with usage ends before this
+   * position; 0 = not known.
+   */
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#heldBytes === 0 && this.#lineBytes === 0
     if (!fresh) return this.#sort(chunk)
@@ -83,7 +89,10 @@ export class Withholder {
     return held
   }
 
-  /** The stream has ended: what was held back was no complete event of any kind, unless only its blank line is missing. */
+  /**
+   * The stream has ended. Returns what was held back, unless it is the usage event without its blank line; null =
+   * nothing.
+   */
   flush(): Buffer | null {
     const rest = this.#takeHeld()
     if (rest.length === 0 || isUsageOnly(rest)) return null
@@ -91,7 +100,7 @@ export class Withholder {
     return rest
   }
 
-  /** What has passed ends between two events. */
+  /** Whether what has passed ends between two events. */
   get atBoundary(): boolean {
     return this.#boundary
   }

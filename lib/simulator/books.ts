@@ -1,17 +1,20 @@
 /**
- * What was served, from the upstream's side: totals of everything, and the last requests one by one, so that somebody's
- * books can be compared with what they were told. Usage is counted as it was reported in bytes that went out.
+ * What the simulator has served: totals of everything, and the last requests one by one. A test compares the gateway's
+ * books with these. Usage counts as it was reported in bytes that were sent.
  */
 import { noUsage, type Protocol, type Usage } from '../terms/records.ts'
 
-/** `cut`: broken off or ended early on purpose · `gone`: the other side left first · `refused`: an error status, or a reset. */
+/**
+ * How a request ended. `cut`: the simulator broke it off or ended it early on purpose. `gone`: the other side left
+ * first. `refused`: it got an error status, or its connection was dropped.
+ */
 export type End = 'completed' | 'cut' | 'gone' | 'refused'
 
-/** One request, when it has ended. */
+/** One request that has ended. */
 export interface Served {
   /** Counts up from 1 in the order in which requests ended. */
   readonly number: number
-  /** `id` of its directive, or null. */
+  /** The `id` of its directive; null = it has none. */
   readonly id: string | null
   readonly protocol: Protocol
   readonly model: string
@@ -19,20 +22,20 @@ export interface Served {
   /** 0 = the connection was dropped before a status. */
   readonly status: number
   readonly end: End
-  /** The latest usage reported; null = none was. */
+  /** The last usage that was reported; null = none was. */
   readonly usage: Usage | null
-  /** Output tokens whose text went out, reported or not. */
+  /** Output tokens whose text was sent, whether they were reported or not. */
   readonly delivered: number
 }
 
 export interface Stats {
-  /** Answered or being answered, token counts not included. */
+  /** Requests that were answered or are being answered, without counts of tokens. */
   readonly requests: number
   readonly open: number
   readonly ends: Readonly<Record<End, number>>
-  /** Sum of all that was reported. */
+  /** The sum of all reported usage. */
   readonly usage: Readonly<Usage>
-  /** The latest, oldest first, at most as many as `records` says. */
+  /** The last requests, oldest first, at most as many as `records` says. */
   readonly served: readonly Served[]
 }
 
@@ -65,7 +68,7 @@ export class Books implements Stats {
     if (this.#served.length >= 2 * this.#records) this.#served = this.#served.slice(-this.#records)
   }
 
-  /** A prepared answer: in the totals only. */
+  /** Enters a prepared answer, which is in the totals only. */
   endPrepared(usage: Usage | null): void {
     this.#total('completed', usage)
   }

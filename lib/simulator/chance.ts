@@ -1,4 +1,4 @@
-/** Repeatable chance: numbers from 0 up to 1 (mulberry32). */
+/** Random numbers from 0 up to 1 that are the same for the same seed (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed >>> 0
   return () => {

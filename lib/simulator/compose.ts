@@ -1,11 +1,13 @@
-/** From a request and its directive to an answer: how many tokens of what, how it finishes, and what it used. */
+/**
+ * Makes an answer from a request and its directive: how many tokens of what it has, how it finishes, and what it used.
+ */
 import { noUsage, type Usage } from '../terms/records.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'
 import { exampleOf } from './reading.ts'
 import type { Answer, Ask, Dialect } from './speech.ts'
 
-/** One token a word, with scripts of one to four bytes a letter, said over and over. */
+/** The text of answers, repeated as often as needed. Each word is a token; letters take one to four bytes. */
 const SENTENCES =
   'The quick brown fox jumps over the lazy dog; nothing here was thought, these words repeat until enough are out. ' +
   'Grüße, 你好, привет, こんにちは 👋. '
@@ -19,7 +21,7 @@ const IMAGE_BYTES = 1000
 const say = (words: readonly string[], tokens: number): string[] =>
   Array.from({ length: tokens }, (_, i) => words[i % words.length] as string)
 
-/** An answer is made in memory: so many tokens and bytes of padding are the most it may be told to have. */
+/** The most tokens of an answer, because it is made in memory, and the most bytes of padding. */
 const MOST_TOKENS = 1_000_000
 const MOST_PADDING = 256 * 1024 * 1024
 
@@ -56,7 +58,7 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
   }
 }
 
-/** `bytes` pads each event by so much: the first token in it. */
+/** The tokens of a text. A directive's `bytes` makes the first token of each event longer by so many bytes. */
 function textTokens({ tokens = TOKENS, bytes }: Directive, chunk: number): string[] {
   const text = say(WORDS, Math.min(tokens, MOST_TOKENS))
   if (bytes === undefined) return text

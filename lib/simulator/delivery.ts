@@ -1,6 +1,6 @@
 /**
- * One stream on its way out: events at their pace, as the other side takes them, ended as the directive says.
- * Events that are due together leave in one write. Nothing of an event is kept once it is written.
+ * Sends one stream: events at their pace, no faster than the other side takes them, and ended as the directive says.
+ * Events that are due at the same time leave in one write. Nothing of an event is kept once it is written.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
@@ -9,24 +9,24 @@ import type { End } from './books.ts'
 import type { Directive } from './directive.ts'
 import type { Frame } from './speech.ts'
 
-/** Characters gathered before they are written. */
+/** How many characters are gathered before they are written. */
 const WRITE_AT = 64 * 1024
 
 export interface Order {
   res: ServerResponse
   frames: Iterable<Frame>
   directive: Directive
-  /** 0 = all at once. */
+  /** The pace; 0 = all at once. */
   tokensPerSecond: number
   errorFrame(first: boolean): string
   clock: Clock
 }
 
 export class Delivery {
-  /** What the other side was told, and how much it got. */
+  /** The usage that was reported, and the output tokens that were sent. */
   usage: Usage | null = null
   delivered = 0
-  /** How the stream ended, when it did by our own doing. */
+  /** How the simulator ended the stream; null = it has not. */
   end: End | null = null
 
   readonly #order: Order
@@ -44,13 +44,13 @@ export class Delivery {
     this.#beganMs = order.clock.monotonic()
   }
 
-  /** The head is written already. */
+  /** Starts sending. The head of the answer is written already. */
   start(): void {
     this.#order.res.on('drain', () => this.#run())
     this.#run()
   }
 
-  /** The other side has left. */
+  /** Stops, because the other side has left. */
   stop(): void {
     this.#cancelTimer?.()
     this.#cancelTimer = null
@@ -84,13 +84,13 @@ export class Delivery {
     return next.done ? null : next.value
   }
 
-  /** When the last token of an event has been made. */
+  /** The time at which the last token of an event is made. */
   #dueMs(frame: Frame): number {
     const rate = this.#order.tokensPerSecond
     return rate === 0 ? 0 : this.#beganMs + ((this.delivered + frame.tokens) * 1000) / rate
   }
 
-  /** The directive's own ends and pauses, before the next event. */
+  /** Ends or pauses the stream before the next event, where the directive says so. Returns whether it did. */
   #interrupted(): boolean {
     const { directive, res, errorFrame } = this.#order
     if (directive.stall === this.#sent && !this.#stalled) {
@@ -103,7 +103,7 @@ export class Delivery {
     } else if (directive.end_early === this.#sent) this.#finish('cut')
     else if (directive.cut === this.#sent) {
       this.end = 'cut'
-      // destroyed once everything before it is with the kernel
+      // the connection is closed once the kernel has everything before
       res.write(this.#waiting === '' ? '\n' : this.#waiting, () => res.destroy())
     } else return false
     return true
@@ -115,7 +115,7 @@ export class Delivery {
     this.#waiting = ''
   }
 
-  /** False when the other side does not take more now. */
+  /** Writes what is gathered. Returns false when the other side takes no more for now. */
   #flush(): boolean {
     const text = this.#waiting
     this.#waiting = ''

@@ -1,9 +1,9 @@
 /**
- * How one request says what its answer is to be like: `[[sim name=value name …]]` in the text of the prompt, because
- * nothing else of a request reaches an upstream unchanged. The last one in the last user message counts.
+ * A directive tells the simulator what an answer is to be like: `[[sim name=value name …]]` in the text of the prompt,
+ * because nothing else of a request reaches an upstream unchanged. The last directive in the last user message counts.
  */
 
-/** Names with a number. Durations are ms; "after" counts events of a stream. */
+/** Names whose value is a number: of milliseconds, or of events of a stream after which something happens. */
 const NUMBERS = [
   'latency',
   'tokens',
@@ -28,9 +28,9 @@ const FLAGS = ['prepared'] as const
 type Numbers = { readonly [name in (typeof NUMBERS)[number]]?: number }
 type Flags = { readonly [name in (typeof FLAGS)[number]]?: true }
 export interface Directive extends Numbers, Flags {
-  /** Names the request in the books. */
+  /** The name of the request in the books. */
   readonly id?: string
-  /** `none`: the answer reports no usage. */
+  /** `none` = the answer reports no usage. */
   readonly usage?: 'none'
 }
 
@@ -38,7 +38,10 @@ const MOST = 1e9
 const OPEN = '[[sim'
 const NOTHING: Directive = {}
 
-/** Throws an Error naming what is wrong with it: a typing error must not look like a normal answer. */
+/**
+ * Throws an Error that names what is wrong with the directive, so that a typing error does not look like a normal
+ * answer.
+ */
 export function directiveOf(text: string): Directive {
   const start = text.lastIndexOf(OPEN)
   const end = start < 0 ? -1 : text.indexOf(']]', start)

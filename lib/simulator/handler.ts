@@ -1,4 +1,6 @@
-/** One request at the simulated upstream: read, understood, refused or answered, and entered into the books. */
+/**
+ * Handles requests to the simulator: each is read, understood, then refused or answered, and entered into the books.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isFields } from '../protocols/fields.ts'
 import { chance } from './chance.ts'
@@ -14,7 +16,7 @@ import type { Answer, Ask } from './speech.ts'
 import { Times } from './times.ts'
 
 const LARGEST_BODY = 256 * 1024 * 1024
-/** What fails by chance fails as one of these. */
+/** The statuses of answers that fail by chance. */
 const CHANCES = [429, 500, 502, 503, 529]
 
 class Handler {
@@ -89,7 +91,7 @@ class Handler {
 
   #answer(reply: Reply, ask: Ask, directive: Directive, key: string | null): void {
     const { errorRate } = this.setting
-    // chance is asked for every answer, so that it stays the same when directives change
+    // a random number is drawn for every answer, so that the numbers stay the same when directives change
     const draw = this.#chance()
     reply.begin(ask, directive)
     if (directive.prepared) {

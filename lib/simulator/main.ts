@@ -1,5 +1,6 @@
 /**
- * A simulated upstream that speaks all five protocols: for demos, tests, soaks and benches. docs/simulator.md is its manual.
+ * A simulated upstream for demos, tests, soaks and benches. It speaks the protocols of `dialects/rows.ts`;
+ * docs/simulator.md is its manual.
  */
 
 import type { AddressInfo } from 'node:net'
@@ -11,15 +12,15 @@ import { createHandler } from './handler.ts'
 export interface SimulatorOptions {
   /** Default: any free port on 127.0.0.1. */
   listen?: { host: string; port: number }
-  /** Until the first byte of every answer. Default 0. */
+  /** Time until the first byte of every answer. Default 0. */
   latencyMs?: number
-  /** Pace of streams, and of the making of whole answers; 0 (the default) = at once. */
+  /** The pace of streams, and at which whole answers are made; 0 (the default) = at once. */
   tokensPerSecond?: number
   /** Share of requests that fail by chance, from 0 to 1. Default 0. */
   errorRate?: number
-  /** Makes chance and ids repeatable. Default: the same each time. */
+  /** The same seed gives the same random numbers and ids. Default: 0. */
   seed?: number
-  /** The credential that is expected; without it any will do, and none. */
+  /** The key that requests must have. Default: any key will do, and none. */
   key?: string
   /** How many ended requests `stats.served` keeps. Default 100,000. */
   records?: number
@@ -30,15 +31,15 @@ export interface Simulator {
   /** `http://host:port`. */
   url: string
   stats: Stats
-  /** Drops what is open. */
+  /** Closes the server and all its connections. */
   close(): Promise<void>
 }
 
 const RECORDS = 100_000
-/** Clients that ignore the hint about idle connections are not to meet one that closes. */
+/** Idle connections stay open so long, for clients that do not read how long they do. */
 const KEEP_ALIVE_MS = 120_000
 
-/** Resolves when it listens; rejects when it cannot. */
+/** Starts a simulator. Resolves when it listens; rejects when it cannot. */
 export async function simulate(options: SimulatorOptions = {}): Promise<Simulator> {
   const books = new Books(options.records ?? RECORDS)
   const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true })

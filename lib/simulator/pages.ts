@@ -1,4 +1,4 @@
-/** What the simulator tells about itself. */
+/** The pages on which the simulator tells what it is and what it has served. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Books } from './books.ts'
 import { PICTURE, PICTURE_PATH } from './dialects/images.ts'

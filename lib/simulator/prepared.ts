@@ -1,6 +1,7 @@
 /**
- * The bench's path: a request marked `[[sim prepared …]]` is answered the regular way once and from then on with the
- * same bytes, in one write, without being parsed. Pace, latency and errors do not apply; it is in the totals only.
+ * Answers for benches. A request with `[[sim prepared …]]` in it is answered in the usual way once. From then on the
+ * same request gets the same bytes in one write, without being parsed. Pace, latency and errors do not apply, and the
+ * books have such requests in their totals only.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Usage } from '../terms/records.ts'
@@ -18,7 +19,7 @@ const MOST = 64
 export class PreparedAnswers {
   readonly #known = new Map<string, Prepared>()
 
-  /** null = the request is not marked so. */
+  /** Returns what identifies the request; null = it is not marked so. */
   keyOf(req: IncomingMessage, body: Buffer): string | null {
     if (body.length > LONGEST || !body.includes(MARK)) return null
     return `${req.url}\n${body.toString('latin1')}`

@@ -1,19 +1,19 @@
 /**
- * What an upstream remembers of prompts: prefixes by hash, each for the life it was written with, a bounded number.
- * A prefix seen before is read; what stands behind it, up to the last mark, is written.
+ * The prompt cache of the simulated upstream: a bounded number of hashes of prefixes, each with the time at which it is
+ * forgotten. A prefix that is known is read; what follows it, up to the last mark, is written.
  */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
 
-/** A piece of a prompt, in order: a tool, a part of the system text or of a message. */
+/** A piece of a prompt: a tool, a part of the system text or of a message. */
 export interface Block {
   text: string
-  /** A prefix that ends here is to be kept for so long. */
+  /** How long a prefix that ends here is to be kept; null = it is not. */
   keep: '5m' | '1h' | null
 }
 
-/** Disjoint classes of input tokens. */
+/** Classes of input tokens, which do not overlap. */
 export interface InputTokens {
   input: number
   cache_read: number
@@ -24,7 +24,10 @@ export interface InputTokens {
 const PREFIXES = 20_000
 const LIFE_MS = { '5m': 300_000, '1h': 3_600_000 }
 const BYTES_PER_TOKEN = 4
-/** Where caching is not asked for but just happens: from this size on, in steps. */
+/**
+ * Where requests do not ask for caching: the smallest prefix that is read from the cache, and the steps in which longer
+ * ones are.
+ */
 const UNASKED_LEAST = 1024
 const UNASKED_STEP = 128
 
@@ -35,14 +38,14 @@ export const countTokens = (blocks: readonly Block[]): number =>
 
 export class PromptCache {
   readonly #clock: Clock
-  /** Hash of a prefix → when it is forgotten, ms of the monotonic clock. */
+  /** The hash of a prefix, and when it is forgotten, in ms of the monotonic clock. */
   readonly #known = latest<string, number>(PREFIXES)
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Only what is marked is written, and paid for. */
+  /** The input of a request that marks what is to be cached: only that is written. */
   asked(model: string, blocks: readonly Block[]): InputTokens {
     const classes = { input: countTokens(blocks), cache_read: 0, cache_write_5m: 0, cache_write_1h: 0 }
     const last = blocks.findLastIndex(block => block.keep !== null)
@@ -60,7 +63,10 @@ export class PromptCache {
     return classes
   }
 
-  /** Every prefix is remembered for nothing; long ones are read. */
+  /**
+   * The input of a request of a protocol without such marks: every prefix is remembered free of charge, and long ones
+   * are read.
+   */
   unasked(model: string, blocks: readonly Block[]): InputTokens {
     const total = countTokens(blocks)
     const classes = { input: total, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0 }

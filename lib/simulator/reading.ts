@@ -1,4 +1,4 @@
-/** Reading requests of which nothing is certain. */
+/** Functions that read the members of a request, of which nothing is certain. */
 import { fieldsOf, isFields } from '../protocols/fields.ts'
 import type { Block } from './prompt-cache.ts'
 import type { Fields, Tool } from './speech.ts'
@@ -6,11 +6,11 @@ import type { Fields, Tool } from './speech.ts'
 export const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 export const rowsOf = (value: unknown): Fields[] => listOf(value).filter(isFields)
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
-/** A positive whole number, else null. */
+/** The value as a positive whole number, else null. */
 export const countOf = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : null
 
-/** A content is a string or a list of parts, some of which carry text. */
+/** The text of a content, which is a string or a list of parts, some of them with text. */
 export const textOf = (content: unknown): string =>
   typeof content === 'string'
     ? content
@@ -18,7 +18,7 @@ export const textOf = (content: unknown): string =>
         .map(part => stringOf(part['text']))
         .join('')
 
-/** Text of the last message of a user that has one. */
+/** The text of the last user message that has a text. */
 export function promptOf(messages: readonly Fields[], content: (message: Fields) => unknown): string {
   const texts = messages.filter(isUsers).map(message => textOf(content(message)))
   return texts.findLast(text => text !== '') ?? ''
@@ -26,14 +26,14 @@ export function promptOf(messages: readonly Fields[], content: (message: Fields)
 
 const isUsers = (message: Fields): boolean => message['role'] === 'user' || message['role'] === undefined
 
-/** The tool that the last message asks for: the one it names, else the first. */
+/** The tool that the last message asks for: the one that it names, else the first; null = it asks for none. */
 export function toolAskedFor(last: Fields | undefined, content: unknown, tools: readonly Tool[]): Tool | null {
   const text = textOf(content)
   if (last === undefined || !isUsers(last) || !text.toLowerCase().includes('use tool')) return null
   return tools.find(tool => tool.name !== '' && text.includes(tool.name)) ?? tools[0] ?? null
 }
 
-/** Without marks: these protocols do not ask for caching. */
+/** The pieces of a prompt, for protocols that do not mark what is to be cached. */
 export const plainBlocks = (...parts: unknown[][]): Block[] =>
   parts.flat().map(part => ({ text: JSON.stringify(part) ?? '', keep: null }))
 
@@ -43,7 +43,10 @@ export function need(condition: boolean, what: string): asserts condition {
 
 const DEEPEST = 8
 
-/** A value that a JSON schema accepts, with every property it names; without a schema, where the weather is asked for. */
+/**
+ * A value that a JSON schema accepts, with every property that it names. Without a schema it is the argument of a
+ * weather tool.
+ */
 export function exampleOf(schema: unknown, depth = 0): unknown {
   if (schema === undefined && depth === 0) return { city: 'Paris' }
   const { type, enum: values, const: constant, properties, items, anyOf, minItems } = fieldsOf(schema)

@@ -1,4 +1,7 @@
-/** The answer to one request: after its latency, whole or as a stream, and its entry in the books when it has ended. */
+/**
+ * Sends the answer to one request, after its latency, whole or as a stream, and enters it into the books when it has
+ * ended.
+ */
 import type { ServerResponse } from 'node:http'
 import type { Usage } from '../terms/records.ts'
 import type { End } from './books.ts'
@@ -35,7 +38,7 @@ export class Reply {
     this.id = id
   }
 
-  /** From here on the request is in the books. */
+  /** Enters the request into the books as one that is open. */
   begin(ask: Ask, directive: Directive): void {
     this.#ask = ask
     this.#directive = directive
@@ -43,7 +46,7 @@ export class Reply {
     if (!directive.prepared) this.#res.on('close', () => this.#close())
   }
 
-  /** Not understood, or not let in. */
+  /** Refuses a request that was not understood, or has the wrong key. */
   refuse(status: number, message: string): void {
     this.#sendJson(status, this.#dialect.error(status, message, this.#requestId()))
   }
@@ -54,7 +57,7 @@ export class Reply {
     else this.#sendJson(200, count(tokens))
   }
 
-  /** An error as if by the upstream's own doing. */
+  /** Answers with an error, as if the upstream had failed. */
   fail(status: number): void {
     this.#after(this.#latencyMs(), () => {
       this.#end = 'refused'
@@ -69,7 +72,7 @@ export class Reply {
     })
   }
 
-  /** The connection is dropped before there is a status. */
+  /** Drops the connection before there is a status. */
   reset(): void {
     this.#after(this.#latencyMs(), () => {
       this.#end = 'refused'
@@ -88,7 +91,7 @@ export class Reply {
     }
   }
 
-  /** Sends the answer at once and gives it back for the next time. */
+  /** Sends the answer at once, and returns it for the next time. */
   prepare(answer: Answer): Prepared {
     const ask = this.#ask as Ask
     const text = ask.stream
@@ -120,7 +123,10 @@ export class Reply {
     this.#delivery.start()
   }
 
-  /** `cut`, `end_early` and `stall` have no events to count here: half of the body goes out. */
+  /**
+   * Sends a whole answer. It has no events that `cut`, `end_early` and `stall` could count, so with one of these half
+   * of the body is sent.
+   */
   #whole(ask: Ask, answer: Answer): void {
     const { cut, end_early, stall } = this.#directive
     const body = Buffer.from(JSON.stringify(this.#dialect.whole(ask, answer)))
@@ -176,7 +182,7 @@ export class Reply {
     else fn()
   }
 
-  /** Everything went out, or the other side has left. */
+  /** The connection is done: everything was sent, or the other side has left. */
   #close(): void {
     this.#cancelTimer?.()
     this.#delivery?.stop()

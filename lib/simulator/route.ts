@@ -4,13 +4,13 @@ import type { Protocol } from '../terms/records.ts'
 import { DIALECTS } from './dialects/table.ts'
 import type { Dialect, Route } from './speech.ts'
 
-/** A request's path, and who reads it. */
+/** What the path of a request says, and the dialect that reads the request. */
 export interface Routed extends Route {
   protocol: Protocol
   dialect: Dialect
 }
 
-/** null = no such path. */
+/** Returns null when no dialect has such a path. */
 export function routeOf(url: URL): Routed | null {
   for (const [protocol, dialect] of DIALECTS) {
     const route = dialect.route(url)

@@ -1,4 +1,4 @@
-/** What one simulated upstream was started with, and the books in which all its requests are entered. */
+/** The options with which a simulator was started, and the books into which all its requests are entered. */
 import type { Clock } from '../base/clock.ts'
 import type { Books } from './books.ts'
 

@@ -1,4 +1,7 @@
-/** The words of this folder: what a request asks for and what is answered, in terms that all protocols share. */
+/**
+ * The types of the simulator: what a request asks for and what is answered, in terms that all protocols share, and what
+ * a dialect has to do to speak one of them.
+ */
 import type { Usage } from '../terms/records.ts'
 import type { Directive } from './directive.ts'
 import type { Block } from './prompt-cache.ts'
@@ -10,43 +13,43 @@ export interface Ask {
   model: string
   stream: boolean
   body: Fields
-  /** Text of the last user message: the directive is looked for here. */
+  /** The text of the last user message, in which a directive may stand. */
   prompt: string
   blocks: Block[]
   maxTokens: number | null
-  /** How many answers (or pieces). */
+  /** How many answers or pictures are wanted. */
   choices: number
   thinks: boolean
-  /** The tool to call: one was offered, and the last message, a user's, says "use tool". */
+  /** The tool to call, when one was offered and the last user message says "use tool"; null = none. */
   tool: Tool | null
-  /** What only one protocol knows: chat's `include_usage`, generate's `alt=sse`. */
+  /** An option that only one protocol has: `include_usage` of chat, `alt=sse` of generate. */
   option: boolean
 }
 
 export interface Tool {
   name: string
-  /** JSON schema of its arguments. */
+  /** The JSON schema of its arguments. */
   schema: unknown
 }
 
-/** What is answered; each string is one token. */
+/** An answer. Each string of `thinking`, `text` and `args` is a token. */
 export interface Answer {
-  /** Unique, without the protocol's prefix. */
+  /** A unique id, without the prefix that a protocol puts before it. */
   id: string
   createdS: number
   thinking: string[]
   text: string[]
-  /** Instead of a text. */
+  /** The call of a tool in the place of a text; null = there is none. */
   call: { name: string; args: string[] } | null
   finish: 'stop' | 'length' | 'call'
   usage: Usage
-  /** false: the answer says nothing about usage. */
+  /** Whether the answer reports usage. */
   reports: boolean
-  /** Tokens an event carries. */
+  /** Tokens of an event. */
   chunk: number
-  /** Bytes of an image. */
+  /** Bytes of a picture. */
   imageBytes: number
-  /** Address of this server, for links in answers. */
+  /** The address of the simulator, for links in answers. */
   origin: string
 }
 
@@ -55,32 +58,32 @@ export interface Frame {
   bytes: string
   /** Output tokens in it. */
   tokens: number
-  /** What it reports, cumulative; null = nothing. */
+  /** The usage so far, where the event reports it; null = it does not. */
   usage: Usage | null
 }
 
-/** One protocol's way of speaking. */
+/** How the simulator speaks one protocol. */
 export interface Dialect {
-  /** null = the path is not one of this protocol's. */
+  /** Reads a path; null = it is not one of this protocol. */
   route(url: URL): Route | null
-  /** The key of the client where the protocol has it, or null. `header` gives the value of a header by its name. */
+  /** The key where the protocol has it; null = there is none. `header` returns the value of a header. */
   credential(header: (name: string) => string | null, url: URL): string | null
-  /** Prompts are kept for later requests where the request asks for it; otherwise all are. */
+  /** Whether the prompt cache keeps only what a request marks; otherwise it keeps every prompt. */
   keepsWhenAsked: boolean
-  /** A stream consists of events, and not of one document that grows. */
+  /** Whether a stream consists of events; otherwise it is one document that grows. */
   streamsEvents(ask: Ask): boolean
-  /** What the answer reports, where that differs from what the prompt and the text took. */
+  /** The usage that the answer reports, from what was counted in prompt and text. */
   usage(ask: Ask, directive: Directive, usage: Usage): Usage
-  /** Tokens an event carries by default. */
+  /** Tokens of an event, unless a directive says otherwise. */
   chunk: number
-  /** Throws an Error that says what is missing. */
+  /** Reads a body. Throws an Error that says what is missing. */
   read(body: Fields, route: Route): Ask
   whole(ask: Ask, answer: Answer): object
   frames(ask: Ask, answer: Answer): Iterable<Frame>
   /** The answer to a count of tokens; null = the protocol has none. */
   count: ((tokens: number) => object) | null
   error(status: number, message: string, id: string): object
-  /** The error event; `first` = nothing was sent before it. */
+  /** The error event of a stream. `first`: nothing was sent before it. */
   errorFrame(ask: Ask, first: boolean): string
   headers(id: string): Record<string, string>
 }
@@ -96,7 +99,7 @@ export interface Route {
 
 export const frame = (bytes: string, tokens = 0, usage: Usage | null = null): Frame => ({ bytes, tokens, usage })
 
-/** `tokens` in groups of `size`, joined. */
+/** Joins tokens in groups of `size`. */
 export function* groups(tokens: readonly string[], size: number): Iterable<{ text: string; tokens: number }> {
   for (let i = 0; i < tokens.length; i += size) {
     const group = tokens.slice(i, i + size)

@@ -1,7 +1,7 @@
 import { latest } from '../base/lru.ts'
 import type { Directive } from './directive.ts'
 
-/** Counts how often a named request came, for directives whose faults are to strike the first `times` only. */
+/** Counts how often a named request came, for directives whose faults strike only the first `times` requests. */
 export class Times {
   readonly #seen = latest<string, number>(10_000)
 

@@ -1,6 +1,6 @@
 /** An answer that breaks off: the protocol's own error with the request id, no clean end, and the charge by policy. */
 import t from 'tap'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { TALKING } from '../support/talking.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { document, SPEECH } from './support/speech.ts'
 import type { Call } from './support/upstream.ts'
@@ -16,7 +16,7 @@ const BREAKS: Record<string, (call: Call) => void> = {
 const ownWords = (id: string | undefined) =>
   new RegExp(`\\n\\n(event: error\\n)?data: .*上游请求失败 \\(request id: ${id}\\)`)
 
-for (const protocol of PROTOCOLS) {
+for (const protocol of TALKING) {
   const { ask, first, rest, error } = SPEECH[protocol]
   const afterText = protocol === 'images' ? 'none' : 'counted'
 

@@ -4,8 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import { accountPurse } from '../../lib/store/store.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
+import { TALKING } from '../support/talking.ts'
 import { type Dearest, dearest, SETTINGS } from './support/bodies.ts'
 import { HEADERS, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
 import type { Call } from './support/upstream.ts'
@@ -125,7 +125,7 @@ async function run(
   const client = async () => {
     while (next < REQUESTS) {
       const id = `r${next++}`
-      const d = dearest(random, random.pick(PROTOCOLS), id)
+      const d = dearest(random, random.pick(TALKING), id)
       bodies.set(id, d)
       const asking = s.ask({ path: PATHS[d.protocol], headers: HEADERS, body: d.text })
       await asking.end()

@@ -1,12 +1,12 @@
 /** Long silence: keep-alive bytes only where they do no harm, the early head, and the page of a CDN. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
+import { TALKING } from '../support/talking.ts'
 import type { Client } from './support/client.ts'
 import { CONNECTIONS, NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document, SPEECH, says } from './support/speech.ts'
 
-for (const protocol of PROTOCOLS) {
+for (const protocol of TALKING) {
   const { ask, first, rest, keepAlive } = SPEECH[protocol]
 
   t.test(`${protocol}: keep-alive bytes between events, and never inside one`, async t => {
@@ -71,7 +71,7 @@ t.test('no keep-alive bytes on direct, nor in a compressed answer', async t => {
 
 const early = { config: { keepalive: { early: '80s' } }, channels: { a: {}, b: {} } }
 
-for (const protocol of PROTOCOLS) {
+for (const protocol of TALKING) {
   const { ask, first, rest } = SPEECH[protocol]
 
   t.test(`${protocol}: an early head, and the answer in its stream, from whoever gives it`, async t => {

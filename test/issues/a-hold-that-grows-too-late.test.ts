@@ -4,10 +4,10 @@
  */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
 import type { Call, Headers } from '../exchange/support/upstream.ts'
+import type { Talking } from '../support/talking.ts'
 
 /** The key's cap in micro-CNY; an output token costs 8, so it is enough for some 1,200. */
 const CAP = 10_000
@@ -30,7 +30,7 @@ const usage = (tokens: number): string => `${data({ ...whole(tokens), choices: [
 
 interface Case {
   what: string
-  protocol: Protocol
+  protocol: Talking
   headers: Headers
   chunks: (string | Buffer)[]
   /** Of the client's answer; chunks may come together, and then none of them goes on. */

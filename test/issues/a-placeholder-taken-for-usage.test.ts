@@ -4,10 +4,10 @@
  * report that tells the input alone, or one with content behind it, did the same on other protocols.
  */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'
+import type { Talking } from '../support/talking.ts'
 
 const named = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
@@ -25,7 +25,7 @@ const part = (text: string, usage: object): string =>
 const choice = (content: string, usage: unknown = null): string => data({ choices: [{ delta: { content } }], usage })
 
 /** What was sent before the break; the input charged, if it was reported; and the output, if that was reported. */
-const STREAMS: [string, Protocol, string, { input?: number; output?: number }][] = [
+const STREAMS: [string, Talking, string, { input?: number; output?: number }][] = [
   ['a first event with a placeholder', 'messages', START + delta(WORDS), { input: 70 }],
   [
     'a placeholder that grows with a second start',
@@ -115,7 +115,7 @@ t.test('the client leaves', async t => {
 })
 
 /** Complete streams and documents that report no output worth the name: the content is counted. */
-const COMPLETE: [string, Protocol, string][] = [
+const COMPLETE: [string, Talking, string][] = [
   ['no report behind the placeholder', 'messages', START + delta(WORDS) + named('message_stop', {})],
   [
     'zeros behind the content',

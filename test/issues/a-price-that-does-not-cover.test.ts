@@ -5,29 +5,30 @@
 import t from 'tap'
 import { compileTariff } from '../../lib/pricing/tariff.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
-import { PROTOCOLS, type Price } from '../../lib/terms/records.ts'
+import type { Price } from '../../lib/terms/records.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
+import { TALKING } from '../support/talking.ts'
 
 const TEXT = ['messages', 'chat', 'responses', 'generate'] as const
 
 t.test('what covers what', async t => {
   const rows: [Price, readonly string[]][] = [
-    [{ request: 0 }, PROTOCOLS],
-    [{ input: 1, output: 1 }, PROTOCOLS],
-    [{ input: 0, output: 0 }, PROTOCOLS],
+    [{ request: 0 }, TALKING],
+    [{ input: 1, output: 1 }, TALKING],
+    [{ input: 0, output: 0 }, TALKING],
     [{ image: 1 }, ['images']],
     [{ input: 1 }, []],
     [{ output: 1 }, []],
     [{ input: 1, image: 1 }, ['images']],
-    [{ input: 1, request: 1 }, PROTOCOLS],
+    [{ input: 1, request: 1 }, TALKING],
     [{ cache_read: 1 }, []],
   ]
   const group = { name: 'g', multiplier: 1_000_000, rate: null, hedgeMs: 0 }
   const rest = { name: 'm', maxOutput: null, defaultOutput: 1, inputFactor: 1, ...MODEL_DEFAULTS }
   for (const [price, want] of rows)
     t.same(
-      PROTOCOLS.filter(protocol => compileTariff({ ...rest, price }, group)?.covers(protocol)),
+      TALKING.filter(protocol => compileTariff({ ...rest, price }, group)?.covers(protocol)),
       want,
       JSON.stringify(price),
     )

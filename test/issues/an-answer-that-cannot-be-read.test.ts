@@ -4,10 +4,10 @@
  */
 import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
 import type { Call, Headers } from '../exchange/support/upstream.ts'
+import type { Talking } from '../support/talking.ts'
 
 const PAGE = `<html><body>${'Hello. '.repeat(200)}</body></html>`
 const OTHER = JSON.stringify({ result: { answer: 'word '.repeat(300) } })
@@ -20,14 +20,14 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const STREAM_TYPE = { 'content-type': 'text/event-stream' }
 const streamed = `data: ${JSON.stringify({ choices: [{ delta: { role: 'assistant', content: 'x'.repeat(900) } }] })}\n\n`
 
-const asked = (protocol: Protocol, stream: boolean) => {
+const asked = (protocol: Talking, stream: boolean) => {
   const { ask } = SPEECH[protocol]
   if (protocol === 'generate') return { ...ask, path: stream ? ask.path : '/v1beta/models/m:generateContent' }
   return { ...ask, body: { ...(ask.body as object), stream } }
 }
 
 /** Charged by bytes, unless the tokens are named. */
-const ANSWERS: [string, Protocol, boolean, Headers, string | Buffer, number?][] = [
+const ANSWERS: [string, Talking, boolean, Headers, string | Buffer, number?][] = [
   ['a page', 'chat', false, { 'content-type': 'text/html' }, PAGE],
   ['a page, where a stream was asked for', 'messages', true, { 'content-type': 'text/html' }, PAGE],
   ['a page under the name of a stream', 'responses', true, STREAM_TYPE, PAGE],

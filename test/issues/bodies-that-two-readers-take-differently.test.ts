@@ -5,8 +5,8 @@
  * share its account.
  */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { HEADERS, MODEL, open, PATHS } from '../exchange/support/gateway.ts'
+import type { Talking } from '../support/talking.ts'
 
 const M = `"model":"${MODEL}"`
 
@@ -22,7 +22,7 @@ async function scene(t: Parameters<typeof open>[0]) {
 }
 
 /** Field that is named in the refusal; null = the body goes upstream. */
-type Row = [Protocol, string, string | null]
+type Row = [Talking, string, string | null]
 
 const TWICE: Row[] = [
   ['chat', `{"model":"no-such",${M}}`, 'model'],

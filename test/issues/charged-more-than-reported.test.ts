@@ -3,17 +3,17 @@
  * counted of its text, where that was more than the report.
  */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { SPEECH } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'
+import type { Talking } from '../support/talking.ts'
 
 const named = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
 const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 const WORDS = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 const OUTPUT = 3
 
-const ENDED: Partial<Record<Protocol, string>> = {
+const ENDED: Partial<Record<Talking, string>> = {
   messages:
     named('message_start', { message: { id: 'm', usage: { input_tokens: 70, output_tokens: 1 } } }) +
     named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: WORDS } }) +
@@ -28,7 +28,7 @@ const ENDED: Partial<Record<Protocol, string>> = {
     usageMetadata: { promptTokenCount: 70, candidatesTokenCount: OUTPUT },
   }),
 }
-const ERROR: Partial<Record<Protocol, string>> = {
+const ERROR: Partial<Record<Talking, string>> = {
   messages: named('error', { error: { type: 'api_error', message: 'late' } }),
   chat: data({ error: { message: 'late' } }),
   responses: named('error', { message: 'late' }),
@@ -49,7 +49,7 @@ const FAILS: Record<string, (call: Call, ended: string, error: string) => void> 
 for (const [what, fail] of Object.entries(FAILS))
   t.test(what, async t => {
     const s = await open(t)
-    for (const [i, protocol] of (Object.keys(ENDED) as Protocol[]).entries()) {
+    for (const [i, protocol] of (Object.keys(ENDED) as Talking[]).entries()) {
       const client = s.ask(SPEECH[protocol].ask)
       const call = await s.at('a').call(i)
       call.stream()

@@ -2,16 +2,16 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { KIND_NAMES, KINDS, type Kind, type KindName } from '../../lib/terms/upstream-kinds.ts'
 import { KEY, open } from '../exchange/support/gateway.ts'
 import { Upstream } from '../exchange/support/upstream.ts'
 import { openOps } from '../ops/support.ts'
+import type { Talking } from '../support/talking.ts'
 
 type Json = Record<string, unknown>
 
 const BEARER = { authorization: `Bearer ${KEY}` }
-const PROTOCOLS: Record<Protocol, { path: string; headers: Record<string, string>; body: Json }> = {
+const PROTOCOLS: Record<Talking, { path: string; headers: Record<string, string>; body: Json }> = {
   messages: { path: '/v1/messages', headers: { 'x-api-key': KEY }, body: { max_tokens: 9, messages: [] } },
   chat: { path: '/v1/chat/completions', headers: BEARER, body: { messages: [] } },
   responses: { path: '/v1/responses', headers: BEARER, body: { input: 'x' } },
@@ -26,7 +26,7 @@ const PROTOCOLS: Record<Protocol, { path: string; headers: Record<string, string
 interface Case {
   /** Path of the channel's address. */
   base: string
-  protocol: Protocol
+  protocol: Talking
   channel: Json
   /** In the place of the protocol's. */
   path?: string
@@ -65,7 +65,7 @@ async function ask(t: Test, cases: Case[]) {
 }
 
 t.test('a version that ends the address is not doubled; own paths; what the query adds', async t => {
-  const rows: [base: string, protocol: Protocol, channel: Json, line: string, upstream?: string][] = [
+  const rows: [base: string, protocol: Talking, channel: Json, line: string, upstream?: string][] = [
     ['', 'chat', {}, '/v1/chat/completions'],
     ['/v1', 'chat', {}, '/v1/chat/completions'],
     ['/v1/', 'messages', {}, '/v1/messages'],
@@ -93,7 +93,7 @@ t.test('a version that ends the address is not doubled; own paths; what the quer
 
 t.test('each kind: the provider’s own path, key header, version header and query', async t => {
   const cases = KIND_NAMES.flatMap(kind =>
-    Object.keys(KINDS[kind].paths).map(protocol => ({ base: '', protocol: protocol as Protocol, channel: { kind } })),
+    Object.keys(KINDS[kind].paths).map(protocol => ({ base: '', protocol: protocol as Talking, channel: { kind } })),
   )
   const seen = await ask(t, cases)
   for (const [i, { protocol, channel }] of cases.entries()) {
@@ -102,7 +102,7 @@ t.test('each kind: the provider’s own path, key header, version header and que
     const path = paths[protocol]!.replace('{model}', 'MODEL').replace('{verb}', 'streamGenerateContent')
     const more = protocol === 'generate' ? 'alt=sse' : new URLSearchParams(query).toString()
     t.equal(line, `${path}${more === '' ? '' : `?${more}`}`, `${channel.kind} ${protocol}`)
-    const usual: Partial<Record<Protocol, string>> = { messages: 'x-api-key', generate: 'x-goog-api-key' }
+    const usual: Partial<Record<Talking, string>> = { messages: 'x-api-key', generate: 'x-goog-api-key' }
     const name = auth[protocol] ?? usual[protocol] ?? 'authorization'
     t.equal(header(name), name === 'authorization' ? `Bearer ${key}` : key, `${channel.kind} ${protocol} ${name}`)
     if (protocol === 'messages') t.equal(header('anthropic-version'), '2023-06-01', channel.kind)
@@ -111,7 +111,7 @@ t.test('each kind: the provider’s own path, key header, version header and que
 })
 
 t.test('addresses as clients are given them lead to the same place', async t => {
-  const rows: [kind: KindName, base: string, protocol: Protocol, line: string][] = [
+  const rows: [kind: KindName, base: string, protocol: Talking, line: string][] = [
     ['zhipu', '/api/paas/v4', 'chat', '/api/paas/v4/chat/completions'],
     ['zhipu', '/api/paas/v4', 'messages', '/api/anthropic/v1/messages'],
     ['deepseek', '/v1', 'messages', '/anthropic/v1/messages'],

@@ -4,8 +4,8 @@
  * account with 0.50 ended at -839.50.
  */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, open, PATHS, type Scene } from '../exchange/support/gateway.ts'
+import type { Talking } from '../support/talking.ts'
 import { until } from '../support/wait.ts'
 
 const DEFAULT = 4096
@@ -19,7 +19,7 @@ const scene = (t: Parameters<typeof open>[0]) =>
   open(t, { model: { price: { input: 1, output: 1 }, input_factor: 1, max_output: CEILING } })
 
 /** What is held while the upstream is asked; null = refused. */
-async function held(s: Scene, protocol: Protocol, members: string): Promise<{ held: number | null; said: string }> {
+async function held(s: Scene, protocol: Talking, members: string): Promise<{ held: number | null; said: string }> {
   const model = protocol === 'generate' ? '' : `"model":"${MODEL}",`
   const body = `{${model}${members}}`
   const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body })
@@ -35,13 +35,13 @@ async function held(s: Scene, protocol: Protocol, members: string): Promise<{ he
 }
 
 /** Of a body's text, framing included. */
-const text = (protocol: Protocol, members: string) =>
+const text = (protocol: Talking, members: string) =>
   Math.ceil((members.length + 2 + (protocol === 'generate' ? 0 : `"model":"${MODEL}",`.length)) / 4)
 
 t.test('the maximum: of its own protocol, the largest, however it is written', async t => {
   const s = await scene(t)
   const pad = 'x'.repeat(70_000)
-  const rows: [Protocol, string, number][] = [
+  const rows: [Talking, string, number][] = [
     ['chat', '"max_tokens":1', 1],
     ['chat', '"max_tokens":5,"max_completion_tokens":9', 9],
     ['chat', '"max_completion_tokens":5,"max_tokens":9', 9],
@@ -86,7 +86,7 @@ t.test('the maximum: of its own protocol, the largest, however it is written', a
 
 t.test('answers: as many as any spelling asks for', async t => {
   const s = await scene(t)
-  const rows: [Protocol, string, number][] = [
+  const rows: [Talking, string, number][] = [
     ['chat', '"max_tokens":100,"n":3', 300],
     ['chat', '"max_tokens":100,"n":"8"', 800],
     ['chat', '"max_tokens":100,"n":2,"best_of":5', 500],
@@ -106,7 +106,7 @@ t.test('what stands in the body beside text: pictures, pages, sound', async t =>
   const base64 = 'QUJD'.repeat(100_000) // 300,000 bytes
   const pages = Math.ceil(300_000 / 4096)
   const image = `data:image/png;base64,${base64}`
-  const rows: [Protocol, string, number][] = [
+  const rows: [Talking, string, number][] = [
     [
       'messages',
       `"messages":[{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"${base64}"}}]}]`,
@@ -200,7 +200,7 @@ t.test('text cannot pass for a picture', async t => {
   const long = 'QUJD'.repeat(50_000)
   const source = `{"type":"base64","media_type":"image/png","data":"${long}"}`
   const url = `data:image/png;base64,${long}`
-  const rows: [Protocol, string][] = [
+  const rows: [Talking, string][] = [
     ['messages', `"messages":[{"content":[{"type":"text","text":"${url}"}]}]`],
     [
       'messages',
@@ -230,7 +230,7 @@ t.test('text cannot pass for a picture', async t => {
 t.test('what the upstream fetches, and what its own tools find', async t => {
   const s = await scene(t)
   const http = 'https://example.test/x'
-  const rows: [Protocol, string, number][] = [
+  const rows: [Talking, string, number][] = [
     ['messages', `"messages":[{"content":[{"type":"image","source":{"type":"url","url":"${http}"}}]}]`, PICTURE],
     ['messages', `"messages":[{"content":[{"source":{"url":"${http}","type":"url"},"type":"document"}]}]`, MAX_INPUT],
     ['messages', '"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":3}]', 3 * TOOL],

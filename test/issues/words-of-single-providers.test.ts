@@ -4,11 +4,11 @@
  * grow to thirty thousand, a film under `video` was text, `models` named who should answer instead.
  */
 import t from 'tap'
-import type { Protocol } from '../../lib/terms/records.ts'
 import { KEY, MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
+import type { Talking } from '../support/talking.ts'
 import { until } from '../support/wait.ts'
 
-const PATHS: Record<Protocol, string> = {
+const PATHS: Record<Talking, string> = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
@@ -27,7 +27,7 @@ const scene = (t: Parameters<typeof open>[0], price: object = { input: 1, output
   open(t, { model: { price, input_factor: 1, max_output: 100_000 } })
 
 /** What is held while the upstream is asked, beyond the body's text; or why it is not asked. */
-async function held(s: Scene, protocol: Protocol, body: string): Promise<number | string> {
+async function held(s: Scene, protocol: Talking, body: string): Promise<number | string> {
   const client = s.ask({ path: PATHS[protocol], headers: HEADERS, body })
   const calls = s.at('a').calls.length
   let refused = false
@@ -46,7 +46,7 @@ const URL = '"https://example.test/x"'
 
 t.test('they make it dearer', async t => {
   const s = await scene(t)
-  const rows: [Protocol, string, number][] = [
+  const rows: [Talking, string, number][] = [
     ['chat', `{${M}"max_tokens":1,"enable_thinking":true}`, 1 + DEFAULT],
     ['chat', `{${M}"max_tokens":1,"enable_thinking":"true"}`, 1 + DEFAULT],
     ['chat', `{${M}"max_tokens":1,"enable_thinking":false}`, 1],
@@ -95,7 +95,7 @@ t.test('they ask for more pictures', async t => {
 
 t.test('they name other models, or what the upstream keeps', async t => {
   const s = await scene(t)
-  const rows: [Protocol, string, string][] = [
+  const rows: [Talking, string, string][] = [
     ['chat', `{${M}"models":["dear"]}`, 'models'],
     ['responses', `{${M}"models":["dear"]}`, 'models'],
     ['messages', `{${M}"models":["dear"]}`, 'models'],

@@ -8,8 +8,8 @@ import { lastObject } from '../../lib/protocols/last-object.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import { Withholder } from '../../lib/protocols/withhold.ts'
-import { PROTOCOLS } from '../../lib/terms/records.ts'
 import { parseHead } from '../../lib/upstream/http1-head.ts'
+import { TALKING } from '../support/talking.ts'
 
 /** How often a byte is read by its index. */
 function reads(data: Buffer, look: (data: Buffer) => unknown): number {
@@ -95,7 +95,7 @@ const FRAMES: Record<string, string> = {
 t.test('each byte of a stream in one-byte chunks is moved a few times', async t => {
   for (const [what, text] of Object.entries(FRAMES)) {
     const bytes = Buffer.from(text)
-    for (const protocol of PROTOCOLS) {
+    for (const protocol of TALKING) {
       const meter = protocolRow(protocol).meter({ events: true, lengthStop: true, cacheTtl: '5m' })
       const count = moved(() => {
         for (let at = 0; at < bytes.length; at++)

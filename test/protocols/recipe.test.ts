@@ -26,11 +26,12 @@ function follow(folder: string): void {
 }
 
 function copyTree(folder: string): void {
-  for (const name of ['lib', 'bin', 'package.json'])
-    cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true })
+  for (const name of ['lib', 'test', 'bench', 'bin', 'package.json', 'tsconfig.json'])
+    cpSync(path.join(ROOT, name), path.join(folder, name), {
+      recursive: true,
+      filter: from => !from.startsWith(folder),
+    })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'))
-  const { compilerOptions } = JSON.parse(readFileSync(path.join(ROOT, 'tsconfig.json'), 'utf8'))
-  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['lib'] }))
 }
 
 /** Files of the copy that differ from the tree, with the lines that are new in each and those that are gone. */

@@ -1,7 +1,7 @@
 /** A simulator, and how to ask it in every protocol with nothing but node:http. */
 import http from 'node:http'
 import { type Simulator, type SimulatorOptions, simulate } from '../../lib/simulator/main.ts'
-import type { Protocol } from '../../lib/terms/records.ts'
+import type { Talking } from '../support/talking.ts'
 
 export type Json = Record<string, unknown>
 
@@ -61,7 +61,7 @@ function parse(text: string): Json {
 }
 
 /** The smallest request of each protocol with this prompt. */
-export const ASK: Record<Protocol, (prompt: string, stream: boolean, extra?: Json) => [path: string, body: Json]> = {
+export const ASK: Record<Talking, (prompt: string, stream: boolean, extra?: Json) => [path: string, body: Json]> = {
   messages: (prompt, stream, extra) => [
     '/v1/messages',
     { model: 'm', max_tokens: 1000, messages: [{ role: 'user', content: prompt }], stream, ...extra },
@@ -88,7 +88,7 @@ export const SPEAKING = ['messages', 'chat', 'responses', 'generate'] as const
 
 export function ask(
   { url }: { url: string },
-  protocol: Protocol,
+  protocol: Talking,
   prompt: string,
   { stream = false, extra = {}, ...rest }: { stream?: boolean; extra?: Json } & Omit<Call, 'body'> = {},
 ): Promise<Got> {
@@ -101,7 +101,7 @@ export const eventsOf = ({ text }: Got): Json[] =>
   [...text.matchAll(/^data: (\{.*\})\r?$/gm)].map(m => JSON.parse(m[1] as string))
 
 /** A usage as the books know it, from what a whole answer or the last event that has one says. */
-export function outputReported(protocol: Protocol, bodies: Json[]): number | undefined {
+export function outputReported(protocol: Talking, bodies: Json[]): number | undefined {
   for (const body of bodies.toReversed()) {
     const { usage, usageMetadata, response } = body as {
       usage?: Json

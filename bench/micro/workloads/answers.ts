@@ -1,6 +1,7 @@
 /** Makes answers of upstreams, together with what a meter should find in them. */
-import { noUsage, type Protocol, type Usage } from '../../../lib/terms/records.ts'
+import { noUsage, type Usage } from '../../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../../test/support/random.ts'
+import type { Talking } from '../../../test/support/talking.ts'
 import { piece } from './code.ts'
 import { DIALECTS } from './dialects.ts'
 
@@ -18,7 +19,7 @@ export interface Answer {
   counted: number
 }
 
-function usageOf(random: Random, protocol: Protocol): Usage {
+function usageOf(random: Random, protocol: Talking): Usage {
   const cached = protocol !== 'images'
   return {
     ...noUsage(),
@@ -31,9 +32,9 @@ function usageOf(random: Random, protocol: Protocol): Usage {
 }
 
 /** For images, the number of images counts, also when no tokens are reported. */
-const unreported = (protocol: Protocol): Usage | null => (protocol === 'images' ? { ...noUsage(), images: 1 } : null)
+const unreported = (protocol: Talking): Usage | null => (protocol === 'images' ? { ...noUsage(), images: 1 } : null)
 
-const partOf = (random: Random, protocol: Protocol): string =>
+const partOf = (random: Random, protocol: Talking): string =>
   protocol === 'images' ? randomBase64(random, PART) : piece(random)
 
 function randomBase64(random: Random, length: number): string {
@@ -42,13 +43,13 @@ function randomBase64(random: Random, length: number): string {
   return bytes.toString('base64')
 }
 
-const countedOf = (protocol: Protocol, text: string): number =>
+const countedOf = (protocol: Talking, text: string): number =>
   DIALECTS[protocol].text ? Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN) : 0
 
 /**
  * A stream whose deltas have `bytes` or up to one event more. `reports`: it reports its usage, where the protocol can.
  */
-export function stream(protocol: Protocol, seed: number, bytes: number, reports: boolean): Answer {
+export function stream(protocol: Talking, seed: number, bytes: number, reports: boolean): Answer {
   const random = withSeed(seed)
   const dialect = DIALECTS[protocol]
   const usage = usageOf(random, protocol)
@@ -73,7 +74,7 @@ export function stream(protocol: Protocol, seed: number, bytes: number, reports:
 }
 
 /** A whole answer whose text, as JSON, has `bytes` or up to one piece more. */
-export function document(protocol: Protocol, seed: number, bytes: number): Answer {
+export function document(protocol: Talking, seed: number, bytes: number): Answer {
   const random = withSeed(seed)
   const usage = usageOf(random, protocol)
   const texts: string[] = []

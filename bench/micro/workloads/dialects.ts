@@ -1,5 +1,6 @@
 /** Writes the same answer in each protocol, as an event stream and as a whole. */
-import type { Protocol, Usage } from '../../../lib/terms/records.ts'
+import type { Usage } from '../../../lib/terms/records.ts'
+import type { Talking } from '../../../test/support/talking.ts'
 
 const MODEL = 'beta-4.7'
 const ID = 'answer_01J9ZK5T3V'
@@ -164,4 +165,4 @@ const images: Dialect = {
 /** The most characters of a picture. */
 const PICTURE = 200_000
 
-export const DIALECTS: Record<Protocol, Dialect> = { messages, chat, responses, images, generate }
+export const DIALECTS: Record<Talking, Dialect> = { messages, chat, responses, images, generate }

@@ -1,29 +1,25 @@
-/** OpenAI-compatible chat completions (beta). A stream reports usage only when asked, in an event without choices. */
+/**
+ * Answers of OpenAI-compatible chat completions. A stream reports usage only when it is asked to, in an event without
+ * choices.
+ */
 import { ContentKeys } from '../content-keys.ts'
-import { lastObject } from '../last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  saysError,
-  shortText,
-  type Tally,
-  USAGE_AND_ERROR,
-} from '../meters.ts'
-import { bytesAsText, Patterns } from '../patterns.ts'
-import { DATA, PictureCounter, Places, type Spot } from '../pictures.ts'
-import type { MeterOptions } from '../meter.ts'
-import type { AnswerForm } from '../protocol.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { parseEvent, saysError, shortText, USAGE_AND_ERROR } from '../event-text.ts'
 import { fieldsOf, isFields } from '../fields.ts'
+import { lastObject } from '../last-object.ts'
+import type { MeterOptions } from '../meter.ts'
+import { bytesAsText, Patterns } from '../patterns.ts'
+import { DATA, Places, type Spot } from '../picture-places.ts'
+import { PictureCounter } from '../pictures.ts'
+import type { AnswerForm } from '../protocol.ts'
 import { first, fromPrompt, type Report, report } from '../reports.ts'
+import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 
 const KEYS = new ContentKeys({
   text: ['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal', 'text', 'input', 'transcript'],
   encoded: ['data', 'url', 'image_url'],
 })
-/** Pictures stand in a list of their own, or among the parts of the content. */
+/** The places of pictures: a list of their own, or parts of the content. */
 const PARTS: Spot = {
   picture: 'any',
   inside: { image_url: { role: 'data', picture: 'any', inside: { url: DATA } } },
@@ -33,7 +29,7 @@ const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta:
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
-/** null when the two principal numbers are not there. */
+/** Returns null when the tokens of the prompt or of the completion are missing. */
 function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'prompt_tokens')
@@ -50,7 +46,10 @@ function reportOf(value: unknown): Report | null {
   })
 }
 
-/** Bytes that an event with usage, an error or the end has somewhere; with `"usage":null`, as many have it, none match. */
+/**
+ * Every event with usage, an error or the end has one of these patterns in it. They do not match `"usage":null`, which
+ * many other events have.
+ */
 const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]'])
 
 const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
@@ -59,7 +58,7 @@ class Rules implements EventRules {
   readonly markers = MARKERS
   #first: boolean
 
-  /** `lengthStop`: what a length stop must say is told by the first event. */
+  /** `lengthStop`: whether the first event is to be read for what a length stop would say. */
   constructor(lengthStop: boolean) {
     this.#first = lengthStop
   }

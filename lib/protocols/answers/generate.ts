@@ -1,22 +1,16 @@
-/** Native generate-content (gamma). Usage stands in every chunk, cumulative; thoughts stand beside the candidates. */
+/** Answers of native generate-content. Every event has the usage so far; thoughts are counted beside the candidates. */
 import { ContentKeys } from '../content-keys.ts'
-import { lastObject } from '../last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  saysError,
-  shortText,
-  type Tally,
-} from '../meters.ts'
-import { bytesAsText, Patterns } from '../patterns.ts'
-import { DATA, KIND, PictureCounter, Places, type Spot } from '../pictures.ts'
-import type { MeterOptions } from '../meter.ts'
-import type { AnswerForm } from '../protocol.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { parseEvent, saysError, shortText } from '../event-text.ts'
 import { fieldsOf, isFields } from '../fields.ts'
+import { lastObject } from '../last-object.ts'
+import type { MeterOptions } from '../meter.ts'
+import { bytesAsText, Patterns } from '../patterns.ts'
+import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
+import { PictureCounter } from '../pictures.ts'
+import type { AnswerForm } from '../protocol.ts'
 import { first, fromPrompt, type Report, report } from '../reports.ts'
+import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 
 const KEYS = new ContentKeys({
   text: ['text'],
@@ -30,14 +24,19 @@ const KEYS = new ContentKeys({
   ],
   encoded: ['data', 'thoughtSignature'],
 })
-/** A picture that belongs to the thoughts is a draft, and costs what is reported for them. */
+/**
+ * The place of a picture. One that belongs to the thoughts is a draft, and costs only what is reported for thoughts.
+ */
 const BLOB: Spot = { picture: /^image\//i, inside: { data: DATA, mimeType: KIND, mime_type: KIND } }
 const PART: Spot = { inside: { thought: { role: 'draft' }, inlineData: BLOB, inline_data: BLOB } }
 const PICTURES = new Places('nline', { inside: { candidates: { inside: { content: { inside: { parts: PART } } } } } })
 const FINISHED = Buffer.from('"finishReason"')
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
-/** null for objects without a prompt: early chunks of some upstreams tell only how the traffic is billed. */
+/**
+ * Returns null for usage without the tokens of the prompt: early events of some upstreams tell only the kind of
+ * traffic.
+ */
 function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'promptTokenCount')
@@ -53,7 +52,7 @@ function reportOf(value: unknown): Report | null {
   return report(usage, { namesOutput: candidates !== null || rest > thoughts, drawn })
 }
 
-/** Tokens of the candidates, by modality. */
+/** The tokens of the candidates that are pictures. */
 function drawnOf(details: unknown): number {
   if (!Array.isArray(details)) return 0
   const pictures = details.filter(isFields).filter(({ modality }) => modality === 'IMAGE')
@@ -62,7 +61,10 @@ function drawnOf(details: unknown): number {
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
-/** Of `usageMetadata`, `finishReason`, `blockReason` and `error`, the ends: by their first letters they are found faster. */
+/**
+ * The ends of `usageMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
+ * rare letters.
+ */
 const MARKERS = new Patterns(['ageMetadata"', 'shReason"', 'ckReason"', 'rror"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
@@ -75,7 +77,7 @@ class Rules implements EventRules {
   }
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
-    // once it is told what a length stop says, an event without any of these tells nothing
+    // once id and model are known, an event without any of these patterns tells nothing
     if (tally.stop.answerId && tally.stop.model && !MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     tally.report(reportOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']))

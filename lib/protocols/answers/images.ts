@@ -1,28 +1,31 @@
-/** OpenAI-compatible images. The pieces in the answer are what was used; tokens are reported by some models only. */
-import { noUsage } from '../usage.ts'
-import { chatAnswers } from './chat.ts'
+/**
+ * Answers of OpenAI-compatible images. The pictures in the answer are what was used; only some models report tokens
+ * too.
+ */
+
 import { ContentKeys } from '../content-keys.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
+import { fieldsOf } from '../fields.ts'
 import { lastObject } from '../last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  type Tally,
-  typeOf,
-  USAGE_AND_ERROR,
-} from '../meters.ts'
 import type { MeterOptions } from '../meter.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { fieldsOf } from '../fields.ts'
 import { first, type Report, report } from '../reports.ts'
+import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import { noUsage } from '../usage.ts'
+import { chatAnswers } from './chat.ts'
 
-/** An image answer has no text that is charged, and the first pictures of a stream cost only what is reported for them. */
+/**
+ * Content that counts. The answer has no text that is charged, and previews in a stream cost only what is reported for
+ * them.
+ */
 const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
 const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
-/** null when there is neither a piece nor a number. `priced`: pieces are, so that their tokens are not charged beside them. */
+/**
+ * Returns null when there is neither a picture nor a number. `priced`: whether pictures have a price, so that their
+ * tokens are not charged too.
+ */
 function reportOf(images: number, value: unknown, priced: boolean): Report | null {
   const fields = fieldsOf(value)
   const output = first(fields, 'output_tokens')
@@ -35,7 +38,10 @@ function reportOf(images: number, value: unknown, priced: boolean): Report | nul
 class Rules implements EventRules {
   readonly markers = null
   readonly #priced: boolean
-  /** Pictures that are whole. Those of a sequence have events of their own, and the one that completes it has none. */
+  /**
+   * How many pictures are complete. Each picture of a sequence has an event of its own; the event that completes the
+   * sequence has no picture.
+   */
   #completed = 0
   #ofSequence = 0
 
@@ -69,7 +75,7 @@ const documentRules = (priced: boolean): DocumentRules => ({
   members: USAGE_AND_ERROR,
   own: ['data'],
   keys: DOCUMENT_KEYS,
-  // of a document that breaks off, a picture that has begun is one
+  // in a document that breaks off, a picture counts that has begun
   reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage'), priced),
 })
 

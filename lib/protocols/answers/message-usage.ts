@@ -1,7 +1,11 @@
-/** What a messages answer reports, over all its events: each report replaces what an earlier one said, field by field. */
-import { noUsage, type Usage } from '../usage.ts'
+/**
+ * The usage that a messages answer reports over all its events. Each report replaces the numbers of earlier ones, field
+ * by field.
+ */
+
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { add, first, type Pass, type Report, report, reported } from '../reports.ts'
+import { noUsage, type Usage } from '../usage.ts'
 
 const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 const SPLIT = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']
@@ -16,7 +20,10 @@ export class MessageUsage {
     this.#ttl = ttl
   }
 
-  /** `event`: of a stream. The output that its first event names is a placeholder; a zero in a later one is no number. */
+  /**
+   * `event`: which event of a stream has the report. The output in the first event is a placeholder; a 0 in a later
+   * event is not a number.
+   */
   add(usage: unknown, event?: 'first' | 'later'): void {
     if (!isFields(usage)) return
     for (const name of TOTALS) if (event !== 'first' || name !== 'output_tokens') this.#put(name, usage[name])
@@ -27,18 +34,18 @@ export class MessageUsage {
     if (Array.isArray(usage['iterations'])) this.#iterations = usage['iterations'].filter(isFields)
   }
 
-  /** Absent keeps what was said; some upstreams fill in zeros, which do not replace a number. */
+  /** Notes a number. A missing number changes nothing, and neither does a 0, which some upstreams fill in. */
   #put(name: string, value: unknown): void {
     const number = reported(value)
     if (number !== null && (number > 0 || this.#numbers[name] === undefined)) this.#numbers[name] = number
   }
 
-  /** null until the input is known. */
+  /** The report so far; null = the input is not known yet. */
   get report(): Report | null {
     if (this.#numbers['input_tokens'] === undefined) return null
     const namesOutput = this.#namesOutput
     const top = this.#usageOf(this.#numbers, this.#numbers)
-    // with a fallback the top level is the pass that counts; otherwise passes of other kinds are not in it
+    // after a fallback the top level has the usage of the fallback; otherwise other passes are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')
     if (fallback !== undefined) return report(top, { namesOutput, passes: [{ model: modelOf(fallback), usage: top }] })
     const passes = this.#iterations.map(pass => ({
@@ -47,12 +54,12 @@ export class MessageUsage {
     }))
     const sum = noUsage()
     for (const pass of passes) add(sum, pass.usage)
-    // passes that tell less than the top level leave something out
+    // when the passes have less than the top level, some of them are missing
     if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, { namesOutput })
     return report(sum, { namesOutput, passes: passes.some(namesModel) ? passes : [] })
   }
 
-  /** Cache writes that the split by lifetime does not name count with the lifetime that the request asked for. */
+  /** Cache writes that are not split by life count as the life that the request asked for. */
   #usageOf(totals: Fields, split: Fields): Usage {
     const write5m = first(split, 'ephemeral_5m_input_tokens') ?? 0
     const write1h = first(split, 'ephemeral_1h_input_tokens') ?? 0

@@ -1,21 +1,18 @@
-/** The messages protocol (alpha). Usage is cumulative, and the output that a stream's first event names is a placeholder. */
+/**
+ * Answers of the messages protocol. Each report has the usage so far; the output in a stream's first event is a
+ * placeholder.
+ */
 import { ContentKeys } from '../content-keys.ts'
-import { lastObject } from '../last-object.ts'
-import { MessageUsage } from './message-usage.ts'
-import {
-  DocumentMeter,
-  type EventRules,
-  parseEvent,
-  StreamMeter,
-  type Tally,
-  typeOf,
-  USAGE_AND_ERROR,
-} from '../meters.ts'
-import { Patterns } from '../patterns.ts'
-import type { MeterOptions } from '../meter.ts'
-import type { AnswerForm } from '../protocol.ts'
+import { DocumentMeter } from '../document-meter.ts'
+import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
 import { isFields } from '../fields.ts'
+import { lastObject } from '../last-object.ts'
+import type { MeterOptions } from '../meter.ts'
+import { Patterns } from '../patterns.ts'
+import type { AnswerForm } from '../protocol.ts'
 import { first } from '../reports.ts'
+import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import { MessageUsage } from './message-usage.ts'
 
 const KEYS = new ContentKeys({
   text: ['text', 'thinking', 'partial_json', 'content', 'cited_text', 'stdout', 'stderr'],
@@ -24,7 +21,7 @@ const KEYS = new ContentKeys({
 })
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** Of `message_`, `content_block_st` and `error`, the ends: with rarer first letters they are found faster. */
+/** The ends of `message_`, `content_block_st` and `error`: a search is faster when patterns begin with rare letters. */
 const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
 
 const EVENTS = /^(message_|content_block_|ping$|error$)/
@@ -69,7 +66,7 @@ class Rules implements EventRules {
   }
 
   #start(tally: Tally, data: Buffer, cut: Buffer | null): void {
-    this.#usage = new MessageUsage(this.#ttl) // a second start begins the count anew
+    this.#usage = new MessageUsage(this.#ttl) // a second start begins a new count
     const message = parseEvent(data, cut)?.['message']
     this.#usage.add(isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
     tally.report(this.#usage.report)

@@ -1,26 +1,23 @@
-/** OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
-import { noUsage } from '../usage.ts'
-import { ContentKeys } from '../content-keys.ts'
-import { lastObject } from '../last-object.ts'
-import {
-  DocumentMeter,
-  type DocumentRules,
-  type EventRules,
-  idOf,
-  parseEvent,
-  StreamMeter,
-  shortText,
-  type Tally,
-  typeOf,
-} from '../meters.ts'
-import { Patterns } from '../patterns.ts'
-import { DATA, KIND, PictureCounter, Places, type Spot } from '../pictures.ts'
-import type { LengthStopState, MeterOptions } from '../meter.ts'
-import type { AnswerForm } from '../protocol.ts'
-import { fieldsOf, isFields } from '../fields.ts'
-import { add, first, fromPrompt, type Report, report } from '../reports.ts'
+/** Answers of OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
 
-/** In a stream only deltas are new text; other events say it again, and some upstreams send no others. */
+import { ContentKeys } from '../content-keys.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
+import { fieldsOf, isFields } from '../fields.ts'
+import { lastObject } from '../last-object.ts'
+import type { LengthStopState, MeterOptions } from '../meter.ts'
+import { Patterns } from '../patterns.ts'
+import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
+import { PictureCounter } from '../pictures.ts'
+import type { AnswerForm } from '../protocol.ts'
+import { add, first, fromPrompt, type Report, report } from '../reports.ts'
+import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import { noUsage } from '../usage.ts'
+
+/**
+ * Content that counts in a stream. Only deltas are new text, and other events repeat it; but some upstreams send no
+ * deltas.
+ */
 const STREAM_KEYS = new ContentKeys({
   text: ['delta'],
   again: ['text', 'arguments'],
@@ -30,18 +27,18 @@ const DOCUMENT_KEYS = new ContentKeys({
   text: ['text', 'arguments', 'refusal', 'input', 'code', 'logs'],
   encoded: ['result', 'encrypted_content'],
 })
-/** A stream tells each item, and the whole answer at its end; a document is such an answer. */
+/** The places of pictures. A stream has each item, and at its end the whole answer; a document is such an answer. */
 const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA } }
 const PICTURES = new Places('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
-/** Of an answer that is one document. */
+/** The members of a document that are read. */
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
-/** Beyond any number an upstream will have reached: what we add comes last. */
+/** The number of the gateway's own events, which come last: larger than any that an upstream will have reached. */
 const SEQUENCE = 1_000_000
 
-/** `tools`: what the pictures took that a tool made, of which the usage itself says nothing. */
+/** `tools`: the usage of tools that draw pictures, which is not part of the usage itself. */
 function reportOf(value: unknown, tools: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'input_tokens')
@@ -110,7 +107,7 @@ class Rules implements EventRules {
   }
 }
 
-/** The least that clients take for a response. */
+/** The fewest members that clients accept as a response. */
 const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, fields: object): object => ({
   id: s.answerId,
   object: 'response',

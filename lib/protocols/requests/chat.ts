@@ -1,28 +1,29 @@
-/** The body of a chat request. */
+/** The places of a chat request's body in which something matters. */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
 import { documentUrl, imageUrl, inputAudio, search, top } from './openai.ts'
 
-const file = new Place({ end: (draft, frame) => read.inlineOrFetched(draft, frame) })
-  .has('file_data', { limit: HEAD, read: read.data })
-  .has('file_url', { limit: HEAD, read: read.documentUrl })
+const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, frame) })
+  .has('file_data', { limit: HEAD, read: media.data })
+  .has('file_url', { limit: HEAD, read: media.documentUrl })
   .has('file_id', read.stored('file_id'))
 
-/** A film as its pictures. */
-const frames = new Place({ element: read.pictureUrl })
+/** The pictures of which a film consists. */
+const frames = new Place({ element: media.pictureUrl })
 
 const part = new Place()
-  .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
+  .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
   .has('video_url', documentUrl)
   .has('audio_url', documentUrl)
   .has('file_url', documentUrl)
   .has('document_url', documentUrl)
-  .has('video', { limit: HEAD, read: read.documentUrl, inside: frames })
+  .has('video', { limit: HEAD, read: media.documentUrl, inside: frames })
   .has('input_audio', { inside: inputAudio })
   .has('file', { inside: file })
 
-/** An earlier answer's sound. */
+/** The sound of an earlier answer. */
 const spoken = new Place().has('id', read.stored('audio'))
 
 const message = new Place().has('content', { inside: part }).has('audio', { inside: spoken })
@@ -33,7 +34,7 @@ const tool = new Place({
   },
 }).has('type', { read: read.type })
 
-/** Thoughts that some upstreams do not count among the maximum. */
+/** Notes that the model will think. Some upstreams do not count thoughts as part of the maximum. */
 const thinks: Read = (draft, value) => {
   draft.thinks ||= read.isOn(value)
 }
@@ -45,7 +46,7 @@ const thinking = new Place()
   })
   .has('budget_tokens', { read: read.maximum })
 
-/** A search that is on or off. */
+/** Notes a search that is switched on. */
 const searches: Read = (draft, value) => {
   if (read.isOn(value)) draft.prompt.unlimitedTools++
 }
@@ -77,7 +78,7 @@ export const chatBody = top()
   .has('max_tokens', { read: read.maximum })
   .has('max_completion_tokens', { read: read.maximum })
   .has('thinking_budget', {
-    // where it is read, thoughts are not in the maximum
+    // upstreams that read it do not count thoughts as part of the maximum
     read(draft, value) {
       draft.beside = read.amountOf(value) ?? 0
     },
@@ -94,7 +95,7 @@ export const chatBody = top()
   .has('search_parameters', { inside: search })
   .has('enable_search', { read: searches })
   .has('enable_enhancement', { read: searches })
-  // the answer would come where nobody bills it
+  // the answer would come later, by a request that is not charged
   .has('deferred', {
     read(draft, value) {
       if (read.isOn(value)) draft.invalid ??= 'deferred'

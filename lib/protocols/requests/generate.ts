@@ -1,5 +1,8 @@
-/** The body of a generate-content request, in both spellings that its readers take. */
+/**
+ * The places of a generate-content request's body in which something matters, in both spellings that upstreams accept.
+ */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
@@ -7,11 +10,11 @@ const LONGEST_URL = 4096
 
 const blob = new Place({
   end(draft, { dataLength, mime }) {
-    if (dataLength > 0) read.inline(draft, mime, dataLength)
+    if (dataLength > 0) media.inline(draft, mime, dataLength)
   },
 })
-  .has('mimeType', { alias: 'mime_type', read: read.mime })
-  .has('data', { limit: HEAD, read: read.data })
+  .has('mimeType', { alias: 'mime_type', read: media.mime })
+  .has('data', { limit: HEAD, read: media.data })
 
 const fileData = new Place({
   end(draft, { urls, mime }) {
@@ -19,17 +22,17 @@ const fileData = new Place({
     else draft.prompt.remoteDocuments += urls
   },
 })
-  .has('mimeType', { alias: 'mime_type', read: read.mime })
+  .has('mimeType', { alias: 'mime_type', read: media.mime })
   .has('fileUri', {
     alias: 'file_uri',
     limit: LONGEST_URL,
     read(draft, value, frame) {
       if (value.end - value.start > 2 && !isOfTheWeb(read.textOf(value))) draft.invalid ??= 'fileUri'
-      read.url(draft, value, frame)
+      media.url(draft, value, frame)
     },
   })
 
-/** Anything but a file that somebody put into the upstream's own store. */
+/** Whether a URL is one of the web, and not of a file in the upstream's own store. */
 function isOfTheWeb(text: string | null): boolean {
   const found = text === null ? null : URL.parse(text)
   return found !== null && /^https?:$/.test(found.protocol) && !found.hostname.includes('generativelanguage')
@@ -44,7 +47,7 @@ const content = new Place().has('parts', { inside: part })
 
 const server = new Place({ end: read.serverTool })
 
-/** Each name is a tool; those that are not the client's are the upstream's. */
+/** Each field is a tool. Those that are not named here are run by the upstream. */
 const tool = new Place({
   other(draft) {
     draft.prompt.unlimitedTools++
@@ -74,5 +77,5 @@ export const generateBody = new Place()
     alias: 'service_tier',
     ...read.tier('serviceTier', 'unspecified', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'flex', 'STANDARD', 'FLEX'),
   })
-// a count may carry the whole request
+// a request for a count may have the whole request inside
 generateBody.has('generateContentRequest', { alias: 'generate_content_request', inside: generateBody })

@@ -1,17 +1,18 @@
-/** The body of an images request. */
+/** The places of an images request's body in which something matters. */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
-/** One picture, or several, as URLs or objects with one. */
-const picture = new Place({ element: read.pictureUrl })
-  .has('image_url', { limit: HEAD, read: read.pictureUrl })
-  .has('url', { limit: HEAD, read: read.pictureUrl })
+/** One picture or several, each as a URL or an object with a URL. */
+const picture = new Place({ element: media.pictureUrl })
+  .has('image_url', { limit: HEAD, read: media.pictureUrl })
+  .has('url', { limit: HEAD, read: media.pictureUrl })
   .has('file_id', read.stored('file_id'))
 
-const pictures = { limit: HEAD, read: read.pictureUrl, inside: picture }
+const pictures = { limit: HEAD, read: media.pictureUrl, inside: picture }
 
-/** One picture leads to the next, where an upstream knows such sequences. */
+/** A sequence of pictures, which some upstreams offer. */
 const sequence = new Place().has('max_images', {
   read(draft, value) {
     draft.sequenceLimit = read.amountOf(value) || null

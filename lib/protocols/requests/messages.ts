@@ -1,5 +1,6 @@
-/** The body of a messages request. */
+/** The places of a messages request's body in which something matters. */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
@@ -11,21 +12,21 @@ const cacheControl = new Place({
 
 const source = new Place({
   end(draft, frame) {
-    if (frame.dataLength > 0 && frame.type === 'base64') read.inline(draft, frame.mime, frame.dataLength)
+    if (frame.dataLength > 0 && frame.type === 'base64') media.inline(draft, frame.mime, frame.dataLength)
     if (frame.owner !== null) frame.owner.urls += frame.urls
   },
 })
   .has('type', { read: read.type })
-  .has('media_type', { read: read.mime })
-  .has('data', { limit: HEAD, read: read.data })
-  .has('url', { read: read.url })
+  .has('media_type', { read: media.mime })
+  .has('data', { limit: HEAD, read: media.data })
+  .has('url', { read: media.url })
   .has('file_id', read.stored('file_id'))
 
 const block = new Place({
   end(draft, { type, urls }) {
     if (type === 'image') draft.prompt.remotePictures += urls
     else draft.prompt.remoteDocuments += urls
-    // a tool's result names files of its container too, which opens nothing: only an upload is refused
+    // the result of a tool may name files of its container, which is harmless; only an upload is refused
     if (type === 'container_upload') draft.invalid ??= 'file_id'
   },
 })
@@ -66,7 +67,7 @@ const fallback = new Place()
 
 const container = new Place().has('id', read.stored('container'))
 const thread = new Place().has('previous_message_id', read.stored('thread'))
-// in a turn with tools the budget may be above the maximum
+// in a turn with tools the budget of thoughts may be larger than the maximum
 const thinking = new Place().has('budget_tokens', { read: read.maximum })
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
@@ -76,7 +77,7 @@ export const messagesBody = new Place()
   .has('max_tokens', {
     read(draft, value, frame) {
       read.maximum(draft, value, frame)
-      // nothing is written: such a request warms a cache
+      // a request with a maximum of 0 gets no output: it only fills a cache
       if (read.amountOf(value) === 0) draft.maximum ??= 0
     },
   })
@@ -86,7 +87,7 @@ export const messagesBody = new Place()
   .has('mcp_servers', { inside: server })
   .has('fallbacks', {
     limit: read.LONGEST_NAME,
-    // a text in its place names the model to which the upstream falls back
+    // a text in the place of the list names the model to which the upstream falls back
     read: (draft, value) => value.kind === 'string' && read.otherModel.read(draft, value),
     inside: fallback,
   })

@@ -1,26 +1,27 @@
-/** What the bodies of chat and responses requests have in common. */
+/** Places that the bodies of chat and responses requests have in common. */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
-export const imageUrl = new Place().has('url', { limit: HEAD, read: read.pictureUrl })
-const mediaUrl = new Place().has('url', { limit: HEAD, read: read.documentUrl })
-/** A document, film or sound as a URL, or as an object with one. */
-export const documentUrl = { limit: HEAD, read: read.documentUrl, inside: mediaUrl }
+export const imageUrl = new Place().has('url', { limit: HEAD, read: media.pictureUrl })
+const mediaUrl = new Place().has('url', { limit: HEAD, read: media.documentUrl })
+/** A document, film or sound, as a URL or an object with a URL. */
+export const documentUrl = { limit: HEAD, read: media.documentUrl, inside: mediaUrl }
 
 export const inputAudio = new Place({
   end(draft, frame) {
-    read.inlineOrFetched(draft, frame, `audio/${frame.mime}`)
+    media.inlineOrFetched(draft, frame, `audio/${frame.mime}`)
   },
 })
-  .has('data', { limit: HEAD, read: read.data })
-  .has('format', { read: read.mime })
+  .has('data', { limit: HEAD, read: media.data })
+  .has('format', { read: media.mime })
 
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
 const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
 
-/** A search that the upstream makes, unless it is switched off in here. */
+/** A search that the upstream makes, unless the object switches it off. */
 export const search = new Place({ end: read.serverTool })
   .has('enable', {
     read(_draft, value, frame) {
@@ -33,10 +34,10 @@ export const search = new Place({ end: read.serverTool })
     },
   })
 
-/** Searches and the like, which some upstreams run before the model is asked. */
+/** Plugins, such as searches, which some upstreams run before they ask the model. */
 const plugin = new Place({ element: draft => void draft.prompt.unlimitedTools++, end: read.serverTool })
 
-/** The members that both have at the top. */
+/** The fields that both bodies have at the top. */
 export const top = (): Place =>
   new Place()
     .has('model', read.model)
@@ -45,7 +46,7 @@ export const top = (): Place =>
     .has('prompt_cache_key', read.promptCacheKey)
     .has('prompt_cache_retention', { read: read.ttl('in_memory') })
     .has('prompt_cache_options', { inside: cacheOptions })
-    // models to which some upstreams turn when the asked one fails: their names are the upstream's, and nobody here may give them
+    // other models that some upstreams ask when the first one fails: their prices are not known here
     .has('models', read.stored('models'))
     .has('fallbacks', read.stored('fallbacks'))
     .has('preset', read.stored('preset'))

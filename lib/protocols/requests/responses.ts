@@ -1,5 +1,6 @@
-/** The body of a responses request. */
+/** The places of a responses request's body in which something matters. */
 
+import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
@@ -20,7 +21,9 @@ const container = new Place().has('id', read.stored('container')).has('file_ids'
 const environment = new Place()
   .has('container_id', read.stored('container_id'))
   .has('file_ids', read.stored('file_ids'))
-const mask = new Place().has('image_url', { limit: HEAD, read: read.pictureUrl }).has('file_id', read.stored('file_id'))
+const mask = new Place()
+  .has('image_url', { limit: HEAD, read: media.pictureUrl })
+  .has('file_id', read.stored('file_id'))
 
 const tool = new Place({
   end(draft, frame) {
@@ -34,15 +37,15 @@ const tool = new Place({
   .has('environment', { inside: environment })
   .has('vector_store_ids', read.stored('vector_store_ids'))
   .has('input_image_mask', { inside: mask })
-// of a namespace
+// a namespace has tools inside
 tool.has('tools', { inside: tool })
 
-/** Items and the parts of their content: no name means one thing in the one and another in the other. */
+/** An item of the input, or a part of its content: no name has different meanings in the two. */
 const item = new Place({
   end(draft, frame) {
     const { type, dataLength } = frame
-    if (type === 'image_generation_call' && dataLength > 0) read.inline(draft, 'image/png', dataLength)
-    // without a type, or with null for one, an id alone is a reference; and so is a drawing that is not there
+    if (type === 'image_generation_call' && dataLength > 0) media.inline(draft, 'image/png', dataLength)
+    // without a type, or with null as its type, an id alone is a reference; so is a drawing without its data
     const isReference = (type === '' || type === '?') && frame.hasId && !frame.hasRole
     const isDrawing = type === 'image_generation_call' && frame.hasId && dataLength <= 0
     if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= 'item_reference'
@@ -59,21 +62,21 @@ const item = new Place({
       frame.hasRole = !read.isNull(value)
     },
   })
-  .has('image_url', { limit: HEAD, read: read.pictureUrl, inside: imageUrl })
-  .has('file_url', { limit: HEAD, read: read.documentUrl })
+  .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
+  .has('file_url', { limit: HEAD, read: media.documentUrl })
   .has('video_url', documentUrl)
   .has('audio_url', documentUrl)
   .has('file_id', read.stored('file_id'))
   .has('file_data', {
     limit: HEAD,
     read(draft, value, frame) {
-      read.data(draft, value, frame)
-      read.inlineOrFetched(draft, frame)
+      media.data(draft, value, frame)
+      media.inlineOrFetched(draft, frame)
       frame.dataLength = -1
     },
   })
   .has('input_audio', { inside: inputAudio })
-  .has('result', { limit: HEAD, read: read.data })
+  .has('result', { limit: HEAD, read: media.data })
   .has('tools', { inside: tool })
 item.has('content', { inside: item }).has('output', { inside: item })
 
@@ -90,7 +93,7 @@ export const responsesBody = top()
   .has('previous_response_id', {
     limit: read.LONGEST_NAME,
     read(draft, value) {
-      // what cannot be read names an answer that nobody has
+      // a value that cannot be read names an answer that nobody has
       draft.previousAnswer = read.textOf(value) ?? (read.isNull(value) ? null : '')
     },
   })

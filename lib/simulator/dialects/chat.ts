@@ -1,4 +1,7 @@
-/** Chat completions: events without names, one token each, usage in an event of its own when it was asked for. */
+/**
+ * The simulator's chat completions: events without names, one token each, and usage in an event of its own when it was
+ * asked for.
+ */
 import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
@@ -7,7 +10,7 @@ import { errorBody, FAILURE, headers } from './openai.ts'
 import { fixedPaths, PLAIN } from './plain.ts'
 
 const FINISH = { stop: 'stop', length: 'length', call: 'tool_calls' }
-/** Random padding that hides the sizes of tokens. */
+/** The padding by which the real upstream hides the sizes of tokens. */
 const OBFUSCATION = 'Zk3x9QpLm'
 const MOST_CHOICES = 128
 

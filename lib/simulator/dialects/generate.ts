@@ -1,4 +1,7 @@
-/** Native generate-content (gamma): few large chunks with CRLF, usage in each; without `alt=sse` one JSON array. */
+/**
+ * The simulator's generate-content: few large events whose lines end in CRLF, with usage in each; without `alt=sse` one
+ * JSON array.
+ */
 import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
@@ -85,7 +88,7 @@ export const generate: Dialect = {
   headers: () => ({ 'server-timing': 'gfet4t7; dur=12' }),
 }
 
-/** null = a broken percent escape, which names nothing. */
+/** Returns null for a broken percent escape, which names nothing. */
 function decoded(name: string): string | null {
   try {
     return decodeURIComponent(name)

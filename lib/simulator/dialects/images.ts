@@ -1,4 +1,7 @@
-/** Images: links by default, bytes (and then token counts) when asked for; streamed as one event a piece. */
+/**
+ * The simulator's images: links, or bytes when asked for; only with bytes it reports tokens. A stream has one event for
+ * each picture.
+ */
 import { noUsage, type Usage } from '../../terms/records.ts'
 import { countOf, need, plainBlocks, stringOf } from '../reading.ts'
 import { type Answer, type Ask, type Dialect, frame } from '../speech.ts'
@@ -7,9 +10,9 @@ import { fixedPaths, PLAIN } from './plain.ts'
 
 const MOST_PIECES = 10
 const IMAGE_TOKENS = 1056
-/** Where the links lead. */
+/** The path to which the links lead. */
 export const PICTURE_PATH = '/sim/picture.png'
-/** One grey dot. */
+/** A picture of one grey dot. */
 export const PICTURE = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mOora39DwAFaQJmt1cVqgAAAABJRU5ErkJggg==',
   'base64',
@@ -54,7 +57,7 @@ export const images: Dialect = {
     yield event('image_generation.completed', { ...common, output_format: 'png', ...reportOf(ask, usage) }, usage)
   },
   usage({ option, choices }, { usage, tokens }, { input }) {
-    // pieces always count; tokens are reported by the models that answer with bytes
+    // pictures always count; only models that answer with bytes report tokens
     const counts = option && usage !== 'none'
     const output = tokens ?? IMAGE_TOKENS * choices
     return { ...noUsage(), ...(counts ? { input, output } : {}), images: choices }

@@ -1,4 +1,6 @@
-/** The messages protocol (alpha): named events, usage at the start and cumulative at the end, caching where marked. */
+/**
+ * The simulator's messages protocol: named events, usage at the start and again at the end, caching where it is marked.
+ */
 import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import type { Block } from '../prompt-cache.ts'
@@ -18,7 +20,7 @@ const ERRORS: Record<number, string> = {
   504: 'timeout_error',
   529: 'overloaded_error',
 }
-/** One token stands in a delta on average less often than in other protocols. */
+/** Tokens of an event, which are more than in other protocols. */
 const CHUNK = 3
 
 const event = (type: string, fields: object): string =>
@@ -72,7 +74,7 @@ export const messages: Dialect = {
   headers: id => ({ 'request-id': id, 'anthropic-ratelimit-requests-remaining': '999' }),
 }
 
-/** Every block of the prompt in the order in which prefixes are made: tools, system, messages. */
+/** The pieces of the prompt in the order in which prefixes are made: tools, system, messages. */
 function blocksOf(body: Fields, tools: Fields[], rows: Fields[]): Block[] {
   const system = body['system']
   const parts = [...tools, ...(typeof system === 'string' ? [{ text: system }] : rowsOf(system))]
@@ -126,7 +128,7 @@ const fullUsage = (usage: Usage) => ({
   service_tier: 'standard',
 })
 
-/** Opaque to clients, who send it back. */
+/** The signature of thoughts, which clients do not read and send back. */
 const signatureOf = (answer: Answer): string => Buffer.from(`signature of ${answer.id}`.repeat(8)).toString('base64')
 
 function contentOf(answer: Answer): object[] {
@@ -139,7 +141,7 @@ function contentOf(answer: Answer): object[] {
   return thinking === '' ? [said] : [thought, said]
 }
 
-/** Arguments that were cut by the maximum are no JSON; the upstream then gives what it has. */
+/** The arguments of a call. When the maximum cut them they are not JSON, and the answer has an empty object. */
 function inputOfCall({ call, finish }: Answer): unknown {
   return finish === 'length' ? {} : JSON.parse(call?.args.join('') ?? '{}')
 }

@@ -1,4 +1,4 @@
-/** What the OpenAI-compatible protocols share. */
+/** Errors and headers that the OpenAI-compatible protocols have in common. */
 const TYPES: Record<number, [type: string, code: string | null]> = {
   400: ['invalid_request_error', null],
   401: ['invalid_request_error', 'invalid_api_key'],

@@ -1,4 +1,4 @@
-/** What most dialects have in common: fixed paths, a bearer token, streams of events, usage as it was counted. */
+/** What most dialects have in common: fixed paths, a bearer token, streams of events, and usage as it was counted. */
 import type { Dialect, Route } from '../speech.ts'
 
 export const fixedPaths =

@@ -1,4 +1,6 @@
-/** Responses: named and numbered events around output items; the last event repeats the whole answer. */
+/**
+ * The simulator's responses: named and numbered events around output items; the last event repeats the whole answer.
+ */
 import { fieldsOf } from '../../protocols/fields.ts'
 import type { Usage } from '../../terms/records.ts'
 import { countOf, listOf, need, plainBlocks, promptOf, rowsOf, stringOf, toolAskedFor } from '../reading.ts'
@@ -147,7 +149,7 @@ function outputOf(answer: Answer): object[] {
   return answer.thinking.length > 0 ? [reasoningItem(answer), said] : [said]
 }
 
-/** Reasoning is counted, not shown: no summary was asked for. */
+/** The events of reasoning, which is counted and not shown, because no summary was asked for. */
 function* reasoning(sequence: Sequence, answer: Answer, index: number): Iterable<Frame> {
   const item = reasoningItem(answer)
   yield sequence.event('response.output_item.added', { output_index: index, item })

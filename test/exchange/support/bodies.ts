@@ -2,8 +2,8 @@
  * Random request bodies in every spelling that readers of the protocols accept, each with the most that an upstream could
  * make of it: whichever of two members of a name it takes, blind to case or not, lenient about numbers.
  */
-import type { Protocol } from '../../../lib/terms/records.ts'
 import type { Random } from '../../support/random.ts'
+import type { Talking } from '../../support/talking.ts'
 import { MODEL } from './gateway.ts'
 
 export const CEILING = 20_000
@@ -23,7 +23,7 @@ export const SETTINGS = {
 }
 
 export interface Dearest {
-  protocol: Protocol
+  protocol: Talking
   text: string
   streams: boolean
   /** Tokens that the upstream may report, beside those of the body's text. */
@@ -104,7 +104,7 @@ class Writer {
   }
 }
 
-const MAXIMA: Record<Protocol, string[]> = {
+const MAXIMA: Record<Talking, string[]> = {
   messages: ['max_tokens'],
   chat: ['max_tokens', 'max_completion_tokens'],
   responses: ['max_output_tokens'],
@@ -112,7 +112,7 @@ const MAXIMA: Record<Protocol, string[]> = {
   images: [],
 }
 const FOREIGN = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens']
-const COUNTS: Record<Protocol, string[]> = {
+const COUNTS: Record<Talking, string[]> = {
   messages: [],
   chat: ['n', 'best_of'],
   responses: [],
@@ -123,12 +123,12 @@ const COUNTS: Record<Protocol, string[]> = {
 const picture = 'QUJD'.repeat(500)
 
 /** A thing beside text, as the protocol writes it, and the tokens it may come to. */
-function things(random: Random, protocol: Protocol): [content: string, tokens: number][] {
+function things(random: Random, protocol: Talking): [content: string, tokens: number][] {
   const block = (type: string, source: string) => `{"type":"${type}","source":${source}}`
   const part = (member: string) => `{${member}}`
   const url = '"https://example.test/x"'
   const data = `"data:image/png;base64,${picture}"`
-  const all: Record<Protocol, [string, number][]> = {
+  const all: Record<Talking, [string, number][]> = {
     messages: [
       [block('image', `{"type":"base64","media_type":"image/png","data":"${picture}"}`), MEDIA],
       [block('image', `{"type":"url","url":${url}}`), MEDIA],
@@ -156,7 +156,7 @@ function things(random: Random, protocol: Protocol): [content: string, tokens: n
 }
 
 /** A body that names `id`, so that the upstream knows it again. */
-export function dearest(random: Random, protocol: Protocol, id: string): Dearest {
+export function dearest(random: Random, protocol: Talking, id: string): Dearest {
   const w = new Writer(random)
   w.members.push(`"user":"${id}"`)
   if (protocol !== 'generate') w.members.push(`"model":"${MODEL}"`)

@@ -16,10 +16,11 @@ import type { Channel } from '../../../lib/terms/channel.ts'
 import { parseConfig } from '../../../lib/terms/config.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
 import { Metrics } from '../../../lib/terms/metrics.ts'
-import { PROTOCOLS, type Protocol } from '../../../lib/terms/records.ts'
+import { PROTOCOLS } from '../../../lib/terms/records.ts'
 import { World } from '../../../lib/world/world.ts'
 import { TestClock } from '../../support/clock.ts'
 import { memoryStore } from '../../support/store.ts'
+import type { Talking } from '../../support/talking.ts'
 import { until } from '../../support/wait.ts'
 import { type Ask, Client } from './client.ts'
 import { Upstream } from './upstream.ts'
@@ -41,7 +42,7 @@ export const POOR_KEY = 'sk-scenario-of-the-poor'
 const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
-export const PATHS: Readonly<Record<Protocol, string>> = {
+export const PATHS: Readonly<Record<Talking, string>> = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
   responses: '/v1/responses',

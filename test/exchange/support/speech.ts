@@ -1,5 +1,6 @@
 /** The least that each protocol's clients and upstreams say. All report 100 tokens in and 10 out, 280 micro-CNY, or one image. */
-import type { Protocol } from '../../../lib/terms/records.ts'
+
+import type { Talking } from '../../support/talking.ts'
 import type { Ask } from './client.ts'
 import { KEY, MODEL } from './gateway.ts'
 import type { Script } from './upstream.ts'
@@ -20,7 +21,7 @@ interface Speech {
 const bearer = { authorization: `Bearer ${KEY}` }
 const body = { model: MODEL, stream: true, stream_options: { include_usage: true } }
 
-export const SPEECH: Record<Protocol, Speech> = {
+export const SPEECH: Record<Talking, Speech> = {
   messages: {
     ask: { path: '/v1/messages', headers: { 'x-api-key': KEY }, body: { ...body, max_tokens: 100 } },
     first: event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning to you' } }),

@@ -1,0 +1,97 @@
+/** The meter of answers that are one JSON document. The rules of a protocol say which members tell usage and errors. */
+
+import type { ContentKeys } from './content-keys.ts'
+import { Counted } from './counted.ts'
+import { DocumentReader } from './document.ts'
+import { idOf, saysError } from './event-text.ts'
+import type { LengthStopState, Meter } from './meter.ts'
+import type { PictureCounter } from './pictures.ts'
+import type { Report } from './reports.ts'
+
+/** What a protocol says about its answers that are documents. */
+export interface DocumentRules {
+  /** The top-level members whose values are read; `error` is always one of them. */
+  readonly members: ReadonlySet<string>
+  /** Top-level members of which every answer has one. Where such a member is an array, the content is in it. */
+  readonly own: readonly string[]
+  readonly keys: ContentKeys
+  /** `pieces`: how many strings of base64 have begun. */
+  reportOf(document: DocumentReader, pieces: number): Report | null
+}
+
+export class DocumentMeter extends Counted implements Meter {
+  readonly #rules: DocumentRules
+  readonly #document: DocumentReader
+  #reported: Report | null | undefined = undefined
+  #blank = true
+  #whole = false
+
+  constructor(rules: DocumentRules, pictures: PictureCounter | null = null) {
+    super(rules.keys, pictures)
+    this.#rules = rules
+    this.#document = new DocumentReader(rules.members, rules.own)
+  }
+
+  feed(chunk: Buffer, text: string): void {
+    this.#blank &&= text.trim() === ''
+    this.#document.feed(chunk, text)
+    this.pictures?.feed(text)
+    this.#reported = undefined
+    if (this.#document.complete && !this.failed && this.namesOutput) return
+    this.counter.feed(text)
+    this.#reported = undefined
+  }
+
+  end(whole: boolean): void {
+    this.#whole = whole
+  }
+
+  protected get reported(): Report | null {
+    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces)
+    return this.#reported
+  }
+
+  override get counted(): number {
+    // the text of an error is not content
+    return this.failed && this.#rules.own.every(name => this.#document.itemsOf(name) === 0) ? 0 : super.counted
+  }
+
+  get final(): boolean {
+    return this.#document.complete && this.namesOutput
+  }
+
+  get terminal(): boolean {
+    return this.#document.complete
+  }
+
+  get concluded(): boolean {
+    return this.terminal && !this.failed
+  }
+
+  get failed(): boolean {
+    return saysError(this.#document.value('error'))
+  }
+
+  get foreign(): boolean {
+    const document = this.#document
+    if (this.#blank || this.failed) return false
+    if (document.complete) return !document.known && this.reported === null
+    return document.bad || this.#whole
+  }
+
+  get answerId(): string | null {
+    return idOf(this.#document.value('id'))
+  }
+
+  get atBoundary(): boolean {
+    return false
+  }
+
+  get matters(): number {
+    return 0
+  }
+
+  lengthStopState(): Partial<LengthStopState> {
+    return {}
+  }
+}

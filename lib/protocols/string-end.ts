@@ -1,0 +1,57 @@
+/**
+ * Finds the end of a JSON string, which may go on over several chunks. The first bytes are read in a loop, because most
+ * strings are short. The rest is searched for quotes by the engine, and the backslashes before a quote tell whether it
+ * ends the string.
+ */
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** For so many bytes a loop is faster than a native search. */
+const SHORT = 12
+
+export class StringEnd {
+  /** Whether the last chunk ended with a backslash that escapes the next byte. */
+  #escaped = false
+
+  /**
+   * Returns the position after the closing quote; -1 = the string goes on in the next chunk. `from` is inside the
+   * string; `text` is the chunk as Latin-1.
+   */
+  find(chunk: Buffer, text: string, from: number): number {
+    let i = from
+    const { length } = chunk
+    if (this.#escaped && i < length) {
+      this.#escaped = false
+      i++
+    }
+    const near = Math.min(length, i + SHORT)
+    for (; i < near; i++) {
+      const c = chunk[i] as number
+      if (c === QUOTE) return i + 1
+      if (c === BACKSLASH && ++i >= length) {
+        this.#escaped = true
+        return -1
+      }
+    }
+    return this.#findFar(chunk, text, i)
+  }
+
+  #findFar(chunk: Buffer, text: string, from: number): number {
+    for (let i = from; ; ) {
+      const quote = text.indexOf('"', i)
+      if (quote < 0) {
+        this.#escaped = isEscaped(chunk, from, chunk.length)
+        return -1
+      }
+      i = quote + 1
+      if (!isEscaped(chunk, from, quote)) return i
+    }
+  }
+}
+
+/** Whether an odd number of backslashes is right before `at`, from `from` on. Mostly it is one or none. */
+function isEscaped(chunk: Buffer, from: number, at: number): boolean {
+  if (at === from || chunk[at - 1] !== BACKSLASH) return false
+  let run = at - 1
+  while (run > from && chunk[run - 1] === BACKSLASH) run--
+  return ((at - run) & 1) === 1
+}
