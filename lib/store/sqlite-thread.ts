@@ -52,8 +52,11 @@ interface Waiting {
 /** Starts a worker thread for the database at `path`; tests pass another one. */
 export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMessage' | 'ref' | 'unref' | 'terminate'>
 
+/** Not those of the process: what that preloads, every thread would load anew, and this one needs none of it. */
+const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning']
+
 const startThread: StartThread = path =>
-  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path } })
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path }, execArgv: NODE_OPTIONS })
 
 class ThreadEnded extends StoreUnavailable {}
 

@@ -242,9 +242,16 @@ export class Scene {
     await this.#checkAccounts(t, gateway, rows, edge ?? this.#options.edge ?? OPENING)
   }
 
+  /** The accounts, once nothing is held any more, or the time is up: a hold ends a moment after its answer. */
+  async #quietAccounts(gateway: FaultyGateway): Promise<Json[]> {
+    for (const until = Date.now() + SETTLED_MS; ; await sleep(POLL_MS)) {
+      const { data } = await gateway.admin('GET', '/admin/accounts')
+      if (data.every(({ held }) => held === '0.000000') || Date.now() > until) return data
+    }
+  }
+
   async #checkAccounts(t: Test, gateway: FaultyGateway, rows: Map<string, Json>, edge: number): Promise<void> {
-    const { data: accounts } = await gateway.admin('GET', '/admin/accounts')
-    for (const { name, balance, held } of accounts) {
+    for (const { name, balance, held } of await this.#quietAccounts(gateway)) {
       const opening = name === 'edge' ? edge : OPENING
       const spent = [...rows.values()].filter(row => row['account'] === name)
       const sum = spent.reduce((total, row) => total + Math.round(Number(row['charge']) * 1e6), 0)

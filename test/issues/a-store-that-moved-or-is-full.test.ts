@@ -94,7 +94,7 @@ t.test(
   'the old server is silent, its connections open: they are left with the first that was not answered',
   async t => {
     const proxy = await startRewritingProxy(first.port)
-    const store = openStore(urlAt(proxy.port, '?query_ms=500&connect_ms=500'), { secret: 'x' })
+    const store = openStore(urlAt(proxy.port, '?query_ms=2000&connect_ms=2000'), { secret: 'x' })
     t.teardown(async () => {
       first.resume()
       await store.close()

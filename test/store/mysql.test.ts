@@ -8,6 +8,7 @@ import { startCommitProxy } from '../support/commit-proxy.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 import { storeSuite } from './suite.ts'
 
 const server = await startMariadb()
@@ -81,7 +82,7 @@ for (const lost of ['answer', 'commit'] as const) {
 t.test('a server that is full, read-only, slow, killed', async t => {
   const url = await newUrl()
   const { store, purse, key } = await ready(url)
-  const impatient = openStore(`${url}?query_ms=200&connect_ms=200&pool=2`, { secret: 'x' })
+  const impatient = openStore(`${url}?query_ms=1000&connect_ms=1000&pool=2`, { secret: 'x' })
   t.teardown(() => Promise.all([store.close(), impatient.close()]))
   const lease = () => store.lease(purse, 'h1', micro(1), micro(1), false)
 
@@ -108,7 +109,12 @@ t.test('a server that is full, read-only, slow, killed', async t => {
   await unavailable(t, impatient.ping(), 'no answer')
   await unavailable(t, impatient.lease(purse, 'h1', micro(1), micro(1), false), 'no connection')
   server.resume()
-  await impatient.ping()
+  await until('the server answers again', () =>
+    impatient.ping().then(
+      () => true,
+      () => false,
+    ),
+  )
 
   await lease()
   await server.kill()
