@@ -1,290 +1,173 @@
 /**
- * The tariff of a model in a group. It computes what an answer costs (`charge`), the most that a request can cost
- * (`estimate`), and the amounts by which a hold grows while an answer is produced (`units`, `ofUnits`, `unitsHeld`).
+ * The tariff of a model in a group: what an answer costs (`bill`), the most that a request can cost (`hold`), and which
+ * requests may not be admitted because something that they ask for has no price. The work is done by the files around
+ * this one: price lists (`model-price.ts`), receipts (`bill.ts`), sums (`amount.ts`) and holds (`hold.ts`).
  *
- * Prices are micro-CNY per million tokens, which is pico-CNY per token, so a sum of tokens × prices is a whole number
- * of pico-CNY. The group's multiplier is kept as a fraction in lowest terms. The charge is sum × numerator /
- * denominator, rounded up once.
- *
- * Plain numbers are exact as long as `pico × numerator` is a safe integer (below 2^53). Every step before it is a sum
- * or a product of whole numbers that are not negative, so none of them can have been rounded when the result is safe.
- * The last step divides N by D: if N / D is no whole number it is at least 1 / D away from one, and that is more than
- * the rounding error of the division, so rounding up is exact too. Larger values are computed with BigInt.
+ * Where it is not known which of several models an upstream uses, `Tariff.dearest` makes one tariff of theirs, which takes
+ * the dearest price for each class of tokens and each fee.
  */
-import { invariant } from '../base/assert.ts'
-import { type Micro, micro } from '../base/money.ts'
-import type { Prompt } from '../protocols/prompt.ts'
-import { protocolRow } from '../protocols/table.ts'
-import type { Group, Model, Price, Protocol, Usage } from '../terms/records.ts'
+import type { Micro } from '../base/money.ts'
+import type { Prompt } from '../terms/prompt.ts'
+import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES, type Usage } from '../terms/records.ts'
+import { amountOf, type Factor, factorOf, MILLION } from './amount.ts'
+import { type Answer, addUsage, type Lines, linesOf, type Part, type Priced } from './bill.ts'
+import { estimatedInput } from './estimated-input.ts'
+import { Hold, MOST_OUTPUT, PICTURE_TOKENS } from './hold.ts'
+import { ModelPrice } from './model-price.ts'
+import type { PictureKind } from './pictures.ts'
+import { covers, PRICED_BY } from './priced-by.ts'
+import { amountAt, dearestAnswer, noRates, noUse, type Rates } from './rates.ts'
+import type { Request } from './request.ts'
+import type { TierField, TierNames } from './tiers.ts'
 
-const MILLION = 1_000_000
-const BYTES_PER_TOKEN = 4
-/** Input tokens for a second of sound: the most that any upstream counts. */
-const TOKENS_PER_SECOND = 32
-/** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
-const PICTURE_TOKENS = 1000
-/** The most tokens of one class; the meter has the same bound. */
-const MOST_TOKENS = 1_000_000_000
-/** The most output tokens of all answers together, so that products of a request's numbers stay whole numbers. */
-const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
-/** The largest result, 500 million CNY: more than any balance, and the most that the ledger can set aside at once. */
-const MOST_MICRO = 500_000_000_000_000
+export type { Request } from './request.ts'
 
-/** What the estimate needs to know about a request. */
-export interface Request {
-  prompt: Prompt
-  /** The maximum of output tokens that the request names; null = it names none. */
-  maxOutput: number | null
-  /** Output tokens of each answer that the maximum does not bound (some reasoning); null = as `defaultOutput`. */
-  besideOutput: number | null
-  /** How many answers are wanted. */
-  n: number
-  /** Number of tools of the upstream that draw pictures. */
-  drawingTools: number
-  /** How often all tools of the upstream together may be used; null = not limited. */
-  maxToolCalls: number | null
-  /**
-   * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
-   * use) null = the model's `maxOutput`.
-   */
-  advisors: readonly { uses: number | null; maximum: number | null }[]
-  /** The longest life of a cache entry that the request asks for; null = it asks for none. */
-  cacheTtl: '5m' | '1h' | null
-  protocol: Protocol
-  /** The most output tokens held at first, where the hold grows with the answer. */
-  outputCap?: number
+/** What is charged for an answer, and the receipt that recomputes it. */
+export interface Bill extends Lines {
+  charge: Micro
 }
 
-/** Returns null for a model without price, which cannot be used. */
-export function compileTariff(model: Model, group: Group): Tariff | null {
-  if (model.price === null || Object.values(model.price).every(price => price === undefined)) return null
-  return new Tariff(model, model.price, group.multiplier)
+const PRICES: readonly string[] = [...TOKEN_CLASSES, ...FEES]
+const KNOWN: ReadonlySet<string> = new Set([...PRICES, 'search_unit', 'over', 'tiers'])
+
+/**
+ * Returns null for a model without price, which cannot be used; and for a price with parts that only a later version of
+ * this program knows, since the rest of it may be too little. `version`: of the price; null = it has none.
+ */
+export function compileTariff(model: Model, group: Group, version: number | null = null): Tariff | null {
+  const { price } = model
+  if (price === null || PRICES.every(name => price[name as keyof Price] === undefined)) return null
+  if (Object.keys(price).some(name => !KNOWN.has(name))) return null
+  return new Tariff([model], [new ModelPrice(model.name, price, version)], price, group.multiplier)
 }
 
-export class Tariff {
+export class Tariff implements Priced {
+  readonly prices: readonly [ModelPrice, ...ModelPrice[]]
+  /** Of the group, in millionths. */
+  readonly multiplier: number
+  readonly #models: readonly Model[]
   readonly #model: Model
   readonly #price: Price
-  readonly #input: number
-  readonly #cacheRead: number
-  readonly #cacheWrite5m: number
-  readonly #cacheWrite1h: number
-  readonly #output: number
-  /** micro-CNY per picture, and per request; the prices above are pico-CNY per token. */
-  readonly #image: number
-  readonly #request: number
-  readonly #multiplier: number
-  readonly #numerator: number
-  /** The multiplier's denominator, times a million, which turns pico-CNY into micro-CNY. */
-  readonly #denominator: number
+  readonly #factor: Factor
+  /** Of output and pictures, whatever is asked. */
+  readonly #rates: Rates
 
-  constructor(model: Model, price: Price, multiplier: number) {
-    this.#model = model
+  /** `price`: that of the first model. */
+  constructor(models: readonly Model[], prices: Priced['prices'], price: Price, multiplier: number) {
+    this.prices = prices
+    this.multiplier = multiplier
+    this.#models = models
+    this.#model = widest(models)
     this.#price = price
-    this.#input = price.input ?? 0
-    this.#cacheRead = price.cache_read ?? this.#input
-    this.#cacheWrite5m = price.cache_write_5m ?? this.#input
-    this.#cacheWrite1h = price.cache_write_1h ?? this.#cacheWrite5m
-    this.#output = price.output ?? 0
-    this.#image = dearestPicture(price)
-    this.#request = price.request ?? 0
-    this.#multiplier = multiplier
-    const common = greatestCommonDivisor(multiplier, MILLION)
-    this.#numerator = multiplier / common
-    this.#denominator = (MILLION / common) * MILLION
+    this.#factor = factorOf(multiplier)
+    this.#rates = dearestAnswer(prices)
   }
 
-  /** Whether the price covers what the protocol returns. Where it does not, the model counts as not priced. */
+  /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
   covers(protocol: Protocol): boolean {
-    return protocolRow(protocol).price.cover.some(set => set.every(line => this.#price[line] !== undefined))
+    return covers(this.#price, PRICED_BY[protocol])
   }
 
-  /** Whether pictures have a price of their own, which may be 0. */
+  /** Pictures have a price of their own, which may be 0. */
   get pricesPictures(): boolean {
     return this.#price.image !== undefined
   }
 
-  /** The price of an answer's usage. Throws InvariantError when a number of `usage` is negative or not whole. */
-  charge(usage: Usage): Micro {
-    const { input, cache_read, cache_write_5m, cache_write_1h, output, images } = usage
-    // each class is checked, because the sum of all could look right when one is negative
-    for (const name in usage) invariant(isCount(usage[name as keyof Usage]), `usage counts whole things: ${name}`)
-    const pico =
-      input * this.#input +
-      cache_read * this.#cacheRead +
-      cache_write_5m * this.#cacheWrite5m +
-      cache_write_1h * this.#cacheWrite1h +
-      output * this.#output +
-      (images * this.#image + this.#request) * MILLION
-    return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(this.#tokensBig(usage) + this.#piecesBig(images))
+  /** The version of the asked model's price, for the row. */
+  get priceVersion(): number | null {
+    return this.prices[0].version
   }
 
-  /**
-   * The charge for an answer that several models of one group made together: the tokens of each part at the price of
-   * its own tariff, the price per request at this tariff's, rounded up once.
-   */
-  chargeParts(parts: readonly { tariff: Tariff; usage: Usage }[]): Micro {
-    return this.#roundBig(parts.reduce((sum, { tariff, usage }) => sum + tariff.#tokensBig(usage), this.#piecesBig(0)))
-  }
-
-  #tokensBig({ input, cache_read, cache_write_5m, cache_write_1h, output }: Usage): bigint {
-    return (
-      BigInt(input) * BigInt(this.#input) +
-      BigInt(cache_read) * BigInt(this.#cacheRead) +
-      BigInt(cache_write_5m) * BigInt(this.#cacheWrite5m) +
-      BigInt(cache_write_1h) * BigInt(this.#cacheWrite1h) +
-      BigInt(output) * BigInt(this.#output)
-    )
-  }
-
-  /** A tariff whose price of each class is the highest of these tariffs, which must belong to one group. */
+  /** One tariff for several of one group, which takes the dearest of them for each class and each fee. */
   static dearest(of: readonly [Tariff, ...Tariff[]]): Tariff {
     const [first] = of
     if (of.length === 1) return first
-    const most = (price: (tariff: Tariff) => number) => Math.max(...of.map(price))
-    const price = {
-      input: most(t => t.#input),
-      output: most(t => t.#output),
-      cache_read: most(t => t.#cacheRead),
-      cache_write_5m: most(t => t.#cacheWrite5m),
-      cache_write_1h: most(t => t.#cacheWrite1h),
-      image: most(t => t.#image),
-      request: most(t => t.#request),
-    }
-    return new Tariff(first.#model, price, first.#multiplier)
+    const prices = [...new Set(of.flatMap(tariff => tariff.prices))] as [ModelPrice, ...ModelPrice[]]
+    const models = [...new Set(of.flatMap(tariff => tariff.#models))]
+    return new Tariff(models, prices, first.#price, first.multiplier)
   }
 
-  /** The most that a request can cost, by what it says. This amount is held before an upstream is asked. */
+  /** The field by which a request asks for a tier that may cost more and is not listed: it is refused with 400. */
+  refusedTier(asked: TierNames): TierField | null {
+    return this.prices[0].tiers.refused(asked)
+  }
+
+  /** The field by which a request asks for a picture that has no price: it is refused with 400. */
+  refusedPicture(asked: PictureKind): 'size' | 'quality' | null {
+    const pictures = this.prices[0].base.pictures
+    if (pictures === null || pictures.find(asked) !== null) return null
+    return pictures.hasSize(asked) ? 'quality' : 'size'
+  }
+
+  /** What the request can cost at most, and how the answer's part of that grows. */
+  hold(request: Request): Hold {
+    return new Hold(this.#model, this.prices, this.#factor, request)
+  }
+
+  /** The most that the request can cost. */
   estimate(request: Request): Micro {
-    const input = this.#mostInput(request.prompt)
-    const dearest = this.#dearestInput(request)
-    const { output, images } = this.#mostAnswer(request)
-    const pico = input * dearest + output * this.#output + (images * this.#image + this.#request) * MILLION
-    if (this.#isExact(pico)) return this.#round(pico)
-    return this.#roundBig(
-      BigInt(input) * BigInt(dearest) + BigInt(output) * BigInt(this.#output) + this.#piecesBig(images),
-    )
+    return this.hold(request).amount
   }
 
-  #mostAnswer(request: Request): { output: number; images: number } {
-    const most = this.#mostOutput(request)
-    const pictures = this.#mostPictures(request, most)
-    // where pictures have a price of their own, the answer is taken as all text or all pictures, whichever costs more
-    const drawn = pictures * this.#image * MILLION > most * this.#output
-    const asked = protocolRow(request.protocol).price.pictures
-    const output = asked || !drawn ? most : 0
-    return { output, images: (asked || drawn ? pictures : 0) + this.#drawings(request) }
-  }
-
-  /** The most output tokens of all `n` answers together, with those of advisors and drawing tools. */
-  #mostOutput(request: Request): number {
-    const { maxOutput, besideOutput, n, outputCap, advisors } = request
-    const { defaultOutput } = this.#model
-    const each = this.#ceiling(maxOutput ?? defaultOutput) + this.#ceiling(besideOutput ?? defaultOutput)
-    const all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
-    const advice = advisors.reduce(
-      (sum, { uses, maximum }) =>
-        sum +
-        (uses ?? this.#model.maxSearches) *
-          this.#ceiling(maximum ?? this.#model.maxOutput ?? maxOutput ?? this.#model.defaultOutput),
-      0,
-    )
-    // without a price for pictures, what tools draw is charged as tokens, which the request's maximum does not bound
-    const drawn = this.#image === 0 ? this.#drawings(request) * defaultOutput : 0
-    return Math.min(MOST_OUTPUT, all + advice + drawn)
-  }
-
-  /** `tokens`, but at most what the model can produce. */
-  #ceiling(tokens: number): number {
-    return this.#model.maxOutput === null ? tokens : Math.min(tokens, this.#model.maxOutput)
-  }
-
-  #mostPictures({ protocol, n }: Request, output: number): number {
-    if (protocolRow(protocol).price.pictures) return n
-    return this.#image === 0 ? 0 : Math.ceil(output / PICTURE_TOKENS)
-  }
-
-  /** The most pictures that tools of the upstream may draw. */
-  #drawings({ drawingTools, maxToolCalls }: Request): number {
-    return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * this.#model.maxSearches)
-  }
-
-  /** The highest price of input that this request can cause. */
-  #dearestInput({ protocol, cacheTtl }: Request): number {
-    let dearest = Math.max(this.#input, this.#cacheRead)
-    if (!protocolRow(protocol).price.cachesWhenAsked || cacheTtl !== null)
-      dearest = Math.max(dearest, this.#cacheWrite5m)
-    if (cacheTtl === '1h') dearest = Math.max(dearest, this.#cacheWrite1h)
-    return dearest
-  }
-
-  /** Estimated input tokens of what is inside the body. */
+  /** Input tokens of what stands in the body itself. */
   estimatedInput(prompt: Prompt): number {
-    const { inputFactor, mediaInput, maxInput } = this.#model
-    const text = Math.ceil((prompt.textBytes * inputFactor) / (BYTES_PER_TOKEN * MILLION))
-    const pages = Math.min(prompt.pages * mediaInput, prompt.documents * maxInput)
-    const sound = Math.min(prompt.soundS * TOKENS_PER_SECOND, prompt.sounds * maxInput)
-    return Math.min(MOST_TOKENS, text + prompt.pictures * mediaInput + pages + sound)
+    return estimatedInput(this.#model, prompt)
   }
 
-  /** The most input tokens: the body, what it refers to by URL or id, and what tools of the upstream may find. */
-  #mostInput(prompt: Prompt): number {
-    const { mediaInput, maxInput, toolInput, maxSearches } = this.#model
-    const uses = prompt.toolUses + prompt.unlimitedTools * maxSearches
-    const named = prompt.remotePictures * mediaInput + prompt.remoteDocuments * maxInput + uses * toolInput
-    return Math.min(MOST_TOKENS, this.estimatedInput(prompt) + named)
+  /** What the answer is charged. */
+  bill(answer: Answer): Bill {
+    const made = linesOf(answer, this)
+    return { ...made, charge: amountOf(made.lines, this.#factor) }
   }
 
-  // --- growing holds are measured in units: a unit is an output token, and a picture counts as many units as it costs
+  charge(usage: Usage): Micro {
+    return amountOf(linesOf({ usage }, this).lines, this.#factor)
+  }
 
-  /** Price of a unit in pico-CNY. Where output tokens are free, a unit is a thousandth of a picture. */
+  /** What several models of one group had a part in. */
+  chargeParts(parts: readonly Part[]): Micro {
+    return this.bill({ usage: addUsage(parts), parts }).charge
+  }
+
+  // A hold that grows may be measured in units: tokens, and pictures as so many tokens as they cost.
+
+  /** Where tokens of output are free, a unit is a part of a picture. */
   get #unit(): number {
-    return this.#output > 0 ? this.#output : this.#image * (MILLION / PICTURE_TOKENS)
+    return this.#rates.output > 0 ? this.#rates.output : this.#rates.image * (MILLION / PICTURE_TOKENS)
   }
 
-  /** The price of so many units. */
   ofUnits(units: number): Micro {
-    const pico = units * this.#unit
-    return this.#isExact(pico) ? this.#round(pico) : this.#roundBig(BigInt(units) * BigInt(this.#unit))
+    return amountAt({ ...noRates(), output: this.#unit }, { ...noUse(), output: units }, this.#factor)
   }
 
-  /** The units of an answer with so many output tokens and pictures. */
   units(tokens: number, images: number): number {
-    const text = this.#output > 0 || this.#image === 0 ? tokens : 0
-    return images === 0 || this.#image === 0 ? text : text + Math.ceil((images * this.#image * MILLION) / this.#unit)
+    const { image, output } = this.#rates
+    const text = output > 0 || image === 0 ? tokens : 0
+    return images === 0 || image === 0 ? text : text + Math.ceil((images * image * MILLION) / this.#unit)
   }
 
-  /** The units that the estimate of a request covers: what its hold has for the answer. */
+  /** What the estimate of a request holds for its answer. */
   unitsHeld(request: Request): number {
-    const { output, images } = this.#mostAnswer(request)
-    if (images === 0 || this.#image === 0) return output
-    return Math.min(MOST_OUTPUT, output + Math.floor((images * this.#image * MILLION) / this.#unit))
-  }
-
-  /** Whether plain numbers are exact for this sum; the head of this file says why. */
-  #isExact(pico: number): boolean {
-    return Number.isSafeInteger(pico) && Number.isSafeInteger(pico * this.#numerator)
-  }
-
-  #round(pico: number): Micro {
-    return micro(Math.min(MOST_MICRO, Math.ceil((pico * this.#numerator) / this.#denominator)))
-  }
-
-  /** Pictures and the request itself, in pico-CNY. */
-  #piecesBig(images: number): bigint {
-    return (BigInt(images) * BigInt(this.#image) + BigInt(this.#request)) * BigInt(MILLION)
-  }
-
-  #roundBig(pico: bigint): Micro {
-    const denominator = BigInt(this.#denominator)
-    const micros = (pico * BigInt(this.#numerator) + denominator - 1n) / denominator
-    return micro(micros > MOST_MICRO ? MOST_MICRO : Number(micros))
+    const { tokens, images } = this.hold(request).most
+    const { image } = this.#rates
+    if (images === 0 || image === 0) return tokens
+    return Math.min(MOST_OUTPUT, tokens + Math.floor((images * image * MILLION) / this.#unit))
   }
 }
 
-const dearestPicture = ({ image = 0 }: Price): number =>
-  typeof image === 'number' ? image : Math.max(...Object.values(image.sizes ?? image).map(Number))
-const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b)
+/** A model of which no request has less: of several, the largest of each limit. */
+function widest(models: readonly Model[]): Model {
+  const [first] = models as [Model]
+  if (models.length === 1) return first
+  const most = (limit: (model: Model) => number) => Math.max(...models.map(limit))
+  return {
+    ...first,
+    maxOutput: models.some(model => model.maxOutput === null) ? null : most(model => model.maxOutput as number),
+    defaultOutput: most(model => model.defaultOutput),
+    inputFactor: most(model => model.inputFactor),
+    maxInput: most(model => model.maxInput),
+    mediaInput: most(model => model.mediaInput),
+    toolInput: most(model => model.toolInput),
+    maxSearches: most(model => model.maxSearches),
+  }
 }

@@ -1,0 +1,39 @@
+/**
+ * What pricing has to know of each protocol: which prices cover what its answers consist of, and what its requests can
+ * cause. Names of protocols that the gateway does not speak yet stand here too, so that their prices are decided.
+ */
+import type { Price, Protocol } from '../terms/records.ts'
+
+/** Prices that are set together, so that no part of an answer is free by accident. */
+type Set = readonly (keyof Price)[]
+
+export interface PricedBy {
+  /** A model is priced for the protocol when it has all prices of one of these sets. */
+  cover: readonly Set[]
+  /** Its answers are pictures, so that the number of answers is a number of pictures. */
+  pictures?: true
+  /** The upstream writes to a cache only when it is asked to; on other protocols it does so when it likes. */
+  cachesWhenAsked?: true
+}
+
+const TEXT: readonly Set[] = [['request'], ['input', 'output']]
+
+type Coming = 'embeddings' | 'rerank' | 'moderations' | 'speech' | 'transcriptions'
+
+export const PRICED_BY: Record<Protocol | Coming, PricedBy> = {
+  messages: { cover: TEXT, cachesWhenAsked: true },
+  chat: { cover: TEXT },
+  responses: { cover: TEXT },
+  generate: { cover: TEXT },
+  images: { cover: [['image'], ['input', 'output'], ['request']], pictures: true },
+  embeddings: { cover: [['input'], ['request']] },
+  rerank: { cover: [['request'], ['input']] },
+  moderations: { cover: [['request'], ['input']] },
+  // prices of tokens do not cover speech, because many of its upstreams report no usage
+  speech: { cover: [['character'], ['second'], ['request']] },
+  transcriptions: { cover: [['second'], ['request'], ['input', 'output']] },
+}
+
+/** A price counts only on protocols whose answers it covers. Elsewhere the model is not priced. */
+export const covers = (price: Price, { cover }: PricedBy): boolean =>
+  cover.some(set => set.every(name => price[name] !== undefined))

@@ -1,0 +1,42 @@
+/** What the hold needs to know of a request. A field that may be absent says then what its comment says. */
+import type { Prompt } from '../terms/prompt.ts'
+import type { Protocol } from '../terms/records.ts'
+import type { PictureKind } from './pictures.ts'
+import type { TierNames } from './tiers.ts'
+
+export interface Request {
+  prompt: Prompt
+  /** The maximum of output tokens that the request names; null = it names none. */
+  maxOutput: number | null
+  /** Output tokens of each answer that the maximum does not bound (some reasoning); null = as `defaultOutput`. */
+  besideOutput: number | null
+  /** How many answers are wanted. */
+  n: number
+  /** Number of tools of the upstream that draw pictures. */
+  drawingTools: number
+  /** How often all tools of the upstream together may be used; null = not limited. */
+  maxToolCalls: number | null
+  /**
+   * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
+   * use) null = the model's `maxOutput`.
+   */
+  advisors: readonly { uses: number | null; maximum: number | null }[]
+  /** The longest life of a cache entry that the request asks for; null = it asks for none. */
+  cacheTtl: '5m' | '1h' | null
+  protocol: Protocol
+  /** The most output tokens held at first, where the hold grows with the answer. */
+  outputCap?: number
+  /** The service tier, speed and place that are asked for. Absent = none. */
+  tiers?: TierNames
+  /** Size and quality of the pictures that are asked for. Absent = not said. */
+  picture?: PictureKind
+  /** How often the upstream may search the web; `unlimited` = tools that search whose uses the request does not limit. */
+  searches?: { uses: number; unlimited: number }
+  /** The most seconds of sound or film that are charged. Absent = 0. */
+  seconds?: number
+  /** Code points of text to be spoken. Absent = 0. */
+  characters?: number
+  /** The answer may hold sound, or pictures, in the form of tokens. Absent = it may. */
+  answersSound?: boolean
+  answersPictures?: boolean
+}
