@@ -34,6 +34,7 @@ export const NAMES = [
   'reader',
   'pick',
   'ledger',
+  'tariff',
   'plan',
   'keys',
   'errors',

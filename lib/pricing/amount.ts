@@ -45,25 +45,23 @@ function bigAmountOf(lines: readonly Line[], { numerator, denominator }: Factor)
   let sum = 0n
   for (const { class: name, count, price, tier } of lines)
     sum += BigInt(count) * BigInt(price) * BigInt(tier) * (PIECES.has(name) ? BigInt(MILLION) : 1n)
-  return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLION))
+  return bigQuotient(sum * BigInt(numerator), BigInt(denominator) * BigInt(MILLION), 'up')
 }
 
-/** The same of a sum that is known in pico-CNY; `exactly` gives it where plain numbers are not exact. */
-export function amountOfPico(pico: number, factor: Factor, exactly: () => bigint, round: 'up' | 'down' = 'up'): Micro {
-  if (isExact(pico, factor)) return round === 'up' ? roundUp(pico, factor) : roundDown(pico, factor)
-  return bigQuotient(exactly() * BigInt(factor.numerator), BigInt(factor.denominator), round)
-}
+/** The same of a sum in pico-CNY that is too large for `isExact`. */
+export const amountOfBigPico = (pico: bigint, { numerator, denominator }: Factor, round: 'up' | 'down'): Micro =>
+  bigQuotient(pico * BigInt(numerator), BigInt(denominator), round)
 
-const isExact = (pico: number, { numerator }: Factor): boolean =>
+export const isExact = (pico: number, { numerator }: Factor): boolean =>
   Number.isSafeInteger(pico) && Number.isSafeInteger(pico * numerator)
 
-const roundUp = (pico: number, { numerator, denominator }: Factor): Micro =>
+export const roundUp = (pico: number, { numerator, denominator }: Factor): Micro =>
   micro(Math.min(MOST_MICRO, Math.ceil((pico * numerator) / denominator)))
 
-const roundDown = (pico: number, { numerator, denominator }: Factor): Micro =>
+export const roundDown = (pico: number, { numerator, denominator }: Factor): Micro =>
   micro(Math.min(MOST_MICRO, Math.floor((pico * numerator) / denominator)))
 
-function bigQuotient(dividend: bigint, divisor: bigint, round: 'up' | 'down' = 'up'): Micro {
+function bigQuotient(dividend: bigint, divisor: bigint, round: 'up' | 'down'): Micro {
   const micros = (dividend + (round === 'up' ? divisor - 1n : 0n)) / divisor
   return micro(micros > MOST_MICRO ? MOST_MICRO : Number(micros))
 }

@@ -5,11 +5,12 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Model } from '../terms/records.ts'
-import type { Factor } from './amount.ts'
+import { type Factor, MILLION } from './amount.ts'
 import type { Priced } from './bill.ts'
 import { largestPrompt, MOST_TOKENS, mostInput } from './estimated-input.ts'
+import type { Rates } from './list.ts'
 import { PRICED_BY } from './priced-by.ts'
-import { amountAt, noRates, type Rates, raise, type Used } from './rates.ts'
+import { amountAt, dearer, inputRateOf, NOTHING_BESIDE, type Produced, partAt, ratesOf } from './rates.ts'
 import type { Request } from './request.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
@@ -19,126 +20,119 @@ export const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
 
 type Prices = Priced['prices']
 
-/** What an answer has produced so far, or may produce at most. */
-export interface Produced {
-  /** Output tokens; those of pictures that are charged by the piece are not among them. */
-  tokens: number
-  images: number
-  searches: number
-  seconds: number
+/** A prompt that exceeds no threshold. */
+const SMALL: readonly number[] = [0]
+
+export function holdOf(model: Model, prices: Prices, factor: Factor, request: Request): Micro {
+  const input = mostInput(model, request.prompt)
+  const prompts = promptsOf(model, prices, request)
+  let most = amountOf(model, prices, factor, request, prompts, input)
+  // its list prices the request only when the prompt is larger than it was estimated
+  for (const prompt of prompts)
+    if (prompt > input) {
+      const amount = amountOf(model, prices, factor, request, [prompt], prompt)
+      if (amount > most) most = amount
+    }
+  return most
 }
 
-const NONE: readonly number[] = []
+/** Sizes of prompts, one for each price list that the request can reach: the smallest that reaches it. */
+function promptsOf(model: Model, prices: Prices, request: Request): readonly number[] {
+  if (prices.length === 1 ? !prices[0].hasOver : !prices.some(price => price.hasOver)) return SMALL
+  const largest = largestPrompt(model, request.prompt)
+  return [0, ...prices.flatMap(price => price.thresholdsBelow(largest).map(threshold => threshold + 1))]
+}
 
-/** One request, and the models that may answer it. */
-export class Hold {
-  readonly #model: Model
-  readonly #prices: Prices
+/** `input` tokens at the dearest prices of all lists that these prompts reach. */
+function amountOf(
+  model: Model,
+  prices: Prices,
+  factor: Factor,
+  request: Request,
+  prompts: readonly number[],
+  input: number,
+): Micro {
+  const rates = ratesOver(prices, prompts, request)
+  const inputRate = inputRateOver(prices, prompts, request)
+  const beside = { input, inputRate, characters: request.characters ?? 0, requests: 1 }
+  return amountAt(rates, beside, mostProduced(model, prices, rates, request), factor)
+}
+
+/** Passes of one answer may be priced by different lists. */
+function ratesOver(prices: Prices, prompts: readonly number[], request: Request): Rates {
+  const first = prices[0]
+  if (prices.length === 1 && prompts === SMALL) return ratesOf(first, first.base, request)
+  return prices
+    .flatMap(price => prompts.map(prompt => ratesOf(price, price.listFor(prompt), request)))
+    .reduce((a, b) => dearer(a, b))
+}
+
+function inputRateOver(prices: Prices, prompts: readonly number[], request: Request): number {
+  const first = prices[0]
+  if (prices.length === 1 && prompts === SMALL) return inputRateOf(first, first.base, request)
+  let most = 0
+  for (const price of prices)
+    for (const prompt of prompts) most = Math.max(most, inputRateOf(price, price.listFor(prompt), request))
+  return most
+}
+
+/** The part of a hold that is for the answer, where the hold grows with it. */
+export class AnswerHold {
+  readonly #rates: Rates
   readonly #factor: Factor
-  readonly #request: Request
-  /** Thresholds of `over` that the prompt may exceed. */
-  readonly #thresholds: readonly number[]
-  /** Over all lists that can be reached: passes of one answer may be priced by different ones. */
-  readonly rates: Rates
-  /** The most that the answer may produce. */
+  /** The most that the answer may consist of. */
   readonly most: Produced
+  /** What the hold has for it. */
+  readonly held: Micro
 
   constructor(model: Model, prices: Prices, factor: Factor, request: Request) {
-    this.#model = model
-    this.#prices = prices
+    this.#rates = ratesOver(prices, promptsOf(model, prices, request), request)
     this.#factor = factor
-    this.#request = request
-    this.#thresholds = this.#reached()
-    this.rates = noRates()
-    for (const price of prices) {
-      raise(this.rates, price, price.base, request)
-      for (const threshold of this.#thresholds) raise(this.rates, price, price.listFor(threshold + 1), request)
-    }
-    this.most = mostProduced(model, prices, this.rates, request)
-  }
-
-  #reached(): readonly number[] {
-    if (!this.#prices.some(price => price.hasOver)) return NONE
-    const largest = largestPrompt(this.#model, this.#request.prompt)
-    return this.#prices.flatMap(price => price.thresholdsBelow(largest))
-  }
-
-  /** All that the request can cost. */
-  get amount(): Micro {
-    const input = mostInput(this.#model, this.#request.prompt)
-    let amount = this.#amountOf(this.rates, input, this.most)
-    for (const threshold of this.#thresholds)
-      if (threshold >= input) amount = Math.max(amount, this.#above(threshold)) as Micro
-    return amount
-  }
-
-  /** A request is priced by this list only when its prompt is larger than it was estimated. */
-  #above(threshold: number): Micro {
-    const rates = noRates()
-    for (const price of this.#prices) raise(rates, price, price.listFor(threshold + 1), this.#request)
-    return this.#amountOf(rates, threshold + 1, mostProduced(this.#model, this.#prices, rates, this.#request))
-  }
-
-  #amountOf(rates: Rates, input: number, most: Produced): Micro {
-    return amountAt(
-      rates,
-      { ...usedBy(most), input, characters: this.#request.characters ?? 0, requests: 1 },
-      this.#factor,
-    )
-  }
-
-  /** The part of the amount that is for the answer. */
-  get forAnswer(): Micro {
-    return amountAt(this.rates, usedBy(this.most), this.#factor, 'down')
+    this.most = mostProduced(model, prices, this.#rates, request)
+    this.held = partAt(this.#rates, NOTHING_BESIDE, this.most, factor)
   }
 
   /** What an answer costs that has produced so much. */
-  answerCost(produced: Produced): Micro {
-    return amountAt(this.rates, usedBy(produced), this.#factor)
+  cost(produced: Produced): Micro {
+    return amountAt(this.#rates, NOTHING_BESIDE, produced, this.#factor)
   }
 }
 
-const usedBy = ({ tokens, images, searches, seconds }: Produced): Used => ({
-  input: 0,
-  output: tokens,
-  characters: 0,
-  images,
-  searches,
-  requests: 0,
-  seconds,
-})
-
 /** The most that the answer to a request may consist of. */
 function mostProduced(model: Model, prices: Prices, rates: Rates, request: Request): Produced {
+  const seconds = request.seconds ?? 0
+  const searches = rates.search === 0 ? 0 : mostSearches(model, prices, request)
   const tokens = mostOutput(model, rates, request)
-  const asked = PRICED_BY[request.protocol].pictures === true
-  const pictures = asked ? request.n : rates.image === 0 ? 0 : Math.ceil(tokens / PICTURE_TOKENS)
+  if (rates.image === 0) return { tokens, images: 0, searches, seconds }
+  const drawings = mostDrawings(model, request)
+  if (PRICED_BY[request.protocol].pictures) return { tokens, images: request.n + drawings, searches, seconds }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
-  const drawn = pictures * rates.image * 1_000_000 > tokens * rates.output
-  return {
-    tokens: asked || !drawn ? tokens : 0,
-    images: (asked || drawn ? pictures : 0) + drawings(model, request),
-    searches: rates.search === 0 ? 0 : mostSearches(model, prices, request),
-    seconds: request.seconds ?? 0,
-  }
+  const pictures = Math.ceil(tokens / PICTURE_TOKENS)
+  return pictures * rates.image * MILLION > tokens * rates.output
+    ? { tokens: 0, images: pictures + drawings, searches, seconds }
+    : { tokens, images: drawings, searches, seconds }
 }
 
 /** Tokens of all `n` answers together. */
 function mostOutput(model: Model, rates: Rates, request: Request): number {
-  const { maxOutput, besideOutput, n, outputCap, advisors } = request
+  const { maxOutput, besideOutput, n, outputCap, advisors, drawingTools } = request
   const { defaultOutput, maxSearches } = model
-  const ceiling = (tokens: number) => (model.maxOutput === null ? tokens : Math.min(tokens, model.maxOutput))
-  const each = ceiling(maxOutput ?? defaultOutput) + ceiling(besideOutput ?? defaultOutput)
+  const each = ceiling(model, maxOutput ?? defaultOutput) + ceiling(model, besideOutput ?? defaultOutput)
   let all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
-  for (const { uses, maximum } of advisors)
-    all += (uses ?? maxSearches) * ceiling(maximum ?? model.maxOutput ?? maxOutput ?? defaultOutput)
+  for (let i = 0; i < advisors.length; i++) {
+    const { uses, maximum } = advisors[i] as (typeof advisors)[0]
+    all += (uses ?? maxSearches) * ceiling(model, maximum ?? model.maxOutput ?? maxOutput ?? defaultOutput)
+  }
   // what tools draw are tokens where pictures have no price, and the maximum does not bound them
-  if (rates.image === 0) all += drawings(model, request) * defaultOutput
+  if (drawingTools > 0 && rates.image === 0) all += mostDrawings(model, request) * defaultOutput
   return Math.min(MOST_OUTPUT, all)
 }
 
+const ceiling = ({ maxOutput }: Model, tokens: number): number =>
+  maxOutput === null ? tokens : Math.min(tokens, maxOutput)
+
 /** Pictures that tools of the upstream may make. */
-function drawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Request): number {
+function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Request): number {
   return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 

@@ -2,28 +2,10 @@
  * The price of one model, compiled: for each of its lists (the base list, and one for each entry of `over`) the price of
  * every class of tokens and of every fee, so that nothing has to be looked up in parents when an answer is charged.
  */
-import {
-  type Fee,
-  type OverList,
-  type Price,
-  TOKEN_CLASSES,
-  type TokenClass,
-  type TokenPrices,
-} from '../terms/records.ts'
-import { compilePictures, type Pictures } from './pictures.ts'
+import { type OverList, type Price, TOKEN_CLASSES, type TokenClass, type TokenPrices } from '../terms/records.ts'
+import { type Classes, type List, plainRates } from './list.ts'
+import { compilePictures } from './pictures.ts'
 import { Tiers } from './tiers.ts'
-
-export type Classes = Readonly<Record<TokenClass, number>>
-type Fees = Readonly<Record<Exclude<Fee, 'image'>, number | null>>
-
-/** A price list. null = there is no such price. */
-export interface List {
-  /** `base`, or the `tokens` that a prompt has to exceed. */
-  readonly name: 'base' | number
-  readonly tokens: Classes
-  readonly fees: Fees
-  readonly pictures: Pictures | null
-}
 
 /** The class whose price a class without its own takes; null = it is free then. */
 function parentOf(name: TokenClass, hasCacheRead: boolean): TokenClass | null {
@@ -50,18 +32,16 @@ function overOf(name: TokenClass, price: TokenPrices, entry: TokenPrices): numbe
 
 function compileList(price: Price, entry: OverList | null): List {
   const classPrice = (name: TokenClass) => (entry === null ? baseOf(name, price) : overOf(name, price, entry))
-  const fee = (name: keyof Fees) => entry?.[name] ?? price[name] ?? null
-  return {
-    name: entry?.tokens ?? 'base',
-    tokens: Object.fromEntries(TOKEN_CLASSES.map(name => [name, classPrice(name)])) as Classes,
-    fees: {
-      web_search: fee('web_search'),
-      request: fee('request'),
-      second: fee('second'),
-      character: fee('character'),
-    },
-    pictures: compilePictures(price, entry),
+  const fee = (name: keyof List['fees']) => entry?.[name] ?? price[name] ?? null
+  const tokens = Object.fromEntries(TOKEN_CLASSES.map(name => [name, classPrice(name)])) as Classes
+  const fees = {
+    web_search: fee('web_search'),
+    request: fee('request'),
+    second: fee('second'),
+    character: fee('character'),
   }
+  const pictures = compilePictures(price, entry)
+  return { name: entry?.tokens ?? 'base', tokens, fees, pictures, rates: plainRates(tokens, fees, pictures) }
 }
 
 export class ModelPrice {
@@ -71,6 +51,7 @@ export class ModelPrice {
   readonly base: List
   /** By falling threshold. */
   readonly #over: readonly (List & { name: number })[]
+  readonly hasOver: boolean
   readonly tiers: Tiers
   /** Searches are charged once for a request that searched. */
   readonly searchesOnce: boolean
@@ -82,6 +63,7 @@ export class ModelPrice {
     this.#over = (price.over ?? [])
       .map(entry => compileList(price, entry) as List & { name: number })
       .sort((a, b) => b.name - a.name)
+    this.hasOver = this.#over.length > 0
     this.tiers = new Tiers(price.tiers ?? {})
     this.searchesOnce = price.search_unit === 'prompt'
   }
@@ -94,10 +76,6 @@ export class ModelPrice {
 
   get lists(): readonly List[] {
     return [this.base, ...this.#over]
-  }
-
-  get hasOver(): boolean {
-    return this.#over.length > 0
   }
 
   /** Thresholds that a prompt of so many tokens exceeds. */

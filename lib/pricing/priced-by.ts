@@ -11,27 +11,33 @@ export interface PricedBy {
   /** A model is priced for the protocol when it has all prices of one of these sets. */
   cover: readonly Set[]
   /** Its answers are pictures, so that the number of answers is a number of pictures. */
-  pictures?: true
+  pictures: boolean
   /** The upstream writes to a cache only when it is asked to; on other protocols it does so when it likes. */
-  cachesWhenAsked?: true
+  cachesWhenAsked: boolean
 }
 
 const TEXT: readonly Set[] = [['request'], ['input', 'output']]
 
 type Coming = 'embeddings' | 'rerank' | 'moderations' | 'speech' | 'transcriptions'
 
+const row = (cover: readonly Set[], { pictures = false, cachesWhenAsked = false } = {}): PricedBy => ({
+  cover,
+  pictures,
+  cachesWhenAsked,
+})
+
 export const PRICED_BY: Record<Protocol | Coming, PricedBy> = {
-  messages: { cover: TEXT, cachesWhenAsked: true },
-  chat: { cover: TEXT },
-  responses: { cover: TEXT },
-  generate: { cover: TEXT },
-  images: { cover: [['image'], ['input', 'output'], ['request']], pictures: true },
-  embeddings: { cover: [['input'], ['request']] },
-  rerank: { cover: [['request'], ['input']] },
-  moderations: { cover: [['request'], ['input']] },
+  messages: row(TEXT, { cachesWhenAsked: true }),
+  chat: row(TEXT),
+  responses: row(TEXT),
+  generate: row(TEXT),
+  images: row([['image'], ['input', 'output'], ['request']], { pictures: true }),
+  embeddings: row([['input'], ['request']]),
+  rerank: row([['request'], ['input']]),
+  moderations: row([['request'], ['input']]),
   // prices of tokens do not cover speech, because many of its upstreams report no usage
-  speech: { cover: [['character'], ['second'], ['request']] },
-  transcriptions: { cover: [['second'], ['request'], ['input', 'output']] },
+  speech: row([['character'], ['second'], ['request']]),
+  transcriptions: row([['second'], ['request'], ['input', 'output']]),
 }
 
 /** A price counts only on protocols whose answers it covers. Elsewhere the model is not priced. */

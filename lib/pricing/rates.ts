@@ -5,91 +5,110 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../terms/prompt.ts'
-import { amountOfPico, type Factor, MILLION } from './amount.ts'
-import type { Classes, List, ModelPrice } from './model-price.ts'
+import { amountOfBigPico, type Factor, isExact, MILLION, roundDown, roundUp } from './amount.ts'
+import type { Classes, List, Rates } from './list.ts'
+import type { ModelPrice } from './model-price.ts'
 import { UNSAID } from './pictures.ts'
 import { PRICED_BY } from './priced-by.ts'
 import type { Request } from './request.ts'
-import { NO_TIERS } from './tiers.ts'
 
-/** Pico-CNY per token and character, micro-CNY per piece. */
-export interface Rates {
-  input: number
-  output: number
-  character: number
-  image: number
-  search: number
-  request: number
-  second: number
-}
-
-export const noRates = (): Rates => ({ input: 0, output: 0, character: 0, image: 0, search: 0, request: 0, second: 0 })
-
-/** What is charged at these rates. */
-export interface Used {
-  input: number
-  output: number
-  characters: number
+/** What an answer has produced so far, or may produce at most. */
+export interface Produced {
+  /** Output tokens; those of pictures that are charged by the piece are not among them. */
+  tokens: number
   images: number
   searches: number
-  requests: number
   seconds: number
 }
 
-export function amountAt(rates: Rates, used: Used, factor: Factor, round?: 'down'): Micro {
-  const perMillion = used.input * rates.input + used.output * rates.output + used.characters * rates.character
-  const pieces =
-    used.images * rates.image +
-    used.searches * rates.search +
-    used.requests * rates.request +
-    used.seconds * rates.second
-  return amountOfPico(perMillion + pieces * MILLION, factor, () => exactPico(rates, used), round)
+/** What stands beside the answer. */
+export interface Beside {
+  input: number
+  inputRate: number
+  characters: number
+  requests: number
 }
 
-export const noUse = (): Used => ({
-  input: 0,
-  output: 0,
-  characters: 0,
-  images: 0,
-  searches: 0,
-  requests: 0,
-  seconds: 0,
-})
+export const NOTHING_BESIDE: Beside = { input: 0, inputRate: 0, characters: 0, requests: 0 }
+
+/** Rounded up, as a charge is. */
+export function amountAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
+  const pico = picoAt(rates, beside, produced)
+  return isExact(pico, factor)
+    ? roundUp(pico, factor)
+    : amountOfBigPico(exactPico(rates, beside, produced), factor, 'up')
+}
+
+/** Rounded down, as a part of what is held. */
+export function partAt(rates: Rates, beside: Beside, produced: Produced, factor: Factor): Micro {
+  const pico = picoAt(rates, beside, produced)
+  return isExact(pico, factor)
+    ? roundDown(pico, factor)
+    : amountOfBigPico(exactPico(rates, beside, produced), factor, 'down')
+}
+
+function picoAt(rates: Rates, beside: Beside, { tokens, images, searches, seconds }: Produced): number {
+  const { input, inputRate, characters, requests } = beside
+  let pico = input * inputRate + tokens * rates.output
+  if (characters > 0) pico += characters * rates.character
+  let pieces = requests * rates.request
+  if (images > 0) pieces += images * rates.image
+  if (searches > 0) pieces += searches * rates.search
+  if (seconds > 0) pieces += seconds * rates.second
+  return pico + pieces * MILLION
+}
+
+function exactPico(rates: Rates, { input, inputRate, characters, requests }: Beside, produced: Produced): bigint {
+  const { tokens, images, searches, seconds } = produced
+  const perMillion = product(input, inputRate) + product(tokens, rates.output) + product(characters, rates.character)
+  const pieces =
+    product(images, rates.image) +
+    product(searches, rates.search) +
+    product(requests, rates.request) +
+    product(seconds, rates.second)
+  return perMillion + pieces * BigInt(MILLION)
+}
 
 const product = (count: number, rate: number): bigint => BigInt(count) * BigInt(rate)
 
-const exactPico = (rates: Rates, used: Used): bigint =>
-  product(used.input, rates.input) +
-  product(used.output, rates.output) +
-  product(used.characters, rates.character) +
-  (product(used.images, rates.image) +
-    product(used.searches, rates.search) +
-    product(used.requests, rates.request) +
-    product(used.seconds, rates.second)) *
-    BigInt(MILLION)
-
 /** The dearest output and the dearest picture of these models, whatever is asked of them, without a tier. */
-export function dearestAnswer(prices: readonly ModelPrice[]): Rates {
-  const rates = noRates()
-  for (const { tokens, pictures } of prices.flatMap(price => price.lists)) {
-    rates.output = Math.max(rates.output, tokens.output, tokens.output_audio, tokens.output_image)
-    rates.image = Math.max(rates.image, pictures?.dearest ?? 0)
+export function dearestAnswer(prices: readonly ModelPrice[]): Pick<Rates, 'output' | 'image'> {
+  const lists = prices.flatMap(price => price.lists)
+  return {
+    output: Math.max(...lists.map(list => list.rates.output)),
+    image: Math.max(...lists.map(list => list.rates.image)),
   }
-  return rates
 }
 
-/** Raises the rates to those of one list of a model. */
-export function raise(rates: Rates, { tiers }: ModelPrice, list: List, request: Request): void {
-  const factor = tiers.held(request.tiers ?? NO_TIERS)
-  const { fees, tokens, pictures } = list
-  rates.input = Math.max(rates.input, withTier(dearestInput(tokens, request), factor))
-  rates.output = Math.max(rates.output, withTier(dearestOutput(tokens, request), factor))
-  rates.character = Math.max(rates.character, fees.character ?? 0)
-  rates.image = Math.max(rates.image, pictures === null ? 0 : pictures.most(request.picture ?? UNSAID))
-  rates.search = Math.max(rates.search, fees.web_search ?? 0)
-  rates.request = Math.max(rates.request, fees.request ?? 0)
-  rates.second = Math.max(rates.second, fees.second ?? 0)
+/** The rates of one list of a model, but for the input. */
+export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List, request: Request): Rates {
+  const { tiers: asked, picture, answersSound, answersPictures } = request
+  if (asked === undefined && picture === undefined && answersSound === undefined && answersPictures === undefined)
+    return rates
+  const sound = answersSound === false ? 0 : tokens.output_audio
+  const drawn = answersPictures === false ? 0 : tokens.output_image
+  return {
+    ...rates,
+    output: withTier(Math.max(tokens.output, sound, drawn), asked === undefined ? MILLION : tiers.held(asked)),
+    image: pictures === null ? 0 : pictures.most(picture ?? UNSAID),
+  }
 }
+
+/** The dearest price that a token of input can have. */
+export function inputRateOf({ tiers }: ModelPrice, { tokens }: List, request: Request): number {
+  const dearest = dearestInput(tokens, request)
+  return request.tiers === undefined ? dearest : withTier(dearest, tiers.held(request.tiers))
+}
+
+/** The dearer of both, rate by rate. */
+export const dearer = (a: Rates, b: Rates): Rates => ({
+  output: Math.max(a.output, b.output),
+  character: Math.max(a.character, b.character),
+  image: Math.max(a.image, b.image),
+  search: Math.max(a.search, b.search),
+  request: Math.max(a.request, b.request),
+  second: Math.max(a.second, b.second),
+})
 
 const withTier = (price: number, factor: number): number =>
   factor === MILLION ? price : Number((BigInt(price) * BigInt(factor) + BigInt(MILLION - 1)) / BigInt(MILLION))
@@ -98,10 +117,10 @@ const withTier = (price: number, factor: number): number =>
 function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTools }: Request): number {
   const { pictures, cachesWhenAsked } = PRICED_BY[protocol]
   let dearest = Math.max(tokens.input, tokens.cache_read)
-  if (cachesWhenAsked !== true || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
+  if (!cachesWhenAsked || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
   if (cacheTtl === '1h') dearest = Math.max(dearest, tokens.cache_write_1h)
   if (mayHoldSound(prompt)) dearest = Math.max(dearest, tokens.input_audio, tokens.cache_read_audio)
-  if (pictures === true || drawingTools > 0 || mayHoldPictures(prompt))
+  if (pictures || drawingTools > 0 || mayHoldPictures(prompt))
     dearest = Math.max(dearest, tokens.input_image, tokens.cache_read_image)
   return dearest
 }
@@ -112,9 +131,3 @@ const mayHoldSound = (prompt: Prompt): boolean => prompt.sounds + prompt.documen
 const mayHoldPictures = (prompt: Prompt): boolean =>
   prompt.pictures + prompt.documents + prompt.remotePictures + prompt.remoteDocuments > 0 ||
   prompt.toolUses + prompt.unlimitedTools > 0
-
-function dearestOutput(tokens: Classes, { answersSound, answersPictures }: Request): number {
-  const sound = answersSound === false ? 0 : tokens.output_audio
-  const pictures = answersPictures === false ? 0 : tokens.output_image
-  return Math.max(tokens.output, sound, pictures)
-}

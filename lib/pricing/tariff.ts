@@ -9,14 +9,15 @@
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../terms/prompt.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES, type Usage } from '../terms/records.ts'
-import { amountOf, type Factor, factorOf, MILLION } from './amount.ts'
+import { amountOf, amountOfBigPico, type Factor, factorOf, isExact, MILLION, roundUp } from './amount.ts'
 import { type Answer, addUsage, type Lines, linesOf, type Part, type Priced } from './bill.ts'
 import { estimatedInput } from './estimated-input.ts'
-import { Hold, MOST_OUTPUT, PICTURE_TOKENS } from './hold.ts'
+import { AnswerHold, holdOf, MOST_OUTPUT, PICTURE_TOKENS } from './hold.ts'
+import type { Rates } from './list.ts'
 import { ModelPrice } from './model-price.ts'
 import type { PictureKind } from './pictures.ts'
 import { covers, PRICED_BY } from './priced-by.ts'
-import { amountAt, dearestAnswer, noRates, noUse, type Rates } from './rates.ts'
+import { dearestAnswer } from './rates.ts'
 import type { Request } from './request.ts'
 import type { TierField, TierNames } from './tiers.ts'
 
@@ -50,7 +51,7 @@ export class Tariff implements Priced {
   readonly #price: Price
   readonly #factor: Factor
   /** Of output and pictures, whatever is asked. */
-  readonly #rates: Rates
+  readonly #rates: Pick<Rates, 'output' | 'image'>
 
   /** `price`: that of the first model. */
   constructor(models: readonly Model[], prices: Priced['prices'], price: Price, multiplier: number) {
@@ -99,14 +100,14 @@ export class Tariff implements Priced {
     return pictures.hasSize(asked) ? 'quality' : 'size'
   }
 
-  /** What the request can cost at most, and how the answer's part of that grows. */
-  hold(request: Request): Hold {
-    return new Hold(this.#model, this.prices, this.#factor, request)
-  }
-
   /** The most that the request can cost. */
   estimate(request: Request): Micro {
-    return this.hold(request).amount
+    return holdOf(this.#model, this.prices, this.#factor, request)
+  }
+
+  /** What the estimate has for the answer, and what the answer costs as it grows. */
+  answerHold(request: Request): AnswerHold {
+    return new AnswerHold(this.#model, this.prices, this.#factor, request)
   }
 
   /** Input tokens of what stands in the body itself. */
@@ -137,7 +138,11 @@ export class Tariff implements Priced {
   }
 
   ofUnits(units: number): Micro {
-    return amountAt({ ...noRates(), output: this.#unit }, { ...noUse(), output: units }, this.#factor)
+    const unit = this.#unit
+    const pico = units * unit
+    return isExact(pico, this.#factor)
+      ? roundUp(pico, this.#factor)
+      : amountOfBigPico(BigInt(units) * BigInt(unit), this.#factor, 'up')
   }
 
   units(tokens: number, images: number): number {
@@ -148,7 +153,7 @@ export class Tariff implements Priced {
 
   /** What the estimate of a request holds for its answer. */
   unitsHeld(request: Request): number {
-    const { tokens, images } = this.hold(request).most
+    const { tokens, images } = this.answerHold(request).most
     const { image } = this.#rates
     if (images === 0 || image === 0) return tokens
     return Math.min(MOST_OUTPUT, tokens + Math.floor((images * image * MILLION) / this.#unit))
