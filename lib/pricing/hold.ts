@@ -102,7 +102,7 @@ export class AnswerHold {
 function mostProduced(model: Model, prices: Prices, rates: Rates, request: Request): Produced {
   const seconds = request.seconds ?? 0
   const searches = rates.search === 0 ? 0 : mostSearches(model, prices, request)
-  const tokens = mostOutput(model, rates, request)
+  const tokens = mostOutput(model, prices, request)
   if (rates.image === 0) return { tokens, images: 0, searches, seconds }
   const drawings = mostDrawings(model, request)
   if (PRICED_BY[request.protocol].pictures) return { tokens, images: request.n + drawings, searches, seconds }
@@ -114,17 +114,16 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: Reque
 }
 
 /** Tokens of all `n` answers together. */
-function mostOutput(model: Model, rates: Rates, request: Request): number {
+function mostOutput(model: Model, prices: Prices, request: Request): number {
   const { maxOutput, besideOutput, n, outputCap, advisors, drawingTools } = request
   const { defaultOutput, maxSearches } = model
   const each = ceiling(model, maxOutput ?? defaultOutput) + ceiling(model, besideOutput ?? defaultOutput)
   let all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
-  for (let i = 0; i < advisors.length; i++) {
-    const { uses, maximum } = advisors[i] as (typeof advisors)[0]
+  for (const { uses, maximum } of advisors)
     all += (uses ?? maxSearches) * ceiling(model, maximum ?? model.maxOutput ?? maxOutput ?? defaultOutput)
-  }
   // what tools draw are tokens where pictures have no price, and the maximum does not bound them
-  if (drawingTools > 0 && rates.image === 0) all += mostDrawings(model, request) * defaultOutput
+  if (drawingTools > 0 && prices.some(price => price.base.pictures === null))
+    all += mostDrawings(model, request) * defaultOutput
   return Math.min(MOST_OUTPUT, all)
 }
 

@@ -1,7 +1,7 @@
 /**
- * The schema of a price as people write it: prices by class of tokens and by the piece, other prices for large prompts
- * (`over`), and factors by service tier (`tiers`). The catalogue file and the admin API use the same schema, so both
- * refuse a wrong price with the same text.
+ * A price as people write it: prices by class of tokens and by the piece, other prices for large prompts (`over`), and
+ * factors by service tier (`tiers`). The same form is read from the catalogue file and by the admin API, and it is checked
+ * here for both, so that a price which one of them refuses is refused by the other with the same words.
  */
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
@@ -14,15 +14,17 @@ const MOST_TOKENS = 1_000_000_000
 const MOST_LISTS = 8
 const MOST_TIERS = 32
 const MOST_SIZES = 64
+const ONE = 1_000_000
+/** Products of three factors stay whole numbers. */
+const MOST_FACTOR = 1000 * ONE
 
-/**
- * The size of a picture, perhaps with `/quality`. `auto` is refused: upstreams replace it by a real size or quality.
- */
+/** A size of a picture, perhaps with its quality; `auto` is what upstreams replace by one of the others. */
 const SIZE = /^(?!default\/|auto$|auto\/|.*\/auto$)[a-z\d][\w.:*-]{0,31}(?:\/[a-z\d][\w.-]{0,31})?$/i
 const TIER = /^(?!auto$)[a-z\d][\w.:-]{0,63}$/i
 
 const PRICE = 'a price in CNY, 0 or more, with at most 6 decimal places'
 const FACTOR = 'a factor, 0 or more, with at most 6 decimal places'
+const TIER_FACTOR = 'a factor from 0 to 1000 with at most 6 decimal places'
 
 type Written = Record<string, unknown>
 type Found = (path: Path, expected: string) => void
@@ -34,11 +36,16 @@ function readAmount(value: unknown): number | undefined {
   return amount === null || amount < 0 ? undefined : amount
 }
 
-/**
- * Reads a map of names to amounts. `names` is what a name must match, `named` and `what` are what problems call the
- * names and the amounts, `most` is the largest number of entries. A problem is reported at the entry that it concerns.
- */
-function readMap(value: Written, names: RegExp, named: string, what: string, most: number, found: Found) {
+/** Reads a map of names to amounts. What is wrong with an entry is told at the entry. */
+function readMap(
+  value: Written,
+  names: RegExp,
+  named: string,
+  what: string,
+  most: number,
+  found: Found,
+  largest = Number.MAX_SAFE_INTEGER,
+) {
   const entries = Object.entries(value)
   if (entries.length === 0) found([], `at least one of ${named}`)
   if (entries.length > most) found([], `at most ${most} of ${named}`)
@@ -48,7 +55,7 @@ function readMap(value: Written, names: RegExp, named: string, what: string, mos
     const amount = readAmount(written)
     if (!names.test(name)) found([name], `one of ${named}`)
     else if (seen.has(name.toLowerCase())) found([name], 'a name that stands here once, in capitals or not')
-    else if (amount === undefined) found([name], what)
+    else if (amount === undefined || amount > largest) found([name], what)
     else read.push([name, amount])
     seen.add(name.toLowerCase())
   }
@@ -58,7 +65,7 @@ function readMap(value: Written, names: RegExp, named: string, what: string, mos
 const SIZES = 'sizes as "1024x1536", "1024x1536/high" or "default"'
 const TIERS = 'tiers as "priority", "flex", "fast" or "geo:us"'
 
-/** Makes the schema of a value with parts. `read` converts the value and calls `found` for each problem in it. */
+/** A value that is read by `read`, which tells what is wrong with it, or with something in it. */
 const composed = <T>(json: Written, read: (value: unknown, found: Found) => T) =>
   z
     .unknown()
@@ -91,7 +98,7 @@ const image = composed(
 )
 
 const tiers = composed(amounts, (value, found) => {
-  if (isMap(value)) return readMap(value, TIER, TIERS, FACTOR, MOST_TIERS, found)
+  if (isMap(value)) return readMap(value, TIER, TIERS, TIER_FACTOR, MOST_TIERS, found, MOST_FACTOR)
   found([], `a map of ${TIERS} to factors`)
   return {}
 })
@@ -146,7 +153,7 @@ export const price = z
     }),
   })
   .superRefine((written, context) => {
-    // only where the fields themselves are right: a misspelt price would be reported as missing too
+    // a price that was misspelt is not missing as well
     if (context.issues.length === 0)
       checkPrice(written, (path, message) => context.addIssue({ code: 'custom', path: [...path], message }))
   })
@@ -154,13 +161,20 @@ export const price = z
 type PriceForm = Partial<Record<(typeof KEYS)[number], unknown>>
 type OverForm = PriceForm & { tokens: number }
 
-function checkPrice(written: PriceForm & { over?: OverForm[] | undefined }, found: Found): void {
+function checkPrice(
+  written: PriceForm & { over?: OverForm[] | undefined; tiers?: Record<string, number> | undefined },
+  found: Found,
+): void {
   const has = (one: PriceForm, name: (typeof KEYS)[number]) => one[name] !== undefined
   const entries = written.over ?? []
   if (!KEYS.some(name => has(written, name))) found([], 'at least one price')
   // without a price of input a prompt of a million tokens would cost nothing
   else if (!has(written, 'input') && TOKEN_CLASSES.some(name => has(written, name)))
     found(['input'], 'a price of input beside the other prices of tokens (0 where it is free)')
+  // a request that names no tier is held at the prices as they stand
+  const usual = Object.entries(written.tiers ?? {}).find(([name]) => name.toLowerCase() === 'default')
+  if (usual !== undefined && usual[1] > ONE)
+    found(['tiers', usual[0]], 'a factor of at most 1: prices are those of this tier')
   if (entries.length > MOST_LISTS) found(['over'], `at most ${MOST_LISTS} entries`)
   for (const [i, entry] of entries.entries()) {
     const before = entries[i - 1]?.tokens ?? 0
@@ -176,10 +190,10 @@ function checkPrice(written: PriceForm & { over?: OverForm[] | undefined }, foun
   }
 }
 
-/** True for classes of tokens that cost as another class where they have no price. */
+/** Classes of tokens that take another class's price where they have none. */
 const isPartOfTokens = (name: string): boolean => /^(input|output|cache)_/.test(name)
 
-/** What an upstream charges us: a factor of the model's price, or a map of models to prices. */
+/** What an upstream takes: a factor of the model's price, or a price for each model. */
 export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (value, found) => {
   if (!isMap(value)) {
     const factor = readAmount(value)

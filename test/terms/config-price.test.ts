@@ -83,7 +83,9 @@ t.test('what is refused, and how', async t => {
     [{ image: { '1K/auto': 1 } }, /expected one of sizes/],
     [{ image: { '1K': 1, '1k': 2 } }, /^image\.1k: expected a name that stands here once/],
     [{ ...TEXT, tiers: { auto: 2 } }, /^tiers\.auto: expected one of tiers/],
-    [{ ...TEXT, tiers: { fast: -6 } }, /^tiers\.fast: expected a factor, 0 or more.*found -6$/],
+    [{ ...TEXT, tiers: { fast: -6 } }, /^tiers\.fast: expected a factor from 0 to 1000.*found -6$/],
+    [{ ...TEXT, tiers: { fast: 1001 } }, /^tiers\.fast: expected a factor from 0 to 1000.*found 1001$/],
+    [{ ...TEXT, tiers: { Default: 1.1 } }, /^tiers\.Default: expected a factor of at most 1/],
     [{ ...TEXT, tiers: [] }, /^tiers: expected a map of tiers/],
     [
       { ...TEXT, tiers: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`t${i}`, 1])) },
