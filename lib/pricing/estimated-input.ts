@@ -2,7 +2,7 @@
  * Input tokens of a request, estimated from what its body says: what stands in the body, what the request only names or
  * lets tools of the upstream find, and how large the prompt may turn out to be.
  */
-import type { Prompt } from '../terms/prompt.ts'
+import type { Prompt } from '../protocols/prompt.ts'
 import type { Model } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
 

@@ -4,12 +4,12 @@
  * is for the answer, and what the answer has cost so far.
  */
 import type { Micro } from '../base/money.ts'
+import { protocolRow } from '../protocols/table.ts'
 import type { Model } from '../terms/records.ts'
 import { type Factor, MILLION } from './amount.ts'
 import type { Priced } from './bill.ts'
 import { largestPrompt, MOST_TOKENS, mostInput } from './estimated-input.ts'
 import type { Rates } from './list.ts'
-import { PRICED_BY } from './priced-by.ts'
 import { amountAt, dearer, inputRateOf, NOTHING_BESIDE, type Produced, partAt, ratesOf } from './rates.ts'
 import type { Request } from './request.ts'
 
@@ -105,7 +105,7 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: Reque
   const tokens = mostOutput(model, prices, request)
   if (rates.image === 0) return { tokens, images: 0, searches, seconds }
   const drawings = mostDrawings(model, request)
-  if (PRICED_BY[request.protocol].pictures) return { tokens, images: request.n + drawings, searches, seconds }
+  if (protocolRow(request.protocol).price.pictures) return { tokens, images: request.n + drawings, searches, seconds }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
   const pictures = Math.ceil(tokens / PICTURE_TOKENS)
   return pictures * rates.image * MILLION > tokens * rates.output

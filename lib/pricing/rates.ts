@@ -4,12 +4,12 @@
  * that comes of a tier is rounded up.
  */
 import type { Micro } from '../base/money.ts'
-import type { Prompt } from '../terms/prompt.ts'
+import type { Prompt } from '../protocols/prompt.ts'
+import { protocolRow } from '../protocols/table.ts'
 import { amountOfBigPico, type Factor, isExact, MILLION, roundDown, roundUp } from './amount.ts'
 import type { Classes, List, Rates } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
 import { UNSAID } from './pictures.ts'
-import { PRICED_BY } from './priced-by.ts'
 import type { Request } from './request.ts'
 
 /** What an answer has produced so far, or may produce at most. */
@@ -115,7 +115,7 @@ const withTier = (price: number, factor: number): number =>
 
 /** Of the input-side classes, the dearest that this request can cause. */
 function dearestInput(tokens: Classes, { protocol, prompt, cacheTtl, drawingTools }: Request): number {
-  const { pictures, cachesWhenAsked } = PRICED_BY[protocol]
+  const { pictures, cachesWhenAsked } = protocolRow(protocol).price
   let dearest = Math.max(tokens.input, tokens.cache_read)
   if (!cachesWhenAsked || cacheTtl !== null) dearest = Math.max(dearest, tokens.cache_write_5m)
   if (cacheTtl === '1h') dearest = Math.max(dearest, tokens.cache_write_1h)

@@ -7,7 +7,8 @@
  * the dearest price for each class of tokens and each fee.
  */
 import type { Micro } from '../base/money.ts'
-import type { Prompt } from '../terms/prompt.ts'
+import type { Prompt } from '../protocols/prompt.ts'
+import { protocolRow } from '../protocols/table.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES, type Usage } from '../terms/records.ts'
 import { amountOf, amountOfBigPico, type Factor, factorOf, isExact, MILLION, roundUp } from './amount.ts'
 import { type Answer, addUsage, type Lines, linesOf, type Part, type Priced } from './bill.ts'
@@ -16,7 +17,6 @@ import { AnswerHold, holdOf, MOST_OUTPUT, PICTURE_TOKENS } from './hold.ts'
 import type { Rates } from './list.ts'
 import { ModelPrice } from './model-price.ts'
 import type { PictureKind } from './pictures.ts'
-import { covers, PRICED_BY } from './priced-by.ts'
 import { dearestAnswer } from './rates.ts'
 import type { Request } from './request.ts'
 import type { TierField, TierNames } from './tiers.ts'
@@ -66,7 +66,7 @@ export class Tariff implements Priced {
 
   /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
   covers(protocol: Protocol): boolean {
-    return covers(this.#price, PRICED_BY[protocol])
+    return protocolRow(protocol).price.cover.some(set => set.every(name => this.#price[name] !== undefined))
   }
 
   /** Pictures have a price of their own, which may be 0. */

@@ -1,7 +1,7 @@
 /**
- * A price as people write it: prices by class of tokens and by the piece, other prices for large prompts (`over`), and
- * factors by service tier (`tiers`). The same form is read from the catalogue file and by the admin API, and it is checked
- * here for both, so that a price which one of them refuses is refused by the other with the same words.
+ * The schema of a price as people write it: prices by class of tokens and by the piece, other prices for large prompts
+ * (`over`), and factors by service tier (`tiers`). The catalogue file and the admin API use the same schema, so both
+ * refuse a wrong price with the same text.
  */
 import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
@@ -18,7 +18,9 @@ const ONE = 1_000_000
 /** Products of three factors stay whole numbers. */
 const MOST_FACTOR = 1000 * ONE
 
-/** A size of a picture, perhaps with its quality; `auto` is what upstreams replace by one of the others. */
+/**
+ * The size of a picture, perhaps with `/quality`. `auto` is refused: upstreams replace it by a real size or quality.
+ */
 const SIZE = /^(?!default\/|auto$|auto\/|.*\/auto$)[a-z\d][\w.:*-]{0,31}(?:\/[a-z\d][\w.-]{0,31})?$/i
 const TIER = /^(?!auto$)[a-z\d][\w.:-]{0,63}$/i
 
@@ -36,7 +38,11 @@ function readAmount(value: unknown): number | undefined {
   return amount === null || amount < 0 ? undefined : amount
 }
 
-/** Reads a map of names to amounts. What is wrong with an entry is told at the entry. */
+/**
+ * Reads a map of names to amounts. `names` is what a name must match, `named` and `what` are what problems call the
+ * names and the amounts, `most` is the largest number of entries, `largest` the largest amount. A problem is reported at
+ * the entry that it concerns.
+ */
 function readMap(
   value: Written,
   names: RegExp,
@@ -65,7 +71,7 @@ function readMap(
 const SIZES = 'sizes as "1024x1536", "1024x1536/high" or "default"'
 const TIERS = 'tiers as "priority", "flex", "fast" or "geo:us"'
 
-/** A value that is read by `read`, which tells what is wrong with it, or with something in it. */
+/** Makes the schema of a value with parts. `read` converts the value and calls `found` for each problem in it. */
 const composed = <T>(json: Written, read: (value: unknown, found: Found) => T) =>
   z
     .unknown()
@@ -153,7 +159,7 @@ export const price = z
     }),
   })
   .superRefine((written, context) => {
-    // a price that was misspelt is not missing as well
+    // only where the fields themselves are right: a misspelt price would be reported as missing too
     if (context.issues.length === 0)
       checkPrice(written, (path, message) => context.addIssue({ code: 'custom', path: [...path], message }))
   })
@@ -190,10 +196,10 @@ function checkPrice(
   }
 }
 
-/** Classes of tokens that take another class's price where they have none. */
+/** True for classes of tokens that cost as another class where they have no price. */
 const isPartOfTokens = (name: string): boolean => /^(input|output|cache)_/.test(name)
 
-/** What an upstream takes: a factor of the model's price, or a price for each model. */
+/** What an upstream charges us: a factor of the model's price, or a map of models to prices. */
 export const cost = composed({ anyOf: [kind.AMOUNT, { type: 'object' }] }, (value, found) => {
   if (!isMap(value)) {
     const factor = readAmount(value)

@@ -1,7 +1,6 @@
-/** The rules of prices by the table: what covers what, parents, large prompts, tiers, pictures, fees, passes, cost. */
+/** The rules of prices by the table: parents, large prompts, tiers, pictures, fees, passes, cost. */
 import t from 'tap'
 import { Cost } from '../../lib/pricing/cost.ts'
-import { covers, PRICED_BY } from '../../lib/pricing/priced-by.ts'
 import { Tariff } from '../../lib/pricing/tariff.ts'
 import type { Price, Usage } from '../../lib/terms/records.ts'
 import { cny, tariff, used } from './support.ts'
@@ -9,30 +8,6 @@ import { cny, tariff, used } from './support.ts'
 const MILLION_TOKENS = 1e6
 const TEXT = { input: cny(2), output: cny(8) }
 const NONE = { service: null, speed: null, geo: null }
-
-t.test('what covers what', async t => {
-  const text = ['messages', 'chat', 'responses', 'generate']
-  const rows: [Price, string[]][] = [
-    [{ request: 0 }, Object.keys(PRICED_BY)],
-    [{ input: 0, output: 0 }, [...text, 'images', 'embeddings', 'rerank', 'moderations', 'transcriptions']],
-    [{ input: 1 }, ['embeddings', 'rerank', 'moderations']],
-    [{ output: 1 }, []],
-    [{ image: 1 }, ['images']],
-    [{ image: { default: 1 } }, ['images']],
-    [{ character: 1 }, ['speech']],
-    [{ second: 1 }, ['speech', 'transcriptions']],
-    [{ web_search: 1 }, []],
-    [{ input: 1, output_audio: 1 }, ['embeddings', 'rerank', 'moderations']],
-  ]
-  for (const [price, want] of rows) {
-    const covered = Object.entries(PRICED_BY).filter(([, row]) => covers(price, row))
-    t.same(
-      covered.map(([name]) => name),
-      want,
-      JSON.stringify(price),
-    )
-  }
-})
 
 /** The charge of a million tokens of each class is its price. */
 const rate = (price: Price, name: keyof Usage): number => tariff(price).charge(used({ [name]: MILLION_TOKENS })) / 1e6

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { compileTariff, type Request } from '../../lib/pricing/tariff.ts'
-import { textOnly } from '../../lib/terms/prompt.ts'
+import { textOnly } from '../../lib/protocols/prompt.ts'
 import { type Model, noUsage, type Price, type Usage } from '../../lib/terms/records.ts'
 import { cny, group, MILLION, model, request, tariff } from './support.ts'
 
