@@ -1,4 +1,5 @@
 /** The text that the operator reads when a command has failed. */
+import { OperationError } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ConfigError } from '../terms/yaml.ts'
 
@@ -7,7 +8,7 @@ export function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof StoreUnavailable)
     return `gateway: the store cannot be used: ${error.message}. Does it run, at the address and under the name and password that \`store\` says?`
-  if (error instanceof StoreConflict) return `gateway: ${error.message}`
+  if (error instanceof StoreConflict || error instanceof OperationError) return `gateway: ${error.message}`
   if (error instanceof Error && isExpected(error)) return `gateway: ${error.message}`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

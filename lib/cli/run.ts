@@ -8,6 +8,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
 import { explain } from './failure.ts'
+import { addUsage } from './usage-options.ts'
 
 interface ConfigOption {
   config: string
@@ -57,11 +58,9 @@ function createProgram(root: string): Command {
     })
     .exitOverride()
     .helpCommand(false)
-  const command = (name: string, description: string) =>
-    program
-      .command(name)
-      .description(description)
-      .option('--config <file>', 'config file', `${root}config/gateway.yaml`)
+  const under = (parent: Command) => (name: string, description: string) =>
+    parent.command(name).description(description).option('--config <file>', 'config file', `${root}config/gateway.yaml`)
+  const command = under(program)
 
   command('serve', 'serve until told to stop: SIGTERM and SIGINT drain, SIGHUP reloads').action(
     async ({ config }: ConfigOption) => {
@@ -97,6 +96,7 @@ function createProgram(root: string): Command {
       console.log(text)
       if (!ok) process.exitCode = 1
     })
+  addUsage(command, (name, description) => under(program.command(name).description(description).helpCommand(false)))
   addSimulate(command('simulate', 'a simulated upstream that speaks all five protocols (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

@@ -4,23 +4,9 @@ import { countAside } from '../ledger/aside.ts'
 import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
 import { wantStore } from '../process/data-paths.ts'
-import { openStore } from '../store/open.ts'
-import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'
-import { type Config, ConfigError, loadConfig } from '../terms/config.ts'
-
-async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(config.store, {
-    secret: config.secret,
-    secretPrevious: config.secretPrevious,
-    onWarning: message => console.error(`gateway: ${message}`),
-  })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
+import { ConfigError, loadConfig } from '../terms/config.ts'
+import { NOBODY, withStore } from './with-store.ts'
 
 export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
   const config = loadConfig(configFile, env)
@@ -74,9 +60,6 @@ export async function audit(
   )
   return { text: json ? JSON.stringify(books.row) : toTable(books), ok: books.row.ok }
 }
-
-/** A command has no serving processes whose charges it could wait for. */
-const NOBODY = { settled: async () => {} }
 
 function toTable({ row, balanced, broken }: Awaited<ReturnType<typeof readAudit>>): string {
   const { ok: _, set_aside: aside, ...sums } = row

@@ -1,77 +1,124 @@
-/** The operation that reads the usage log: one row for each charged request, the newest first, in pages. */
-import { z } from 'zod'
+/**
+ * Operations on usage: pages of the log, totals, exports of any size, and one request by its id.
+ * `usage-filter.ts` has what callers may send, `usage-shown.ts` what they see.
+ */
 import { timeOfId } from '../base/ids.ts'
 import { latest } from '../base/lru.ts'
-import { formatMicro } from '../base/money.ts'
-import type { UsageFilter } from '../store/store.ts'
-import * as kind from '../terms/config-scalars.ts'
-import type { UsageRow } from '../terms/records.ts'
+import { type BookedRow, SummaryRefused, type UsageFilter } from '../store/store.ts'
 import type { OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
 import { read, type Sent } from './read.ts'
-
-const requestId = kind.scalar('a request id', {}, value =>
-  typeof value === 'string' && /^[0-9a-z]{1,64}$/.test(value) ? value : undefined,
-)
-
-const moment = kind.scalar('a time like "2030-01-31T00:00:00Z", or ms since 1970', {}, value => {
-  if (typeof value === 'string' && /^\d{5,15}$/.test(value)) return Number(value)
-  const time = kind.time.safeParse(value)
-  return time.success ? time.data : undefined
-})
-
-const MOST_ROWS = 1000
-const ROWS = 100
-
-const usageFilter = z.strictObject({
-  account: kind.name.optional(),
-  /** The id of a key. */
-  key: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
-  model: kind.name.optional(),
-  request_id: requestId.optional(),
-  from: moment.optional(),
-  to: moment.optional(),
-  limit: kind.whole(1, MOST_ROWS).prefault(ROWS),
-  after: requestId.optional(),
-})
+import { type ExportFormat, exportText } from './usage-export.ts'
+import { exportFilter, pageFilter, storeFilter, summaryFilter } from './usage-filter.ts'
+import { shownReceipt, shownRefusal, shownRow, shownTotals } from './usage-shown.ts'
 
 const NAMES_KEPT = 10_000
+/** Each export takes its turns at the store; more at once would leave little of it to others. */
+const MOST_EXPORTS = 4
+const DAY_MS = 86_400_000
+/** Where the days begin whose totals stand for pruned rows. */
+const ZONE = 'Asia/Shanghai'
+const ZONE_MS = 8 * 3_600_000
+
+type UsageDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
+
+/** One request: its receipt, or why it was refused. `pruned`: its row is deleted, and these are the totals of its day. */
+export type FoundRequest = { row: object } | { pruned: object }
 
 export class Usage {
-  readonly #deps: OperationDeps
+  readonly #deps: UsageDeps
   /** Names by account id. They may be kept, because accounts are neither renamed nor deleted. */
   readonly #names = latest<number, string>(NAMES_KEPT)
+  #exports = 0
 
-  constructor(deps: OperationDeps) {
+  constructor(deps: UsageDeps) {
     this.#deps = deps
   }
 
   /** One page. `next` is the value of `after` with which the caller gets the following page; null on the last page. */
-  async page(filter: Sent) {
+  async page(sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account: name, key, model, request_id, from, to, limit, after } = read(usageFilter, filter)
-    const account = name === undefined ? undefined : await store.accountByName(name)
-    if (account === null) return { data: [], next: null }
-    const wanted = {
-      accountId: account?.id,
-      keyId: key,
-      model,
-      requestId: request_id,
-      fromMs: from,
-      toMs: to,
-      after,
-      limit,
-    }
-    const given = Object.entries(wanted).filter(([, value]) => value !== undefined)
-    const rows = await store.usage(Object.fromEntries(given) as unknown as UsageFilter)
-    const names = await this.#namesOf(rows)
-    const data = rows.map(row => toRow(row, names.get(row.accountId)))
-    return { data, next: rows.length === limit ? (rows.at(-1) as UsageRow).requestId : null }
+    const { account, limit, after, ...filter } = read(pageFilter, sent)
+    const wanted = await this.#wanted(account, filter)
+    if (wanted === null) return { data: [], next: null }
+    const rows = await store.usage({ ...wanted, limit, ...(after === undefined ? {} : { after }) })
+    const names = await this.#namesOf(rows.map(row => row.accountId))
+    const data = rows.map(row => shownRow(row, names.get(row.accountId)))
+    return { data, next: rows.length === limit ? (rows.at(-1) as BookedRow).requestId : null }
   }
 
-  async #namesOf(rows: UsageRow[]): Promise<Map<number, string>> {
+  async summary(sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const { account, by, zone, ...filter } = read(summaryFilter, sent)
+    const wanted = await this.#wanted(account, filter)
+    if (wanted === null) return { data: [] }
+    const rows = await store.summary({ ...wanted, by, zone }).catch(refused)
+    const accountAt = by.indexOf('account')
+    const names = await this.#namesOf(accountAt === -1 ? [] : rows.map(row => row.by[accountAt] as number))
+    return { data: rows.map(row => shownTotals(by, row, names)) }
+  }
+
+  /** The text of an export, piece by piece; the caller asks for the next piece when it has room for it. */
+  async export(format: ExportFormat, sent: Sent): Promise<AsyncGenerator<string>> {
+    const { account, ...filter } = read(exportFilter, sent)
+    await this.#deps.fleet.settled()
+    const wanted = await this.#wanted(account, filter)
+    if (this.#exports >= MOST_EXPORTS)
+      throw new OperationError('conflict', `${MOST_EXPORTS} exports are under way: wait for one of them to end`)
+    return this.#counted(exportText(format, wanted === null ? none() : this.#slices(wanted)))
+  }
+
+  async *#counted(pieces: AsyncGenerator<string>): AsyncGenerator<string> {
+    this.#exports++
+    try {
+      yield* pieces
+    } finally {
+      this.#exports--
+    }
+  }
+
+  async *#slices(wanted: Omit<UsageFilter, 'limit'>) {
+    for await (const rows of this.#deps.store.usageSlices(wanted)) {
+      const names = await this.#namesOf(rows.map(row => row.accountId))
+      yield rows.map(row => shownReceipt(row, names.get(row.accountId)))
+    }
+  }
+
+  /** Throws OperationError `missing` when nothing is known of the request. */
+  async request(id: string): Promise<FoundRequest> {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const { request_id: requestId = '' } = read(exportFilter, { request_id: id })
+    const [row] = await store.usage({ requestId, limit: 1 })
+    if (row !== undefined) return { row: shownReceipt(row, (await this.#namesOf([row.accountId])).get(row.accountId)) }
+    const refusal = await store.refusal(requestId)
+    if (refusal !== null) {
+      const names = await this.#namesOf([refusal.accountId])
+      return { row: shownRefusal(refusal, names.get(refusal.accountId)) }
+    }
+    const atMs = timeOfId(requestId)
+    if (atMs >= (await store.prunedBefore())) throw new OperationError('missing', `there is no request ${requestId}`)
+    return { pruned: await this.#dayOf(atMs) }
+  }
+
+  async #dayOf(atMs: number): Promise<object> {
+    const fromMs = Math.floor((atMs + ZONE_MS) / DAY_MS) * DAY_MS - ZONE_MS
+    const by = ['day'] as const
+    const [day] = await this.#deps.store.summary({ by, zone: ZONE, fromMs, toMs: fromMs + DAY_MS })
+    return day === undefined ? {} : shownTotals(by, day, new Map())
+  }
+
+  /** The filter as the store takes it; null when it names an account that does not exist. */
+  async #wanted(name: string | undefined, filter: Parameters<typeof storeFilter>[0]) {
+    const account = name === undefined ? undefined : await this.#deps.store.accountByName(name)
+    return account === null ? null : storeFilter(filter, account?.id)
+  }
+
+  async #namesOf(ids: readonly number[]): Promise<Map<number, string>> {
     const names = new Map<number, string>()
-    for (const id of new Set(rows.map(row => row.accountId))) {
+    for (const id of new Set(ids)) {
       const name = this.#names.get(id) ?? (await this.#deps.store.account(id))?.name
       if (name === undefined) continue
       this.#names.set(id, name)
@@ -81,25 +128,12 @@ export class Usage {
   }
 }
 
-const toRow = (row: UsageRow, account: string | undefined): object => ({
-  request_id: row.requestId,
-  at: new Date(timeOfId(row.requestId)).toISOString(),
-  account,
-  key: row.keyId,
-  group: row.group,
-  protocol: row.protocol,
-  model: row.model,
-  channel: row.channel,
-  status: row.status,
-  end: row.end,
-  basis: row.basis,
-  input: row.input,
-  cache_read: row.cache_read,
-  cache_write_5m: row.cache_write_5m,
-  cache_write_1h: row.cache_write_1h,
-  output: row.output,
-  images: row.images,
-  charge: formatMicro(row.charge),
-  first_byte_ms: row.firstByteMs,
-  duration_ms: row.durationMs,
-})
+async function* none(): AsyncGenerator<never> {}
+
+const FIELDS = { zone: 'zone', rows: 'by', period: 'from' } as const
+
+function refused(error: unknown): never {
+  throw error instanceof SummaryRefused
+    ? new OperationError('invalid', `${FIELDS[error.what]}: ${error.message}`)
+    : error
+}

@@ -8,7 +8,8 @@ import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { Keys } from '../operations/keys.ts'
 import { Usage } from '../operations/usage.ts'
-import { type Answer, created, NO_CONTENT, ok } from './answer.ts'
+import { EXPORT_TYPES } from '../operations/usage-export.ts'
+import { type Answer, created, gone, NO_CONTENT, ok, streamed } from './answer.ts'
 
 type Body = Record<string, unknown> | undefined
 
@@ -56,6 +57,16 @@ export class Admin {
         }),
       ]),
       route('GET /admin/usage', async (_, query) => ok(await usage.page(parameters(query)))),
+      route('GET /admin/usage/summary', async (_, query) => ok(await usage.summary(parameters(query)))),
+      ...(['csv', 'jsonl'] as const).map(format =>
+        route(`GET /admin/usage.${format}`, async (_, query) =>
+          streamed(EXPORT_TYPES[format], await usage.export(format, parameters(query))),
+        ),
+      ),
+      route('GET /admin/requests/*', async ([id]) => {
+        const found = await usage.request(id!)
+        return 'row' in found ? ok(found.row) : gone(found)
+      }),
       route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
     ]
   }

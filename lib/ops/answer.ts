@@ -9,10 +9,19 @@ export interface Answer {
   status: number
   /** The body, which is sent as JSON; null = no body. */
   body: object | null
+  /** A body of any length, instead of `body`: it is asked for the next piece when the caller has taken the last one. */
+  stream?: { type: string; pieces: AsyncGenerator<string> }
 }
 
 export const ok = (body: object): Answer => ({ status: 200, body })
 export const created = (body: object): Answer => ({ status: 201, body })
+/** The row that was asked for was there, and is deleted. */
+export const gone = (body: object): Answer => ({ status: 410, body })
+export const streamed = (type: string, pieces: AsyncGenerator<string>): Answer => ({
+  status: 200,
+  body: null,
+  stream: { type, pieces },
+})
 export const NO_CONTENT: Answer = { status: 204, body: null }
 
 /** Refuses with a row of the error table; `args` fill the row's text. */

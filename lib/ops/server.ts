@@ -11,9 +11,10 @@ import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import { prefersEnglish } from '../terms/language.ts'
 import type { Admin } from './admin.ts'
-import { Refusal, renderRefusal, renderText, STATUS_OF_FAULT } from './answer.ts'
+import { type Answer, Refusal, renderRefusal, renderText, STATUS_OF_FAULT } from './answer.ts'
 import { readObject } from './body.ts'
 import type { Fleet, Readiness } from './fleet.ts'
+import { sendPieces } from './stream.ts'
 
 export interface OpsDeps extends OperationDeps {
   /** The bearer token of the admin API. A function, because a reload may change the token. */
@@ -103,7 +104,18 @@ class Visit {
       const { log } = this.#deps
       log.info({ id: this.#id, method: this.#method, path: this.#path, status: answer.status }, 'admin request')
     }
+    if (answer.stream !== undefined) return this.#stream(answer.status, answer.stream)
     this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
+  }
+
+  async #stream(status: number, { type, pieces }: NonNullable<Answer['stream']>): Promise<void> {
+    if (this.#method === 'HEAD') {
+      await pieces.return(undefined)
+      return this.#send(status, '', type)
+    }
+    this.#setHeaders(type)
+    this.#res.writeHead(status)
+    await sendPieces(this.#res, pieces, this.#deps.clock)
   }
 
   #noSuchPage(): Refusal {
@@ -133,10 +145,15 @@ class Visit {
   #send(status: number, text: string, type = JSON_TYPE): void {
     const res = this.#res
     if (res.headersSent || res.destroyed) return
+    this.#setHeaders(text === '' ? null : type)
+    res.writeHead(status).end(text)
+  }
+
+  #setHeaders(type: string | null): void {
+    const res = this.#res
     res.setHeader('x-request-id', this.#id)
     res.setHeader('request-id', this.#id)
     res.setHeader('cache-control', 'no-store') // a secret is shown once
-    if (text !== '') res.setHeader('content-type', type)
-    res.writeHead(status).end(text)
+    if (type !== null) res.setHeader('content-type', type)
   }
 }

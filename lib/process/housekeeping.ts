@@ -1,6 +1,7 @@
 /**
  * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and
- * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`.
+ * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, and refusals that are
+ * older than a week.
  */
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
@@ -13,6 +14,8 @@ const EVERY_MS = 60_000
 /** An audit reads all usage, so the next one waits until audits take at most this share of the time. */
 const AUDIT_SHARE = 0.01
 const PRUNE_ROWS = 1000
+/** How long refusals are kept. */
+const REFUSALS_MS = 7 * 86_400_000
 const PRUNE_PAUSE_MS = 50
 
 export interface HousekeepingOptions {
@@ -53,6 +56,7 @@ export class Housekeeping {
     try {
       await this.#audit()
       await this.#prune()
+      await this.#pruneRefusals()
     } catch (error) {
       if (!(error instanceof StoreUnavailable || this.#rounds.stopped))
         this.#o.log.error({ err: error }, 'housekeeping failed')
@@ -89,5 +93,12 @@ export class Housekeeping {
       await pause(clock, PRUNE_PAUSE_MS) // lets others use the store in between
     }
     if (deleted > 0) log.info({ rows: deleted }, 'old usage rows deleted')
+  }
+
+  async #pruneRefusals(): Promise<void> {
+    const { clock, store } = this.#o
+    const beforeMs = ((await store.now()) ?? clock.now()) - REFUSALS_MS
+    while (!this.#rounds.stopped && (await store.pruneRefusals(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
+      await pause(clock, PRUNE_PAUSE_MS)
   }
 }

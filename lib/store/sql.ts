@@ -18,7 +18,7 @@ import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
-import { prunable, pruneUsage } from './sql/prune.ts'
+import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
 import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
 import { settle } from './sql/settle.ts'
@@ -139,6 +139,7 @@ export class SqlStore implements Store {
   recordRefusals = (batch: readonly Refusal[]) => recordRefusals(this.#driver, batch)
   refusal = (requestId: string) => refusal(this.#driver, requestId)
   pruneRefusals = (beforeMs: number, limit: number) => pruneRefusals(this.#driver, beforeMs, limit)
+  prunedBefore = () => readMark({ query: (sql, params) => this.#driver.query('prunedBefore', sql, params) })
   prunable = (beforeMs: number) => prunable(this.#driver, beforeMs)
   pruneUsage = (beforeMs: number, limit: number) => pruneUsage(this.#driver, beforeMs, limit)
 }

@@ -109,6 +109,8 @@ export interface UsageStore {
   refusal(requestId: string): Promise<Refusal | null>
   /** Deletes about `limit` refusals of before `beforeMs`, and returns how many. */
   pruneRefusals(beforeMs: number, limit: number): Promise<number>
+  /** Rows of requests before this moment, in ms since 1970, may have been deleted. */
+  prunedBefore(): Promise<number>
   /** What `pruneUsage` would delete in all. */
   prunable(beforeMs: number): Promise<{ rows: number; charge: Micro }>
   /** Deletes up to `limit` rows of requests before `beforeMs`, keeps their charges as sums, and returns how many. */

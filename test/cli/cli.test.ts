@@ -3,6 +3,9 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFil
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { idAt } from '../../lib/base/ids.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { settlement, usageRow } from '../support/store.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const TOKEN = 'a-long-enough-token'
@@ -41,7 +44,7 @@ function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.Process
 
 t.test('help and wrong usage', async t => {
   const { folder } = create(t)
-  const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'simulate', 'demo']
+  const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'usage', 'prune', 'simulate', 'demo']
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
@@ -112,6 +115,42 @@ t.test('migrate, apply, audit', async t => {
   const broken = run('audit', '--json')
   t.equal(broken.status, 1)
   t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000001' })
+})
+
+t.test('usage, requests, rollups, prune', async t => {
+  const { folder, run } = create(t)
+  run('migrate')
+  run('apply', 'cat.yaml')
+  const store = openStore(`sqlite:${folder}/books.db`, { secret: 'x' })
+  t.teardown(() => store.close())
+  const [key] = await store.keys()
+  const ids = [1, 2].map(day => `${idAt(Date.UTC(2026, 0, day))}node0000001`)
+  await store.settle(ids.map(id => settlement(usageRow(id, key!, 3), 'h', 0)))
+  const parsed = (text: string) =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line) as object)
+  const usage = run('usage', '--account', 'a', '--from', '2026-01-02')
+  t.match(usage, { status: 0, stderr: '' })
+  t.match(parsed(usage.stdout), [{ request_id: ids[1], charge: '0.000003' }])
+  t.match(parsed(run('usage', '--by', 'model').stdout), [{ model: 'beta-4.7', requests: 2 }])
+  t.match(parsed(run('usage', '--jsonl').stdout), [{ request_id: ids[1] }, { request_id: ids[0] }, { count: 2 }])
+  t.match(run('usage', '--csv').stdout, /^request_id,[\s\S]*\n# rows: 2\n$/)
+  t.match(run('usage', '--outcome', 'bad'), {
+    status: 1,
+    stdout: '',
+    stderr: /^[^\n]*outcome: expected one of[^\n]*\n$/,
+  })
+  t.match(JSON.parse(run('requests', 'show', ids[0]!).stdout), { request_id: ids[0], lines: [] })
+  t.match(run('requests', 'show', '0'), { status: 1, stderr: /there is no request 0/ })
+  t.match(run('rollups', 'rebuild').stdout, /^ok: /)
+  const before = ['prune', '--before', '2026-01-02']
+  t.equal(run(...before, '--dry-run').stdout, '1 rows would be deleted, which charged 0.000003 CNY together\n')
+  t.equal(run(...before).stdout, '1 rows deleted\n')
+  t.match(JSON.parse(run('requests', 'show', ids[0]!).stdout), { pruned: { day: '2026-01-01', requests: 1 } })
+  t.match(run('audit'), { status: 0 })
+  t.match(run('prune'), { status: 2, stderr: /required option '--before/ })
 })
 
 t.test('failures are one clear line', async t => {

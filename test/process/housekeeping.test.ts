@@ -19,6 +19,8 @@ const SOUND: Audit = {
   broken: [],
 }
 
+const NOTHING_REFUSED: Partial<Store> = { now: async () => null, pruneRefusals: async () => 0 }
+
 function open(store: Partial<Store>, retentionMs = 0) {
   const clock = new TestClock()
   const logged: string[] = []
@@ -29,7 +31,7 @@ function open(store: Partial<Store>, retentionMs = 0) {
     clock,
     logged,
     keeper: new Housekeeping({
-      store: store as Store,
+      store: (store.pruneRefusals === undefined ? { ...NOTHING_REFUSED, ...store } : store) as Store,
       clock,
       log,
       setAside: () => ({ settlements: 0, unreadable: 0 }),
@@ -143,4 +145,18 @@ t.test('a long tail of old rows goes in slices, while others settle; the books a
     after.map(({ spent }) => spent),
     before.map(({ spent }, i) => spent + (i === 0 ? 10 * fresh : 0)),
   )
+})
+
+t.test('refusals go after a week', async t => {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const { clock, keeper } = open(store)
+  const week = 7 * 24 * 60 * MINUTE
+  const refusal = { accountId: 1, keyId: 1, model: 'm', reason: 'quota', status: 403, address: '::1' }
+  const made = [0, 1].map(i => ({ ...refusal, requestId: `r${i}`, atMs: clock.now() + i * MINUTE }))
+  await store.recordRefusals(made)
+  clock.advance(week + MINUTE)
+  await keeper.run()
+  t.equal(await store.refusal('r0'), null)
+  t.match(await store.refusal('r1'), made[1] as object)
 })

@@ -34,6 +34,11 @@ const LOCK_PRUNED = "UPDATE meta SET value = value WHERE name = 'prune'"
  */
 export async function prunedBefore(tx: Statements): Promise<number> {
   await tx.run(LOCK_PRUNED, [])
+  return readMark(tx)
+}
+
+/** The same without the lock: it may be later by the time it is used. */
+export async function readMark(tx: Pick<Statements, 'query'>): Promise<number> {
   const [row] = await tx.query("SELECT value FROM meta WHERE name = 'prune'", [])
   return integer(row!, 'value')
 }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
+import { micro } from '../../../lib/base/money.ts'
 import type { UsageRow } from '../../../lib/terms/records.ts'
 import { fund, newKey, settlement, usageRow } from '../../support/store.ts'
 import { openOps } from '../support.ts'
@@ -7,6 +8,30 @@ import { openOps } from '../support.ts'
 const START = Date.parse('2026-01-01T00:00:00Z')
 const MINUTE = 60_000
 const idOf = (i: number): string => `${idAt(START + i * MINUTE)}node01${String(i).padStart(5, '0')}`
+
+const RECORDED: Partial<UsageRow> = {
+  via: 'chat',
+  cost: micro(100),
+  held: micro(500),
+  askedMs: 3,
+  attempts: [{ channel: 'one', status: 502, error: 'cut', ms: 9 }],
+  upstreamId: 'req_1',
+  clientRequestId: '=1+1',
+  priceVersion: 4,
+  multiplier: 500_000,
+  lines: [
+    {
+      model: 'alpha',
+      priceVersion: 4,
+      list: 200_000,
+      tier: 1_500_000,
+      tierName: 'priority',
+      class: 'input',
+      count: 12,
+      price: 18_000_000,
+    },
+  ],
+}
 
 /** Ten requests, a minute apart: of `acme` the even ones, by two keys; of `other` the odd ones. */
 async function withUsage(t: Parameters<typeof openOps>[0]) {
@@ -19,7 +44,7 @@ async function withUsage(t: Parameters<typeof openOps>[0]) {
   for (let i = 0; i < 10; i++) {
     const key = i % 2 === 1 ? other.key : i < 6 ? acme.key : second
     const change: Partial<UsageRow> =
-      i === 8 ? { model: 'alpha', protocol: 'messages', firstByteMs: null, status: 502 } : {}
+      i === 8 ? { model: 'alpha', protocol: 'messages', firstByteMs: null, status: 502, ...RECORDED } : {}
     await store.settle([settlement(usageRow(idOf(i), key, 100 + i, change), 'here', 0)])
   }
   return { ops, keys: { acme: acme.key.id, second: second.id, other: other.key.id } }
@@ -27,7 +52,9 @@ async function withUsage(t: Parameters<typeof openOps>[0]) {
 
 t.test('a row', async t => {
   const { ops, keys } = await withUsage(t)
-  const { json } = await ops.admin('GET', `/admin/usage?request_id=${idOf(8)}`)
+  const { json, data } = await ops.admin('GET', `/admin/usage?request_id=${idOf(8)}`)
+  t.ok(Math.abs(Date.parse(String(data[0]?.['booked_at'])) - Date.now()) < 60_000)
+  delete data[0]?.['booked_at']
   t.same(json, {
     data: [
       {
@@ -37,20 +64,31 @@ t.test('a row', async t => {
         key: keys.second,
         group: 'default',
         protocol: 'messages',
+        via: 'chat',
         model: 'alpha',
         channel: 'one',
         status: 502,
         end: 'completed',
+        outcome: 'upstream',
         basis: 'reported',
         input: 1,
         cache_read: 2,
         cache_write_5m: 3,
         cache_write_1h: 4,
         output: 5,
+        pieces: 6,
         images: 6,
         charge: '0.000108',
+        cost: '0.000100',
+        margin: '0.000008',
+        held: '0.000500',
+        asked_ms: 3,
         first_byte_ms: null,
         duration_ms: 34,
+        attempts: [{ channel: 'one', status: 502, error: 'cut', ms: 9 }],
+        upstream_id: 'req_1',
+        answer_id: null,
+        client_request_id: '=1+1',
       },
     ],
     next: null,
@@ -78,6 +116,10 @@ t.test('filters', async t => {
     [`from=${START + 9 * MINUTE}`, [9]],
     [`to=${START}`, []],
     ['from=2027-01-01', []],
+    ['channel=one&protocol=messages', [8]],
+    ['group=vip', []],
+    ['outcome=upstream', [8]],
+    ['outcome=ok&limit=3', [9, 7, 6]],
     ['limit=3', [9, 8, 7]],
     [`after=${idOf(2)}`, [1, 0]],
     [`after=${idOf(7)}&account=acme&limit=2`, [6, 4]],
@@ -124,6 +166,8 @@ t.test('bad parameters', async t => {
     ['from=1e12', /from: expected a time/],
     ['after=%27%20OR%201', /after: expected a request id/],
     [`request_id=${'x'.repeat(100)}`, /request_id: expected a request id/],
+    ['protocol=http', /protocol: expected one of/],
+    ['outcome=bad', /outcome: expected one of/],
     ['acount=acme', /acount: unknown field/],
     ['__proto__=1', /__proto__/],
   ]
@@ -132,4 +176,133 @@ t.test('bad parameters', async t => {
     t.equal(reply.status, 400, query)
     t.match(reply.error.message, text)
   }
+})
+
+t.test('totals', async t => {
+  const { ops, keys } = await withUsage(t)
+  const summary = async (query: string) => (await ops.admin('GET', `/admin/usage/summary?${query}`)).data
+  t.same(await summary('by=hour,account&zone=Asia/Shanghai&model=alpha'), [
+    {
+      hour: '2026-01-01T08:00:00+08:00',
+      account: 'acme',
+      requests: 1,
+      errors: 1,
+      input: 1,
+      cache_read: 2,
+      cache_write_5m: 3,
+      cache_write_1h: 4,
+      output: 5,
+      input_audio: 0,
+      input_image: 0,
+      cache_read_audio: 0,
+      cache_read_image: 0,
+      output_audio: 0,
+      output_image: 0,
+      pieces: 6,
+      images: 6,
+      searches: 0,
+      seconds: 0,
+      characters: 0,
+      charge: '0.000108',
+      cost: '0.000100',
+    },
+  ])
+  t.match(await summary(''), [{ day: '2026-01-01', requests: 10, errors: 1, charge: '0.001045' }])
+  t.match(await summary(`by=key&account=acme`), [
+    { key: keys.acme, requests: 3 },
+    { key: keys.second, requests: 2 },
+  ])
+  t.same(await summary('account=nobody'), [])
+  for (const [query, text] of [
+    ['by=request', /by: expected some of day, hour/],
+    ['by=day,hour', /by: expected/],
+    ['zone=Asia/Kolkata', /zone: expected a zone with whole hours/],
+    ['zone=../etc', /zone: expected/],
+    ['limit=3', /limit: unknown field/],
+  ] as const) {
+    const reply = await ops.admin('GET', `/admin/usage/summary?${query}`)
+    t.equal(reply.status, 400, query)
+    t.match(reply.error.message, text)
+  }
+})
+
+t.test('exports', async t => {
+  const { ops } = await withUsage(t)
+  const csv = await ops.admin('GET', '/admin/usage.csv?account=acme')
+  t.equal(csv.headers['content-type'], 'text/csv; charset=utf-8')
+  const [head = '', newest = '', ...rest] = csv.text.trimEnd().split('\n')
+  const row = Object.fromEntries(head.split(',').map((name, i) => [name, newest.split(',')[i]]))
+  t.match(row, {
+    request_id: idOf(8),
+    charge: '0.000108',
+    margin: '0.000008',
+    client_request_id: "'=1+1",
+    answer_id: '',
+  })
+  t.equal(rest.length, 5)
+  t.equal(rest.at(-1), '# rows: 5')
+  const jsonl = await ops.admin('GET', '/admin/usage.jsonl?outcome=upstream')
+  const lines = jsonl.text.trimEnd().split('\n')
+  t.match(
+    lines.map(line => JSON.parse(line)),
+    [{ request_id: idOf(8), lines: [{ class: 'input' }] }, { count: 1 }],
+  )
+  t.equal((await ops.admin('GET', '/admin/usage.csv?account=nobody')).text.split('\n').length, 3, 'a head and an end')
+  t.match(await ops.admin('GET', '/admin/usage.csv?limit=1'), { status: 400 })
+  t.match(await ops.admin('HEAD', '/admin/usage.csv'), { status: 200, text: '' })
+})
+
+t.test('an export that the store breaks off has no end', async t => {
+  const ops = await openOps(t, store => {
+    store.usageSlices = async function* () {
+      yield []
+      throw new Error('gone')
+    }
+    return store
+  })
+  await t.rejects(ops.admin('GET', '/admin/usage.jsonl'))
+  t.match(ops.logged.join(), /an ops request failed/)
+})
+
+t.test('one request', async t => {
+  const { ops, keys } = await withUsage(t)
+  t.match((await ops.admin('GET', `/admin/requests/${idOf(8)}`)).json, {
+    request_id: idOf(8),
+    multiplier: 0.5,
+    price_version: 4,
+    lines: [
+      {
+        model: 'alpha',
+        price_version: 4,
+        list: 200_000,
+        tier: '1.5',
+        tier_name: 'priority',
+        class: 'input',
+        count: 12,
+        price: '18.000000',
+      },
+    ],
+  })
+  t.match((await ops.admin('GET', `/admin/requests/${idOf(1)}`)).json, { lines: [], multiplier: null, cost: null })
+  const refusal = { accountId: 1, keyId: keys.acme, model: 'm', reason: 'quota', status: 403, address: '::1' }
+  await ops.store.recordRefusals([{ ...refusal, requestId: idOf(77), atMs: START }])
+  t.same((await ops.admin('GET', `/admin/requests/${idOf(77)}`)).json, {
+    refused: {
+      request_id: idOf(77),
+      at: '2026-01-01T00:00:00.000Z',
+      account: 'acme',
+      key: keys.acme,
+      model: 'm',
+      reason: 'quota',
+      status: 403,
+      address: '::1',
+    },
+  })
+  t.match(await ops.admin('GET', `/admin/requests/${idOf(78)}`), { status: 404 })
+  t.match(await ops.admin('GET', '/admin/requests/%27%20OR%201'), { status: 400 })
+  await ops.store.pruneUsage(START + 3 * MINUTE, 100)
+  t.match(await ops.admin('GET', `/admin/requests/${idOf(2)}`), {
+    status: 410,
+    json: { pruned: { day: '2026-01-01', requests: 10, charge: '0.001045' } },
+  })
 })

@@ -1,0 +1,67 @@
+/** The commands about usage and their options; `usage-commands.ts` does what they say. */
+import type { Command } from 'commander'
+
+type MakeCommand = (name: string, description: string) => Command
+
+/** The options of `usage` that are filters, as `GET /admin/usage` has them. */
+const FILTERS: [flags: string, description: string][] = [
+  ['--account <name>', 'of this account'],
+  ['--key <id>', 'of the key with this id'],
+  ['--model <name>', 'of this model'],
+  ['--group <name>', 'of this group'],
+  ['--channel <name>', 'of this channel'],
+  ['--protocol <name>', 'of this protocol'],
+  ['--outcome <outcome>', 'ok, client or upstream'],
+  ['--from <time>', 'that arrived at this time or later'],
+  ['--to <time>', 'that arrived before this time'],
+]
+
+interface UsageFlags extends Record<string, string | true | undefined> {
+  config: string
+  by?: string
+  csv?: true
+  jsonl?: true
+}
+
+function filtersOf({ config: _, csv: __, jsonl: ___, requestId, ...rest }: UsageFlags): Record<string, string> {
+  const all = { ...rest, ...(requestId === undefined ? {} : { request_id: requestId }) }
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, String(value)]))
+}
+
+/** `group` makes a command that only has commands of its own. */
+export function addUsage(command: MakeCommand, group: (name: string, description: string) => MakeCommand): void {
+  const usage = command('usage', 'show the newest requests, totals with --by, or export all with --csv or --jsonl')
+  for (const [flags, description] of FILTERS) usage.option(flags, description)
+  usage
+    .option('--request-id <id>', 'the request with this id')
+    .option('--limit <n>', 'how many are shown (default: 100)')
+    .option('--after <id>', 'only those before the request with this id')
+    .option('--by <names>', 'totals by some of day, hour, model, key, account, group, channel, protocol')
+    .option('--zone <zone>', 'where days begin (default: Asia/Shanghai)')
+    .option('--csv', 'all rows as CSV')
+    .option('--jsonl', 'all rows with their receipts, a JSON object a line')
+    .action(async (flags: UsageFlags) => {
+      const { showUsage } = await import('./usage-commands.ts')
+      const format = flags.csv ? 'csv' : flags.jsonl ? 'jsonl' : null
+      await showUsage(flags.config, process.env, filtersOf(flags), format, process.stdout)
+    })
+  group('requests', 'one request')('show', 'print a request with what its charge is made of, or why it was refused')
+    .argument('<id>', 'request id')
+    .action(async (id: string, { config }: UsageFlags) => {
+      const { showRequest } = await import('./usage-commands.ts')
+      console.log(await showRequest(config, process.env, id))
+    })
+  group('rollups', 'the sums of usage')('rebuild', 'put sums right that are not what the rows come to').action(
+    async ({ config }: UsageFlags) => {
+      const { rebuildRollups } = await import('./usage-commands.ts')
+      console.log(await rebuildRollups(config, process.env))
+    },
+  )
+  command('prune', 'delete old usage rows; what they charged stays in the books')
+    .requiredOption('--before <time>', 'rows of requests that arrived before it')
+    .option('--dry-run', 'only say what would be deleted')
+    .action(async ({ config, before, dryRun }: UsageFlags) => {
+      const { pruneUsage } = await import('./usage-commands.ts')
+      console.log(await pruneUsage(config, process.env, String(before), dryRun === true))
+    })
+}

@@ -1,0 +1,32 @@
+/** The store for the time of one command. */
+import { wantStore } from '../process/data-paths.ts'
+import { openStore } from '../store/open.ts'
+import type { Store } from '../store/store.ts'
+import { type Config, loadConfig } from '../terms/config.ts'
+
+export async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openStore(config.store, {
+    secret: config.secret,
+    secretPrevious: config.secretPrevious,
+    onWarning: message => console.error(`gateway: ${message}`),
+  })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The store that a config names. It must be there. */
+export function withStoreOf<T>(
+  configFile: string,
+  env: NodeJS.ProcessEnv,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig(configFile, env)
+  wantStore(config, configFile)
+  return withStore(config, work)
+}
+
+/** A command has no serving processes whose charges it could wait for. */
+export const NOBODY = { settled: async () => {} }

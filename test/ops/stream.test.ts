@@ -1,0 +1,61 @@
+/** Answers of any length to callers who read slowly, or not at all. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { sendPieces } from '../../lib/ops/stream.ts'
+import { TestClock } from '../support/clock.ts'
+import { until } from '../support/wait.ts'
+
+const PIECE = 'x'.repeat(256 * 1024)
+/** More than the sockets of both sides hold. */
+const PIECES = 400
+
+/** A server that answers with many large pieces, and a caller who has read the head only. */
+async function open(t: Test) {
+  const clock = new TestClock()
+  const seen = { made: 0, ended: false, mostBytes: 0 }
+  async function* pieces(res: http.ServerResponse) {
+    try {
+      while (seen.made < PIECES) {
+        seen.made++
+        seen.mostBytes = Math.max(seen.mostBytes, res.writableLength)
+        yield PIECE
+      }
+    } finally {
+      seen.ended = true
+    }
+  }
+  const server = http.createServer((_, res) => void sendPieces(res, pieces(res), clock))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const res = await new Promise<http.IncomingMessage>(resolve => http.get({ port, host: '127.0.0.1' }, resolve))
+  res.on('error', () => {})
+  t.teardown(() => res.destroy())
+  return { clock, res, seen }
+}
+
+t.test('a piece is made when the one before has gone', async t => {
+  const { res, seen } = await open(t)
+  let bytes = 0
+  for await (const chunk of res as AsyncIterable<Buffer>) bytes += chunk.length
+  t.equal(bytes, PIECES * PIECE.length)
+  t.ok(seen.ended)
+  t.ok(seen.mostBytes < PIECE.length, `${seen.mostBytes} bytes waited`)
+})
+
+t.test('who takes nothing for a minute is cut off, and nothing more is made', async t => {
+  const { clock, seen } = await open(t)
+  await until('the pieces end', () => {
+    clock.advance(1_000)
+    return seen.ended
+  })
+  t.ok(seen.made < PIECES, `${seen.made} pieces`)
+})
+
+t.test('who leaves ends it', async t => {
+  const { res, seen } = await open(t)
+  res.destroy()
+  await until('the pieces end', () => seen.ended)
+  t.ok(seen.made < PIECES)
+})
