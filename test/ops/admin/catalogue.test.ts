@@ -12,6 +12,20 @@ const CHANNEL = {
 /** Of a model, what is assumed of what a request brings beside its text. */
 const BESIDE = { max_input: 200_000, media_input: 2000, tool_input: 16_000, max_searches: 10 }
 
+/** A price with all that there is. It is shown in the form in which it was set. */
+const PRICE = {
+  input: 2,
+  input_audio: 3.5,
+  output: 8,
+  image: { sizes: { default: 0.28, '1024x1536/high': 1.6 } },
+  web_search: 0.07,
+  second: 0.001,
+  character: 110,
+  search_unit: 'prompt',
+  over: [{ tokens: 200_000, input: 4, output: 12, cache_read: 0.4, image: { default: 0.5 } }],
+  tiers: { priority: 2, 'geo:us': 1.1 },
+}
+
 t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
   const rows: [path: string, sent: object, shown: object][] = [
     ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
@@ -45,6 +59,11 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         ...BESIDE,
         tool_input: 9,
       },
+    ],
+    [
+      'models/m',
+      { price: PRICE },
+      { name: 'm', price: PRICE, max_output: null, default_output: 4096, input_factor: 1.1, ...BESIDE },
     ],
     [
       'models/m',
@@ -89,6 +108,7 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         weight: 0,
         priority: -1,
         max_concurrency: 4,
+        cost: { m: PRICE },
         status: 'disabled',
       },
       {
@@ -110,7 +130,7 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         ca: null,
         http2: false,
         private: false,
-        cost: null,
+        cost: { m: PRICE },
         status: 'disabled',
         state: 'closed',
       },
