@@ -87,5 +87,6 @@ export const settlementOf = (row: UsageRow, holder: string): Settlement => ({
   row,
   holder,
   fromAccountLease: row.charge,
+  limits: [],
   fromKeyLease: row.charge,
 })

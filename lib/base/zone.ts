@@ -1,6 +1,10 @@
 /** Time zones by their IANA names: how far a zone's clocks are ahead of UTC at a moment. */
 
-const HOUR_MS = 3_600_000
+export const DEFAULT_ZONE = 'Asia/Shanghai'
+
+export const HOUR_MS = 3_600_000
+/** The first days of the months of these years are looked at. Summer time changes the offset within a year. */
+const CHECKED_YEARS = [2025, 2026, 2027]
 const formats = new Map<string, Intl.DateTimeFormat>()
 const MOST_FORMATS = 64
 
@@ -29,6 +33,12 @@ export function offsetHours(zone: string, ms: number): number | null {
   if (m === null || (m[3] ?? '00') !== '00') return null
   return Number(`${m[1] ?? ''}${m[2] ?? 0}`)
 }
+
+/** Whether there is a zone of this name, and it is whole hours from UTC all the year. */
+export const isWholeHours = (zone: string): boolean =>
+  CHECKED_YEARS.every(year =>
+    Array.from({ length: 12 }, (_, month) => Date.UTC(year, month, 1)).every(ms => offsetHours(zone, ms) !== null),
+  )
 
 /** The zone's date and hour at a moment, as `2030-01-31T08:00:00+08:00`. */
 export function hourInZone(ms: number, offset: number): string {

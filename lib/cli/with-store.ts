@@ -8,6 +8,7 @@ export async function withStore<T>(config: Config, work: (store: Store) => Promi
   const store = await openStore(config.store, {
     secret: config.secret,
     secretPrevious: config.secretPrevious,
+    zone: config.zone,
     onWarning: message => console.error(`gateway: ${message}`),
   })
   try {

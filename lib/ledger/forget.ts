@@ -1,6 +1,7 @@
 /**
  * Once a minute, gives back the leases that no request has used for a while, and forgets them: in memory, so that the
- * number of leases stays bounded by the purses in use, and as rows of the store.
+ * number of leases stays bounded by the purses in use, and as rows of the store. It also has the store delete the purses
+ * of periods that ended long ago.
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
@@ -10,6 +11,8 @@ import type { LedgerLog } from './log.ts'
 import type { Tabs } from './tabs.ts'
 
 const EVERY_MS = 60_000
+/** How long a purse is kept after its period: longer than requests last, and than a wrong clock goes unnoticed. */
+const KEPT_MS = 7 * 86_400_000
 
 export interface ForgettingOptions {
   store: Store
@@ -18,6 +21,8 @@ export interface ForgettingOptions {
   leases: Leases
   tabs: Tabs
   holder: () => string
+  /** The store's time. */
+  now: () => number
 }
 
 export class Forgetting {
@@ -39,11 +44,12 @@ export class Forgetting {
 
   /** The store deletes rows of leases that are empty; one that is given back just now may go only in the next round. */
   async #forget(): Promise<void> {
-    const { store, leases, tabs, holder, log } = this.#o
+    const { store, leases, tabs, holder, log, now } = this.#o
     leases.forget()
     tabs.forget()
     try {
       while (!this.#rounds.stopped && (await store.forgetLeases(holder())) > 0);
+      while (!this.#rounds.stopped && (await store.forgetPurses(now() - KEPT_MS)) > 0);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) log.error({ err: error }, 'forgetting leases failed')
     }

@@ -8,6 +8,7 @@ import { invariant } from '../base/assert.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Limit } from '../terms/limits.ts'
 import { Burn } from './burn.ts'
 import type { LedgerLog } from './log.ts'
 
@@ -47,6 +48,8 @@ interface Waiting {
 export class Lease {
   readonly purse: PurseId
   readonly #o: LeaseOptions
+  /** The cap or budget of which this is a purse, when it was last used as one; null = it never was. */
+  limit: Limit | null = null
   leased = 0
   held = 0
   /** How many holds are open, including holds of 0, which may grow. */
@@ -231,6 +234,22 @@ export class Lease {
     this.#o.log.error({ err: error, purse: this.purse }, 'the store failed at a lease')
   }
 
+  /** Asks the store for money before a request needs it, and so learns what the purse has. Never rejects. */
+  async prepare(want: number): Promise<void> {
+    if (this.known === null) await (this.#renewing ?? this.#renew(want))
+  }
+
+  #renew(want: number): Promise<unknown> {
+    return (this.#renewing = this.#ask(0, want, false).finally(() => {
+      this.#renewing = null
+    }))
+  }
+
+  /** What a renewal would ask for. */
+  get ahead(): number {
+    return this.#ahead(0)
+  }
+
   #ahead(amount: number): number {
     const ahead = this.#burn.peakHeld + this.#burn.perMs(this.#now) * AHEAD_MS
     return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
@@ -242,9 +261,7 @@ export class Lease {
     if (this.idle >= this.#burn.peakHeld / 2 + this.#burn.perMs(now) * RENEW_MS) return
     this.#renewFromMs = now + RENEW_PAUSE_MS
     if (this.#contested) return
-    this.#renewing = this.#ask(0, this.#ahead(0), false).finally(() => {
-      this.#renewing = null
-    })
+    void this.#renew(this.#ahead(0))
   }
 
   /** The purse's credit without charges (also those on their way to the store) and open holds, here and elsewhere. */

@@ -17,6 +17,10 @@ export class Leases {
     return lease
   }
 
+  [Symbol.iterator](): Iterator<Lease> {
+    return this.#leases.values()
+  }
+
   find(purse: PurseId): Lease | undefined {
     return this.#leases.get(purse)
   }
@@ -27,7 +31,7 @@ export class Leases {
     return false
   }
 
-  /** The sum of the open holds of all accounts; holds of keys are parts of these. */
+  /** The sum of the open holds of all accounts; holds of keys and budgets are parts of these. */
   get heldTotal(): Micro {
     let sum = 0
     for (const lease of this.#leases.values()) if (lease.purse.startsWith('a')) sum += lease.held

@@ -18,51 +18,71 @@ const PIECE_BYTES = 128 * 1024
 /** The longest record. A longer line without an end is counted as unreadable. */
 const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
-/** The fields of a row in records of version 0, in the order in which their values are written. */
-const FIRST = {
-  requestId: true,
-  accountId: true,
-  keyId: true,
-  group: true,
-  protocol: true,
-  model: true,
-  channel: true,
-  status: true,
-  end: true,
-  basis: true,
-  input: true,
-  cache_read: true,
-  cache_write_5m: true,
-  cache_write_1h: true,
-  output: true,
-  images: true,
-  charge: true,
-  firstByteMs: true,
-  durationMs: true,
-} satisfies Record<Exclude<keyof UsageRow, keyof typeof ADDED>, true>
-
 /**
- * The fields that later versions added, in the order of the versions, with their values for older records. The order is
- * part of the format, so a new field stands last, also within NOT_RECORDED.
+ * What the array of a settlement has, in this order: after the holder and what the leases of account and key pay, the
+ * fields of its row, and (`limits`) the purses of cap and budget, each followed by what its lease pays. Each version
+ * added the values of its list. The order is part of the format, so a new field begins the list of a new version.
  */
-const ADDED = { answerId: null, upstreamKey: null, ...NOT_RECORDED } satisfies Partial<UsageRow>
+export const COLUMNS = [
+  [
+    'requestId',
+    'accountId',
+    'keyId',
+    'group',
+    'protocol',
+    'model',
+    'channel',
+    'status',
+    'end',
+    'basis',
+    'input',
+    'cache_read',
+    'cache_write_5m',
+    'cache_write_1h',
+    'output',
+    'images',
+    'charge',
+    'firstByteMs',
+    'durationMs',
+  ],
+  ['answerId', 'upstreamKey'],
+  [
+    'priceVersion',
+    'multiplier',
+    'lines',
+    'held',
+    'cost',
+    'askedMs',
+    'attempts',
+    'upstreamId',
+    'clientRequestId',
+    'via',
+  ],
+  ['limits'],
+] as const
 
-/**
- * The version of the format. Each addition of fields raises it. Records of version 0 have neither version nor store.
- */
-export const RECORD_VERSION = 2
+/** The version of the format. Records of version 0 have neither version nor store. */
+export const RECORD_VERSION = COLUMNS.length - 1
 
-const COLUMNS = [...Object.keys(FIRST), ...Object.keys(ADDED)] as (keyof UsageRow)[]
+type Column = (typeof COLUMNS)[number][number]
+const ORDER: readonly Column[] = COLUMNS.flat()
+const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow | 'limits', Column> extends never ? true : false = true
+/** The values of fields that the version of a record did not have. */
+const DEFAULTS = EVERY_FIELD_IS_WRITTEN && { answerId: null, upstreamKey: null, ...NOT_RECORDED, limits: [] }
 
-function valuesOf({ row, holder, fromAccountLease, fromKeyLease }: Settlement): unknown[] {
+function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settlement): unknown[] {
   const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
-  for (const name of COLUMNS) values.push(row[name])
+  for (const name of ORDER)
+    values.push(name === 'limits' ? limits.flatMap(({ purse, fromLease }) => [purse, fromLease]) : row[name])
   return values
 }
 
-function settlementOf([holder, fromAccountLease, fromKeyLease, ...ofRow]: unknown[]): Settlement {
-  const row = { ...ADDED, ...Object.fromEntries(ofRow.map((value, i) => [COLUMNS[i], value])) }
-  return { row, holder, fromAccountLease, fromKeyLease } as unknown as Settlement
+function settlementOf([holder, fromAccountLease, fromKeyLease, ...more]: unknown[]): Settlement {
+  const read = Object.fromEntries(more.map((value, i) => [ORDER[i], value]))
+  const { limits: flat, ...row } = { ...DEFAULTS, ...read }
+  const limits = []
+  for (let i = 0; i < flat.length; i += 2) limits.push({ purse: flat[i], fromLease: flat[i + 1] })
+  return { row, holder, fromAccountLease, fromKeyLease, limits } as unknown as Settlement
 }
 
 /** One record of a commit group. `store` is the id of the store that the settlements are for. */

@@ -41,7 +41,7 @@ export class Settler {
   #queue: Entry[] = []
   /** The index of the oldest entry; the entries before it are finished and removed later. */
   #head = 0
-  /** The sum of the waiting charges, by key purse. */
+  /** The sum of the waiting charges, by the purses of keys and of limits. */
   readonly #charged = new Map<PurseId, number>()
   /** The waiting entries that are not in the journal. */
   readonly #unjournaled = new Set<Entry>()
@@ -69,9 +69,13 @@ export class Settler {
     else if (this.#cancel === null && this.#running === null) this.#flushLater()
   }
 
-  #count({ row }: Settlement, sign: 1 | -1): void {
-    const purse = keyPurse(row.keyId)
-    const sum = (this.#charged.get(purse) ?? 0) + sign * row.charge
+  #count({ row, limits }: Settlement, sign: 1 | -1): void {
+    this.#countIn(keyPurse(row.keyId), sign * row.charge)
+    for (const { purse } of limits) this.#countIn(purse, sign * row.charge)
+  }
+
+  #countIn(purse: PurseId, charge: number): void {
+    const sum = (this.#charged.get(purse) ?? 0) + charge
     if (sum === 0) this.#charged.delete(purse)
     else this.#charged.set(purse, sum)
   }
@@ -121,7 +125,7 @@ export class Settler {
     this.#wake()
   }
 
-  /** What is charged to a key's purse and may not be in the store yet. */
+  /** What is charged to the purse of a key or a limit and may not be in the store yet. */
   unsettledOf(purse: PurseId): number {
     return this.#charged.get(purse) ?? 0
   }

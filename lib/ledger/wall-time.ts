@@ -48,6 +48,11 @@ export class WallTime {
     return this.#o.clock.now() + (this.#far ? this.skewMs : 0)
   }
 
+  /** The store's time. Periods of limits begin by it on all gateways, to about a second. */
+  storeNow(): number {
+    return this.#o.clock.now() + this.skewMs
+  }
+
   async #look(): Promise<void> {
     const { store, clock, log } = this.#o
     try {

@@ -4,13 +4,15 @@
  */
 import { z } from 'zod'
 import { add, formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
-import { accountPurse, type PurseId } from '../store/store.ts'
+import { type AccountChange, accountPurse, type PurseId } from '../store/store.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
+import { limit } from '../terms/config-limit.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { rate } from '../terms/config-schema.ts'
 import type { Account } from '../terms/records.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
+import { firstLimit, limitChange, renewals, showLimit } from './limits.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { read, type Sent } from './read.ts'
@@ -21,6 +23,7 @@ const accountChange = z.strictObject({
   status: kind.oneOf('active', 'banned').optional(),
   groups: z.array(kind.name).optional(),
   rate: rate.nullable().optional(),
+  budget: limit.nullable().optional(),
 })
 
 const topUp = z.strictObject({
@@ -53,10 +56,10 @@ export class Accounts {
   async create(sent: Sent) {
     const { store, fleet, clock } = this.#deps
     await fleet.settled()
-    const { name, groups, balance } = read(newAccount, withoutNulls(sent))
+    const { name, groups, balance, budget } = read(newAccount, withoutNulls(sent))
     await checkGroups(store, 'groups', groups)
     const opening = { amount: balance ?? ZERO, atMs: clock.now() }
-    const row = await this.#showOne(await store.createAccount({ name, groups, opening }))
+    const row = await this.#showOne(await store.createAccount({ name, groups, opening, budget: firstLimit(budget) }))
     await inForce(this.#deps)
     return row
   }
@@ -64,10 +67,14 @@ export class Accounts {
   async change(name: string, sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { id } = await accountNamed(store, name)
-    const change = read(accountChange, sent)
-    if (change.groups !== undefined) await checkGroups(store, 'groups', change.groups)
-    const row = await this.#showOne(await store.updateAccount(id, change as Partial<Account>))
+    const account = await accountNamed(store, name)
+    const { budget, ...rest } = read(accountChange, sent)
+    if (rest.groups !== undefined) await checkGroups(store, 'groups', rest.groups)
+    const change = {
+      ...rest,
+      budget: budget === undefined ? undefined : await limitChange(this.#deps, account.budget, budget),
+    } as AccountChange // the store leaves alone what is undefined
+    const row = await this.#showOne(await store.updateAccount(account.id, change))
     await inForce(this.#deps)
     return row
   }
@@ -96,13 +103,18 @@ export class Accounts {
   async #show(accounts: readonly Account[]) {
     const { store, fleet } = this.#deps
     const ids = accounts.map(account => accountPurse(account.id))
-    const [purses, ours, others] = await Promise.all([
+    const [purses, ours, others, renewal] = await Promise.all([
       store.purses(ids),
       fleet.held(),
       store.heldByOthers(ids, fleet.holders()),
+      renewals(
+        this.#deps,
+        'b',
+        accounts.map(({ id, budget }) => ({ id, limit: budget })),
+      ),
     ])
     const balances = new Map<PurseId, Micro>(purses.map(p => [p.id, subtract(p.credit ?? ZERO, p.spent)]))
-    return accounts.map(({ id, name, status, groups, rate }) => {
+    return accounts.map(({ id, name, status, groups, rate, budget }) => {
       const purse = accountPurse(id)
       const balance = balances.get(purse) ?? ZERO
       const held = add(ours.get(purse) ?? ZERO, others.get(purse) ?? ZERO)
@@ -115,6 +127,8 @@ export class Accounts {
         held: formatMicro(held),
         available: formatMicro(available),
         rate,
+        budget: showLimit(budget),
+        ...renewal(id),
       }
     })
   }

@@ -50,7 +50,7 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
   await tally.each('channels', (row, change) => channels.write(row, change))
   const accountWriter = new AccountWriter(store, clock, accounts)
   await tally.each('accounts', (row, change) => accountWriter.write(row, change))
-  const keys = new KeyWriter(store, accountWriter)
+  const keys = new KeyWriter(store, clock, accountWriter)
   await tally.each('keys', (row, change) => keys.write(row, change))
   return tally.summary
 }

@@ -4,14 +4,16 @@
  */
 import { z } from 'zod'
 import { formatMicro, ZERO } from '../base/money.ts'
-import { keyPurse, type NewKey } from '../store/store.ts'
+import { type KeyChange, keyPurse, type NewKey } from '../store/store.ts'
 import * as address from '../terms/config-addresses.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
+import { limit } from '../terms/config-limit.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { hashOf, hintOf, newSecret } from '../terms/key-secret.ts'
 import type { Key } from '../terms/records.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
+import { firstLimit, limitChange, renewals, showLimit } from './limits.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { read, type Sent } from './read.ts'
@@ -25,7 +27,7 @@ const keyChange = z.strictObject({
   group: kind.name.optional(),
   status: kind.oneOf('enabled', 'disabled').optional(),
   expires_at: kind.time.nullable().optional(),
-  cap: kind.cny.nullable().optional(),
+  cap: limit.nullable().optional(),
   allow_ips: z.array(address.network).nullable().optional(),
   models: z.array(kind.name).nullable().optional(),
 })
@@ -87,7 +89,7 @@ export class Keys {
       group: row.group,
       status: row.status,
       expiresAtMs: row.expires_at ?? null,
-      cap: row.cap ?? null,
+      cap: firstLimit(row.cap),
       allowIps: row.allow_ips ?? null,
       models: row.models ?? null,
     }
@@ -99,8 +101,13 @@ export class Keys {
     const key = await this.#named(id)
     const fields = read(keyChange, sent)
     if (fields.group !== undefined) await checkGroups(store, 'group', [fields.group])
-    const { expires_at: expiresAtMs, allow_ips: allowIps, ...rest } = fields
-    const change = { ...rest, expiresAtMs, allowIps } as Partial<NewKey> // the store leaves alone what is undefined
+    const { expires_at: expiresAtMs, allow_ips: allowIps, cap, ...rest } = fields
+    const change = {
+      ...rest,
+      expiresAtMs,
+      allowIps,
+      cap: cap === undefined ? undefined : await limitChange(this.#deps, key.cap, cap),
+    } as KeyChange // the store leaves alone what is undefined
     const row = await this.#showOne(await store.updateKey(key.id, change))
     await inForce(this.#deps)
     return row
@@ -125,7 +132,15 @@ export class Keys {
 
   async #show(keys: readonly Key[]) {
     const { store } = this.#deps
-    const [purses, names] = await Promise.all([store.purses(keys.map(key => keyPurse(key.id))), this.#accounts(keys)])
+    const [purses, names, renewal] = await Promise.all([
+      store.purses(keys.map(key => keyPurse(key.id))),
+      this.#accounts(keys),
+      renewals(
+        this.#deps,
+        'k',
+        keys.map(({ id, cap }) => ({ id, limit: cap })),
+      ),
+    ])
     const used = new Map(purses.map(purse => [purse.id, purse.spent]))
     return keys.map(key => ({
       id: key.id,
@@ -134,8 +149,9 @@ export class Keys {
       group: key.group,
       status: key.status,
       expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-      cap: key.cap === null ? null : formatMicro(key.cap),
+      cap: showLimit(key.cap),
       used: formatMicro(used.get(keyPurse(key.id)) ?? ZERO),
+      ...renewal(key.id),
       allow_ips: key.allowIps,
       models: key.models,
       hint: key.hint,

@@ -15,6 +15,7 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
   return openStore(config.store, {
     secret: config.secret,
     secretPrevious: config.secretPrevious,
+    zone: config.zone,
     onStatement: (op, ok) => metrics.storeStatement(op, ok),
     onWarning: message => log.warn(message),
   })

@@ -6,7 +6,8 @@ import type { ServeOptions } from './serve-parts.ts'
 
 /**
  * Settings that are read only when a process starts, by their names in the file. If a running gateway changed its store
- * or journal, some charges would be in the old one and some in the new.
+ * or journal, some charges would be in the old one and some in the new. A change of `zone` would give caps two purses
+ * at once.
  */
 const READ_AT_START = {
   store: 'store',
@@ -16,6 +17,7 @@ const READ_AT_START = {
   journal_limit: 'journalLimitBytes',
   listen: 'listen',
   workers: 'workers',
+  zone: 'zone',
 } as const satisfies Record<string, keyof Config>
 
 /**

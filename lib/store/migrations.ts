@@ -140,6 +140,20 @@ const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
   },
   // `usage_rows` too: a process that migrates late may have created it once more.
   () => [OLD_LOG, 'usage_rows'].map(name => `DROP TABLE IF EXISTS ${name}`),
+  // Caps that renew, and budgets (see sql/limits.ts). A purse of a period has the end of its period.
+  ({ dialect }) => [
+    addColumn({ name: 'accounts' }, ['budget', 'int?'], dialect),
+    ...(['api_keys', 'accounts'] as const).flatMap(name => {
+      const limit = name === 'accounts' ? 'budget' : 'cap'
+      return [
+        addColumn({ name }, [`${limit}_every`, 'code?'], dialect),
+        addColumn({ name }, [`${limit}_before`, 'code?'], dialect),
+        addColumn({ name }, [`${limit}_until_ms`, 'int?'], dialect),
+      ]
+    }),
+    addColumn({ name: 'purses' }, ['ends_ms', 'int?'], dialect),
+    createIndex({ name: 'purses' }, ['ends_ms'], dialect),
+  ],
 ]
 /** The schema's version while the old log is copied. */
 const COPIED_AT = 6

@@ -1,4 +1,5 @@
 /** Opens the store that a URL names: `sqlite:` and `mysql:` choose the driver, everything above it is the same. */
+import { DEFAULT_ZONE } from '../base/zone.ts'
 import type { Driver, OnStatement } from './driver.ts'
 import { openMysql } from './mysql.ts'
 import { Sealer } from './secrets.ts'
@@ -11,6 +12,8 @@ export interface StoreOptions {
   secret: string
   /** The old secret during a rotation: credentials that were encrypted under it can still be read. */
   secretPrevious?: string | null
+  /** Name of the time zone in which periods begin. */
+  zone?: string
   onStatement?: OnStatement
   /** Called with a sentence for the operator's log. */
   onWarning?: (message: string) => void
@@ -27,5 +30,7 @@ function openDriver(url: string, onStatement: OnStatement, warn: (message: strin
 export function openStore(url: string, options: StoreOptions): Store {
   const warn = options.onWarning ?? (() => {})
   const driver = openDriver(url, options.onStatement ?? (() => {}), warn)
-  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn)
+  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn, {
+    zone: options.zone ?? DEFAULT_ZONE,
+  })
 }

@@ -3,8 +3,9 @@
  * the statements. The engine is behind `Driver`.
  */
 import type { Micro } from '../base/money.ts'
+import { DEFAULT_ZONE } from '../base/zone.ts'
 import type { Channel } from '../terms/channel.ts'
-import type { Account, Group, Model } from '../terms/records.ts'
+import type { Group, Model } from '../terms/records.ts'
 import type { Driver } from './driver.ts'
 import { migrate, storeId } from './migrations.ts'
 import type { Sealer } from './secrets.ts'
@@ -18,6 +19,7 @@ import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
+import { forgetPurses } from './sql/limits.ts'
 import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
 import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
@@ -25,7 +27,9 @@ import { settle } from './sql/settle.ts'
 import { summary } from './sql/summary.ts'
 import { usage, usageSlices } from './sql/usage.ts'
 import type {
+  AccountChange,
   Holder,
+  KeyChange,
   Mark,
   NewAccount,
   NewKey,
@@ -46,7 +50,17 @@ export class SqlStore implements Store {
   readonly #books: Books
   readonly #holders: Holders
 
-  constructor(driver: Driver, sealer: Sealer, warn: (message: string) => void, slice = SLICE) {
+  readonly zone: string
+  readonly #slice: number
+
+  constructor(
+    driver: Driver,
+    sealer: Sealer,
+    warn: (message: string) => void,
+    { slice = SLICE, zone = DEFAULT_ZONE }: { slice?: number; zone?: string } = {},
+  ) {
+    this.zone = zone
+    this.#slice = slice
     this.#driver = driver
     this.#sealer = sealer
     this.#accounts = new Accounts(driver)
@@ -76,15 +90,13 @@ export class SqlStore implements Store {
   account = (id: number) => this.#accounts.byId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
   createAccount = (account: NewAccount, mark?: Mark) => this.#accounts.create(account, mark)
-  updateAccount = (id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark) =>
-    this.#accounts.update(id, change, mark)
+  updateAccount = (id: number, change: AccountChange, mark?: Mark) => this.#accounts.update(id, change, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
   key = (id: number) => this.#keys.byId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
   createKey = (key: NewKey, mark?: Mark) => this.#keys.create(key, mark)
-  updateKey = (id: number, change: Partial<Omit<NewKey, 'accountId'>>, mark?: Mark) =>
-    this.#keys.update(id, change, mark)
+  updateKey = (id: number, change: KeyChange, mark?: Mark) => this.#keys.update(id, change, mark)
   deleteKey = (id: number) => this.#keys.delete(id)
 
   catalog = () => this.#catalogue.read()
@@ -126,6 +138,7 @@ export class SqlStore implements Store {
   holders = () => this.#holders.list()
   bury = (holderId: string, beat: number | null = null) => this.#holders.bury(holderId, beat)
   forgetLeases = (holderId: string) => this.#holders.forgetLeases(holderId)
+  forgetPurses = (beforeMs: number) => forgetPurses(this.#driver, beforeMs, this.#slice)
 
   rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
   swapRateWindow = (accountId: number, version: number, state: string) =>

@@ -3,15 +3,17 @@
  * purses, leases and usage rows. `sql.ts` implements it for every engine. A request whose key, prices and lease are in
  * memory makes no call of the store.
  *
- * All money is in purses. Purse `a<id>` is an account's balance and purse `k<id>` is a key's cap. A purse has `credit`
- * (the sum of the top-ups, or the cap; null = no limit), `spent` (the sum of the charges) and `leased` (the sum of its
- * leases). A lease is a part of a purse that one process may spend without asking the store; `credit - spent - leased`
+ * All money is in purses. Purse `a<id>` is an account's balance. Purse `k<id>` counts all that a key spends; a cap for
+ * ever is its credit. A cap that renews has a purse for each period beside it, and so have budgets of accounts (see
+ * `sql/limits.ts`). A purse has `credit` (the sum of the top-ups, or the limit; null = no limit), `spent` (the sum of
+ * the charges) and `leased` (the sum of its leases). A lease is a part of a purse that one process may spend without asking the store; `credit - spent - leased`
  * is what the store can still lease out.
  *
  * Every method throws StoreUnavailable when the engine cannot serve at the moment; the caller may try again later.
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
+import type { Limit } from '../terms/limits.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
 import type { UsageStore } from './usage-store.ts'
 
@@ -56,9 +58,13 @@ export interface Mark {
 
 export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
 
-export type PurseId = `a${number}` | `k${number}`
+/** `a`: an account's balance. `k`: a key, whose cap is its credit. `b`: an account's budget. After `.`: a period. */
+export type PurseId = `a${number}` | `${'k' | 'b'}${number}` | `${'k' | 'b'}${number}.${string}`
 export const accountPurse = (id: number): PurseId => `a${id}`
 export const keyPurse = (id: number): PurseId => `k${id}`
+/** The purse of a cap (`k`) or a budget (`b`) in a period; `null` = its amount is for ever. */
+export const limitPurse = (kind: 'k' | 'b', id: number, period: string | null): PurseId =>
+  period === null ? `${kind}${id}` : `${kind}${id}.${period}`
 
 export interface Purse {
   id: PurseId
@@ -92,6 +98,11 @@ export interface Settlement {
   /** How much of the charge each lease pays. The rest, of an upstream that used more than was held, the purse pays. */
   fromAccountLease: Micro
   fromKeyLease: Micro
+  /**
+   * The other purses of the hold, which the charge counts in too: of the budget, and of the period of a cap that
+   * renews. They are named because the period of a hold may be over when its charge comes.
+   */
+  limits: readonly { purse: PurseId; fromLease: Micro }[]
 }
 
 /** The result of `Store.settle`. Each settlement of the batch is either new or in one of the three lists. */
@@ -125,7 +136,18 @@ export interface NewAccount {
   groups: string[]
   /** The opening balance, if any; `atMs` is in ms since 1970. */
   opening?: { amount: Micro; atMs: number }
+  budget?: Limit | null
 }
+
+/** A cap or a budget as it is to become, by `changedLimit`. Periods that ended before `atMs` keep their amounts. */
+export interface LimitChange {
+  limit: Limit | null
+  atMs: number
+}
+
+/** A field that is absent or undefined stays as it is. */
+export type AccountChange = Partial<Pick<Account, 'status' | 'groups' | 'rate'> & { budget: LimitChange }>
+export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: LimitChange }>
 
 export interface NewKey {
   accountId: number
@@ -135,7 +157,7 @@ export interface NewKey {
   group: string
   status: 'enabled' | 'disabled'
   expiresAtMs: number | null
-  cap: Micro | null
+  cap: Limit | null
   allowIps: string[] | null
   models: string[] | null
 }
@@ -155,6 +177,8 @@ export interface Audit {
 }
 
 export interface Store extends UsageStore {
+  /** Name of the time zone in which periods begin. */
+  readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
@@ -173,16 +197,12 @@ export interface Store extends UsageStore {
   account(id: number): Promise<Account | null>
   accountByName(name: string): Promise<Account | null>
   createAccount(account: NewAccount, mark?: Mark): Promise<Account>
-  updateAccount(id: number, change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>, mark?: Mark): Promise<Account>
+  updateAccount(id: number, change: AccountChange, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
   key(id: number): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
   createKey(key: NewKey, mark?: Mark): Promise<Key>
-  updateKey(
-    id: number,
-    change: Partial<Omit<NewKey, 'accountId' | 'hash' | 'hint'>> & { hash?: string; hint?: string },
-    mark?: Mark,
-  ): Promise<Key>
+  updateKey(id: number, change: KeyChange, mark?: Mark): Promise<Key>
   deleteKey(id: number): Promise<boolean>
   /** The names of keys by id, deleted keys included, because usage rows refer to them. */
   keyNames(ids: readonly number[]): Promise<Map<number, string>>
@@ -222,7 +242,7 @@ export interface Store extends UsageStore {
   /**
    * Adds to the lease that `holder` has of a purse: at least `need` and at most `want`. When less than `need` is free
    * it grants nothing, or with `partial` all that is free. When little is free it grants exactly `need`, so that no
-   * process keeps money idle that another one needs. After StoreUnavailable nothing counts as granted: if the commit
+   * process keeps money idle that another one needs. A purse of a limit is made when it is first asked for. After StoreUnavailable nothing counts as granted: if the commit
    * did happen, the store gives the grant back later. Throws StoreConflict when the purse does not exist, or the holder
    * is not registered (or was buried meanwhile).
    */
@@ -256,6 +276,8 @@ export interface Store extends UsageStore {
   bury(holderId: string, beat?: number): Promise<boolean>
   /** Deletes some empty leases of this process and returns how many; the caller repeats the call until it returns 0. */
   forgetLeases(holderId: string): Promise<number>
+  /** Deletes some purses of periods that ended before `beforeMs`, and returns how many, for the caller to repeat. */
+  forgetPurses(beforeMs: number): Promise<number>
 
   // --- rate windows
   /** The state of the account's rate limit, which all gateways share (see `lib/access/rate.ts`); null: none yet. */

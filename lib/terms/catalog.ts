@@ -10,6 +10,7 @@ import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
+import type { SetLimit } from './limits.ts'
 import type { Group, Model, OverList, Price } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
 import { didYouMean } from './typos.ts'
@@ -22,6 +23,7 @@ export interface CatalogAccount {
   groups: string[]
   /** Opening top-up; null = none. */
   balance: Micro | null
+  budget: SetLimit | null
 }
 
 export interface CatalogKey {
@@ -32,7 +34,7 @@ export interface CatalogKey {
   group: string
   /** ms since 1970. */
   expiresAtMs: number | null
-  cap: Micro | null
+  cap: SetLimit | null
   allowIps: string[] | null
   models: string[] | null
   status: 'enabled' | 'disabled'
@@ -146,7 +148,12 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     groups: form.groups.map(toGroup),
     models: form.models.map(toModel),
     channels: form.channels.map(toChannel),
-    accounts: form.accounts.map(({ name, groups, balance }) => ({ name, groups, balance: balance ?? null })),
+    accounts: form.accounts.map(({ name, groups, balance, budget }) => ({
+      name,
+      groups,
+      balance: balance ?? null,
+      budget: budget ?? null,
+    })),
     keys: form.keys.map(toKey),
     texts: rowTexts(source.value, form),
     checkReferences: known => checkReferences(form, source, known),

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import * as address from './config-addresses.ts'
 import { channel } from './config-channel.ts'
+import { limit } from './config-limit.ts'
 import { price } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
@@ -81,6 +82,10 @@ const account = z.strictObject({
   balance: kind.cny
     .optional()
     .meta({ description: 'Opening top-up in CNY, credited once, when the account is first created. Default: none.' }),
+  budget: limit.optional().meta({
+    description:
+      'Most that the account may spend, in CNY: an amount for ever, or `{ amount, every }` for each `day`, `week` or `month`. Default: no budget.',
+  }),
 })
 
 const key = z.strictObject({
@@ -91,7 +96,10 @@ const key = z.strictObject({
     .meta({ description: 'Secret that clients send. The store keeps only its SHA-256.' }),
   group: kind.name.prefault('default').meta({ description: 'Group whose channels and prices the key uses.' }),
   expires_at: kind.time.optional().meta({ description: 'ISO time from which the key is refused. Default: never.' }),
-  cap: kind.cny.optional().meta({ description: 'Most that the key may spend, in CNY. Default: no cap.' }),
+  cap: limit.optional().meta({
+    description:
+      'Most that the key may spend, in CNY: an amount for ever, or `{ amount, every }` for each `day`, `week` or `month`. Default: no cap.',
+  }),
   allow_ips: z
     .array(address.network)
     .optional()

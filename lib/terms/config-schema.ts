@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import { DEFAULT_ZONE, isWholeHours } from '../base/zone.ts'
 import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 
@@ -201,6 +202,17 @@ export const configSchema = z.strictObject({
   shed: section('Load shedding: new requests are refused before latency collapses.', {
     lag: timeout('0ms', 0, 'Event-loop lag above which new requests are answered 503; `0ms` = never.'),
   }),
+  zone: kind
+    .scalar(
+      'the name of a time zone that is whole hours from UTC, like "Asia/Shanghai" or "UTC"',
+      { type: 'string' },
+      value => (typeof value === 'string' && isWholeHours(value) ? value : undefined),
+    )
+    .prefault(DEFAULT_ZONE)
+    .meta({
+      description:
+        'Time zone in which days, weeks (from Monday) and months begin, when caps and budgets renew. Whole hours from UTC only.',
+    }),
   usage_retention: kind
     .duration({ most: 36_500 * DAY_MS })
     .refine(ms => ms === 0 || ms >= DAY_MS, '`0s`, or at least a day: settlements may come late')

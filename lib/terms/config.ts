@@ -72,6 +72,8 @@ export interface Config {
     /** Event-loop lag above which new requests are refused; 0 = never. */
     lagMs: number
   }
+  /** Name of the time zone in which the periods of caps and budgets begin. */
+  zone: string
   /** Age at which usage rows are deleted; 0 = never. */
   usageRetentionMs: number
   /** URLs by which clients reach the two listeners, without a slash at the end. */
@@ -145,6 +147,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     clientGone: { drainMs: form.client_gone.drain, concurrent: form.client_gone.concurrent },
     retry: { attempts: form.retry.attempts, deadlineMs: form.retry.deadline, budget: form.retry.budget },
     shed: { lagMs: form.shed.lag },
+    zone: form.zone,
     usageRetentionMs: form.usage_retention,
     public: {
       main: form.public.main ?? addressOf(listen.main),

@@ -2,6 +2,7 @@
  * The records that all rooms share: accounts, keys, groups, models and usage rows. They know nothing of SQL or HTTP.
  */
 import type { Micro } from '../base/money.ts'
+import type { Limit } from './limits.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
 
@@ -38,6 +39,8 @@ export interface Account {
   groups: string[]
   /** Overrides the rate limits of the group and of the config; null = they apply. */
   rate: Rate | null
+  /** The most that the account may spend; null = no budget. */
+  budget: Limit | null
 }
 
 export interface Key {
@@ -53,7 +56,7 @@ export interface Key {
   /** ms since 1970; null = never. */
   expiresAtMs: number | null
   /** The most that the key may spend; null = no cap. */
-  cap: Micro | null
+  cap: Limit | null
   /** Client addresses and CIDRs from which the key may be used; null = any. */
   allowIps: string[] | null
   /** Names of the models that the key may use; null = all of its group. */

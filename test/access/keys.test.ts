@@ -34,7 +34,14 @@ class Rows {
       models: null,
       ...change,
     }
-    const account: Account = { id: accountId, name: `a${accountId}`, status: 'active', groups: ['default'], rate: null }
+    const account: Account = {
+      id: accountId,
+      name: `a${accountId}`,
+      status: 'active',
+      groups: ['default'],
+      rate: null,
+      budget: null,
+    }
     const purse = { credit: null, spent: ZERO, leased: ZERO }
     this.rows.set(key.hash, {
       key,

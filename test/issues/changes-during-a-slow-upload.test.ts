@@ -1,6 +1,6 @@
 /** A body may take ten minutes, and what counted was what was true at its head: price, ban, cap, key and groups. */
 import t from 'tap'
-import type { Micro } from '../../lib/base/money.ts'
+import { limitOf } from '../support/store.ts'
 import { MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
 import { until } from '../support/wait.ts'
@@ -35,7 +35,10 @@ const CHANGES: Record<string, [(s: Scene) => Promise<unknown>, RegExp]> = {
     async s => s.store.updateKey((await key(s)).id, { models: ['x'] }),
     /^403 .*无权访问模型/,
   ],
-  'the key gets a cap': [async s => s.store.updateKey((await key(s)).id, { cap: 1 as Micro }), /^403 .*预扣费额度失败/],
+  'the key gets a cap': [
+    async s => s.store.updateKey((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }),
+    /^403 .*预扣费额度失败/,
+  ],
   'the model is no longer priced': [s => s.store.deleteModel(MODEL), /^400 .*价格尚未/],
   'the channel goes': [s => s.store.deleteChannel('a'), /^400 .*无可用渠道/],
 }

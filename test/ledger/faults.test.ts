@@ -293,7 +293,7 @@ t.test('two that each have half want most of it: one gets it, because neither ke
   for (const [i, ledger] of ledgers.entries()) ledger.void(halves[i]!)
   const answers: boolean[] = []
   for (const ledger of ledgers)
-    void Promise.resolve(ledger.reserve(key.accountId, key.id, null, micro(600))).then(a =>
+    void Promise.resolve(ledger.reserve({ id: key.accountId, budget: null }, key, micro(600))).then(a =>
       answers.push(a instanceof Hold),
     )
   let seen = 0

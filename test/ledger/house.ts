@@ -58,7 +58,7 @@ export async function house(t: Test): Promise<House> {
 }
 
 export const reserve = async (ledger: Ledger, key: Key, amount: number): Promise<Hold> => {
-  const hold = await ledger.reserve(key.accountId, key.id, null, micro(amount))
+  const hold = await ledger.reserve({ id: key.accountId, budget: null }, key, micro(amount))
   if (!(hold instanceof Hold)) throw new Error(`refused: ${hold.refused}`)
   return hold
 }

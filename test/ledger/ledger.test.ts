@@ -3,15 +3,16 @@ import path from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { idMaker } from '../../lib/base/ids.ts'
-import { type Micro, micro } from '../../lib/base/money.ts'
+import { micro } from '../../lib/base/money.ts'
 import { Journal } from '../../lib/ledger/journal.ts'
 import { Hold, Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
 import { accountPurse, keyPurse, type Purse, type Store } from '../../lib/store/store.ts'
+import type { Limit } from '../../lib/terms/limits.ts'
 import type { Key } from '../../lib/terms/records.ts'
 import { readJournal } from '../support/journal.ts'
 import { kept } from '../support/kept.ts'
 import { seeded } from '../support/random.ts'
-import { fund, memoryStore, usageRow } from '../support/store.ts'
+import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 
 const nextId = idMaker(() => Date.now())
 const log = { info() {}, warn() {}, error() {} }
@@ -29,9 +30,7 @@ t.test('exactly as many as fit, however many come at once', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 250_000)
   const ledger = await open(store, t.testdir())
-  const answers = await Promise.all(
-    Array.from({ length: 40 }, () => ledger.reserve(account.id, key.id, null, micro(50_000))),
-  )
+  const answers = await Promise.all(Array.from({ length: 40 }, () => ledger.reserve(account, key, micro(50_000))))
   const holds = answers.filter(a => a instanceof Hold)
   t.equal(holds.length, 5)
   t.equal(ledger.heldTotal, 250_000)
@@ -48,20 +47,18 @@ t.test('what is refused, and why', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000, 500)
   const ledger = await open(store, t.testdir())
-  const cap = micro(500)
-  const rows: [amount: number, cap: Micro | null, want: Partial<Refusal>][] = [
+  const rows: [amount: number, cap: Limit | null, want: Partial<Refusal>][] = [
     [2_000, null, { refused: 'estimate', available: micro(1_000), need: micro(2_000) }],
-    [600, cap, { refused: 'cap', available: micro(500) }],
+    [600, key.cap, { refused: 'cap', available: micro(500) }],
   ]
-  for (const [amount, limit, want] of rows)
-    t.match(await ledger.reserve(account.id, key.id, limit, micro(amount)), want)
+  for (const [amount, cap, want] of rows) t.match(await ledger.reserve(account, { ...key, cap }, micro(amount)), want)
   t.equal(ledger.heldTotal, 0, 'a refusal holds nothing')
-  const hold = (await ledger.reserve(account.id, key.id, cap, micro(500))) as Hold
-  t.match(await ledger.reserve(account.id, key.id, cap, micro(1)), { refused: 'cap' }, 'taken by an open hold')
+  const hold = (await ledger.reserve(account, key, micro(500))) as Hold
+  t.match(await ledger.reserve(account, key, micro(1)), { refused: 'cap' }, 'taken by an open hold')
   settle(ledger, key, hold, 500)
-  t.ok(ledger.capUsedUp(key.id, cap), 'known at once')
+  t.ok(ledger.capUsedUp(key), 'known at once')
   await ledger.flush()
-  t.match(await ledger.reserve(account.id, key.id, cap, micro(1)), { refused: 'cap_used' })
+  t.match(await ledger.reserve(account, key, micro(1)), { refused: 'cap_used' })
   await ledger.stop()
   await store.close()
 })
@@ -70,13 +67,12 @@ t.test('what is left of a cap is told without charges that the store does not ha
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000, 500)
   const ledger = await open(store, t.testdir())
-  const cap = micro(500)
-  settle(ledger, key, (await ledger.reserve(account.id, key.id, cap, micro(300))) as Hold, 300)
+  settle(ledger, key, (await ledger.reserve(account, key, micro(300))) as Hold, 300)
   ledger.write()
   const left = { refused: 'cap', available: micro(200), need: micro(300) }
-  t.match(await ledger.reserve(account.id, key.id, cap, micro(300)), left)
+  t.match(await ledger.reserve(account, key, micro(300)), left)
   await ledger.flush()
-  t.match(await ledger.reserve(account.id, key.id, cap, micro(300)), left, 'and when it has')
+  t.match(await ledger.reserve(account, key, micro(300)), left, 'and when it has')
   await ledger.stop()
   await store.close()
 })
@@ -85,14 +81,14 @@ t.test('a charge above its hold is taken in full; a void takes nothing', async t
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000)
   const ledger = await open(store, t.testdir())
-  const one = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
-  const two = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
+  const one = (await ledger.reserve(account, key, micro(10))) as Hold
+  const two = (await ledger.reserve(account, key, micro(10))) as Hold
   ledger.void(two)
   t.throws(() => ledger.void(two), { name: 'InvariantError' })
   settle(ledger, key, one, 1_600)
   await ledger.flush()
   t.equal(await balance(store, account.id), -600)
-  t.match(await ledger.reserve(account.id, key.id, null, micro(1)), { refused: 'quota', available: -600 })
+  t.match(await ledger.reserve(account, key, micro(1)), { refused: 'quota', available: -600 })
   await ledger.stop()
   t.equal((await store.audit()).ok, true)
   await store.close()
@@ -102,7 +98,7 @@ t.test('a hold grows while there is money', async t => {
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 100)
   const ledger = await open(store, t.testdir())
-  const hold = (await ledger.reserve(account.id, key.id, null, micro(60))) as Hold
+  const hold = (await ledger.reserve(account, key, micro(60))) as Hold
   t.equal(ledger.grow(hold, micro(30)) || (await ledger.growLater(hold, micro(30))), true)
   t.equal(ledger.grow(hold, micro(30)), false)
   t.equal(await ledger.growLater(hold, micro(30)), false)
@@ -128,10 +124,7 @@ t.test('the journal of a process that is gone is applied once, torn end and all'
   })
   await store.register({ id: 'gone', host: 'h', beat: 0 })
   await store.lease(accountPurse(account.id), 'gone', micro(100), micro(100), false)
-  for (let i = 0; i < 3; i++)
-    journal.append([
-      { row: usageRow(nextId(), key, 10), holder: 'gone', fromAccountLease: micro(10), fromKeyLease: micro(0) },
-    ])
+  for (let i = 0; i < 3; i++) journal.append([settlement(usageRow(nextId(), key, 10), 'gone', 10)])
   const file = path.join(folder, 'gone', '00000001.log')
   journal.close(false)
   appendFileSync(file, readFileSync(file).subarray(0, 40))
@@ -166,7 +159,7 @@ t.test('at its bound the journal takes no new requests, and drops nothing', asyn
   const store = await memoryStore()
   const { account, key } = await fund(store, 'a', 1_000_000)
   const ledger = await open(store, t.testdir(), 100)
-  const hold = (await ledger.reserve(account.id, key.id, null, micro(10))) as Hold
+  const hold = (await ledger.reserve(account, key, micro(10))) as Hold
   t.ok(ledger.accepting)
   await kept(settle(ledger, key, hold, 10))
   t.notOk(ledger.accepting)
@@ -198,7 +191,7 @@ t.test('several ledgers on one balance, at random: never overdrawn, nothing lost
       Array.from({ length: 60 }, async () => {
         const ledger = random.pick(ledgers)
         const need = random.int(1, 900)
-        const hold = await ledger.reserve(account.id, key.id, null, micro(need))
+        const hold = await ledger.reserve(account, key, micro(need))
         if (!(hold instanceof Hold)) return
         await new Promise(resolve => setTimeout(resolve, random.int(0, 5)))
         const held = ledgers.reduce((sum, l) => sum + l.heldTotal, 0)

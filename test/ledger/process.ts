@@ -15,7 +15,7 @@ const key = (await store.key(Number(id)))!
 const log = { info() {}, warn() {}, error() {} }
 try {
   const ledger = await Ledger.open({ store, clock: new TestClock(), log, folder, limitBytes: 1 << 20, holder })
-  const hold = (await ledger.reserve(key.accountId, key.id, null, micro(10))) as Hold
+  const hold = (await ledger.reserve({ id: key.accountId, budget: null }, key, micro(10))) as Hold
   await kept(ledger.settle(hold, usageRow(`01zzzzzzzzzzz${holder}`, key, 10)))
   console.log('charged')
   setInterval(() => ledger.accepting, 1_000_000) // a ledger that nobody has is collected, and its lock with it

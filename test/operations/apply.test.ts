@@ -94,7 +94,7 @@ t.test('everything is created, with opening balances', async t => {
     group: 'vip',
     status: 'enabled',
     expiresAtMs: null,
-    cap: 5_000_000,
+    cap: { amount: 5_000_000, every: null, before: null },
     allowIps: ['10.0.0.0/8'],
     models: ['m'],
   })

@@ -100,7 +100,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   check('accounts', async (t, { one, two }) => {
     const a = await one.createAccount({ name: 'Demo', groups: ['default', '组'] })
-    t.strictSame(a, { id: a.id, name: 'Demo', status: 'active', groups: ['default', '组'], rate: null })
+    t.strictSame(a, { id: a.id, name: 'Demo', status: 'active', groups: ['default', '组'], rate: null, budget: null })
     t.strictSame(await two.account(a.id), a)
     t.strictSame(await two.accountByName('Demo'), a)
     t.equal(await two.accountByName('demo'), null, 'names differ by case')
@@ -124,15 +124,17 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await t.rejects(two.createKey(newKey(account.id, { hash: 'other' })), StoreConflict, 'same name')
     await t.rejects(two.createKey(newKey(account.id, { name: 'other' })), StoreConflict, 'same secret')
     const change = {
-      cap: null,
       allowIps: ['::1'],
       models: ['m'],
       expiresAtMs: 1e13,
       status: 'disabled',
       name: '手机',
     } as const
-    const changed = { ...key, ...change, allowIps: ['::1'], models: ['m'] }
-    t.strictSame(await two.updateKey(key.id, { ...change, allowIps: ['::1'], models: ['m'] }), changed)
+    const changed = { ...key, ...change, cap: null, allowIps: ['::1'], models: ['m'] }
+    t.strictSame(
+      await two.updateKey(key.id, { ...change, cap: { limit: null, atMs: 0 }, allowIps: ['::1'], models: ['m'] }),
+      changed,
+    )
     t.strictSame(await one.key(key.id), changed)
     t.strictSame(await one.keyByName(account.id, '手机'), changed)
     t.equal((await one.purses([keyPurse(key.id)]))[0]?.credit, null, 'the cap is the purse')

@@ -1,7 +1,8 @@
 /** Stores in memory for tests, and rows that most tests need. */
-import { type Micro, micro } from '../../lib/base/money.ts'
+import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
+import type { Limit } from '../../lib/terms/limits.ts'
 import { type Account, type Key, NOT_RECORDED, type UsageRow } from '../../lib/terms/records.ts'
 
 export const memoryStore = async (): Promise<Store> => {
@@ -24,6 +25,13 @@ export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey 
   ...change,
 })
 
+/** A cap or a budget that nobody has changed. */
+export const limitOf = (amount: number, every: Limit['every'] = null): Limit => ({
+  amount: micro(amount),
+  every,
+  before: null,
+})
+
 /** Creates an account with this much money and one key. */
 export async function fund(
   store: Store,
@@ -33,7 +41,7 @@ export async function fund(
 ): Promise<{ account: Account; key: Key }> {
   const account = await store.createAccount({ name, groups: ['default'] })
   await store.topUp(account.id, micro(credit), 'opening', 0)
-  const key = await store.createKey(newKey(account.id, { cap: cap as Micro | null }))
+  const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }))
   return { account, key }
 }
 
@@ -69,4 +77,5 @@ export const settlement = (row: UsageRow, holder: string, fromAccount: number, f
   holder,
   fromAccountLease: micro(fromAccount),
   fromKeyLease: micro(fromKey),
+  limits: [],
 })

@@ -41,7 +41,7 @@ t.test('records, with every default', async t => {
       { name: 'n', max_output: 5, default_output: 6, input_factor: 1.3, max_input: 7, max_searches: 0 },
     ],
     channels: [CHANNEL],
-    accounts: [{ name: 'a' }, { name: 'b', groups: ['vip'], balance: 0.5 }],
+    accounts: [{ name: 'a' }, { name: 'b', groups: ['vip'], balance: 0.5, budget: { amount: '3', every: 'month' } }],
     keys: [KEY],
   })
   t.strictSame(file.groups, [
@@ -94,8 +94,8 @@ t.test('records, with every default', async t => {
     },
   ])
   t.strictSame(file.accounts, [
-    { name: 'a', groups: ['default'], balance: null },
-    { name: 'b', groups: ['vip'], balance: 500_000 },
+    { name: 'a', groups: ['default'], balance: null, budget: null },
+    { name: 'b', groups: ['vip'], balance: 500_000, budget: { amount: 3_000_000, every: 'month' } },
   ])
   t.strictSame(file.keys, [
     {
@@ -145,7 +145,7 @@ t.test('optional settings', async t => {
   })
   t.match(file.keys[0], {
     expiresAtMs: 1_896_048_000_000,
-    cap: 1_000_000,
+    cap: { amount: 1_000_000, every: null },
     allowIps: ['10.0.0.0/8'],
     models: [],
     status: 'disabled',
@@ -215,6 +215,10 @@ t.test('problems', async t => {
       /accounts\[0\]\.groups\[0\]: expected one of the groups default, found "gone"/,
     ],
     [{ accounts: [{ name: 'a', balance: '1.0000001' }] }, /accounts\[0\]\.balance: expected an amount of CNY/],
+    [{ accounts: [{ name: 'a', budget: { amount: 1 } }] }, /accounts\[0\]\.budget: expected an amount of CNY/],
+    [{ accounts: [{ name: 'a', budget: { amount: 1, every: 'year' } }] }, /\.budget: expected .* day \| week \| month/],
+    [{ accounts: [{ name: 'a', budget: { amount: -1, every: 'day' } }] }, /\.budget: expected/],
+    [{ accounts: [{ name: 'a', budget: { amount: 1, every: 'day', from: 2 } }] }, /\.budget: expected/],
     [
       { accounts: [{ name: 'a' }], keys: [{ ...KEY, account: 'nobody' }] },
       /^cat\.yaml:\d+:\d+: keys\[0\]\.account: expected one of the accounts a, found "nobody"$/,

@@ -23,6 +23,7 @@ const DEFAULTS: Config = {
   catalog: null,
   adminToken: null,
   workers: 1,
+  zone: 'Asia/Shanghai',
   trustedProxies: [],
   wire: {
     'alpha-version': ['anthropic-version'],

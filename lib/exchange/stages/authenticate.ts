@@ -10,12 +10,18 @@ import { NEXT, type Verdict } from '../verdict.ts'
 export const authenticate = stage<'secret', 'key'>((x, services) => {
   const found = x.secret === null ? null : services.keys.find(x.secret)
   x.secret = null // not needed again, so it is not kept
-  if (!(found instanceof Promise)) return judgeKey(x, services, found)
+  if (!(found instanceof Promise)) return knowCap(x, services, found)
   return found.then(
-    entry => judgeKey(x, services, entry),
+    entry => knowCap(x, services, entry),
     error => storeFailed(x, services, error),
   )
 })
+
+/** A cap that renews begins each period anew, so the store may have to be asked whether it is used up. */
+function knowCap(x: Exchange, services: Services, entry: KeyEntry | null): Verdict | Promise<Verdict> {
+  if (entry === null || x.free || services.ledger.capUsedUp(entry.key) !== null) return judgeKey(x, services, entry)
+  return services.ledger.learnCap(entry.key).then(() => judgeKey(x, services, entry))
+}
 
 export function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
   if (entry === null || !usable(x, services, entry)) return refuse(x, services, 'key')
@@ -27,5 +33,6 @@ function usable(x: Exchange, { clock, ledger }: Services, { key, keyPurse }: Key
   if (key.status !== 'enabled') return false
   if (key.expiresAtMs !== null && key.expiresAtMs <= clock.now()) return false
   if (key.cap === null || x.free) return true
-  return keyPurse.spent < key.cap && !ledger.capUsedUp(key.id, key.cap)
+  if (key.cap.every === null && keyPurse.spent >= key.cap.amount) return false
+  return ledger.capUsedUp(key) !== true
 }

@@ -93,7 +93,7 @@ class Upload {
   askForMoney(): Promise<void> | null {
     this.#asked = true
     const { key, account } = this.#x.entry as KeyEntry
-    const held = this.#services.ledger.reserve(account.id, key.id, null, micro(1))
+    const held = this.#services.ledger.reserve(account, { id: key.id, cap: null }, micro(1))
     if (held instanceof Promise)
       return held.then(
         answer => guard(this.#x, this.#services, () => this.#judge(answer)),

@@ -19,7 +19,7 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   // also what costs nothing needs an account that is not empty
   const need = micro(Math.max(1, estimate(x)))
-  const held = services.ledger.reserve(account.id, key.id, key.cap, need)
+  const held = services.ledger.reserve(account, key, need)
   if (!(held instanceof Promise)) return judge(x, services, held)
   return held.then(
     answer => judge(x, services, answer),

@@ -8,7 +8,9 @@ import type { Clock } from '../../base/clock.ts'
 import { ZERO } from '../../base/money.ts'
 import { type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogAccount } from '../../terms/catalog.ts'
+import { sameLimit } from '../../terms/limits.ts'
 import type { Account } from '../../terms/records.ts'
+import { firstLimit, limitChange } from '../limits.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
 
 export class AccountWriter {
@@ -24,22 +26,27 @@ export class AccountWriter {
   }
 
   async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<Outcome> {
-    const { name, groups, balance } = row
+    const { name, groups, balance, budget } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
       const opening = { amount: balance ?? ZERO, atMs: this.#clock.now() }
-      const created = await createdHere(this.#store.createAccount({ name, groups, opening }, movedMark(mark)))
+      const created = await createdHere(
+        this.#store.createAccount({ name, groups, opening, budget: firstLimit(budget) }, movedMark(mark)),
+      )
       account = created ?? (await this.#store.accountByName(name))
       if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
       this.#stored.set(name, account)
       if (created !== null) return 'created'
     }
-    const same = isDeepStrictEqual(account.groups, groups)
+    const sameBudget = sameLimit(account.budget, budget)
+    const same = isDeepStrictEqual(account.groups, groups) && sameBudget
     if (same || !isNew) {
       await rememberMark(this.#store, mark)
       return same ? 'same' : 'kept'
     }
-    this.#stored.set(name, await this.#store.updateAccount(account.id, { groups }, movedMark(mark)))
+    const deps = { store: this.#store, clock: this.#clock }
+    const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
+    this.#stored.set(name, await this.#store.updateAccount(account.id, change, movedMark(mark)))
     return 'updated'
   }
 

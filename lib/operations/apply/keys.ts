@@ -1,20 +1,25 @@
 /** Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../../base/clock.ts'
 import { type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogKey } from '../../terms/catalog.ts'
 import { hashOf, hintOf } from '../../terms/key-secret.ts'
+import { sameLimit } from '../../terms/limits.ts'
 import type { Key } from '../../terms/records.ts'
+import { firstLimit, limitChange } from '../limits.ts'
 import type { AccountWriter } from './accounts.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
 
 export class KeyWriter {
   readonly #store: Store
+  readonly #clock: Clock
   readonly #accounts: AccountWriter
   /** By the id of the account, then by the name of the key. */
   readonly #stored = new Map<number, Map<string, Key>>()
 
-  constructor(store: Store, accounts: AccountWriter) {
+  constructor(store: Store, clock: Clock, accounts: AccountWriter) {
     this.#store = store
+    this.#clock = clock
     this.#accounts = accounts
   }
 
@@ -27,14 +32,15 @@ export class KeyWriter {
       stored = await this.#store.keyByName(accountId, key.name)
       if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
     }
-    const { id, ...fields } = stored ?? { id: null }
-    const same = isDeepStrictEqual(fields, row)
-    if (same || !isNew || id === null) {
+    const same = stored !== null && isSame(stored, row)
+    if (same || !isNew || stored === null) {
       await rememberMark(this.#store, mark)
       return same ? 'same' : 'kept'
     }
-    const { accountId: _, ...change } = row
-    await this.#store.updateKey(id, change, movedMark(mark))
+    const { accountId: _, cap, ...rest } = row
+    const deps = { store: this.#store, clock: this.#clock }
+    const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
+    await this.#store.updateKey(stored.id, change, movedMark(mark))
     return 'updated'
   }
 
@@ -47,7 +53,12 @@ export class KeyWriter {
   }
 }
 
+/** Whether the stored key is what the file says. Its cap may still renew as it did before a change. */
+function isSame({ id: _, cap, ...stored }: Key, { cap: wanted, ...row }: Omit<Key, 'id'>): boolean {
+  return sameLimit(cap, wanted) && isDeepStrictEqual(stored, row)
+}
+
 function toRow(key: CatalogKey, accountId: number): Omit<Key, 'id'> {
-  const { account: _, secret, ...rest } = key
-  return { accountId, ...rest, hash: hashOf(secret), hint: hintOf(secret) }
+  const { account: _, secret, cap, ...rest } = key
+  return { accountId, ...rest, cap: firstLimit(cap), hash: hashOf(secret), hint: hintOf(secret) }
 }

@@ -6,12 +6,15 @@ import { invariant } from '../../base/assert.ts'
 import type { Micro } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
-import { accountPurse, type Mark, type NewAccount, StoreConflict } from '../store.ts'
+import { type AccountChange, accountPurse, type Mark, type NewAccount, StoreConflict } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
-import { integer, json, jsonOrNull, text, toJson } from './text.ts'
+import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
+import { integer, json, jsonOrNull, marks, text, toJson } from './text.ts'
 
-export const ACCOUNT_COLUMNS = 'a.id, a.name, a.status, a.allowed_groups, a.rate'
+export const ACCOUNT_COLUMNS = `a.id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
+  .map(c => `a.${c}`)
+  .join(', ')}`
 
 /** The reference under which an account's opening balance is credited. */
 const OPENING = 'opening'
@@ -23,6 +26,7 @@ export const toAccount = (row: Row): Account => ({
   status: text(row, 'status') as Account['status'],
   groups: json(row, 'allowed_groups'),
   rate: jsonOrNull(row, 'rate'),
+  budget: toLimit(row, 'budget'),
 })
 
 export class Accounts {
@@ -53,32 +57,40 @@ export class Accounts {
   /**
    * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
    */
-  async create({ name, groups, opening }: NewAccount, mark?: Mark): Promise<Account> {
-    const insert = "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES (?, 'active', ?, 0)"
+  async create({ name, groups, opening, budget = null }: NewAccount, mark?: Mark): Promise<Account> {
+    const columns: [string, Param][] = [
+      ['name', name],
+      ['status', 'active'],
+      ['allowed_groups', toJson(groups)],
+      ['archived', 0],
+      ...limitValues('budget', budget),
+    ]
+    const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${marks(columns.length)})`
     try {
       return await this.#driver.transaction('createAccount', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-        const { insertId: id } = await tx.run(insert, [name, toJson(groups)])
+        const { insertId: id } = await tx.run(
+          insert,
+          columns.map(([, value]) => value),
+        )
         const { amount = 0, atMs = 0 } = opening ?? {}
         await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
         if (amount !== 0) await tx.run(TOP_UP, [id, OPENING, amount, Math.floor(atMs)])
         await recordChange(tx, 'account', String(id))
-        return { id, name, status: 'active', groups: [...groups], rate: null }
+        return { id, name, status: 'active', groups: [...groups], rate: null, budget }
       })
     } catch (error) {
       throw error instanceof DuplicateKey ? new StoreConflict(`account ${name} exists already`) : error
     }
   }
 
-  async update(
-    id: number,
-    change: Partial<Pick<Account, 'status' | 'groups' | 'rate'>>,
-    mark?: Mark,
-  ): Promise<Account> {
+  async update(id: number, change: AccountChange, mark?: Mark): Promise<Account> {
     const set: [string, Param][] = []
     if (change.status !== undefined) set.push(['status', change.status])
     if (change.groups !== undefined) set.push(['allowed_groups', toJson(change.groups)])
     if (change.rate !== undefined) set.push(['rate', toJson(change.rate)])
+    const { budget } = change
+    if (budget !== undefined) set.push(...limitValues('budget', budget.limit))
     return this.#driver.transaction('updateAccount', async tx => {
       if (mark !== undefined) await moveMark(tx, this.#driver, mark)
       if (set.length > 0) {
@@ -87,7 +99,10 @@ export class Accounts {
       }
       const [row] = await tx.query(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
       if (row === undefined) throw new StoreConflict(`there is no account with id ${id}`)
+      const recalled =
+        budget === undefined ? [] : await limitChanged(tx, this.#driver, 'b', id, budget.limit, budget.atMs)
       if (set.length > 0) await recordChange(tx, 'account', String(id))
+      await recallAll(tx, recalled)
       return toAccount(row)
     })
   }

@@ -4,6 +4,8 @@
  * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
  * - the sums of usage, by the hour and by the day, are together the same charges;
  * - the purses of the account's keys have together spent the same sum;
+ * - what the purses of its budget, and of each key's cap, have spent is not more than the account and the key have. These
+ * purses count the same charges, but not those from before somebody set the limit, and old ones are deleted;
  * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
  * lease.
  */
@@ -28,6 +30,8 @@ interface Account {
   byKeys: bigint
   /** What its purse and its keys' purses have leased to holders that are not registered. */
   stray: bigint
+  /** By how much purses of limits have spent too much. */
+  limits: bigint
 }
 
 const size = (value: bigint): bigint => (value < 0n ? -value : value)
@@ -66,6 +70,7 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
         below: 0n,
         byKeys: 0n,
         stray: 0n,
+        limits: 0n,
       }
       byPurse.set(accountPurse(id), account)
     }
@@ -74,7 +79,11 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   const owners = new Map<string, number>()
   await each('keys', row => owners.set(keyPurse(integer(row, 'id')), integer(row, 'account_id')))
   /** The account that owns a purse, directly or by one of its keys. */
-  const ofPurse = (id: string) => of(id.startsWith('a') ? Number(id.slice(1)) : (owners.get(id) ?? 0))
+  const ofPurse = (id: string) => {
+    const [whole] = id.split('.', 1) as [string]
+    return of(id.startsWith('k') ? (owners.get(whole) ?? 0) : Number(whole.slice(1)))
+  }
+  const spent = new Map<string, bigint>()
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
   await each('topups', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
@@ -86,6 +95,8 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   await each('purses', row => {
     const id = text(row, 'id')
     const account = ofPurse(id)
+    spent.set(id, big(row, 'promised'))
+    if (isLimit(id)) return
     if (id.startsWith('k')) account.byKeys += big(row, 'promised')
     else {
       account.credit = big(row, 'credit')
@@ -95,19 +106,45 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   await each('leases', row => {
     const id = text(row, 'id')
     const account = ofPurse(id)
-    if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
-    else account.leased = big(row, 'leased')
+    spent.set(id, (spent.get(id) ?? 0n) - big(row, 'leased'))
+    if (!isLimit(id)) {
+      if (id.startsWith('k')) account.byKeys -= big(row, 'leased')
+      else account.leased = big(row, 'leased')
+    }
     account.below += big(row, 'below')
     account.stray += big(row, 'stray')
   })
+  for (const [id, tooMuch] of tooMuchSpent(spent)) ofPurse(id).limits += tooMuch
   return byPurse
+}
+
+/** Whether a purse counts charges that an account's or a key's own purse counts too. */
+const isLimit = (id: string): boolean => id.startsWith('b') || id.includes('.')
+
+/**
+ * By how much purses of limits have spent more than the purse whose charges they count; also what one has spent below
+ * zero. Each charge counts in one period only, so the periods of a limit are added up.
+ */
+function* tooMuchSpent(spent: ReadonlyMap<string, bigint>): Generator<[purse: string, amount: bigint]> {
+  const byLimit = new Map<string, bigint>()
+  for (const [id, amount] of spent) {
+    if (!isLimit(id)) continue
+    if (amount < 0n) yield [id, -amount]
+    const limit = id.replace(/\..*/, '.')
+    byLimit.set(limit, (byLimit.get(limit) ?? 0n) + amount)
+  }
+  for (const [limit, amount] of byLimit) {
+    const own = spent.get(limit.replace('b', 'a').replace('.', '')) ?? 0n
+    if (amount > own) yield [limit, amount - own]
+  }
 }
 
 const spentOf = (a: Account): bigint => a.promised - a.leased
 const imbalanceOf = (a: Account): bigint => {
   const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
   const bySums = size(a.charged - a.byHours) + size(a.charged - a.byDays)
-  return size(a.paidIn - a.credit) + (byRows > byKeys ? byRows : byKeys) + bySums + a.below + a.stray
+  const byPurses = byRows > byKeys ? byRows : byKeys
+  return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits
 }
 
 export async function audit(driver: Driver): Promise<Audit> {

@@ -18,6 +18,7 @@ import { type Grant, type Purse, type PurseId, StoreConflict } from '../store.ts
 import { BEAT } from './burial.ts'
 import { recordChange } from './changes.ts'
 import { Doubts } from './doubts.ts'
+import { makePurse } from './limits.ts'
 import { integer, marks, money, moneyOrNull, padded, text } from './text.ts'
 
 /** What a grant adds to the need is at most one part in this many of the money that the need leaves free … */
@@ -145,9 +146,11 @@ export class Books {
       if (want > 0) await addToLease(tx, purse, holder, want, ticket)
       return grantOf(await view(tx, purse, holder), want)
     }
-    await tx.run(LOCK_PURSE, [purse])
-    const before = (await view(tx, purse, holder)).purse
-    const granted = slice(before.credit! - before.spent - before.leased, need, want, partial)
+    const { changes } = await tx.run(LOCK_PURSE, [purse])
+    if (changes === 0) await makePurse(tx, this.#driver.dialect, purse)
+    const { credit, spent, leased } = (await view(tx, purse, holder)).purse
+    const free = credit === null ? Number.MAX_SAFE_INTEGER : credit - spent - leased
+    const granted = slice(free, need, want, partial)
     if (granted > 0) {
       await tx.run(PROMISE, [granted, purse])
       await addToLease(tx, purse, holder, granted, ticket)

@@ -1,19 +1,22 @@
 /**
- * Keys. A key's cap is the credit of its purse; the key's row has a copy, so that reading the row gives the whole key.
+ * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limits.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import { accountPurse, keyPurse, type Mark, type NewKey, type Purse, StoreConflict } from '../store.ts'
+import { accountPurse, type KeyChange, keyPurse, type Mark, type NewKey, type Purse, StoreConflict } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
-import { chunks, integer, integerOrNull, jsonOrNull, marks, moneyOrNull, padded, text, toJson } from './text.ts'
+import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
+import { chunks, integer, integerOrNull, jsonOrNull, marks, padded, text, toJson } from './text.ts'
 
 const KEY_COLUMNS =
   'k.id AS key_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
-  'k.expires_at_ms, k.cap, k.allow_ips, k.models'
+  `k.expires_at_ms, ${limitColumns('cap')
+    .map(c => `k.${c}`)
+    .join(', ')}, k.allow_ips, k.models`
 
 const toKey = (row: Row): Key => ({
   id: integer(row, 'key_id'),
@@ -24,15 +27,13 @@ const toKey = (row: Row): Key => ({
   group: text(row, 'group_name'),
   status: text(row, 'key_status') as Key['status'],
   expiresAtMs: integerOrNull(row, 'expires_at_ms'),
-  cap: moneyOrNull(row, 'cap'),
+  cap: toLimit(row, 'cap'),
   allowIps: jsonOrNull(row, 'allow_ips'),
   models: jsonOrNull(row, 'models'),
 })
 
-type KeyChange = Partial<Omit<NewKey, 'accountId'>>
-
-/** The columns and values of the fields that `change` has. */
-function columns(change: KeyChange): [string, Param][] {
+/** The columns and values of the fields that a change has. */
+function columns({ cap, ...change }: Partial<Omit<NewKey, 'accountId'>>): [string, Param][] {
   const all: [string, Param | undefined][] = [
     ['name', change.name],
     ['hash', change.hash],
@@ -40,7 +41,7 @@ function columns(change: KeyChange): [string, Param][] {
     ['group_name', change.group],
     ['status', change.status],
     ['expires_at_ms', change.expiresAtMs],
-    ['cap', change.cap],
+    ...(cap === undefined ? [] : limitValues('cap', cap)),
     ['allow_ips', change.allowIps === undefined ? undefined : toJson(change.allowIps)],
     ['models', change.models === undefined ? undefined : toJson(change.models)],
   ]
@@ -115,7 +116,10 @@ export class Keys {
           insert,
           set.map(([, value]) => value),
         )
-        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [keyPurse(id), key.cap])
+        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [
+          keyPurse(id),
+          creditForEver(key.cap),
+        ])
         await recordChange(tx, 'key', key.hash)
         return { id, ...key }
       })
@@ -128,27 +132,32 @@ export class Keys {
     try {
       return await this.#driver.transaction('updateKey', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-        return this.#update(tx, id, columns(change))
+        return this.#update(tx, id, change)
       })
     } catch (error) {
       throw conflict(error)
     }
   }
 
-  async #update(tx: Statements, id: number, set: [string, Param][]): Promise<Key> {
+  /**
+   * The row is locked before it is read. Otherwise two changes of a secret at once could both read the first secret, and
+   * no process would hear that the one in between is no longer valid.
+   */
+  async #update(tx: Statements, id: number, { cap, ...change }: KeyChange): Promise<Key> {
+    const set = columns({ ...change, ...(cap === undefined ? {} : { cap: cap.limit }) })
     const select = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
+    await tx.run('UPDATE api_keys SET name = name WHERE id = ?', [id])
     const [before] = await tx.query(select, [id])
     if (before === undefined) throw new StoreConflict(`there is no key with id ${id}`)
     if (set.length === 0) return toKey(before)
     const assignments = set.map(([column]) => `${column} = ?`).join(', ')
     const values = set.map(([, value]) => value)
-    const { changes } = await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ? AND deleted = 0`, [...values, id])
-    if (changes === 0) throw new StoreConflict(`there is no key with id ${id}`)
-    const cap = set.find(([column]) => column === 'cap')
-    if (cap !== undefined) await tx.run('UPDATE purses SET credit = ? WHERE id = ?', [cap[1], keyPurse(id)])
+    await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ?`, [...values, id])
+    const recalled = cap === undefined ? [] : await limitChanged(tx, this.#driver, 'k', id, cap.limit, cap.atMs)
     const after = toKey((await tx.query(select, [id]))[0]!)
     await recordChange(tx, 'key', after.hash)
     if (text(before, 'hash') !== after.hash) await recordChange(tx, 'key', text(before, 'hash'))
+    await recallAll(tx, recalled)
     return after
   }
 

@@ -34,7 +34,7 @@ const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
 
 function sum(batch: readonly Settlement[]): Sums {
   const sums: Sums = { unleased: new Map(), leased: new Map() }
-  for (const { row, holder, fromAccountLease, fromKeyLease } of batch) {
+  for (const { row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
     const { charge } = row
     invariant(
       fromAccountLease >= 0 && fromAccountLease <= charge && fromKeyLease >= 0 && fromKeyLease <= charge,
@@ -46,6 +46,14 @@ function sum(batch: readonly Settlement[]): Sums {
     addTo(leased, keyPurse(row.keyId), fromKeyLease)
     addTo(sums.unleased, accountPurse(row.accountId), charge - fromAccountLease)
     addTo(sums.unleased, keyPurse(row.keyId), charge - fromKeyLease)
+    for (const { purse, fromLease } of limits) {
+      invariant(
+        fromLease >= 0 && fromLease <= charge,
+        `settlement ${row.requestId}: a lease of ${purse} pays ${fromLease}`,
+      )
+      addTo(leased, purse, fromLease)
+      addTo(sums.unleased, purse, charge - fromLease)
+    }
   }
   return sums
 }

@@ -146,9 +146,9 @@ export class FakeLedger {
     return false
   }
 
-  reserve(_account: number, _key: number, _cap: Micro | null, amount: Micro): Hold {
+  reserve(_account: unknown, _key: unknown, amount: Micro): Hold {
     this.open++
-    return new Hold(null as unknown as Lease, null, amount)
+    return new Hold(null as unknown as Lease, null, null, amount)
   }
 
   grow(hold: Hold, amount: Micro): boolean {

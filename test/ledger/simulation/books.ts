@@ -4,11 +4,16 @@
  */
 
 import { micro } from '../../../lib/base/money.ts'
+import { endOfName } from '../../../lib/base/periods.ts'
 import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
-import { accountPurse, keyPurse, type PurseId } from '../../../lib/store/store.ts'
+import type { PurseId } from '../../../lib/store/store.ts'
+import type { Limit } from '../../../lib/terms/limits.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
 import type { Database } from './database.ts'
 import type { Gateway } from './gateway.ts'
+
+/** Six days: the ledger keeps purses for seven, and clocks step. */
+const KEPT_MS = 6 * 86_400_000
 
 export class Broken extends Error {
   override name = 'Broken'
@@ -22,6 +27,8 @@ export interface OpenHold {
   gateway: Gateway
   hold: Hold
   key: Key
+  /** All that its charge counts in. */
+  purses: PurseId[]
 }
 
 export interface Charge {
@@ -33,6 +40,7 @@ export interface Charge {
    */
   state: 'kept' | 'waiting' | 'unknown'
   inBooks: boolean
+  purses: PurseId[]
 }
 
 interface PurseState {
@@ -40,6 +48,12 @@ interface PurseState {
   credit: number | null
   /** Charges above their holds, and holds and charges whose lease was rightly taken away: what may be missing, at most. */
   excess: number
+  /** What its credit has to be, when it is a purse of a limit. */
+  amount: number | null
+  /** What it was made with: a budget for ever counts what the account has spent before. */
+  before: number
+  /** Whether the database has it. */
+  there: boolean
 }
 
 export class Expected {
@@ -50,21 +64,27 @@ export class Expected {
   /** Gateways whose leases the store has taken back. */
   readonly #buried = new Set<Gateway>()
 
-  constructor(database: Database) {
+  readonly #now: () => number
+  readonly #limitOf: (id: PurseId) => Limit | null
+
+  /** `limitOf`: the cap or budget to which a purse belongs, as it is set now. */
+  constructor(database: Database, now: () => number, limitOf: (id: PurseId) => Limit | null) {
     this.#database = database
+    this.#now = now
+    this.#limitOf = limitOf
   }
 
+  /** Purses of limits come into being when they are first needed. */
   purse(id: PurseId): PurseState {
-    return this.purses.get(id) as PurseState
+    let purse = this.purses.get(id)
+    if (purse === undefined)
+      this.purses.set(id, (purse = { credit: null, excess: 0, amount: null, before: 0, there: false }))
+    return purse
   }
 
-  #of(key: Key): PurseId[] {
-    return [accountPurse(key.accountId), keyPurse(key.id)]
-  }
-
-  charged({ gateway, hold, key }: OpenHold, row: UsageRow): Charge {
-    for (const id of this.#of(key)) this.purse(id).excess += Math.max(0, row.charge - hold.amount)
-    const charge: Charge = { row, gateway, state: 'waiting', inBooks: false }
+  charged({ gateway, hold, purses }: OpenHold, row: UsageRow): Charge {
+    for (const id of purses) this.purse(id).excess += Math.max(0, row.charge - hold.amount)
+    const charge: Charge = { row, gateway, state: 'waiting', inBooks: false, purses: [...purses] }
     this.charges.set(row.requestId, charge)
     return charge
   }
@@ -117,8 +137,8 @@ export class Expected {
   }
 
   #uncovered(gateway: Gateway): void {
-    for (const { hold, key } of this.holds.filter(open => open.gateway === gateway))
-      for (const id of this.#of(key)) this.purse(id).excess += hold.amount
+    for (const { hold, purses } of this.holds.filter(open => open.gateway === gateway))
+      for (const id of purses) this.purse(id).excess += hold.amount
     this.#checkRows()
     for (const charge of this.charges.values()) {
       if (charge.gateway !== gateway || charge.inBooks) continue
@@ -126,8 +146,7 @@ export class Expected {
         gateway.state !== 'down' || !gateway.journalInReach || charge.state === 'unknown',
         () => `${gateway.name}: its leases went back before its journal was applied`,
       )
-      for (const id of [accountPurse(charge.row.accountId), keyPurse(charge.row.keyId)])
-        this.purse(id).excess += charge.row.charge
+      for (const id of charge.purses) this.purse(id).excess += charge.row.charge
     }
   }
 
@@ -138,14 +157,19 @@ export class Expected {
     const paidIn = this.#sums(
       "SELECT 'a' || account_id AS id, SUM(amount) AS total, 0 AS least FROM topups GROUP BY account_id",
     )
-    for (const row of this.#database.read('SELECT id, credit, promised FROM purses')) {
+    const rows = this.#database.read('SELECT id, credit, promised FROM purses')
+    this.#noteForgotten(new Set(rows.map(row => String(row['id']))))
+    for (const row of rows) {
       const id = String(row['id']) as PurseId
       const lease = leased.get(id) ?? { total: 0, least: 0 }
       must(lease.least >= 0, () => `${id}: a lease of ${lease.least}`)
       const spent = Number(row['promised']) - lease.total
       const { certain, inBooks } = this.#chargesOf(id)
-      must(spent === inBooks, () => `${id}: spent ${spent}, its rows say ${inBooks}`)
       const state = this.purse(id)
+      if (!state.there && /^b\d+$/.test(id)) state.before = spent - inBooks
+      this.#checkCredit(id, row['credit'] as number | null, state)
+      state.there = true
+      must(spent === inBooks + state.before, () => `${id}: spent ${spent}, its rows say ${inBooks}`)
       if (id.startsWith('a'))
         must(
           row['credit'] === (paidIn.get(id)?.total ?? 0),
@@ -159,7 +183,7 @@ export class Expected {
       )
       const held = this.#heldOf(id)
       must(
-        held + certain <= state.credit + state.excess,
+        held + certain + state.before <= state.credit + state.excess,
         () => `${id}: ${held} held and ${certain} charged of ${state.credit}, explained ${state.excess}`,
       )
     }
@@ -176,6 +200,50 @@ export class Expected {
     )
   }
 
+  /** Purses of periods that are long over are deleted, and what was charged to them counts no more. */
+  #noteForgotten(there: ReadonlySet<string>): void {
+    for (const [id, state] of this.purses) {
+      if (there.has(id)) continue
+      if (state.there) {
+        const ended = endOfName(id.split('.')[1] ?? '')
+        must(ended < this.#now() - KEPT_MS, () => `${id} is gone, and its period ended only at ${ended}`)
+      }
+      state.there = false
+      state.before = 0
+      for (const charge of this.charges.values())
+        if (charge.inBooks) charge.purses = charge.purses.filter(purse => purse !== id)
+    }
+  }
+
+  /** A purse of a limit is made with the amount of the moment, and changed by whoever changes the limit. */
+  #checkCredit(id: PurseId, credit: number | null, state: PurseState): void {
+    if (id.startsWith('a')) return
+    const limit = this.#limitOf(id)
+    if (/^k\d+$/.test(id)) state.amount = limit?.every === null ? limit.amount : null
+    else if (!state.there) state.amount = limit?.amount ?? null
+    must(credit === state.amount, () => `${id}: credit ${credit}, should be ${state.amount}`)
+  }
+
+  /** A limit has changed: what was leased under the old amount may still be spent. */
+  limitChanged(id: PurseId, atMs: number): void {
+    const limit = this.#limitOf(id)
+    const period = id.split('.')[1]
+    const runs = period === undefined ? limit?.every === null : limit?.every !== null && endOfName(period) > atMs
+    if (limit !== null && runs) this.purse(id).amount = limit.amount
+    const [row] = this.#database.read('SELECT credit, promised FROM purses WHERE id = ?', [id])
+    if (row === undefined || row['credit'] === null) return
+    const state = this.purse(id)
+    if (/^b\d+$/.test(id)) {
+      const leased = Number(
+        this.#database.read('SELECT SUM(amount) AS n FROM leases WHERE purse_id = ?', [id])[0]?.['n'],
+      )
+      this.#checkRows()
+      state.before = Number(row['promised']) - leased - this.#chargesOf(id).inBooks
+      state.there = true
+    }
+    state.excess += Math.max(0, Number(row['promised']) - Number(row['credit']))
+  }
+
   #sums(sql: string): Map<string, { total: number; least: number }> {
     return new Map(
       this.#database
@@ -188,8 +256,8 @@ export class Expected {
   #chargesOf(id: PurseId): { certain: number; inBooks: number } {
     let certain = 0
     let inBooks = 0
-    for (const { row, state, inBooks: there } of this.charges.values()) {
-      if (accountPurse(row.accountId) !== id && keyPurse(row.keyId) !== id) continue
+    for (const { row, state, inBooks: there, purses } of this.charges.values()) {
+      if (!purses.includes(id)) continue
       if (there) inBooks += row.charge
       if (there || state !== 'unknown') certain += row.charge
     }
@@ -198,13 +266,14 @@ export class Expected {
 
   #heldOf(id: PurseId): number {
     let held = 0
-    for (const { hold, key } of this.holds) if (this.#of(key).includes(id)) held += hold.amount
+    for (const { hold, purses } of this.holds) if (purses.includes(id)) held += hold.amount
     return held
   }
 
   /** What is left of an account. */
   balance(id: PurseId): number {
-    return (this.purse(id).credit ?? Number.MAX_SAFE_INTEGER) - this.#chargesOf(id).inBooks
+    const { credit, before } = this.purse(id)
+    return (credit ?? Number.MAX_SAFE_INTEGER) - before - this.#chargesOf(id).inBooks
   }
 
   /** From now on a purse may be short only by what it is: a charge above its hold may have taken what was leased already. */

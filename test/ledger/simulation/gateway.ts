@@ -44,9 +44,9 @@ export class Gateway {
     this.host = host
     this.#around = around
     this.#journalLimit = journalLimit
-    this.clock = new ProcessClock(around.timeline)
+    this.clock = new ProcessClock(around.timeline, around.random.pick([0, 0, -1_500, 1_500]))
     this.driver = new FaultyDriver(around.database, around.network, around.random, this.clock)
-    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {}, around.slice)
+    const store = new SqlStore(this.driver, new Sealer('simulated'), () => {}, { slice: around.slice })
     this.#store = around.tracing ? traced(store, text => around.note(`  ${name}: ${text}`)) : store
   }
 

@@ -33,7 +33,7 @@ export class Timeline {
   }
 
   process(): ProcessClock {
-    return new ProcessClock(this)
+    return new ProcessClock(this, 0)
   }
 
   add(timer: Timer): () => void {
@@ -73,13 +73,16 @@ export class Timeline {
 
 export class ProcessClock implements Clock {
   readonly #timeline: Timeline
+  readonly #skewMs: number
   dead = false
 
-  constructor(timeline: Timeline) {
+  /** `skewMs`: its wall clock shows so much more than the others'. */
+  constructor(timeline: Timeline, skewMs: number) {
     this.#timeline = timeline
+    this.#skewMs = skewMs
   }
 
-  now = (): number => this.#timeline.now
+  now = (): number => this.#timeline.now + this.#skewMs
   monotonic = (): number => this.#timeline.monotonic
 
   after = (ms: number, fn: () => void): (() => void) =>

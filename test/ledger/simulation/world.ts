@@ -1,11 +1,14 @@
 /** One run: some gateways, some accounts, and a number of random steps with the checks after each; then the end. */
 import { readdirSync } from 'node:fs'
 import { idAt } from '../../../lib/base/ids.ts'
+import { EVERY, periodAt, periodName } from '../../../lib/base/periods.ts'
 import { Hold } from '../../../lib/ledger/ledger.ts'
+import { firstLimit } from '../../../lib/operations/limits.ts'
 import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
-import { accountPurse, keyPurse, type Store } from '../../../lib/store/store.ts'
-import type { Key } from '../../../lib/terms/records.ts'
+import { accountPurse, keyPurse, limitPurse, type PurseId, type Store } from '../../../lib/store/store.ts'
+import { changedLimit, type Limit, periodOf, type SetLimit } from '../../../lib/terms/limits.ts'
+import type { Account, Key } from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
 import { newKey, usageRow } from '../../support/store.ts'
@@ -30,6 +33,7 @@ export class World {
   readonly #journalLimit: number
   gateways: Gateway[] = []
   keys: Key[] = []
+  readonly accounts = new Map<number, Account>()
   #count = 0
   #pending = new Map<Promise<unknown>, { gateway: Gateway; what: string }>()
 
@@ -58,10 +62,14 @@ export class World {
       new Sealer('s'),
       () => {},
     )
-    this.expected = new Expected(database)
+    this.expected = new Expected(
+      database,
+      () => this.timeline.now,
+      id => this.#limitNow(id),
+    )
     // Each seed has its own mixture: some never kill, some do little else.
     const some = (most: number): number => (random.next() < 0.3 ? 0 : random.next() * most)
-    const theme = random.pick(['none', 'none', 'none', 'cut', 'disk', 'crash', 'sick'])
+    const theme = random.pick(['none', 'none', 'midnight', 'midnight', 'cut', 'disk', 'crash', 'sick'])
     const themed = (name: string, weight: number): number => (theme === name ? weight : some(weight / 6))
     this.#weights = [
       [() => this.#reserve(), 'reserve', 10],
@@ -69,6 +77,8 @@ export class World {
       [() => this.#void(), 'void', some(2)],
       [() => this.#grow(), 'grow', some(4)],
       [() => this.#topUp(), 'top up', some(1)],
+      [() => this.#change(), 'a limit changes', some(0.5)],
+      [() => this.#nextPeriod(), 'a period ends', theme === 'midnight' ? 2 : some(0.4)],
       [() => this.#flush(), 'flush', some(1)],
       [() => this.timeline.advance(random.int(1, 60)), 'a moment', some(4)],
       [() => this.timeline.advance(random.int(100, 1_500)), 'a second', 1 + some(4)],
@@ -132,18 +142,87 @@ export class World {
   async #furnish(): Promise<void> {
     const { random } = this
     for (let a = random.int(1, 2); a > 0; a--) {
-      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'] })
       const credit = random.int(100, 1_000) * random.pick([1, 10, 1_000])
-      this.expected.purses.set(accountPurse(account.id), { credit, excess: 0 })
+      const budget = firstLimit(this.#limit(credit))
+      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'], budget })
+      this.accounts.set(account.id, account)
       await this.#admin.topUp(account.id, amountOf(credit), 'opening', 0)
       for (let k = random.int(1, 2); k > 0; k--) {
-        const cap = random.next() < 0.5 ? null : amountOf(random.int(10, credit * 1.5))
+        const cap = firstLimit(this.#limit(credit))
         const hash = String(++this.#count).padStart(64, '0')
         const key = await this.#admin.createKey(newKey(account.id, { name: `key ${k}`, hash, cap }))
-        this.expected.purses.set(keyPurse(key.id), { credit: cap, excess: 0 })
         this.keys.push(key)
       }
     }
+  }
+
+  /** A cap or budget, none in half of the cases. */
+  #limit(credit: number): SetLimit | null {
+    const { random } = this
+    if (random.next() < 0.5) return null
+    return { amount: amountOf(random.int(10, credit * 1.5)), every: random.pick([null, ...EVERY, ...EVERY]) }
+  }
+
+  /** What somebody who asks now has to be held against. */
+  #purses(key: Key, nowMs: number): PurseId[] {
+    const { zone } = this.#admin
+    const { budget } = this.accounts.get(key.accountId)!
+    const of = (kind: 'k' | 'b', id: number, limit: Limit | null): PurseId[] => {
+      if (limit === null) return []
+      const period = periodOf(limit, nowMs, zone)
+      const purse = limitPurse(kind, id, period === null ? null : periodName(period))
+      const state = this.expected.purse(purse)
+      if (!state.there) state.credit = limit.amount
+      return [purse]
+    }
+    const all = [
+      accountPurse(key.accountId),
+      keyPurse(key.id),
+      ...of('k', key.id, key.cap),
+      ...of('b', key.accountId, budget),
+    ]
+    return [...new Set(all)]
+  }
+
+  /** The hold that somebody got who asked when these were the purses. */
+  #opened(gateway: Gateway, hold: Hold, key: Key, purses: PurseId[]): OpenHold {
+    const held = [hold.account, hold.cap, hold.budget].flatMap(lease => (lease === null ? [] : [lease.purse]))
+    const wrong = held.find(purse => !purses.includes(purse))
+    if (wrong !== undefined) throw new Broken(`${gateway.name} held against ${wrong}, not ${purses.join(' ')}`)
+    const open = { gateway, hold, key, purses }
+    this.expected.holds.push(open)
+    return open
+  }
+
+  /** Somebody sets another cap or budget, or none. */
+  async #change(): Promise<void> {
+    const { random } = this
+    const i = random.int(0, this.keys.length - 1)
+    const key = this.keys[i]!
+    const account = this.accounts.get(key.accountId)!
+    const atMs = this.timeline.now
+    const next = this.#limit(this.expected.purse(accountPurse(account.id)).credit ?? 1_000)
+    const changed = (old: Limit | null) => ({ limit: changedLimit(old, next, atMs, this.#admin.zone), atMs })
+    this.#around.note(`  of ${key.id}: ${JSON.stringify(next)}`)
+    if (random.next() < 0.5) this.keys[i] = await this.#admin.updateKey(key.id, { cap: changed(key.cap) })
+    else this.accounts.set(account.id, await this.#admin.updateAccount(account.id, { budget: changed(account.budget) }))
+    for (const id of this.expected.purses.keys()) if (!id.startsWith('a')) this.expected.limitChanged(id, atMs)
+  }
+
+  #limitNow(purse: PurseId): Limit | null {
+    const id = Number.parseInt(purse.slice(1), 10)
+    if (purse.startsWith('b')) return this.accounts.get(id)?.budget ?? null
+    return this.keys.find(key => key.id === id)?.cap ?? null
+  }
+
+  /** The wall clock goes on to the last minute of a day, a week or a month, and perhaps over its end. */
+  async #nextPeriod(): Promise<void> {
+    const { random, timeline } = this
+    const { endMs } = periodAt(random.pick(EVERY), timeline.now, this.#admin.zone)
+    timeline.wallOffset += Math.max(0, endMs - random.int(0, 60_000) - timeline.now)
+    await timeline.advance(random.int(0, 30_000))
+    for (let i = random.int(0, 3); i > 0; i--) this.#reserve()
+    await timeline.advance(random.int(0, 40_000))
   }
 
   #up(): Gateway[] {
@@ -163,12 +242,13 @@ export class World {
     const key = random.pick(this.keys)
     const credit = this.expected.purse(accountPurse(key.accountId)).credit as number
     const amount = amountOf(random.int(0, credit / random.pick([1, 3, 10, 30])))
-    const answer = gateway.ledger!.reserve(key.accountId, key.id, key.cap, amount)
+    const purses = this.#purses(key, gateway.clock.now())
+    const answer = gateway.ledger!.reserve(this.accounts.get(key.accountId)!, key, amount)
     const answered = (result: Awaited<typeof answer>) => {
       this.#around.note(
         `  ${gateway.name}: ${amount} of ${key.id}: ${result instanceof Hold ? 'held' : result.refused}`,
       )
-      if (result instanceof Hold) this.expected.holds.push({ gateway, hold: result, key })
+      if (result instanceof Hold) this.#opened(gateway, result, key, purses)
     }
     if (answer instanceof Promise) this.#await(gateway, `reserve of ${amount}`, answer.then(answered))
     else answered(answer)
@@ -325,6 +405,8 @@ export class World {
     await this.timeline.advance(15_000)
     await this.#check()
     this.#nothingWaits()
+    const { endMs } = periodAt('day', this.timeline.now, this.#admin.zone)
+    if (endMs - this.timeline.now < HOUR) this.timeline.wallOffset += 2 * HOUR // no period ends from here on
     await this.#nobodyOverdraws()
     await this.#someoneGetsIt()
     await this.#allIsFree()
@@ -362,20 +444,19 @@ export class World {
       if (state === 'starting' || state === 'stopping') throw new Broken(`${name} is ${state} for ever`)
   }
 
-  /** What is left for a key, of its account and of its cap. */
+  /** What is left for a key, of its account, its cap and its budget. */
   #rest(key: Key): number {
-    return Math.min(this.expected.balance(accountPurse(key.accountId)), this.expected.balance(keyPurse(key.id)))
+    return Math.min(...this.#purses(key, this.timeline.now).map(purse => this.expected.balance(purse)))
   }
 
   async #ask(gateway: Gateway, key: Key, amount: number): Promise<OpenHold | null> {
-    const answer = await gateway.ledger!.reserve(key.accountId, key.id, key.cap, amountOf(amount))
+    const purses = this.#purses(key, gateway.clock.now())
+    const answer = await gateway.ledger!.reserve(this.accounts.get(key.accountId)!, key, amountOf(amount))
     this.#around.note(
       `  ${gateway.name}: ${amount} of ${key.id}: ${answer instanceof Hold ? 'held' : JSON.stringify(answer)}`,
     )
     if (!(answer instanceof Hold)) return null
-    const open = { gateway, hold: answer, key }
-    this.expected.holds.push(open)
-    return open
+    return this.#opened(gateway, answer, key, purses)
   }
 
   #release(open: OpenHold): void {
