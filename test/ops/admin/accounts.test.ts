@@ -4,7 +4,15 @@ import { accountPurse, type PurseId } from '../../../lib/store/store.ts'
 import { newKey, settlement, usageRow } from '../../support/store.ts'
 import { openOps } from '../support.ts'
 
-const FRESH = { name: 'acme', status: 'active', groups: ['default'], rate: null }
+const FRESH = {
+  name: 'acme',
+  status: 'active',
+  groups: ['default'],
+  rate: null,
+  budget: null,
+  used_period: null,
+  renews_at: null,
+}
 
 t.test('creating', async t => {
   const ops = await openOps(t)
@@ -76,6 +84,7 @@ t.test('changing', async t => {
     [{ rate: { requests: -1 } }, /rate\.requests: expected a whole number/],
     [{ rate: { requests: 1, hours: 1 } }, /rate\.hours: unknown field/],
     [{ rate: 5 }, /rate: expected an object/],
+    [{ budget: { amount: 1, every: 'hour' } }, /budget: expected an amount of CNY/],
     [{ name: 'other' }, /name: unknown field/],
     [{ balance: '5' }, /balance: unknown field/],
   ]

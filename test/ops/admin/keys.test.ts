@@ -11,6 +11,8 @@ const DEFAULTS = {
   expires_at: null,
   cap: null,
   used: '0.000000',
+  used_period: null,
+  renews_at: null,
   allow_ips: null,
   models: null,
 }
