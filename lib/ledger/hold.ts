@@ -1,6 +1,7 @@
 /** The two results of `Ledger.reserve`: a hold, or a refusal that says why there is none. */
 import { type Micro, micro, ZERO } from '../base/money.ts'
-import type { Denial, Lease } from './lease.ts'
+import type { Denial } from './denial.ts'
+import type { Lease } from './lease.ts'
 
 export interface Refusal {
   /**

@@ -10,6 +10,7 @@ import { type Micro, micro, ZERO } from '../base/money.ts'
 import { type Grant, type Purse, type PurseId, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Limit } from '../terms/limits.ts'
 import { Burn } from './burn.ts'
+import { availableIn, type Denial, MOST_ASKED, mayCome } from './denial.ts'
 import type { LedgerLog } from './log.ts'
 
 /** A renewal asks for as much as this time's charges; it begins when less than RENEW_MS' charges are left. */
@@ -24,12 +25,6 @@ const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
 /** After another process has recalled this purse, this one keeps only what it holds, for this long. */
 const CONTESTED_MS = 10_000
-/** The most to ask for at once, in micro-CNY: the store multiplies amounts, which must stay safe integers. */
-const MOST = 500_000_000_000_000
-
-/** Why there is no hold: too little money (`available` is what no open request holds), or no answer of the store. */
-export type Denial = { denied: 'money'; purse: Purse; available: Micro } | { denied: 'store' }
-
 export interface LeaseOptions {
   store: Store
   clock: Clock
@@ -148,14 +143,14 @@ export class Lease {
         continue
       }
       const asked = [...this.#line]
-      const need = Math.min(MOST, asked.reduce((sum, w) => sum + w.amount, 0) - this.idle)
+      const need = Math.min(MOST_ASKED, asked.reduce((sum, w) => sum + w.amount, 0) - this.idle)
       const grant = await this.#ask(need, need + this.#ahead((asked[0] as Waiting).amount), asked.length > 1)
       this.#admit()
       const short = asked.filter(w => this.#line.includes(w))
       if (grant === null) this.#refuse(short, { denied: 'store' })
       else {
-        const hopeful = short.filter(w => w.tries++ < RECALL_TRIES && this.#mayCome(grant, w.amount))
-        const denial: Denial = { denied: 'money', purse: grant.purse, available: this.#available(grant) }
+        const hopeful = short.filter(w => w.tries++ < RECALL_TRIES && mayCome(grant, this.held, w.amount))
+        const denial: Denial = { denied: 'money', purse: grant.purse, available: availableIn(grant, this) }
         this.#refuse(
           short.filter(w => !hopeful.includes(w)),
           denial,
@@ -185,13 +180,6 @@ export class Lease {
       this.#line.splice(this.#line.indexOf(w), 1)
       w.resolve(denial)
     }
-  }
-
-  /** Whether `amount` would fit if all other processes gave their leases of this purse back. */
-  #mayCome(grant: Grant, amount: number): boolean {
-    if (grant.elsewhere.leased === 0) return false
-    const { credit, spent } = grant.purse
-    return credit !== null && credit - spent - this.held >= amount
   }
 
   /**
@@ -252,7 +240,7 @@ export class Lease {
 
   #ahead(amount: number): number {
     const ahead = this.#burn.peakHeld + this.#burn.perMs(this.#now) * AHEAD_MS
-    return Math.min(MOST, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
+    return Math.min(MOST_ASKED, Math.ceil(Math.max(amount * MORE_LIKE_IT, ahead)))
   }
 
   #renewAhead(): void {
@@ -262,14 +250,6 @@ export class Lease {
     this.#renewFromMs = now + RENEW_PAUSE_MS
     if (this.#contested) return
     void this.#renew(this.#ahead(0))
-  }
-
-  /** The purse's credit without charges (also those on their way to the store) and open holds, here and elsewhere. */
-  #available({ purse, elsewhere }: Grant): Micro {
-    const { credit, spent, leased } = purse
-    if (credit === null) return micro(MOST)
-    const unsettled = Math.max(0, leased - elsewhere.leased - this.leased)
-    return micro(credit - spent - unsettled - this.held - elsewhere.held)
   }
 
   /** Another process has asked the store for more than was free. */

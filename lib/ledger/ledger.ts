@@ -5,17 +5,15 @@
  * gateways the open holds of an account never exceed its balance. The same is true of a key's cap and an account's
  * budget, which have purses of their own (`limits.ts`). docs/ledger.md explains the whole.
  */
-import { invariant } from '../base/assert.ts'
 import type { Clock } from '../base/clock.ts'
-import { type Micro, ZERO } from '../base/money.ts'
-import { accountPurse, type Change, keyPurse, type PurseId, type Settlement, type Store } from '../store/store.ts'
-import type { Limit } from '../terms/limits.ts'
-import type { Account, Key, UsageRow } from '../terms/records.ts'
+import type { Micro } from '../base/money.ts'
+import type { Change, PurseId, Store } from '../store/store.ts'
+import type { UsageRow } from '../terms/records.ts'
 import { CommitGroup } from './commit-group.ts'
 import { Forgetting } from './forget.ts'
-import { accountRefusal, capRefusal, Hold, type Refusal } from './hold.ts'
+import type { Hold, Refusal } from './hold.ts'
+import { type Budgeted, type Capped, Holds } from './holds.ts'
 import { type Journal, newJournal } from './journal.ts'
-import type { Lease } from './lease.ts'
 import { Leases } from './leases.ts'
 import { LifeSign } from './life-sign.ts'
 import { LimitLeases } from './limits.ts'
@@ -45,10 +43,6 @@ export interface LedgerOptions {
   holder?: string
 }
 
-/** What the ledger needs to know of the account and the key that pay. */
-export type Budgeted = Pick<Account, 'id' | 'budget'>
-export type Capped = Pick<Key, 'id' | 'cap'>
-
 export class Ledger {
   readonly #clock: Clock
   readonly #log: LedgerLog
@@ -62,7 +56,7 @@ export class Ledger {
   readonly #limits: LimitLeases
   readonly #tabs: Tabs
   readonly #forgetting: Forgetting
-  #open = 0
+  readonly #holds: Holds
   /** The settlements of this turn of the event loop that are not in the journal yet. */
   #group: CommitGroup | null = null
   #stopping = false
@@ -86,8 +80,9 @@ export class Ledger {
     const options = { store, clock, log, holder: () => this.#life.holder }
     const leases = (this.#leases = new Leases(options))
     const now = () => this.wall.storeNow()
-    this.#limits = new LimitLeases({ ...options, leases, now })
+    const limits = (this.#limits = new LimitLeases({ ...options, leases, now }))
     const tabs = (this.#tabs = new Tabs(options))
+    this.#holds = new Holds({ leases, limits, tabs, unsettledOf: purse => this.#settler.unsettledOf(purse) })
     this.#forgetting = new Forgetting({ ...options, leases, tabs, now })
   }
 
@@ -135,7 +130,7 @@ export class Ledger {
   }
 
   get holdsOpen(): number {
-    return this.#open
+    return this.#holds.open
   }
 
   /** The sum of the open holds of all accounts. */
@@ -148,87 +143,19 @@ export class Ledger {
 
   // --- holds
 
-  /** The lease of a key's cap; null when it has none. */
-  #capOf({ id, cap }: Capped): Lease | null {
-    if (cap === null) return null
-    const lease = this.#limits.of('k', id, cap)
-    if (cap.every === null) this.#tabs.close(lease.purse) // a key that has just got a cap for ever may still have a tab
-    return lease
-  }
-
-  #budgetOf({ id, budget }: Budgeted): Lease | null {
-    return budget === null ? null : this.#limits.of('b', id, budget)
-  }
-
   /** Holds `amount`. The result is a promise only when a lease has too little and the store must be asked. */
   reserve(account: Budgeted, key: Capped, amount: Micro): Hold | Refusal | Promise<Hold | Refusal> {
-    const purse = this.#leases.of(accountPurse(account.id))
-    const [cap, budget] = [this.#capOf(key), this.#budgetOf(account)]
-    if (tryAll(purse, cap, budget, amount)) return this.#opened(purse, cap, budget, amount)
-    return this.#reserveSlowly(purse, cap, budget, amount)
-  }
-
-  #opened(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): Hold {
-    this.#open++
-    account.users++
-    if (cap !== null) cap.users++
-    if (budget !== null) budget.users++
-    return new Hold(account, cap, budget, amount)
-  }
-
-  async #reserveSlowly(
-    account: Lease,
-    cap: Lease | null,
-    budget: Lease | null,
-    amount: Micro,
-  ): Promise<Hold | Refusal> {
-    const denial = await account.hold(amount)
-    if (denial !== null) return accountRefusal(denial, amount)
-    if (cap !== null) cap = this.#again(cap)
-    const capDenial = cap === null ? null : await cap.hold(amount)
-    if (capDenial !== null) {
-      account.release(amount)
-      const { limit, purse } = cap as Lease
-      return capRefusal(capDenial, (limit as Limit).amount, amount, this.#settler.unsettledOf(purse))
-    }
-    if (budget !== null) budget = this.#again(budget)
-    const budgetDenial = budget === null ? null : await budget.hold(amount)
-    if (budgetDenial === null) return this.#opened(account, cap, budget, amount)
-    account.release(amount)
-    cap?.release(amount)
-    return accountRefusal(budgetDenial, amount)
-  }
-
-  /** The lease itself, or the one of its purse that was made when it had been forgotten during a wait. */
-  #again({ purse, limit }: Lease): Lease {
-    const lease = this.#leases.of(purse)
-    lease.limit ??= limit
-    return lease
+    return this.#holds.reserve(account, key, amount)
   }
 
   /** Enlarges an open hold out of memory. False when the leases have too little; then `growLater` can ask the store. */
   grow(hold: Hold, amount: Micro): boolean {
-    if (hold.resolved || this.#life.fenced || !tryAll(hold.account, hold.cap, hold.budget, amount)) return false
-    hold.amount += amount
-    return true
+    return !this.#life.fenced && this.#holds.grow(hold, amount)
   }
 
   /** Enlarges an open hold, asking the store. False when the money does not suffice or the hold was resolved. */
   async growLater(hold: Hold, amount: Micro): Promise<boolean> {
-    if (this.#life.fenced) return false
-    const held: Lease[] = []
-    for (const lease of [hold.account, hold.cap, hold.budget]) {
-      if (lease === null) continue
-      if ((await lease.hold(amount)) !== null) break
-      held.push(lease)
-    }
-    const all = held.length === 1 + Number(hold.cap !== null) + Number(hold.budget !== null)
-    if (!all || hold.resolved) {
-      for (const lease of held) lease.release(amount)
-      return false
-    }
-    hold.amount += amount
-    return true
+    return !this.#life.fenced && (await this.#holds.growLater(hold, amount))
   }
 
   /** Whether a key's cap is used up, as far as this process knows; null = it knows nothing of the running period. */
@@ -248,20 +175,10 @@ export class Ledger {
 
   /** Ends the hold with the charge `row.charge`. The end of the answer must wait for the group's `whenKept`. */
   settle(hold: Hold, row: UsageRow): CommitGroup {
-    this.#resolve(hold)
     if (this.#group === null) this.#clock.soon(() => this.write())
     const group = (this.#group ??= new CommitGroup())
-    const { account, cap, budget, amount } = hold
-    const forEver = cap !== null && cap.purse === keyPurse(row.keyId)
-    const fromAccountLease = account.charge(amount, row.charge)
-    const fromCapLease = cap === null ? ZERO : cap.charge(amount, row.charge)
-    group.settlements.push({
-      row,
-      holder: this.#life.holder,
-      fromAccountLease,
-      fromKeyLease: forEver ? fromCapLease : this.#tabs.charge(keyPurse(row.keyId), row.charge),
-      limits: limitsOf(forEver ? null : cap, fromCapLease, budget, budget?.charge(amount, row.charge) ?? ZERO),
-    })
+    const paid = this.#holds.charge(hold, row.keyId, row.charge)
+    group.settlements.push({ row, holder: this.#life.holder, ...paid })
     return group
   }
 
@@ -278,19 +195,7 @@ export class Ledger {
 
   /** Ends the hold without a charge. */
   void(hold: Hold): void {
-    this.#resolve(hold)
-    hold.account.release(hold.amount)
-    hold.cap?.release(hold.amount)
-    hold.budget?.release(hold.amount)
-  }
-
-  #resolve(hold: Hold): void {
-    invariant(!hold.resolved, 'a hold is resolved once')
-    hold.resolved = true
-    this.#open--
-    hold.account.users--
-    if (hold.cap !== null) hold.cap.users--
-    if (hold.budget !== null) hold.budget.users--
+    this.#holds.void(hold)
   }
 
   /** Moves all settlements into the store. Resolves when they are there, or after FLUSH_WAIT_MS while it goes on. */
@@ -333,29 +238,8 @@ export class Ledger {
     await this.#life.stop()
     const closed = settled && (await this.#life.leave())
     this.#journal.close(closed)
-    if (this.#open > 0) this.#log.warn({ open: this.#open }, 'holds were open at the end')
+    if (this.holdsOpen > 0) this.#log.warn({ open: this.holdsOpen }, 'holds were open at the end')
     const { folder } = this.#journal
     if (!closed) this.#log.warn({ folder }, 'the store is away: the next start closes these books')
   }
-}
-
-/** Holds `amount` in all of these leases, or in none. */
-function tryAll(account: Lease, cap: Lease | null, budget: Lease | null, amount: number): boolean {
-  if (!account.tryHold(amount)) return false
-  if (cap === null || cap.tryHold(amount)) {
-    if (budget === null || budget.tryHold(amount)) return true
-    cap?.release(amount)
-  }
-  account.release(amount)
-  return false
-}
-
-const NO_LIMITS: Settlement['limits'] = []
-
-function limitsOf(cap: Lease | null, fromCap: Micro, budget: Lease | null, fromBudget: Micro): Settlement['limits'] {
-  if (cap === null && budget === null) return NO_LIMITS
-  const limits = []
-  if (cap !== null) limits.push({ purse: cap.purse, fromLease: fromCap })
-  if (budget !== null) limits.push({ purse: budget.purse, fromLease: fromBudget })
-  return limits
 }
