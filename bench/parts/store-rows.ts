@@ -28,7 +28,8 @@ export async function openBooks(url: string): Promise<Books> {
   const keys: Key[] = []
   for (let i = 0; i < ACCOUNTS; i++) {
     const account = await store.createAccount({ name: `account-${i}`, groups: ['default'] })
-    await store.topUp(account.id, micro(CREDIT), 'opening', 0)
+    const opening = { kind: 'opening', reference: 'opening', amount: micro(CREDIT), actor: '', note: '' } as const
+    await store.addEntry(account.id, opening)
     const key = await store.createKey({
       accountId: account.id,
       name: 'laptop',

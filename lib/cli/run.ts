@@ -96,6 +96,14 @@ function createProgram(root: string): Command {
       console.log(text)
       if (!ok) process.exitCode = 1
     })
+  command('statement', "print an account's month: opening balance, entries, charges by day, closing balance")
+    .argument('<account>', 'name of the account')
+    .requiredOption('--month <month>', 'month like 2030-01')
+    .option('--format <format>', 'csv, html or json', 'csv')
+    .action(async (account: string, { config, month, format }: ConfigOption & { month: string; format: string }) => {
+      const { statement } = await import('./store-commands.ts')
+      process.stdout.write(await statement(config, process.env, account, { month, format }))
+    })
   addUsage(command, (name, description) => under(program.command(name).description(description).helpCommand(false)))
   addSimulate(command('simulate', 'a simulated upstream that speaks all five protocols (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(

@@ -1,8 +1,10 @@
-/** The commands that work on the store and end: `migrate`, `apply`, `audit`. Each returns what to print. */
+/** The commands that work on the store and end: `migrate`, `apply`, `audit`, `statement`. Each returns what to print. */
 import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
 import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
+import { readStatement } from '../operations/statement.ts'
+import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { wantStore } from '../process/data-paths.ts'
 import { loadCatalog } from '../terms/catalog.ts'
 import { ConfigError, loadConfig } from '../terms/config.ts'
@@ -59,6 +61,21 @@ export async function audit(
     readAudit({ store, fleet: NOBODY, setAside: () => countAside(config.journal) }),
   )
   return { text: json ? JSON.stringify(books.row) : toTable(books), ok: books.row.ok }
+}
+
+export async function statement(
+  configFile: string,
+  env: NodeJS.ProcessEnv,
+  account: string,
+  wanted: { month: string; format: string },
+): Promise<string> {
+  const config = loadConfig(configFile, env)
+  wantStore(config, configFile)
+  const { statement, format } = await withStore(config, store =>
+    readStatement({ store, clock: systemClock, fleet: NOBODY }, account, wanted),
+  )
+  if (format === 'json') return `${JSON.stringify(statement)}\n`
+  return format === 'html' ? statementHtml(statement) : statementCsv(statement)
 }
 
 function toTable({ row, balanced, broken }: Awaited<ReturnType<typeof readAudit>>): string {

@@ -1,17 +1,16 @@
 /**
- * Operations on accounts: list, show, create, change, top up. A row that is returned shows money in CNY as a decimal,
- * the way people write it in the catalogue file.
+ * Operations on accounts: list, show, create, change. A row that is returned shows money in CNY as a decimal, the
+ * way people write it in the catalogue file.
  */
 import { z } from 'zod'
-import { add, formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
+import { add, formatMicro, type Micro, subtract, ZERO } from '../base/money.ts'
 import { type AccountChange, accountPurse, type PurseId } from '../store/store.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import { limit } from '../terms/config-limit.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { rate } from '../terms/config-schema.ts'
 import type { Account } from '../terms/records.ts'
-import { inForce, type OperationDeps } from './deps.ts'
-import { OperationError } from './error.ts'
+import { ADMIN, inForce, type OperationDeps } from './deps.ts'
 import { firstLimit, limitChange, renewals, showLimit } from './limits.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
@@ -24,14 +23,6 @@ const accountChange = z.strictObject({
   groups: z.array(kind.name).optional(),
   rate: rate.nullable().optional(),
   budget: limit.nullable().optional(),
-})
-
-const topUp = z.strictObject({
-  amount: kind.scalar('an amount of CNY above 0 with at most 6 decimal places', {}, (value): Micro | undefined => {
-    const amount = parseMicro(value)
-    return amount === null || amount <= 0 ? undefined : amount
-  }),
-  reference: kind.name,
 })
 
 export class Accounts {
@@ -54,11 +45,11 @@ export class Accounts {
   }
 
   async create(sent: Sent) {
-    const { store, fleet, clock } = this.#deps
+    const { store, fleet } = this.#deps
     await fleet.settled()
     const { name, groups, balance, budget } = read(newAccount, withoutNulls(sent))
     await checkGroups(store, 'groups', groups)
-    const opening = { amount: balance ?? ZERO, atMs: clock.now() }
+    const opening = { amount: balance ?? ZERO, actor: ADMIN }
     const row = await this.#showOne(await store.createAccount({ name, groups, opening, budget: firstLimit(budget) }))
     await inForce(this.#deps)
     return row
@@ -77,22 +68,6 @@ export class Accounts {
     const row = await this.#showOne(await store.updateAccount(account.id, change))
     await inForce(this.#deps)
     return row
-  }
-
-  /**
-   * Credits an amount once for each reference. `created` is false when this reference has credited the account before.
-   */
-  async topUp(name: string, sent: Sent) {
-    const { store, fleet, clock } = this.#deps
-    await fleet.settled()
-    const account = await accountNamed(store, name)
-    const { amount, reference } = read(topUp, sent)
-    const outcome = await store.topUp(account.id, amount, reference, clock.now())
-    if (outcome === 'conflict')
-      throw new OperationError('conflict', `reference ${reference} has credited another amount already`)
-    const { balance } = await this.#showOne(account)
-    await inForce(this.#deps)
-    return { created: outcome === 'created', row: { account: name, amount: formatMicro(amount), reference, balance } }
   }
 
   async #showOne(account: Account) {

@@ -12,9 +12,12 @@ export type OperationFault = 'invalid' | 'missing' | 'conflict'
 export class OperationError extends Error {
   override name = 'OperationError'
   readonly fault: OperationFault
+  /** What callers that are programs want to know beside the message. */
+  readonly details: Record<string, string>
 
-  constructor(fault: OperationFault, message: string) {
+  constructor(fault: OperationFault, message: string, details: Record<string, string> = {}) {
     super(message)
     this.fault = fault
+    this.details = details
   }
 }

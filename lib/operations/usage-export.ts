@@ -2,6 +2,7 @@
  * Exports of the usage log as text, in pieces of some hundred rows. The last line says how many rows there were: an export
  * that broke off has none.
  */
+import { csvCell } from './csv.ts'
 import type { shownReceipt } from './usage-shown.ts'
 
 export type ExportFormat = 'csv' | 'jsonl'
@@ -58,14 +59,7 @@ const FOREIGN = new Set<keyof Shown>([
   'client_request_id',
 ])
 
-/** A text that a spreadsheet would take for a formula gets a mark before it. */
-function cell(name: (typeof CSV_COLUMNS)[number], value: unknown): string {
-  const text = value === null || value === undefined ? '' : String(value)
-  const safe = FOREIGN.has(name) && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
-
-const csvLine = (row: Shown): string => `${CSV_COLUMNS.map(name => cell(name, row[name])).join(',')}\n`
+const csvLine = (row: Shown): string => `${CSV_COLUMNS.map(name => csvCell(row[name], FOREIGN.has(name))).join(',')}\n`
 
 const FORMATS: Record<ExportFormat, { head: string; line: (row: Shown) => string; end: (rows: number) => string }> = {
   csv: { head: `${CSV_COLUMNS.join(',')}\n`, line: csvLine, end: rows => `# rows: ${rows}\n` },

@@ -6,10 +6,13 @@ import { Accounts } from '../operations/accounts.ts'
 import { readAudit } from '../operations/audit.ts'
 import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
+import { Entries } from '../operations/entries.ts'
 import { Keys } from '../operations/keys.ts'
+import { readStatement } from '../operations/statement.ts'
+import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
-import { type Answer, created, gone, NO_CONTENT, ok, streamed } from './answer.ts'
+import { type Answer, created, gone, NO_CONTENT, ok, streamed, TextFile } from './answer.ts'
 
 type Body = Record<string, unknown> | undefined
 
@@ -28,6 +31,7 @@ export class Admin {
 
   constructor(deps: OperationDeps) {
     const accounts = new Accounts(deps)
+    const entries = new Entries(deps)
     const keys = new Keys(deps)
     const usage = new Usage(deps)
     const catalogue = new Catalogue(deps)
@@ -36,10 +40,12 @@ export class Admin {
       route('POST /admin/accounts', async (_, __, body) => created(await accounts.create(body))),
       route('GET /admin/accounts/*', async ([name]) => ok(await accounts.one(name!))),
       route('PATCH /admin/accounts/*', async ([name], _, body) => ok(await accounts.change(name!, body))),
-      route('POST /admin/accounts/*/topups', async ([name], _, body) => {
-        const topUp = await accounts.topUp(name!, body)
-        return topUp.created ? created(topUp.row) : ok(topUp.row)
-      }),
+      route('POST /admin/accounts/*/topups', async ([name], _, body) => once(await entries.topUp(name!, body))),
+      route('POST /admin/accounts/*/adjustments', async ([name], _, body) => once(await entries.adjust(name!, body))),
+      route('GET /admin/accounts/*/entries', async ([name], query) => ok(await entries.page(name!, parameters(query)))),
+      route('GET /admin/accounts/*/statement', async ([name], query) =>
+        statementAnswer(await readStatement(deps, name!, parameters(query))),
+      ),
       route('GET /admin/keys', async (_, query) => ok({ data: await keys.list(parameters(query)) })),
       route('POST /admin/keys', async (_, __, body) => created(await keys.create(body))),
       route('PATCH /admin/keys/*', async ([id], _, body) => ok(await keys.change(id!, body))),
@@ -86,6 +92,15 @@ export class Admin {
 function route(call: string, handle: Handler): Route {
   const [method, path] = call.split(' ') as [string, string]
   return { method, steps: path.split('/'), handle }
+}
+
+/** 201 for what was made by this call, 200 for what an earlier one made. */
+const once = (done: { created: boolean; row: object }): Answer => (done.created ? created(done.row) : ok(done.row))
+
+function statementAnswer({ statement, format }: Awaited<ReturnType<typeof readStatement>>): Answer {
+  if (format === 'csv') return ok(new TextFile(statementCsv(statement), 'text/csv; charset=utf-8'))
+  if (format === 'html') return ok(new TextFile(statementHtml(statement), 'text/html; charset=utf-8'))
+  return ok(statement)
 }
 
 const fits = (pattern: string[], steps: string[]): boolean =>

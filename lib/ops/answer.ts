@@ -7,10 +7,21 @@ import { type ErrorName, renderError } from '../terms/errors.ts'
 
 export interface Answer {
   status: number
-  /** The body, which is sent as JSON; null = no body. */
+  /** The body: an object, which is sent as JSON, or a file; null = no body. */
   body: object | null
   /** A body of any length, instead of `body`: it is asked for the next piece when the caller has taken the last one. */
   stream?: { type: string; pieces: AsyncGenerator<string> }
+}
+
+/** A body that is not JSON. */
+export class TextFile {
+  readonly text: string
+  readonly type: string
+
+  constructor(text: string, type: string) {
+    this.text = text
+    this.type = type
+  }
 }
 
 export const ok = (body: object): Answer => ({ status: 200, body })
@@ -42,8 +53,8 @@ export const STATUS_OF_FAULT: Record<OperationFault, number> = { invalid: 400, m
 export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
   renderError(refusal.row, refusal.args, requestId, english, false)
 
-/** Wraps the message of an operation into the envelope that all errors have. */
-export const renderText = (message: string, requestId: string): string =>
+/** Wraps the message of an operation, and its details, into the envelope that all errors have. */
+export const renderText = (message: string, requestId: string, details: Record<string, string> = {}): string =>
   JSON.stringify({
-    error: { code: '', message: `${message} (request id: ${requestId})`, type: 'gateway_api_error' },
+    error: { code: '', message: `${message} (request id: ${requestId})`, type: 'gateway_api_error', ...details },
   })

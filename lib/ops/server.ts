@@ -11,7 +11,7 @@ import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import { prefersEnglish } from '../terms/language.ts'
 import type { Admin } from './admin.ts'
-import { type Answer, Refusal, renderRefusal, renderText, STATUS_OF_FAULT } from './answer.ts'
+import { type Answer, Refusal, renderRefusal, renderText, STATUS_OF_FAULT, TextFile } from './answer.ts'
 import { readObject } from './body.ts'
 import type { Fleet, Readiness } from './fleet.ts'
 import { sendPieces } from './stream.ts'
@@ -105,7 +105,8 @@ class Visit {
       log.info({ id: this.#id, method: this.#method, path: this.#path, status: answer.status }, 'admin request')
     }
     if (answer.stream !== undefined) return this.#stream(answer.status, answer.stream)
-    this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
+    if (answer.body instanceof TextFile) this.#sendFile(answer.status, answer.body)
+    else this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
   }
 
   async #stream(status: number, { type, pieces }: NonNullable<Answer['stream']>): Promise<void> {
@@ -123,7 +124,8 @@ class Visit {
   }
 
   fail(error: unknown): void {
-    if (error instanceof OperationError) this.#send(STATUS_OF_FAULT[error.fault], renderText(error.message, this.#id))
+    if (error instanceof OperationError)
+      this.#send(STATUS_OF_FAULT[error.fault], renderText(error.message, this.#id, error.details))
     else if (error instanceof StoreConflict) this.#send(409, renderText(error.message, this.#id))
     else if (error instanceof Refusal) this.#refuse(error)
     else if (error instanceof StoreUnavailable) this.#refuse(new Refusal('unavailable'))
@@ -140,6 +142,13 @@ class Visit {
     if (retry === 'later') this.#res.setHeader('retry-after', RETRY_AFTER_S)
     const english = prefersEnglish(this.#req.headers['accept-language'])
     this.#send(status, renderRefusal(refusal, this.#id, english))
+  }
+
+  /** A file may be opened as a page, which has styles and does nothing. */
+  #sendFile(status: number, { text, type }: TextFile): void {
+    this.#res.setHeader('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox")
+    this.#res.setHeader('x-content-type-options', 'nosniff')
+    this.#send(status, text, type)
   }
 
   #send(status: number, text: string, type = JSON_TYPE): void {

@@ -6,6 +6,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Driver } from './driver.ts'
+import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
+import { fillChargedHours } from './sql/charged-hours.ts'
+import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
 import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
 import { addColumn, createIndex, createTable, renameTable, type Table } from './tables.ts'
 import { REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
@@ -154,9 +157,24 @@ const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
     addColumn({ name: 'purses' }, ['ends_ms', 'int?'], dialect),
     createIndex({ name: 'purses' }, ['ends_ms'], dialect),
   ],
+  // Entries, and charges by hour of booking. The table of top-ups gets another name first, so that an earlier version of
+  // the program cannot write there any more.
+  ({ dialect }) => [
+    renameTable('topups', OLD_TOPUPS),
+    ...[ENTRIES, CHARGED_HOURS].flatMap(table => createTable(table, dialect)),
+    fillChargedHours(dialect),
+  ],
+  async driver => {
+    await copyTopUps(driver, TOPUPS_COPIED_AT)
+    return []
+  },
+  // `topups` too: a process that migrates late may have created it once more.
+  () => [OLD_TOPUPS, 'topups'].map(name => `DROP TABLE IF EXISTS ${name}`),
 ]
 /** The schema's version while the old log is copied. */
 const COPIED_AT = 6
+/** The schema's version while the old table of top-ups is copied. */
+const TOPUPS_COPIED_AT = 9
 
 async function version(driver: Driver): Promise<number> {
   const rows = await driver.query('migrate', "SELECT value FROM meta WHERE name = 'schema'", [])

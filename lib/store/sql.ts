@@ -17,6 +17,8 @@ import { Books } from './sql/books.ts'
 import { SLICE } from './sql/burial.ts'
 import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
+import { addEntry } from './sql/entries.ts'
+import { book } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limits.ts'
@@ -28,10 +30,12 @@ import { summary } from './sql/summary.ts'
 import { usage, usageSlices } from './sql/usage.ts'
 import type {
   AccountChange,
+  BookFilter,
   Holder,
   KeyChange,
   Mark,
   NewAccount,
+  NewEntry,
   NewKey,
   PurseId,
   Refusal,
@@ -117,8 +121,8 @@ export class SqlStore implements Store {
   changesSince = (seq: number) => changesSince(this.#driver, seq)
 
   purses = (ids: PurseId[]) => this.#books.purses(ids)
-  topUp = (accountId: number, amount: Micro, reference: string, atMs: number) =>
-    this.#accounts.topUp(accountId, amount, reference, atMs)
+  addEntry = (accountId: number, entry: NewEntry, forced = false) => addEntry(this.#driver, accountId, entry, forced)
+  book = (accountId: number, filter: BookFilter) => book(this.#driver, accountId, filter)
   lease = (purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean) =>
     this.#books.lease(purse, holder, need, want, partial)
   giveBack = (purse: PurseId, holder: string, amount: Micro) => this.#books.giveBack(purse, holder, amount)

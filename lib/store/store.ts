@@ -15,8 +15,10 @@ import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Limit } from '../terms/limits.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
+import type { EntryStore } from './entry-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
+export type * from './entry-store.ts'
 export * from './usage-store.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
@@ -134,8 +136,8 @@ export interface Catalog {
 export interface NewAccount {
   name: string
   groups: string[]
-  /** The opening balance, if any; `atMs` is in ms since 1970. */
-  opening?: { amount: Micro; atMs: number }
+  /** The opening balance, if any, and who gives it. */
+  opening?: { amount: Micro; actor: string }
   budget?: Limit | null
 }
 
@@ -176,7 +178,7 @@ export interface Audit {
   broken: number[]
 }
 
-export interface Store extends UsageStore {
+export interface Store extends UsageStore, EntryStore {
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
@@ -237,8 +239,6 @@ export interface Store extends UsageStore {
   // --- books
   /** The purses that exist, in the order of `ids`. */
   purses(ids: PurseId[]): Promise<Purse[]>
-  /** Credits an account once per reference; an existing one gives `same`, or `conflict` when the amount differs. */
-  topUp(accountId: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'>
   /**
    * Adds to the lease that `holder` has of a purse: at least `need` and at most `want`. When less than `need` is free
    * it grants nothing, or with `partial` all that is free. When little is free it grants exactly `need`, so that no

@@ -11,7 +11,7 @@ import { keyPurse, type Store } from '../../lib/store/store.ts'
 import { changed, house, reserve, row } from '../ledger/house.ts'
 import { TestClock } from '../support/clock.ts'
 import { kept } from '../support/kept.ts'
-import { fund, usageRow } from '../support/store.ts'
+import { fund, topUp, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const PURSES = 1_500
@@ -120,7 +120,7 @@ t.test('a lease of which nothing is left is forgotten, also when charges used it
     return (await count(own)) === 0
   })
   t.ok(Math.max(...rows) <= MOST_ROWS)
-  await store.topUp(account.id, micro(100), 'more', 0)
+  await topUp(store, account.id, 100, 'more')
   await kept(ledger.settle(await reserve(ledger, key, 100), usageRow('01zzzzzzzzzzzzzzzzzzz', key, 100)))
   await ledger.stop()
   t.equal(await count('SELECT COUNT(*) AS n FROM leases'), 0)

@@ -10,7 +10,7 @@ import { memoryStore } from '../support/store.ts'
 
 const away = () => Promise.reject(new StoreUnavailable('away'))
 /** It answers until the account is there. */
-const leaving = (store: Store): Store => changed(store, { topUp: away })
+const leaving = (store: Store): Store => changed(store, { addEntry: away })
 
 t.test('by the catalogue file', async t => {
   const store = await memoryStore()
@@ -24,7 +24,12 @@ t.test('by the catalogue file', async t => {
   await applyCatalog(store, file, systemClock)
   t.match(await store.audit(), { ok: true, accounts: 2, credits: 100_000_000, balances: 100_000_000 })
   const rich = await store.accountByName('rich')
-  t.equal(await store.topUp(rich!.id, 100_000_000 as never, 'opening', 0), 'same', 'under its reference')
+  const opening = { kind: 'opening', reference: 'opening', amount: 100_000_000 as never, actor: '', note: '' } as const
+  t.match(
+    await store.addEntry(rich!.id, opening),
+    { outcome: 'same', entry: { actor: 'catalogue' } },
+    'under its reference',
+  )
 })
 
 t.test('by the admin API', async t => {

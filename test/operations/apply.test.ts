@@ -55,7 +55,7 @@ async function create(t: Test): Promise<Store> {
     'updateAccount',
     'createKey',
     'updateKey',
-    'topUp',
+    'addEntry',
   ] as const) {
     const original = store[name].bind(store) as (...args: unknown[]) => unknown
     Object.assign(store, {
@@ -100,16 +100,11 @@ t.test('everything is created, with opening balances', async t => {
   })
 })
 
-t.test('an opening balance is credited at the time of the clock', async t => {
+t.test('an opening balance is an entry of the account', async t => {
   const store = await create(t)
-  const { createAccount } = store
-  const times: number[] = []
-  store.createAccount = (account, mark) => {
-    times.push(account.opening?.atMs ?? 0)
-    return createAccount(account, mark)
-  }
   await apply(store, FILE)
-  t.strictSame(times, [clock.now(), clock.now()])
+  const { entries } = await store.book((await account(store, 'rich')).id, { fromMs: 0, toMs: 1e13, limit: 9 })
+  t.match(entries, [{ kind: 'opening', reference: 'opening', actor: 'catalogue' }])
 })
 
 t.test('applying twice writes nothing', async t => {

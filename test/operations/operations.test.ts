@@ -6,6 +6,7 @@ import { readAudit } from '../../lib/operations/audit.ts'
 import { Catalogue } from '../../lib/operations/catalogue.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { OperationError, type OperationFault } from '../../lib/operations/error.ts'
+import { Entries } from '../../lib/operations/entries.ts'
 import { Keys } from '../../lib/operations/keys.ts'
 import { Usage } from '../../lib/operations/usage.ts'
 import type { PurseId } from '../../lib/store/store.ts'
@@ -43,6 +44,7 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
     logged,
     deps,
     accounts: new Accounts(deps),
+    entries: new Entries(deps),
     keys: new Keys(deps),
     usage: new Usage(deps),
     catalogue: new Catalogue(deps),
@@ -52,12 +54,12 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
 const PROVIDED = { account: 'acme', name: 'provided', group: 'default' }
 
 t.test('what shows money waits for settlements, what changes rows for the processes that serve', async t => {
-  const { told, deps, accounts, keys, usage, catalogue } = await open(t)
+  const { told, deps, accounts, entries, keys, usage, catalogue } = await open(t)
   const channel = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
   const calls: [name: string, call: () => Promise<unknown>, told: string[]][] = [
     ['create an account', () => accounts.create({ name: 'acme', balance: '5' }), ['settled', 'changed']],
     ['change an account', () => accounts.change('acme', { status: 'banned' }), ['settled', 'changed']],
-    ['top up', () => accounts.topUp('acme', { amount: 1, reference: 'r' }), ['settled', 'changed']],
+    ['top up', () => entries.topUp('acme', { amount: 1, reference: 'r' }), ['settled', 'changed']],
     ['show an account', () => accounts.one('acme'), ['settled']],
     ['list accounts', () => accounts.list(), ['settled']],
     ['create a key', () => keys.create({ account: 'acme', name: 'k', group: 'default' }), ['settled', 'changed']],
@@ -84,16 +86,16 @@ t.test('what shows money waits for settlements, what changes rows for the proces
 })
 
 t.test('what is refused has a name and changes nothing', async t => {
-  const { told, accounts, keys, catalogue, usage } = await open(t)
+  const { told, accounts, entries, keys, catalogue, usage } = await open(t)
   await accounts.create({ name: 'acme' })
-  await accounts.topUp('acme', { amount: 1, reference: 'r' })
+  await entries.topUp('acme', { amount: 1, reference: 'r' })
   await catalogue.put('groups', 'vip', {})
   await accounts.change('acme', { groups: ['vip'] })
   told.length = 0
   const refused: [call: () => Promise<unknown>, fault: OperationFault, message: RegExp][] = [
     [() => accounts.create({}), 'invalid', /^name: expected a name/],
     [() => accounts.one('nobody'), 'missing', /^there is no account nobody$/],
-    [() => accounts.topUp('acme', { amount: 2, reference: 'r' }), 'conflict', /^reference r has credited another/],
+    [() => entries.topUp('acme', { amount: 2, reference: 'r' }), 'conflict', /^reference r stands for another entry/],
     [() => keys.create({ account: 'nobody', name: 'k', group: 'default' }), 'invalid', /^account: there is no account/],
     [
       () => keys.provide({ ...PROVIDED, account: 'nobody' }, 'sk-one'),

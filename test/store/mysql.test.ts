@@ -7,7 +7,7 @@ import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../
 import { startCommitProxy } from '../support/commit-proxy.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
-import { fund, settlement, usageRow } from '../support/store.ts'
+import { fund, settlement, topUp, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { storeSuite } from './suite.ts'
 
@@ -73,8 +73,8 @@ for (const lost of ['answer', 'commit'] as const) {
     t.equal((await store.settle(batch)).applied, happened ? 0 : 1)
     t.strictSame(await view(store, purse), { spent: 5, leased: 0 }, 'charged once')
 
-    await losing('topUp', () => store.topUp(key.accountId, micro(3), 'ref', 0))
-    t.equal(await store.topUp(key.accountId, micro(3), 'ref', 0), happened ? 'same' : 'created')
+    await losing('topUp', () => topUp(store, key.accountId, 3, 'ref'))
+    t.equal(await topUp(store, key.accountId, 3, 'ref'), happened ? 'same' : 'created')
     t.match(await store.audit(), { ok: true, credits: 1_003, charges: 5, leased: 0 })
   })
 }

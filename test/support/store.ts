@@ -32,6 +32,11 @@ export const limitOf = (amount: number, every: Limit['every'] = null): Limit => 
   before: null,
 })
 
+/** Credits an account, and returns what became of it. */
+export const topUp = async (store: Store, accountId: number, amount: number, reference: string): Promise<string> =>
+  (await store.addEntry(accountId, { kind: 'topup', amount: micro(amount), reference, actor: 'a test', note: '' }))
+    .outcome
+
 /** Creates an account with this much money and one key. */
 export async function fund(
   store: Store,
@@ -40,7 +45,7 @@ export async function fund(
   cap: number | null = null,
 ): Promise<{ account: Account; key: Key }> {
   const account = await store.createAccount({ name, groups: ['default'] })
-  await store.topUp(account.id, micro(credit), 'opening', 0)
+  if (credit !== 0) await topUp(store, account.id, credit, 'opening')
   const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }))
   return { account, key }
 }

@@ -13,6 +13,9 @@ import type { Account } from '../../terms/records.ts'
 import { firstLimit, limitChange } from '../limits.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
 
+/** The actor of what a catalogue file credits. */
+const FILE = 'catalogue'
+
 export class AccountWriter {
   readonly #store: Store
   readonly #clock: Clock
@@ -29,7 +32,7 @@ export class AccountWriter {
     const { name, groups, balance, budget } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
-      const opening = { amount: balance ?? ZERO, atMs: this.#clock.now() }
+      const opening = { amount: balance ?? ZERO, actor: FILE }
       const created = await createdHere(
         this.#store.createAccount({ name, groups, opening, budget: firstLimit(budget) }, movedMark(mark)),
       )

@@ -1,14 +1,13 @@
 /**
- * Accounts and top-ups. One transaction creates an account together with its purse. A top-up is a row of `topups`,
- * whose key is the account and a reference, and raises the purse's credit in the same transaction.
+ * Accounts. One transaction creates an account together with its purse and the entry of its opening balance.
  */
-import { invariant } from '../../base/assert.ts'
-import type { Micro } from '../../base/money.ts'
+import { ZERO } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
 import { type AccountChange, accountPurse, type Mark, type NewAccount, StoreConflict } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
+import { insertEntry } from './entries.ts'
 import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
 import { integer, json, jsonOrNull, marks, text, toJson } from './text.ts'
 
@@ -16,9 +15,8 @@ export const ACCOUNT_COLUMNS = `a.id, a.name, a.status, a.allowed_groups, a.rate
   .map(c => `a.${c}`)
   .join(', ')}`
 
-/** The reference under which an account's opening balance is credited. */
+/** The reference of the entry that credits an account's opening balance. */
 const OPENING = 'opening'
-const TOP_UP = 'INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (?, ?, ?, ?)'
 
 export const toAccount = (row: Row): Account => ({
   id: integer(row, 'id'),
@@ -73,9 +71,10 @@ export class Accounts {
           insert,
           columns.map(([, value]) => value),
         )
-        const { amount = 0, atMs = 0 } = opening ?? {}
+        const { amount, actor } = opening ?? { amount: ZERO, actor: '' }
         await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
-        if (amount !== 0) await tx.run(TOP_UP, [id, OPENING, amount, Math.floor(atMs)])
+        const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
+        if (amount !== 0) await insertEntry(tx, this.#driver, id, entry)
         await recordChange(tx, 'account', String(id))
         return { id, name, status: 'active', groups: [...groups], rate: null, budget }
       })
@@ -105,31 +104,5 @@ export class Accounts {
       await recallAll(tx, recalled)
       return toAccount(row)
     })
-  }
-
-  /**
-   * The primary key of `topups` makes a top-up idempotent: of two at the same time with one reference, the second waits
-   * for the first and then fails with DuplicateKey.
-   */
-  async topUp(id: number, amount: Micro, reference: string, atMs: number): Promise<'created' | 'same' | 'conflict'> {
-    invariant(Number.isSafeInteger(amount), `top-up of ${amount}`)
-    // The BETWEEN keeps the credit a safe integer in JavaScript.
-    const credit = 'UPDATE purses SET credit = credit + ? WHERE id = ? AND credit + ? BETWEEN ? AND ?'
-    const { MIN_SAFE_INTEGER, MAX_SAFE_INTEGER } = Number
-    try {
-      return await this.#driver.transaction('topUp', async tx => {
-        await tx.run(TOP_UP, [id, reference, amount, Math.floor(atMs)])
-        const range = [amount, MIN_SAFE_INTEGER, MAX_SAFE_INTEGER]
-        const { changes } = await tx.run(credit, [amount, accountPurse(id), ...range])
-        if (changes !== 1) throw new StoreConflict(`no account with id ${id}, or its credits would pass all bounds`)
-        await recordChange(tx, 'account', String(id))
-        return 'created' as const
-      })
-    } catch (error) {
-      if (!(error instanceof DuplicateKey)) throw error
-    }
-    const there = 'SELECT amount FROM topups WHERE account_id = ? AND reference = ?'
-    const [row] = await this.#driver.query('topUp', there, [id, reference])
-    return integer(row!, 'amount') === amount ? 'same' : 'conflict'
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The audit of the books. In one snapshot it checks for every account that
- * - the sum of the top-ups is the credit of the account's purse;
+ * - the sum of the entries is the credit of the account's purse;
  * - the sum of the charges (of usage rows, and of deleted ones) is what the account's purse has spent;
- * - the sums of usage, by the hour and by the day, are together the same charges;
+ * - the sums of usage, by the hour and by the day, are together the same charges, and so are those by hour of booking;
  * - the purses of the account's keys have together spent the same sum;
  * - what the purses of its budget, and of each key's cap, have spent is not more than the account and the key have. These
  * purses count the same charges, but not those from before somebody set the limit, and old ones are deleted;
@@ -21,6 +21,8 @@ interface Account {
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
   byDays: bigint
+  /** Charges by the hour of booking. */
+  booked: bigint
   credit: bigint
   promised: bigint
   leased: bigint
@@ -39,7 +41,8 @@ const size = (value: bigint): bigint => (value < 0n ? -value : value)
 /** Sums are read as text, because they may be larger than a safe integer. */
 const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
-  topups: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM topups GROUP BY account_id',
+  entries: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM entries GROUP BY account_id',
+  booked: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM charged_hours GROUP BY account_id',
   usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_log GROUP BY account_id',
   sums: 'SELECT account_id, span, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums ' + 'GROUP BY account_id, span',
   keys: 'SELECT id, account_id FROM api_keys',
@@ -64,6 +67,7 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
+        booked: 0n,
         credit: 0n,
         promised: 0n,
         leased: 0n,
@@ -85,7 +89,8 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   }
   const spent = new Map<string, bigint>()
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
-  await each('topups', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
+  await each('entries', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
+  await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
   await each('sums', row => {
     const account = of(integer(row, 'account_id'))
@@ -142,7 +147,7 @@ function* tooMuchSpent(spent: ReadonlyMap<string, bigint>): Generator<[purse: st
 const spentOf = (a: Account): bigint => a.promised - a.leased
 const imbalanceOf = (a: Account): bigint => {
   const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
-  const bySums = size(a.charged - a.byHours) + size(a.charged - a.byDays)
+  const bySums = size(a.charged - a.byHours) + size(a.charged - a.byDays) + size(a.charged - a.booked)
   const byPurses = byRows > byKeys ? byRows : byKeys
   return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits
 }

@@ -1,9 +1,10 @@
 /**
  * Writes settlements into the books, exactly once each.
  *
- * The fast path is one transaction with three statements: an INSERT of the usage rows, whose request ids are unique, so
- * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and an upsert of the
- * sums of usage. A fourth statement raises `promised` of the purses for charges that no lease pays.
+ * The fast path is one transaction with five statements: it asks for the store's time; an INSERT of the usage rows, whose
+ * request ids are unique, so that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the
+ * charges; and upserts of the sums of usage and of the charges by hour of booking. A sixth statement raises `promised` of
+ * the purses for charges that no lease pays.
  *
  * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
  * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
@@ -13,10 +14,11 @@ import { invariant } from '../../base/assert.ts'
 import { timeOfId } from '../../base/ids.ts'
 import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
+import { bookingTime, raiseChargedHours } from './charged-hours.ts'
 import { prunedBefore } from './prune.ts'
 import { raiseSums, sumsOf } from './sums.ts'
 import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
-import { insertUsage } from './usage-rows.ts'
+import { insertBooked } from './usage-rows.ts'
 
 const CLOSE_TRIES = 5
 
@@ -61,15 +63,22 @@ function sum(batch: readonly Settlement[]): Sums {
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
 /** Throws DuplicateKey when a request is in the log already. */
-const insertRows = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<void> =>
-  insertUsage(
+const insertRows = (tx: Statements, batch: readonly Settlement[], bookedAtMs: number): Promise<void> =>
+  insertBooked(
     tx,
-    dialect,
-    batch.map(({ row }) => row),
+    batch.map(({ row }) => [row, bookedAtMs]),
   )
 
-const raise = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<void> =>
-  raiseSums(tx, dialect, sumsOf(batch.map(({ row }) => row)))
+async function raise(
+  tx: Statements,
+  dialect: Dialect,
+  batch: readonly Settlement[],
+  bookedAtMs: number,
+): Promise<void> {
+  const rows = batch.map(({ row }) => row)
+  await raiseSums(tx, dialect, sumsOf(rows))
+  await raiseChargedHours(tx, dialect, rows, bookedAtMs)
+}
 
 async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
   for (const some of chunks(inOrder(amounts))) {
@@ -103,12 +112,13 @@ type Apply = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]) =>
 /** The fast path. Throws DuplicateKey or LeaseTooSmall where the slow path is needed. */
 async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
-  await insertRows(tx, dialect, batch)
+  const bookedAtMs = await bookingTime(tx, dialect)
+  await insertRows(tx, batch, bookedAtMs)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
-  await raise(tx, dialect, batch)
+  await raise(tx, dialect, batch, bookedAtMs)
   return { repeated: [], clashing: [] }
 }
 
@@ -173,7 +183,8 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
   const known: Known = { repeated: [], clashing: [] }
   const fresh = unknown(batch, await present(tx, batch), known)
   if (fresh.length === 0) return known
-  await insertRows(tx, dialect, fresh)
+  const bookedAtMs = await bookingTime(tx, dialect)
+  await insertRows(tx, fresh, bookedAtMs)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {
@@ -181,7 +192,7 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
-  await raise(tx, dialect, fresh)
+  await raise(tx, dialect, fresh, bookedAtMs)
   return known
 }
 

@@ -2,7 +2,7 @@
 import { timeOfId } from '../../base/ids.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
-import type { Dialect, Param, Row, Statements } from '../driver.ts'
+import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
 import { LINE_CLASSES, LINE_SUMS } from '../usage-sums.ts'
@@ -83,10 +83,6 @@ export function usageValues(row: UsageRow): Param[] {
 }
 
 /** Throws DuplicateKey when one of the requests is in the log already. */
-export const insertUsage = (tx: Statements, dialect: Dialect, rows: readonly UsageRow[]): Promise<void> =>
-  tx.insert({ into: INTO, row: `(${MARKS}, ${dialect.nowMs})` }, rows.map(usageValues))
-
-/** Rows of an earlier version of the log, with the moment at which they will have been booked. */
 export const insertBooked = (tx: Statements, rows: readonly (readonly [UsageRow, bookedAtMs: number])[]) =>
   tx.insert(
     { into: INTO, row: `(${MARKS}, ?)` },

@@ -155,7 +155,7 @@ export class Expected {
       'SELECT purse_id AS id, SUM(amount) AS total, MIN(amount) AS least FROM leases GROUP BY purse_id',
     )
     const paidIn = this.#sums(
-      "SELECT 'a' || account_id AS id, SUM(amount) AS total, 0 AS least FROM topups GROUP BY account_id",
+      "SELECT 'a' || account_id AS id, SUM(amount) AS total, 0 AS least FROM entries GROUP BY account_id",
     )
     const rows = this.#database.read('SELECT id, credit, promised FROM purses')
     this.#noteForgotten(new Set(rows.map(row => String(row['id']))))

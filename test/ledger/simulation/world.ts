@@ -11,7 +11,7 @@ import { changedLimit, type Limit, periodOf, type SetLimit } from '../../../lib/
 import type { Account, Key } from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
-import { newKey, usageRow } from '../../support/store.ts'
+import { newKey, topUp, usageRow } from '../../support/store.ts'
 import { amountOf, Broken, Expected, type OpenHold } from './books.ts'
 import type { Database } from './database.ts'
 import type { Disk } from './disk.ts'
@@ -146,7 +146,7 @@ export class World {
       const budget = firstLimit(this.#limit(credit))
       const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'], budget })
       this.accounts.set(account.id, account)
-      await this.#admin.topUp(account.id, amountOf(credit), 'opening', 0)
+      await topUp(this.#admin, account.id, credit, 'opening')
       for (let k = random.int(1, 2); k > 0; k--) {
         const cap = firstLimit(this.#limit(credit))
         const hash = String(++this.#count).padStart(64, '0')
@@ -292,7 +292,7 @@ export class World {
 
   async #topUp(): Promise<void> {
     const key = this.random.pick(this.keys)
-    await this.#admin.topUp(key.accountId, amountOf(this.random.int(1, 5_000)), `t${++this.#count}`, this.timeline.now)
+    await topUp(this.#admin, key.accountId, this.random.int(1, 5_000), `t${++this.#count}`)
   }
 
   #flush(): void {

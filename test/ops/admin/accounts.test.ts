@@ -24,7 +24,6 @@ t.test('creating', async t => {
   t.equal(ops.fleet.changes, 1, 'in force at once')
   t.same((await ops.admin('GET', '/admin/accounts/acme')).json, row)
   t.same((await ops.admin('GET', '/admin/accounts')).json, { data: [row] })
-  t.equal((await ops.admin('POST', '/admin/accounts/acme/topups', { amount: 12.5, reference: 'opening' })).status, 200)
 
   const rows: [body: object, status: number, text: RegExp][] = [
     [{ name: 'acme' }, 409, /acme exists already \(request id: /],
@@ -44,7 +43,7 @@ t.test('creating', async t => {
     t.match(reply.error.message, text)
   }
   t.equal((await ops.store.accounts()).length, 1)
-  t.equal(ops.fleet.changes, 2, 'refusals change nothing')
+  t.equal(ops.fleet.changes, 1, 'refusals change nothing')
   t.match((await ops.admin('POST', '/admin/accounts', { name: '张 三/?' })).json, {
     groups: ['default'],
     balance: '0.000000',

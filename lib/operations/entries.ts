@@ -1,0 +1,171 @@
+/**
+ * Operations on an account's entries: top up, adjust, list. A list also shows charges, one line for each day of the
+ * config's `zone`. An amount is booked once for each reference, so that a caller who got no answer may ask again.
+ */
+import { z } from 'zod'
+import { pause } from '../base/clock.ts'
+import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
+import { accountPurse, type Booked, type Entry, type NewEntry, type Purse } from '../store/store.ts'
+import * as kind from '../terms/config-scalars.ts'
+import type { Account } from '../terms/records.ts'
+import { bookLines, cursorOf, formatCursor, readCursor, readDay, showEntry, showLine } from './book.ts'
+import { ADMIN, inForce, type OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
+import { accountNamed } from './lookups.ts'
+import { read, type Sent } from './read.ts'
+
+/** References that begin so are given by the gateway itself. */
+const RESERVED = /^(opening|topup:|bsc:|refund:|freeze:|dispute:|release:)/
+
+const reference = kind.scalar(
+  'a reference: a name that does not begin with opening, topup:, bsc:, refund:, freeze:, dispute: or release:',
+  {},
+  (value): string | undefined => {
+    const name = kind.name.safeParse(value)
+    return name.success && !RESERVED.test(name.data) ? name.data : undefined
+  },
+)
+
+const MOST_NOTE = 1_000
+/** Control characters, which have no place in a statement. */
+const CONTROL = /\p{Cc}/u
+
+const topUp = z.strictObject({
+  amount: kind.scalar('an amount of CNY above 0 with at most 6 decimal places', {}, (value): Micro | undefined => {
+    const amount = parseMicro(value)
+    return amount === null || amount <= 0 ? undefined : amount
+  }),
+  reference,
+})
+
+const adjustment = z
+  .strictObject({
+    amount: kind.scalar(
+      'an amount of CNY with at most 6 decimal places, negative to take it away, not 0',
+      {},
+      (value): Micro | undefined => {
+        const amount = parseMicro(value)
+        return amount === null || amount === 0 ? undefined : amount
+      },
+    ),
+    reference,
+    note: kind
+      .scalar(
+        `a text of at most ${MOST_NOTE} characters without control characters`,
+        {},
+        (value): string | undefined =>
+          typeof value === 'string' && value.length <= MOST_NOTE && value.isWellFormed() && !CONTROL.test(value)
+            ? value.trim()
+            : undefined,
+      )
+      .prefault(''),
+    force: z.boolean('true or false').prefault(false),
+  })
+  .refine(({ force, note }) => !force || note !== '', { path: ['note'], message: 'a reason, because of `force`' })
+
+const MOST_LINES = 1_000
+const LINES = 100
+
+const listFilter = z.strictObject({
+  from: kind.scalar('a day like "2030-01-31", or a time', {}, readDay).optional(),
+  to: kind.scalar('a day like "2030-01-31", or a time', {}, readDay).optional(),
+  limit: kind.whole(1, MOST_LINES).prefault(LINES),
+  after: kind.scalar('the `next` of another page', {}, readCursor).optional(),
+})
+
+/** How often, and at what interval, a debit is tried again while processes give back what they leased and do not need. */
+const RECALL_TRIES = 12
+const RECALL_WAIT_MS = 120
+
+export class Entries {
+  readonly #deps: OperationDeps
+
+  constructor(deps: OperationDeps) {
+    this.#deps = deps
+  }
+
+  /** Credits an amount once for each reference. `created` is false when this reference has credited the account before. */
+  async topUp(name: string, sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const account = await accountNamed(store, name)
+    const { amount, reference } = read(topUp, sent)
+    const entry: NewEntry = { kind: 'topup', amount, reference, actor: ADMIN, note: '' }
+    const { created } = this.#accepted(entry, await store.addEntry(account.id, entry))
+    const balance = await this.#balanceOf(account)
+    await inForce(this.#deps)
+    return { created, row: { account: name, amount: formatMicro(amount), reference, balance: formatMicro(balance) } }
+  }
+
+  /**
+   * Adds a signed amount to the balance. Money is taken away only where no process has charged or leased it, or with
+   * `force` in any case. `created` is false when the same adjustment was made before.
+   */
+  async adjust(name: string, sent: Sent) {
+    const { store, fleet } = this.#deps
+    await fleet.settled()
+    const account = await accountNamed(store, name)
+    const { amount, reference, note, force } = read(adjustment, sent)
+    const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: ADMIN, note }
+    const booked = await this.#book(account, entry, force && amount < 0)
+    const { created, entry: there } = this.#accepted(entry, booked)
+    const balance = await this.#balanceOf(account)
+    await inForce(this.#deps)
+    return { created, row: { account: name, ...showEntry(there, balance) } }
+  }
+
+  /** One page, newest first. `next` is the `after` of the following page; null on the last page. */
+  async page(name: string, filter: Sent) {
+    const { store, fleet, clock } = this.#deps
+    await fleet.settled()
+    const account = await accountNamed(store, name)
+    const { from, to, limit, after } = read(listFilter, filter)
+    const { zone } = store
+    const end = to?.(zone)
+    // The end of a range is exclusive. A time within a day means the end of that day.
+    const toMs = end === undefined ? Number.MAX_SAFE_INTEGER : end.given === end.beginMs ? end.beginMs : end.endMs
+    const { lines } = await bookLines(
+      store,
+      zone,
+      account.id,
+      { fromMs: from?.(zone).beginMs ?? 0, toMs },
+      limit,
+      after,
+    )
+    const next = lines.length === limit ? formatCursor(cursorOf(lines.at(-1)!, zone)) : null
+    return { data: lines.map(line => showLine(line, clock.now())), next }
+  }
+
+  /** Books an entry. When too little is free, the processes give back what they leased and do not need. */
+  async #book({ id }: Account, entry: NewEntry, forced: boolean): Promise<Booked> {
+    const { store, clock, fleet } = this.#deps
+    const purse = accountPurse(id)
+    let booked = await store.addEntry(id, entry, forced)
+    for (let tries = 0; booked.outcome === 'short' && tries < RECALL_TRIES; tries++) {
+      if (tries === 0) {
+        await store.recall(purse)
+        await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
+      }
+      const { leased } = (await store.purses([purse]))[0] as Purse
+      if (leased > 0) await pause(clock, RECALL_WAIT_MS)
+      booked = await store.addEntry(id, entry, forced)
+      if (leased <= 0) break
+    }
+    return booked
+  }
+
+  #accepted({ reference }: NewEntry, booked: Booked): { created: boolean; entry: Entry } {
+    if (booked.outcome === 'conflict')
+      throw new OperationError('conflict', `reference ${reference} stands for another entry already`)
+    if (booked.outcome === 'short') {
+      const available = formatMicro(booked.available)
+      throw new OperationError('conflict', `only ${available} CNY can be taken away now`, { available })
+    }
+    return { created: booked.outcome === 'created', entry: booked.entry }
+  }
+
+  async #balanceOf({ id }: Account): Promise<Micro> {
+    const [purse] = await this.#deps.store.purses([accountPurse(id)])
+    return purse === undefined ? ZERO : subtract(purse.credit ?? ZERO, purse.spent)
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The statement of an account for one month of the config's `zone`: opening balance, lines, closing balance. Entries and
+ * charges count by the time at which they were booked, so the statement of a month that has ended never changes.
+ */
+import { z } from 'zod'
+import type { Clock } from '../base/clock.ts'
+import { formatMicro, type Micro, subtract } from '../base/money.ts'
+import { periodAt } from '../base/periods.ts'
+import type { Store } from '../store/store.ts'
+import * as kind from '../terms/config-scalars.ts'
+import { type BookRange, bookLines, type Cursor, cursorOf, type Line, showLine } from './book.ts'
+import type { OperationDeps } from './deps.ts'
+import { OperationError } from './error.ts'
+import { accountNamed } from './lookups.ts'
+import { read, type Sent } from './read.ts'
+
+const month = kind.scalar('a month like "2030-01"', {}, value => {
+  const m = typeof value === 'string' ? /^(\d{4})-(0[1-9]|1[0-2])$/.exec(value) : null
+  return m === null ? undefined : { name: m[0], middleMs: Date.UTC(Number(m[1]), Number(m[2]) - 1, 15) }
+})
+
+const wanted = z.strictObject({ month, format: kind.oneOf('json', 'csv', 'html').prefault('json') })
+
+const PAGE_LINES = 1_000
+const MOST_LINES = 100_000
+/** A transaction reads the store's time some moments before it commits, so a month is closed a little after its end. */
+const CLOSED_AFTER_MS = 600_000
+
+export interface Statement {
+  account: string
+  month: string
+  zone: string
+  from: string
+  to: string
+  /** Whether the month has ended, so that nothing will be added. */
+  closed: boolean
+  opening: string
+  closing: string
+  /** Oldest first. */
+  lines: ReturnType<typeof showLine>[]
+}
+
+type StatementDeps = Pick<OperationDeps, 'store'> & {
+  clock: Pick<Clock, 'now'>
+  fleet: Pick<OperationDeps['fleet'], 'settled'>
+}
+
+/** The statement, and the form in which the caller wants it. */
+export async function readStatement({ store, clock, fleet }: StatementDeps, name: string, sent: Sent) {
+  await fleet.settled()
+  const { id } = await accountNamed(store, name)
+  const { month, format } = read(wanted, sent)
+  const { zone } = store
+  const { beginMs: fromMs, endMs: toMs } = periodAt('month', month.middleMs, zone)
+  const { lines, closing } = await allLines(store, zone, id, { fromMs, toMs })
+  const oldest = lines.at(-1)
+  const nowMs = (await store.now()) ?? clock.now()
+  const statement: Statement = {
+    account: name,
+    month: month.name,
+    zone,
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    closed: nowMs >= toMs + CLOSED_AFTER_MS,
+    opening: formatMicro(oldest === undefined ? closing : subtract(oldest.balance, oldest.amount)),
+    closing: formatMicro(closing),
+    lines: lines.reverse().map(line => showLine(line, nowMs)),
+  }
+  return { statement, format }
+}
+
+/** All lines, newest first. What is booked while the pages are read is newer than the first page. */
+async function allLines(store: Store, zone: string, accountId: number, range: BookRange) {
+  const lines: Line[] = []
+  let closing: Micro | undefined
+  for (let after: Cursor | undefined; ; ) {
+    const page = await bookLines(store, zone, accountId, range, PAGE_LINES, after)
+    closing ??= page.balance
+    lines.push(...page.lines)
+    if (page.lines.length < PAGE_LINES) return { lines, closing }
+    if (lines.length >= MOST_LINES)
+      throw new OperationError('invalid', `the month has more than ${MOST_LINES} lines: read the entries by pages`)
+    after = cursorOf(lines.at(-1) as Line, zone)
+  }
+}
