@@ -102,8 +102,11 @@ const APPLIED: Table = {
   key: ['kind', 'owner', 'name'],
 }
 
-/** The statements of each version, after the work that a migration does by itself. */
-const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
+/**
+ * The statements of each version, after the work that a migration does by itself. `schema`: the version that the store
+ * has before it.
+ */
+const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string[]>)[] = [
   driver => [
     ...FIRST.flatMap(table => createTable(table, driver.dialect)),
     ...['changes', 'prune'].map(n => `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('${n}', 0)`),
@@ -137,8 +140,8 @@ const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
     renameTable('usage_rows', OLD_LOG),
     ...[USAGE_LOG, USAGE_SUMS, REFUSALS].flatMap(table => createTable(table, dialect)),
   ],
-  async driver => {
-    await copyUsage(driver, COPIED_AT)
+  async (driver, schema) => {
+    await copyUsage(driver, schema)
     return []
   },
   // `usage_rows` too: a process that migrates late may have created it once more.
@@ -164,17 +167,13 @@ const MIGRATIONS: ((driver: Driver) => string[] | Promise<string[]>)[] = [
     ...[ENTRIES, CHARGED_HOURS].flatMap(table => createTable(table, dialect)),
     fillChargedHours(dialect),
   ],
-  async driver => {
-    await copyTopUps(driver, TOPUPS_COPIED_AT)
+  async (driver, schema) => {
+    await copyTopUps(driver, schema)
     return []
   },
   // `topups` too: a process that migrates late may have created it once more.
   () => [OLD_TOPUPS, 'topups'].map(name => `DROP TABLE IF EXISTS ${name}`),
 ]
-/** The schema's version while the old log is copied. */
-const COPIED_AT = 6
-/** The schema's version while the old table of top-ups is copied. */
-const TOPUPS_COPIED_AT = 9
 
 async function version(driver: Driver): Promise<number> {
   const rows = await driver.query('migrate', "SELECT value FROM meta WHERE name = 'schema'", [])
@@ -197,7 +196,7 @@ export async function migrate(driver: Driver, to = MIGRATIONS.length): Promise<v
   }
   for (let next = from; next < to; next++) {
     await driver.script([
-      ...(await MIGRATIONS[next]!(driver)),
+      ...(await MIGRATIONS[next]!(driver, next)),
       `INSERT ${driver.dialect.ignore} INTO meta (name, value) VALUES ('schema', 0)`,
       `UPDATE meta SET value = ${next + 1} WHERE name = 'schema' AND value < ${next + 1}`,
     ])

@@ -49,7 +49,9 @@ async function fill(driver: Driver): Promise<void> {
   await run(
     `INSERT INTO purses (id, credit, promised) VALUES ('a1', 9000, ${spent}), ('a2', 0, 0), ('k1', NULL, ${spent})`,
   )
-  await run("INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (1, 'opening', 9000, 0)")
+  await run(
+    "INSERT INTO topups (account_id, reference, amount, at_ms) VALUES (1, 'opening', 8000, 0), (1, 'more', 1000, 7)",
+  )
   for (let from = 0; from < ROWS; from += 500) {
     const row =
       "(?, 1, 1, 'default', 'responses', 'm', 'one', 200, 'completed', 'reported', 1, 12, 34, 1, 2, 3, 4, 5, 6, ?, 'u')"
@@ -91,6 +93,14 @@ export async function oldLog(t: Test, newUrl: () => Promise<string>): Promise<vo
   await store.migrate()
 
   t.match(await store.audit(), { ok: true, imbalance: 0, charges: PRUNED + ROWS, credits: 9_000 })
+  const { entries, charges, balance } = await store.book(1, { fromMs: 0, toMs: 1e13, limit: 9 })
+  t.match(entries, [
+    { kind: 'topup', reference: 'more', amount: 1_000, bookedAtMs: 7 },
+    { kind: 'opening', reference: 'opening', amount: 8_000, bookedAtMs: 0 },
+  ])
+  t.equal(balance, 9_000 - PRUNED - ROWS)
+  t.strictSame(charges.at(-1), { atMs: 0, charge: PRUNED }, 'what was pruned counts at the moment of pruning')
+  t.match(charges.at(-2), { atMs: HOUR_MS * 100, charge: 360 }, 'a row every ten seconds')
   const rows = (await Array.fromAsync(store.usageSlices({}))).flat()
   t.strictSame(
     rows.map(row => row.requestId),

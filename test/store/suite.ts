@@ -9,6 +9,7 @@ import type { Channel } from '../../lib/terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
 import { fund, newKey, settlement, topUp, usageRow } from '../support/store.ts'
+import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
 import { usageSuite } from './usage-suite.ts'
 
@@ -502,5 +503,6 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   usageSuite(t, newUrl)
+  t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }
