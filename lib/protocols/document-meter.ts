@@ -15,6 +15,8 @@ export interface DocumentRules {
   /** Top-level members of which every answer has one. Where such a member is an array, the content is in it. */
   readonly own: readonly string[]
   readonly keys: ContentKeys
+  /** Whether nothing of an answer is output, so that its content is only noticed and not counted. */
+  readonly writesNothing?: boolean
   /** `pieces`: how many strings of base64 have begun. */
   reportOf(document: DocumentReader, pieces: number): Report | null
 }
@@ -38,6 +40,7 @@ export class DocumentMeter extends Counted implements Meter {
     this.pictures?.feed(text)
     this.#reported = undefined
     if (this.#document.complete && !this.failed && this.namesOutput) return
+    if (this.#rules.writesNothing && this.counter.tokens > 0) return
     this.counter.feed(text)
     this.#reported = undefined
   }
@@ -54,6 +57,10 @@ export class DocumentMeter extends Counted implements Meter {
   override get counted(): number {
     // the text of an error is not content
     return this.failed && this.#rules.own.every(name => this.#document.itemsOf(name) === 0) ? 0 : super.counted
+  }
+
+  override get produced(): number {
+    return this.#rules.writesNothing ? 0 : super.produced
   }
 
   get final(): boolean {

@@ -44,6 +44,11 @@ export class Draft {
   maxToolCalls: number | null = null
   prompt: Prompt = textOnly(0)
   mediaBytes = 0
+  /** Bytes of the query of a rerank request, and how many documents it has. */
+  queryBytes = 0
+  documents = 0
+  /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
+  repeatedBytes = 0
   /** The name of the first field because of which the request is refused. */
   invalid: string | null = null
   /** The name of the first field that asks for a tier that may cost more. */

@@ -78,8 +78,9 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
   }
 }
 
-function promptOf({ prompt, mediaBytes, previousAnswer, maxToolCalls }: Draft, bodyBytes: number): Prompt {
-  prompt.textBytes = bodyBytes - mediaBytes
+function promptOf(draft: Draft, bodyBytes: number): Prompt {
+  const { prompt, mediaBytes, repeatedBytes, previousAnswer, maxToolCalls } = draft
+  prompt.textBytes = bodyBytes - mediaBytes + repeatedBytes
   if (previousAnswer !== null) prompt.remoteDocuments++
   if (maxToolCalls !== null && prompt.unlimitedTools > 0) {
     prompt.toolUses = maxToolCalls

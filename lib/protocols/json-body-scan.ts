@@ -56,6 +56,7 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   constructor(place: Place) {
     this.#frame = this.#frames[0] as OpenFrame
     this.#frame.reset(place, false, null)
+    place.begin?.(this.#draft, 0)
   }
 
   feed(chunk: Buffer): void {
@@ -88,8 +89,8 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   enter(key: string, kind: 'object' | 'array', start: number): boolean {
     const { place, isArray } = this.#frame
     if (isArray) {
-      if (kind === 'array' || place === null) return false
-      this.#push(place, false, start)
+      if (place === null || (kind === 'array' && !place.nests)) return false
+      this.#push(place, kind === 'array', start)
       return true
     }
     this.#field = this.#find(key)
@@ -126,6 +127,9 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
   }
 
   end(): Facts | null {
-    return this.#scanner.complete ? factsOf(this.#draft, this.#bytes, this.#scanner.openedAt) : null
+    if (!this.#scanner.complete) return null
+    const { place } = this.#frame
+    place?.end?.(this.#draft, this.#frame, this.#bytes)
+    return factsOf(this.#draft, this.#bytes, this.#scanner.openedAt)
   }
 }

@@ -77,6 +77,8 @@ export interface PlaceOptions {
   single?: boolean
   /** Whether clients choose the names, so that another case is another name. */
   free?: boolean
+  /** Whether an array of the place may have arrays inside, whose elements are read as its own. */
+  nests?: boolean
 }
 
 /** How many bytes of a string are captured, unless a field says otherwise. */
@@ -91,6 +93,7 @@ export class Place {
   readonly other: PlaceOptions['other']
   readonly element: Field | null
   readonly single: boolean
+  readonly nests: boolean
   readonly #free: boolean
   readonly #folded = new Map<string, Field>()
   readonly #lengths: boolean[] = []
@@ -106,6 +109,7 @@ export class Place {
     this.end = options.end
     this.other = options.other
     this.single = options.single ?? false
+    this.nests = options.nests ?? false
     this.#free = options.free ?? false
     this.element =
       options.element === undefined ? null : { name: '', bit: 0, limit: HEAD, read: options.element, inside: null }

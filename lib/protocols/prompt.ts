@@ -7,6 +7,8 @@ export interface Prompt {
    * Bytes of the body that count as text, JSON syntax included, without the base64 of pictures, sound and documents.
    */
   textBytes: number
+  /** Number of tokens that stand in the body as numbers, in the place of text. */
+  tokens: number
   /** Number of pictures inside the body. */
   pictures: number
   /** Number of documents and films inside the body. */
@@ -31,6 +33,7 @@ export interface Prompt {
 
 export const textOnly = (textBytes: number): Prompt => ({
   textBytes,
+  tokens: 0,
   pictures: 0,
   documents: 0,
   pages: 0,

@@ -122,5 +122,8 @@ export interface PriceForm {
   cachesWhenAsked: boolean
 }
 
+/** Answers that cost nothing by themselves: their input does, or the request. */
+export const INPUT_COVER: PriceForm['cover'] = [['request'], ['input']]
+
 /** Answers of text. */
 export const TEXT_COVER: PriceForm['cover'] = [['request'], ['input', 'output']]

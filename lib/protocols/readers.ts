@@ -31,6 +31,11 @@ export const maximum: Read = (draft, value) => {
   draft.maximum = largest(draft.maximum, amountOf(value) || null)
 }
 
+/** Where a request begins whose answer has no tokens of output. */
+export const writesNothing = (draft: Draft): void => {
+  draft.maximum = 0
+}
+
 /** Reads how many answers are wanted. */
 export const answers: Read = (draft, value) => {
   draft.n = Math.max(draft.n, amountOf(value) ?? 1)

@@ -1,0 +1,40 @@
+/**
+ * Answers of which nothing is charged: vectors, scores of documents, judgements of texts. What they cost is the input,
+ * which most upstreams report behind the results. Where none is reported, the estimate of the input is charged.
+ */
+import { ContentKeys } from '../content-keys.ts'
+import { DocumentMeter } from '../document-meter.ts'
+import { fieldsOf } from '../fields.ts'
+import { NO_WORDS, type AnswerForm } from '../protocol.ts'
+import { first, type Report, report } from '../reports.ts'
+import { noUsage } from '../usage.ts'
+
+/** `meta` and `tokens` are where Cohere, and those who speak like it, tell usage. */
+const MEMBERS: ReadonlySet<string> = new Set(['usage', 'meta', 'tokens', 'error'])
+
+/** Finds the input in all the places in which some upstream reports it. */
+function reportOf(member: (name: string) => unknown): Report | null {
+  const meta = fieldsOf(member('meta'))
+  const input =
+    first(fieldsOf(member('usage')), 'prompt_tokens', 'input_tokens', 'total_tokens') ??
+    first(fieldsOf(meta['billed_units']), 'input_tokens') ??
+    first(fieldsOf(meta['tokens'] ?? member('tokens')), 'input_tokens')
+  return input === null ? null : report({ ...noUsage(), input })
+}
+
+/** `own`: the members of which every answer has one, and which have the results. */
+export function inputAnswers(...own: string[]): AnswerForm {
+  const rules = {
+    members: MEMBERS,
+    own,
+    keys: new ContentKeys({ whole: own }),
+    writesNothing: true,
+    reportOf: (document: { value(name: string): unknown }) => reportOf(name => document.value(name)),
+  }
+  return {
+    terminalIsLast: false,
+    meter: () => new DocumentMeter(rules),
+    words: NO_WORDS,
+    countAnswer: null,
+  }
+}

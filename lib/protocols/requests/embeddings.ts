@@ -1,0 +1,21 @@
+/** The places of an embeddings request's body in which something matters. */
+import type { Draft } from '../draft.ts'
+import { Place } from '../places.ts'
+import * as read from '../readers.ts'
+import { textOrPicture } from './texts.ts'
+
+/** A text, texts, tokens, or lists of tokens; some upstreams also take objects with a picture. */
+const input = textOrPicture({
+  nests: true,
+  element(draft, { kind, start, end }) {
+    if (kind === 'scalar') addToken(draft, end - start)
+  },
+})
+
+/** A number is one token, however many digits it has. Its digits and the comma behind it are no text. */
+function addToken(draft: Draft, digits: number): void {
+  draft.prompt.tokens++
+  draft.mediaBytes += digits + 1
+}
+
+export const embeddingsBody = new Place({ begin: read.writesNothing }).has('model', read.model).has('input', { inside: input })

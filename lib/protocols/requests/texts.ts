@@ -1,0 +1,13 @@
+/** Places that the bodies of embeddings, rerank and moderations have in common. */
+import * as media from '../media-readers.ts'
+import { HEAD, Place, type PlaceOptions } from '../places.ts'
+import { imageUrl } from './openai.ts'
+
+/** A text or a picture, or an array of them. A picture is a URL, or base64 with or without a URL around it. */
+export const textOrPicture = (options: PlaceOptions = {}): Place =>
+  new Place({
+    ...options,
+    end: (draft, frame) => media.inlineOrFetched(draft, frame, 'image/unknown'),
+  })
+    .has('image', { limit: HEAD, read: media.data })
+    .has('image_url', { limit: HEAD, read: media.pictureUrl, inside: imageUrl })
