@@ -16,7 +16,7 @@ export const MOST_TOKENS = 1_000_000_000
 
 /** Tokens of what the body carries itself. */
 export const estimatedInput = (model: Model, prompt: Prompt): number =>
-  Math.min(MOST_TOKENS, textTokens(model, prompt) + mediaTokens(model, prompt))
+  Math.min(MOST_TOKENS, textTokens(model, prompt) + otherTokens(model, prompt))
 
 /** Tokens of what the body carries, of what it only names, and of what tools may find. */
 export const mostInput = (model: Model, prompt: Prompt): number =>
@@ -25,16 +25,17 @@ export const mostInput = (model: Model, prompt: Prompt): number =>
 /** The largest prompt that the body can turn out to be, which tells the price lists that the request can reach. */
 export function largestPrompt(model: Model, prompt: Prompt): number {
   const text = Math.max(textTokens(model, prompt), Math.ceil(prompt.textBytes / FEWEST_BYTES_PER_TOKEN))
-  return Math.min(MOST_TOKENS, text + mediaTokens(model, prompt) + namedTokens(model, prompt))
+  return Math.min(MOST_TOKENS, text + otherTokens(model, prompt) + namedTokens(model, prompt))
 }
 
 const textTokens = ({ inputFactor }: Model, { textBytes }: Prompt): number =>
   Math.ceil((textBytes * inputFactor) / (BYTES_PER_TOKEN * MILLION))
 
-function mediaTokens({ mediaInput, maxInput }: Model, prompt: Prompt): number {
+/** Tokens of what the body carries beside text. */
+function otherTokens({ mediaInput, maxInput }: Model, prompt: Prompt): number {
   const pages = Math.min(prompt.pages * mediaInput, prompt.documents * maxInput)
   const sound = Math.min(prompt.soundS * TOKENS_PER_SECOND, prompt.sounds * maxInput)
-  return prompt.pictures * mediaInput + pages + sound
+  return prompt.tokens + prompt.pictures * mediaInput + pages + sound
 }
 
 function namedTokens({ mediaInput, maxInput, toolInput, maxSearches }: Model, prompt: Prompt): number {

@@ -83,7 +83,8 @@ function fetched(draft: Draft, head: string, length: number, picture: boolean): 
 /** Counts the data of a frame, which is a URL or base64. `bare`: the media type of base64 without a URL. */
 export function inlineOrFetched(draft: Draft, { head, dataLength }: Frame, bare = UNKNOWN): void {
   if (dataLength <= 0) return
-  if (DATA_URL.test(head) || WEB.test(head) || namesStored(head)) fetched(draft, head, dataLength, bare.startsWith('image/'))
+  if (DATA_URL.test(head) || WEB.test(head) || namesStored(head))
+    fetched(draft, head, dataLength, bare.startsWith('image/'))
   else inline(draft, bare, dataLength)
 }
 

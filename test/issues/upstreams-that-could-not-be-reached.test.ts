@@ -1,6 +1,7 @@
 /** Where providers really are: paths, headers and query, seen by an upstream behind a whole gateway. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import { type Protocol, protocolRow } from '../../lib/protocols/table.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { KIND_NAMES, KINDS, type Kind, type KindName } from '../../lib/terms/upstream-kinds.ts'
 import { KEY, open } from '../exchange/support/gateway.ts'
@@ -11,7 +12,13 @@ import type { Talking } from '../support/talking.ts'
 type Json = Record<string, unknown>
 
 const BEARER = { authorization: `Bearer ${KEY}` }
-const PROTOCOLS: Record<Talking, { path: string; headers: Record<string, string>; body: Json }> = {
+interface Sent {
+  path: string
+  headers: Record<string, string>
+  body: Json
+}
+
+const TALKS: Record<Talking, Sent> = {
   messages: { path: '/v1/messages', headers: { 'x-api-key': KEY }, body: { max_tokens: 9, messages: [] } },
   chat: { path: '/v1/chat/completions', headers: BEARER, body: { messages: [] } },
   responses: { path: '/v1/responses', headers: BEARER, body: { input: 'x' } },
@@ -23,10 +30,17 @@ const PROTOCOLS: Record<Talking, { path: string; headers: Record<string, string>
   },
 }
 
+/** Protocols that do not talk are asked at their first path, with any body that names a model. */
+function sentOf(protocol: Protocol): Sent {
+  if (Object.hasOwn(TALKS, protocol)) return TALKS[protocol as Talking]
+  const { versions, paths } = protocolRow(protocol).client
+  return { path: `${versions[0]}${paths[0]?.path}`, headers: BEARER, body: {} }
+}
+
 interface Case {
   /** Path of the channel's address. */
   base: string
-  protocol: Talking
+  protocol: Protocol
   channel: Json
   /** In the place of the protocol's. */
   path?: string
@@ -54,7 +68,7 @@ async function ask(t: Test, cases: Case[]) {
   const seen = []
   for (const [i, { protocol, ...change }] of cases.entries()) {
     const model = models[i] as string
-    const { path, headers, body } = { ...PROTOCOLS[protocol], ...change }
+    const { path, headers, body } = { ...sentOf(protocol), ...change }
     await scene.ask({ path: path.replace('MODEL', model), headers, body: { model, ...body } }).end()
     const call = upstream.calls.at(-1)
     const line = call?.head.split(' ')[1]?.replace(new RegExp(`/${model}(?=[:/]|$)`), '/MODEL')
@@ -65,7 +79,7 @@ async function ask(t: Test, cases: Case[]) {
 }
 
 t.test('a version that ends the address is not doubled; own paths; what the query adds', async t => {
-  const rows: [base: string, protocol: Talking, channel: Json, line: string, upstream?: string][] = [
+  const rows: [base: string, protocol: Protocol, channel: Json, line: string, upstream?: string][] = [
     ['', 'chat', {}, '/v1/chat/completions'],
     ['/v1', 'chat', {}, '/v1/chat/completions'],
     ['/v1/', 'messages', {}, '/v1/messages'],
@@ -93,7 +107,7 @@ t.test('a version that ends the address is not doubled; own paths; what the quer
 
 t.test('each kind: the provider’s own path, key header, version header and query', async t => {
   const cases = KIND_NAMES.flatMap(kind =>
-    Object.keys(KINDS[kind].paths).map(protocol => ({ base: '', protocol: protocol as Talking, channel: { kind } })),
+    Object.keys(KINDS[kind].paths).map(protocol => ({ base: '', protocol: protocol as Protocol, channel: { kind } })),
   )
   const seen = await ask(t, cases)
   for (const [i, { protocol, channel }] of cases.entries()) {
@@ -102,7 +116,7 @@ t.test('each kind: the provider’s own path, key header, version header and que
     const path = paths[protocol]!.replace('{model}', 'MODEL').replace('{verb}', 'streamGenerateContent')
     const more = protocol === 'generate' ? 'alt=sse' : new URLSearchParams(query).toString()
     t.equal(line, `${path}${more === '' ? '' : `?${more}`}`, `${channel.kind} ${protocol}`)
-    const usual: Partial<Record<Talking, string>> = { messages: 'x-api-key', generate: 'x-goog-api-key' }
+    const usual: Partial<Record<Protocol, string>> = { messages: 'x-api-key', generate: 'x-goog-api-key' }
     const name = auth[protocol] ?? usual[protocol] ?? 'authorization'
     t.equal(header(name), name === 'authorization' ? `Bearer ${key}` : key, `${channel.kind} ${protocol} ${name}`)
     if (protocol === 'messages') t.equal(header('anthropic-version'), '2023-06-01', channel.kind)

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Span } from '../../lib/protocols/draft.ts'
 import { askForUsage, editBody, mapModel } from '../../lib/protocols/edit.ts'
 import type { Facts } from '../../lib/protocols/facts.ts'
+import type { Prompt } from '../../lib/protocols/prompt.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { cut, json, jsonText, key, type Random, seeded, text } from '../support/random.ts'
@@ -77,6 +78,44 @@ t.test('facts', async t => {
     t.match(of(body, protocol), want, body.slice(0, 80))
     t.same(bytewise(body, protocol), of(body, protocol), 'in any chunking')
   }
+})
+
+t.test('input that is all a request costs', async t => {
+  const picture = `data:image/png;base64,${'A'.repeat(4000)}`
+  const bare = 'iVBORw0KGgo'.repeat(400)
+  const rows: [Protocol, object, Partial<Prompt>, textBytes: number][] = [
+    ['embeddings', { model: 'm', input: 'ten chars.' }, { tokens: 0 }, 34],
+    ['embeddings', { model: 'm', input: ['one', 'two'] }, { tokens: 0 }, 35],
+    ['embeddings', { model: 'm', input: [1, 20, 30000] }, { tokens: 3 }, 23],
+    ['embeddings', { model: 'm', input: [[1, 20], [300], []] }, { tokens: 3 }, 30],
+    ['embeddings', { model: 'm', input: ['1 2 3', [4]] }, { tokens: 1 }, 33],
+    ['embeddings', { model: 'm', input: [{ text: 'x' }, { image: bare }] }, { pictures: 1 }, 49],
+    ['embeddings', { model: 'm', input: [{ image: picture }] }, { pictures: 1 }, 58],
+    ['embeddings', { model: 'm', input: [{ image: 'https://x/y.png' }] }, { remotePictures: 1, pictures: 0 }, 51],
+    ['rerank', { model: 'm', query: 'abc', documents: ['one'] }, {}, 47],
+    ['rerank', { model: 'm', query: 'abc', documents: ['one', 'two', { text: 'x' }] }, {}, 66 + 2 * 5],
+    ['rerank', { documents: ['one', 'two'], query: 'abc', model: 'm' }, {}, 53 + 5],
+    ['moderations', { model: 'm', input: [{ type: 'image_url', image_url: { url: picture } }] }, { pictures: 1 }, 89],
+  ]
+  for (const [protocol, request, prompt, textBytes] of rows) {
+    const text = JSON.stringify(request)
+    const facts = of(text, protocol)
+    t.match(
+      facts,
+      { model: 'm', stream: false, maxOutput: 0, invalid: null, prompt: { ...prompt, textBytes } },
+      text.slice(0, 90),
+    )
+    t.same(bytewise(text, protocol), facts, 'in any chunking')
+  }
+  for (const protocol of ['embeddings', 'rerank', 'moderations'] as const) {
+    t.match(of('{"model":"m","model":"n"}', protocol), { invalid: 'model' })
+    t.match(of('{"Input":"x"}', 'embeddings'), { invalid: 'input' })
+  }
+  const most = of(
+    `{"model":"m","query":${JSON.stringify('q'.repeat(1e6))},"documents":[${'"",'.repeat(99_999)}""]}`,
+    'rerank',
+  )
+  t.ok((most?.prompt.textBytes ?? 0) > 9e10, 'a long query before many documents is held as what it costs')
 })
 
 t.test('depth costs nothing and crashes nothing', async t => {

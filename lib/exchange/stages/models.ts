@@ -16,7 +16,7 @@ export const listModels = stage<'admitted', never>((x, services) => {
   const ids = usableModels(x)
   if (endpoint.action === 'model') {
     if (model === null || !ids.includes(model)) refuse(x, services, 'model_unknown', [model ?? ''])
-    else send(x, services, endpoint.native ? nativeEntry(x, model) : { ...entry(model), ...nativeEntry(x, model) })
+    else send(x, services, endpoint.native ? nativeEntry(x, model) : { ...entry(x, model), ...nativeEntry(x, model) })
   } else {
     send(x, services, endpoint.native ? { models: ids.map(id => nativeEntry(x, id)) } : page(x, ids))
   }
@@ -26,14 +26,15 @@ export const listModels = stage<'admitted', never>((x, services) => {
 /** Routed in the key's group by an enabled channel, priced, and ticked when the key is restricted. Sorted. */
 function usableModels(x: Exchange): string[] {
   const { key, models } = x.entry as KeyEntry
-  return x.world.routes.models(key.group).filter(id => isPriced(x, id) && (models === null || models.has(id)))
+  const ids = x.world.routes.models(key.group)
+  return ids.filter(id => (models === null || models.has(id)) && pricedProtocols(x, id).length > 0)
 }
 
-/** The price covers at least one of the protocols for which the model is routed. */
-function isPriced(x: Exchange, id: string): boolean {
+/** The protocols for which the model is routed and which its price covers. */
+function pricedProtocols(x: Exchange, id: string): Protocol[] {
   const { group } = (x.entry as KeyEntry).key
   const tariff = x.world.tariff(group, id)
-  return tariff !== null && x.world.routes.protocolsOf(group, id).some(protocol => tariff.covers(protocol))
+  return x.world.routes.protocolsOf(group, id).filter(protocol => tariff?.covers(protocol))
 }
 
 function page(x: Exchange, ids: string[]): object {
@@ -44,7 +45,7 @@ function page(x: Exchange, ids: string[]): object {
   const shown = Number.isInteger(limit) && limit > 0 ? rest.slice(0, limit) : rest
   return {
     object: 'list',
-    data: shown.map(entry),
+    data: shown.map(id => entry(x, id)),
     has_more: shown.length < rest.length,
     first_id: shown[0] ?? null,
     last_id: shown.at(-1) ?? null,
@@ -52,13 +53,14 @@ function page(x: Exchange, ids: string[]): object {
   }
 }
 
-const entry = (id: string) => ({
+const entry = (x: Exchange, id: string) => ({
   id,
   type: 'model',
   object: 'model',
   display_name: id,
   ...CREATED,
   owned_by: 'gateway',
+  protocols: pricedProtocols(x, id),
 })
 
 const METHODS: Partial<Record<Protocol, string[]>> = {

@@ -5,7 +5,7 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter } from '../document-meter.ts'
 import { fieldsOf } from '../fields.ts'
-import { NO_WORDS, type AnswerForm } from '../protocol.ts'
+import { type AnswerForm, NO_WORDS } from '../protocol.ts'
 import { first, type Report, report } from '../reports.ts'
 import { noUsage } from '../usage.ts'
 

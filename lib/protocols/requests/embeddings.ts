@@ -18,4 +18,6 @@ function addToken(draft: Draft, digits: number): void {
   draft.mediaBytes += digits + 1
 }
 
-export const embeddingsBody = new Place({ begin: read.writesNothing }).has('model', read.model).has('input', { inside: input })
+export const embeddingsBody = new Place({ begin: read.writesNothing })
+  .has('model', read.model)
+  .has('input', { inside: input })

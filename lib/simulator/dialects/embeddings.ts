@@ -1,0 +1,65 @@
+/**
+ * The simulator's embeddings: a vector of small numbers for each input, always the same one for the same input. A list of
+ * numbers is a list of tokens.
+ */
+import { createHash } from 'node:crypto'
+import { countOf, need } from '../reading.ts'
+import type { Dialect, Fields } from '../speech.ts'
+import { INPUT_ONLY, inputAsk } from './input-only.ts'
+import { fixedPaths } from './plain.ts'
+
+const DIMENSIONS = 8
+const MOST_DIMENSIONS = 8192
+/** Tokens are counted in bytes of text, of which a token has so many. */
+const BYTES_PER_TOKEN = 4
+
+export const embeddings: Dialect = {
+  ...INPUT_ONLY,
+  route: fixedPaths({ '/v1/embeddings': 'answer' }),
+  read(body) {
+    const inputs = inputsOf(body['input'])
+    need(inputs.length > 0, "'$.input' is invalid. Please check the API reference.")
+    return inputAsk(body, inputs.map(textOf), inputs.length)
+  },
+  whole({ model, body }, { usage, reports }) {
+    const { input } = usage
+    const data = inputsOf(body['input']).map((text, index) => ({
+      object: 'embedding',
+      index,
+      embedding: say(body, text),
+    }))
+    return {
+      object: 'list',
+      data,
+      model,
+      ...(reports ? { usage: { prompt_tokens: input, total_tokens: input } } : {}),
+    }
+  },
+}
+
+function inputsOf(input: unknown): unknown[] {
+  if (!Array.isArray(input)) return typeof input === 'string' && input !== '' ? [input] : []
+  return typeof input[0] === 'number' ? [input] : input
+}
+
+const textOf = (input: unknown): string =>
+  Array.isArray(input)
+    ? 'x'.repeat(BYTES_PER_TOKEN * input.length)
+    : typeof input === 'string'
+      ? input
+      : JSON.stringify(input)
+
+/** The vector, as numbers or as the base64 of its numbers of 32 bits. */
+function say(body: Fields, input: unknown): number[] | string {
+  const length = Math.min(countOf(body['dimensions']) ?? DIMENSIONS, MOST_DIMENSIONS)
+  const numbers = vectorOf(JSON.stringify(input), length)
+  return body['encoding_format'] === 'base64'
+    ? Buffer.from(new Float32Array(numbers).buffer).toString('base64')
+    : numbers
+}
+
+/** Sixteenths, which numbers of 32 bits hold exactly. */
+export function vectorOf(text: string, length: number): number[] {
+  const bytes = createHash('sha256').update(text).digest()
+  return Array.from({ length }, (_, i) => ((bytes[i % bytes.length] as number) - 128) / 16)
+}
