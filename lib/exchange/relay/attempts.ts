@@ -1,11 +1,10 @@
 /**
- * The tries of one exchange: over the candidates while nothing was relayed, within attempts, a deadline and the retry
- * budget. Usually there is one. A group may hedge: when the first stays silent a second is made beside it, whoever sends
- * the first byte is relayed, and the other is closed. What each says of its channel's health is reported here.
+ * Asking: the attempts of one exchange, over the candidates while nothing was relayed. What each says of its channel's health is
+ * reported here, and what the answer that counts says is passed on to the relay. A group may hedge: when the first attempt stays
+ * silent a second is made beside it, and whoever sends the first byte is relayed.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
-import type { Outcome } from '../../channels/health.ts'
 import type { Candidate } from '../../channels/table.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ErrorName } from '../../terms/errors.ts'
@@ -15,6 +14,8 @@ import { fail } from '../fail.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
+import { nextClaim } from './next-claim.ts'
+import { Rivals } from './rivals.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { isOurs, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 import { report, reportStatus } from './verdicts.ts'
@@ -37,9 +38,7 @@ export class Attempts implements AttemptEvents {
   readonly #services: Services
   readonly #row: ProtocolRow
   readonly #answer: AnswerEvents
-  #current: Attempt | null = null
-  /** The second one, while neither has sent a byte. */
-  #rival: Attempt | null = null
+  readonly #rivals: Rivals
   /** What said something that the client may hear, should nobody who is asked after it say anything. */
   #answered: Attempt | null = null
 
@@ -48,40 +47,65 @@ export class Attempts implements AttemptEvents {
     this.#services = services
     this.#row = row
     this.#answer = answer
+    this.#rivals = new Rivals(x, services)
   }
 
-  get #account(): number {
-    return (this.#x.entry as KeyEntry).account.id
-  }
+  // --- the attempt that counts
 
-  /** Name of the channel whose answer counts. */
+  /** Name of its channel. */
   get channel(): string {
-    return nameOf(this.#current as Attempt)
+    return nameOf(this.#rivals.current)
   }
 
   get candidate(): Candidate {
-    return (this.#current as Attempt).claim.candidate
+    return this.#rivals.current.claim.candidate
   }
 
-  /** The upstream key that the answer which counts was made with. */
+  /** Fingerprint of the upstream key that it was made with. */
   get upstreamKey(): string {
-    return (this.#current as Attempt).claim.key.fingerprint
+    return this.#rivals.current.claim.key.fingerprint
   }
 
-  /** When the attempt that counts began. */
+  /** Monotonic ms. */
   get startedMs(): number {
-    return (this.#current as Attempt).startedMs
+    return this.#rivals.current.startedMs
   }
 
   /** Its upstream has the whole request. */
   get sent(): boolean {
-    return (this.#current as Attempt).sent
+    return this.#rivals.current.sent
   }
 
+  /** What its answer turned out to be. */
+  judge(outcome: 'ok' | 'failed'): void {
+    report(this.#x, this.#services, this.#rivals.current, outcome)
+  }
+
+  /** Its answer broke off after it was judged. */
+  broke(): void {
+    const { current } = this.#rivals
+    current.claim.broke()
+    this.#services.upstreamLog.brokeOff(this.#x.id, current)
+  }
+
+  pause(): void {
+    this.#rivals.current.pause()
+  }
+
+  resume(): void {
+    this.#rivals.current.resume()
+  }
+
+  timeOut(): void {
+    this.#rivals.current.abort(new GaveUp('timeout'))
+  }
+
+  // --- who is asked
+
   start(claim: Claim): void {
-    this.#services.retries.request(this.#account)
-    this.#current = this.#begin(claim)
-    this.#send(this.#current)
+    this.#services.retries.request((this.#x.entry as KeyEntry).account.id)
+    this.#rivals.current = this.#begin(claim)
+    this.#send(this.#rivals.current)
   }
 
   #begin(claim: Claim): Attempt {
@@ -106,15 +130,16 @@ export class Attempts implements AttemptEvents {
 
   /** Goes on with the next candidate if there is one and it is allowed. */
   tryNext(): boolean {
-    const current = this.#current as Attempt
+    const { current } = this.#rivals
     if (saysBusy(current.status) || refusesKey(current.status)) this.#x.candidates?.keyFailed(current.claim)
-    const claim = this.#nextClaim()
+    const claim = this.#answer.open ? nextClaim(this.#x, this.#services, false) : null
     if (claim === null) return false
     current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
-    this.#current = this.#begin(claim)
-    this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(this.#current))
-    this.#send(this.#current)
+    const next = this.#begin(claim)
+    this.#rivals.current = next
+    this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(next))
+    this.#send(next)
     return true
   }
 
@@ -126,39 +151,43 @@ export class Attempts implements AttemptEvents {
       this.#answer.onNoAnswer(name)
       return
     }
-    this.#current = answered
+    this.#rivals.current = answered
     this.#answer.onAsked()
     this.#answer.onHead(answered)
     this.#answer.onData(body)
     this.#answer.onEnd()
   }
 
-  /** `beside`: the one before it is still asked. */
-  #nextClaim(beside = false): Claim | null {
+  /** While no byte has come: gives up on who is silent for too long, and hedges. */
+  check(nowMs: number): void {
     const x = this.#x
-    const { attempts, deadlineMs } = x.world.config.retry
-    if (!this.#answer.open || x.attempts >= attempts) return null
-    if (deadlineMs > 0 && this.#services.clock.monotonic() - x.dispatchedMs > deadlineMs) return null
-    if (!this.#services.retries.allows(this.#account)) return null // before a candidate is taken, which counts as tried
-    const claim = (beside ? x.candidates?.nextWell() : x.candidates?.next()) ?? null
-    if (claim !== null) this.#services.retries.retry(this.#account)
-    return claim
+    const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
+    if (hedgeMs > 0 && x.attempts === 1 && nowMs - this.startedMs >= hedgeMs) this.#hedge()
+    this.#rivals.abortBefore(nowMs - x.world.config.timeouts.firstByteMs, silent)
   }
 
-  #report(attempt: Attempt, outcome: Outcome): void {
-    report(this.#x, this.#services, attempt, outcome)
+  #hedge(): void {
+    const claim = this.#answer.open ? nextClaim(this.#x, this.#services, true) : null
+    if (claim === null) return
+    const second = this.#begin(claim)
+    this.#rivals.join(second)
+    this.#send(second)
   }
 
-  /** What the answer that counts turned out to be. */
-  judge(outcome: 'ok' | 'failed'): void {
-    this.#report(this.#current as Attempt, outcome)
+  /** The client has left: nobody waits for the faster of two. */
+  keepOne(): void {
+    if (!this.#rivals.areTwo) return
+    this.#rivals.giveSecond()
+    this.#tellHead() // void since the other was asked
   }
 
-  /** The answer that counts broke off after it was judged. */
-  broke(): void {
-    const current = this.#current as Attempt
-    current.claim.broke()
-    this.#services.upstreamLog.brokeOff(this.#x.id, current)
+  discard(): void {
+    this.#rivals.discard()
+  }
+
+  /** Closed from our side; no more is heard of it. */
+  cut(): void {
+    this.#rivals.cut()
   }
 
   // --- what upstreams say
@@ -166,36 +195,36 @@ export class Attempts implements AttemptEvents {
   onHead(attempt: Attempt): void {
     const { status } = attempt
     if (status < 300) {
-      if (this.#rival === null) this.#answer.onHead(attempt)
+      if (!this.#rivals.areTwo) this.#answer.onHead(attempt)
       return
     }
     reportStatus(this.#x, this.#services, attempt)
     if (!retryable(status)) this.#choose(attempt)
-    else if (this.#rival !== null) this.#drop(attempt)
+    else if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#answer.onHead(attempt)
   }
 
   onData(attempt: Attempt, chunk: Buffer): void {
-    if (this.#rival !== null) this.#choose(attempt)
+    if (this.#rivals.areTwo) this.#choose(attempt)
     this.#answer.onData(chunk)
   }
 
   onEnd(attempt: Attempt): void {
-    if (this.#rival === null) {
+    if (!this.#rivals.areTwo) {
       this.#answer.onEnd()
       return
     }
-    this.#report(attempt, 'failed') // 2xx and then nothing
+    report(this.#x, this.#services, attempt, 'failed') // 2xx and then nothing
     this.#drop(attempt)
   }
 
   onError(attempt: Attempt, error: Error): void {
-    if (this.#rival === null && this.#answer.began) {
+    if (!this.#rivals.areTwo && this.#answer.began) {
       this.#answer.onBroken()
       return
     }
-    if (attempt.status < 300) this.#report(attempt, isOurs(error) ? 'ignored' : 'failed')
-    if (this.#rival !== null) this.#drop(attempt)
+    if (attempt.status < 300) report(this.#x, this.#services, attempt, isOurs(error) ? 'ignored' : 'failed')
+    if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }
 
@@ -207,89 +236,21 @@ export class Attempts implements AttemptEvents {
     if (attempt.excerpt !== null && attempt.status >= 300) this.#services.upstreamLog.body(this.#x.id, attempt)
   }
 
-  // --- two at once
-
-  /** Closed from our side; nothing was learnt about its channel. */
-  #give(attempt: Attempt): void {
-    this.#report(attempt, 'ignored')
-    attempt.cut()
-  }
-
   #choose(attempt: Attempt): void {
-    const rival = this.#rival
-    if (rival !== null) {
-      this.#services.metrics.hedge(attempt === rival ? 'won' : 'lost')
-      const loser = attempt === rival ? this.#current : rival
-      if (loser !== null) this.#give(loser)
-      this.#current = attempt
-      this.#rival = null
-    }
+    this.#rivals.choose(attempt)
     this.#answer.onHead(attempt)
   }
 
-  /** One of two failed: the other one is all there is. */
   #drop(attempt: Attempt): void {
-    if (attempt === this.#current) this.#current = this.#rival
-    this.#rival = null
-    attempt.discard(this.#services.clock)
-    this.#services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
-    const { status } = this.#current as Attempt
-    if (status !== 0) this.#answer.onHead(this.#current as Attempt)
+    this.#rivals.drop(attempt)
+    this.#tellHead()
   }
 
-  /** While no byte has come: gives up on who is silent for too long, and hedges. */
-  check(nowMs: number): void {
-    const x = this.#x
-    const { firstByteMs } = x.world.config.timeouts
-    const current = this.#current as Attempt
-    const { hedgeMs } = x.world.group((x.entry as KeyEntry).key.group)
-    if (hedgeMs > 0 && x.attempts === 1 && nowMs - current.startedMs >= hedgeMs) {
-      const claim = this.#nextClaim(true)
-      if (claim !== null) {
-        this.#rival = this.#begin(claim)
-        this.#send(this.#rival)
-      }
-    }
-    for (const attempt of [current, this.#rival])
-      if (attempt !== null && nowMs - attempt.startedMs > firstByteMs) attempt.abort(new GaveUp('timeout'))
-  }
-
-  // --- steering
-
-  pause(): void {
-    this.#current?.pause()
-  }
-
-  resume(): void {
-    this.#current?.resume()
-  }
-
-  /** The client has left: nobody waits for the faster of two. */
-  keepOne(): void {
-    if (this.#rival === null) return
-    this.#giveRival()
-    const current = this.#current as Attempt
-    if (current.status !== 0) this.#answer.onHead(current) // void since the other was asked
-  }
-
-  #giveRival(): void {
-    const rival = this.#rival
-    this.#rival = null
-    if (rival !== null) this.#give(rival)
-  }
-
-  discard(): void {
-    this.#giveRival()
-    this.#current?.discard(this.#services.clock)
-  }
-
-  /** Closed from our side; no more is heard of it. */
-  cut(): void {
-    this.#giveRival()
-    if (this.#current !== null) this.#give(this.#current)
-  }
-
-  timeOut(): void {
-    this.#current?.abort(new GaveUp('timeout'))
+  /** Of the one that is left, if it has said something meanwhile. */
+  #tellHead(): void {
+    const { current } = this.#rivals
+    if (current.status !== 0) this.#answer.onHead(current)
   }
 }
+
+const silent = (): Error => new GaveUp('timeout')
