@@ -87,6 +87,16 @@ t.test('every file has a room, and rooms are used from above and through their d
   }
 })
 
+t.test('the record of an exchange runs no code of others, and knows nobody of its room', t => {
+  const record = 'lib/exchange/exchange.ts'
+  t.same(valueImports(record), [])
+  t.same(
+    importsOf(record).filter(target => roomOf(target) === 'exchange'),
+    [],
+  )
+  t.end()
+})
+
 t.test('no file imports itself in a circle at run time', async t => {
   const graph = new Map(files.map(f => [f, valueImports(f)]))
   const done = new Set<string>()

@@ -1,6 +1,7 @@
 /**
- * Which conversation a request belongs to, as a number: the same conversation prefers the channel that holds its
- * prompt cache. Read from what clients send for it; null = nothing tells, any channel will do.
+ * Finds out which conversation a request belongs to. Requests of the same conversation prefer the same channel, because that
+ * channel's upstream holds the conversation's prompt cache. The conversation is a number, made of what clients send to name it;
+ * null = nothing names it, and any channel will do.
  */
 import type { Exchange } from './exchange.ts'
 
@@ -17,7 +18,7 @@ export function affinityOf(x: Exchange): number | null {
   return named === null ? leadingHash(x) : hash(named)
 }
 
-/** Of a long body, the part that stays the same from turn to turn. Short ones hold no cache worth following. */
+/** The beginning of a long body stays the same from turn to turn, so it names the conversation. A short body is not worth it. */
 const LEADING_BYTES = 2048
 const LONG_BYTES = 16 * 1024
 
@@ -27,7 +28,7 @@ function leadingHash(x: Exchange): number | null {
   return hashBytes(first, Math.min(first.length, LEADING_BYTES))
 }
 
-/** FNV-1a, 32 bits. */
+/** The hash FNV-1a, of 32 bits. */
 function hash(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)

@@ -1,12 +1,12 @@
 /**
- * What an upstream says to a count route is passed on when it is a count. One that knows no such route may take it for the
- * route before it and answer as its model would: that was paid for by nobody, so it is closed, the client is given an estimate
- * of ours, and its channel is not asked to count on this protocol again until the catalogue changes.
+ * Judges what an upstream answers to a request that only counts tokens. The answer is passed on when it is a count. An upstream
+ * that does not know the route may answer as its model would, which nobody pays for: its connection is then closed, the client
+ * gets an estimate of the gateway's, and the channel is not asked to count on this protocol again until the catalogue changes.
  */
 import type { CompiledChannel } from '../channels/table.ts'
 import type { Protocol } from '../terms/records.ts'
 
-/** A count is no longer. */
+/** No count is longer than this. */
 const LONGEST_BYTES = 64 * 1024
 
 interface Read {
@@ -27,10 +27,10 @@ export function asksNoMore(channel: CompiledChannel, protocol: Protocol): void {
   else known.add(protocol)
 }
 
-/** It may still turn out to be a count. */
+/** True while the answer may still turn out to be a count. */
 export const mayBeCount = ({ events, bytes }: Read): boolean => !events && bytes <= LONGEST_BYTES
 
-/** Of a whole document: it is none of the protocol's answers. */
+/** True when a whole document is a count: it is none of the protocol's answers. */
 export const isCount = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && foreign
-/** It is one of them. */
+/** True when a whole document is one of the protocol's answers, which its model made. */
 export const isAnswer = ({ meter, foreign }: Read): boolean => meter.terminal && !meter.failed && !foreign

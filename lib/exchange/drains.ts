@@ -1,14 +1,17 @@
-/** Places for upstreams that are read on although their client has left. One account has at most a share of them. */
+/**
+ * Limits how many upstreams are read on although their client has left. Each of them takes a place, and one account can take a
+ * part of all places only.
+ */
 
-/** One account's part of all places. */
+/** The part of all places that one account can take. */
 const SHARE = 1 / 4
 
 export class Drains {
   readonly #ofAccount = new Map<number, number>()
-  /** Places taken. */
+  /** How many places are taken. */
   size = 0
 
-  /** Takes one of `most` places; false: there is none for this account. */
+  /** Takes one of `most` places. False: this account can have none. */
   enter(accountId: number, most: number): boolean {
     const own = this.#ofAccount.get(accountId) ?? 0
     if (this.size >= most || own >= Math.max(1, Math.floor(most * SHARE))) return false

@@ -1,4 +1,7 @@
-/** A count of our own, where no upstream gives one: in the protocol's own form, estimated as the hold of such a request would be. */
+/**
+ * Answers a request that counts tokens where no upstream does: in the protocol's own form, with the number that would be the
+ * input of such a request's hold.
+ */
 import type { KeyEntry } from '../access/keys.ts'
 import type { Facts } from '../protocols/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
@@ -7,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 import { answer, ownHeaders } from './refuse.ts'
 import type { Services } from './services.ts'
 
-/** Of a model without a price. */
+/** For a model without a price, whose tariff would know better. */
 const BYTES_PER_TOKEN = 4
 
 export function answerEstimate(x: Exchange, services: Services): void {

@@ -1,7 +1,8 @@
 /**
- * A body as it arrives, in few pieces. A client may send a million chunks of one byte, and each comes as a buffer of its own that
- * takes a hundred times its content: small ones are copied into pages, which grow with the body, so that a body of any chunks takes
- * at most some three times its length. A large chunk stays as it came, and so does the first, which mostly is the whole body.
+ * Keeps a body as it arrives, in few pieces. A client may send a million chunks of one byte, and each arrives as a buffer that
+ * takes a hundred times the memory of its content. Small chunks are therefore copied into pages, which grow with the body, so
+ * that a body takes at most about three times its length, whatever its chunks are. A large chunk is kept as it came. So is the
+ * first chunk, because that is mostly the whole body.
  */
 const LARGE_BYTES = 16 * 1024
 const LEAST_BYTES = 4 * 1024
@@ -12,11 +13,11 @@ export class Pages {
   readonly #take: (part: Buffer) => void
   #total = 0
   #page: Buffer = NOTHING
-  /** The bytes of the page between these two were not handed on yet. */
+  /** The bytes of the page from here up to `#to` have not been handed on yet. */
   #from = 0
   #to = 0
 
-  /** `take` gets the parts in order; they do not change afterwards. */
+  /** `take` receives the parts in order. They do not change afterwards. */
   constructor(take: (part: Buffer) => void) {
     this.#take = take
   }
@@ -45,7 +46,7 @@ export class Pages {
     this.#from = this.#to = 0
   }
 
-  /** Hands on what came so far. */
+  /** Hands on what has come so far. */
   flush(): void {
     if (this.#to > this.#from) this.#take(this.#page.subarray(this.#from, this.#to))
     this.#from = this.#to

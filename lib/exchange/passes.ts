@@ -1,4 +1,7 @@
-/** What a pass costs that the upstream made by another model than the one asked for (advisors, fallbacks). */
+/**
+ * Prices the passes of an answer. An upstream may make a part of its answer, a pass, with another model than the one that was
+ * asked for: with an advisor, or with a fallback. Each pass costs what its own model costs.
+ */
 import type { KeyEntry } from '../access/keys.ts'
 import type { Micro } from '../base/money.ts'
 import type { CompiledChannel } from '../channels/table.ts'
@@ -7,7 +10,7 @@ import type { Pass } from '../protocols/reports.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { World } from '../world/world.ts'
 
-/** What is known of the request by which the passes came about. */
+/** What is known of the request whose answer has the passes. */
 interface Asking {
   readonly world: World
   readonly entry: KeyEntry | null
@@ -16,7 +19,7 @@ interface Asking {
   readonly tariff: Tariff | null
 }
 
-/** `name`: as the upstream calls the model; null = the one asked for. */
+/** The price of a pass. `name` is the upstream's name of the model; null = the model that was asked for. */
 export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, name: string | null): Tariff {
   const asked = x.tariff as Tariff
   if (name === null) return asked
@@ -25,7 +28,7 @@ export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, na
   const could = mapped.length > 0 ? mapped : [name]
   const priced = could.map(model => priceOf(x, model)).filter(tariff => tariff !== null)
   if (could.length === 1 && priced[0] !== undefined) return priced[0]
-  // which model it was is not known: class by class the dearest of all that it could be
+  // it is not known which model this was, so each class of tokens has the highest price of all models that it could be
   return Tariff.dearest([asked, ...priced])
 }
 
@@ -34,7 +37,7 @@ function priceOf(x: Asking, model: string): Tariff | null {
   return tariff?.covers(x.protocol as Protocol) ? tariff : null
 }
 
-/** `channel`: the name of the one that made them. */
+/** What passes cost together. `channel` is the name of the channel that made them. */
 export function chargeOfPasses(x: Asking, channel: string, passes: readonly Pass[]): Micro {
   const at = x.world.routes.channels.find(({ name }) => name === channel)
   const parts = passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))

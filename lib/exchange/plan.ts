@@ -1,16 +1,17 @@
 /**
- * A plan is a line of stages over one exchange, not an onion: none wraps another, each refuses or adds a fact,
- * and the only work that comes after, `finish`, cannot be skipped.
+ * A plan is a list of stages that run over one exchange, one after the other. No stage wraps another. Each asks one question and
+ * either refuses the request or adds a fact to the record. The only work that comes after the stages is `finish`, and that cannot
+ * be skipped.
  *
- * The order is checked by the compiler: a stage names what it needs and what it gives, and `step` takes it only
- * when everything it needs has been given before.
+ * The compiler checks the order: a stage names what it needs and what it gives, and `step` takes it only when everything that it
+ * needs was given before.
  */
 import type { Exchange } from './exchange.ts'
 import { fail } from './fail.ts'
 import type { Services } from './services.ts'
 import { type Answer, NEXT, type Verdict } from './verdict.ts'
 
-/** What a stage does: it reads the record and what it needs of the services, and refuses or adds to the record. */
+/** What a stage does. It is handed the record, and the services of which it takes what it needs. */
 type Run = (x: Exchange, services: Services) => Answer
 
 /** What stages give each other. */
@@ -34,7 +35,7 @@ export interface Stage<Needs extends Fact, Gives extends Fact> {
   gives?: Gives
 }
 
-/** Makes a stage of a function; the name of what it needs and gives stands with it. */
+/** Makes a stage of a function. What the stage needs and gives stands in the types. */
 export const stage = <Needs extends Fact = never, Gives extends Fact = never>(run: Run): Stage<Needs, Gives> => run
 
 export class Plan<Has extends Fact = never> {
@@ -51,7 +52,7 @@ export class Plan<Has extends Fact = never> {
   }
 }
 
-/** Runs the stages in order until one is done. A failure of ours becomes the 500 row; nothing is thrown. */
+/** Runs the stages in order until one says `DONE`. What a stage throws becomes the 500 row; nothing is thrown from here. */
 export function run(plan: Plan<Fact>, x: Exchange, services: Services, from = 0): void {
   const { stages } = plan
   try {

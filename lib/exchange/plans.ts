@@ -1,4 +1,4 @@
-/** The table of contents: what happens to a request, in order. */
+/** What happens to a request, in order: one plan for each kind of endpoint. This is the table of contents of the room. */
 import type { Action } from '../terms/target.ts'
 import { type Fact, Plan } from './plan.ts'
 import { admit } from './stages/admit.ts'
@@ -31,7 +31,7 @@ const relay = known
   .step(reserve)
   .step(dispatch)
 
-/** Free: no price, no hold, and a limit of its own. */
+/** Counting tokens is free: it has no price and no hold, and a rate limit of its own. */
 const count = known
   .step(throttleFree)
   .step(readBody)

@@ -1,9 +1,12 @@
-/** Is it the key that an upstream refuses, or what one account asks? */
+/**
+ * Finds out what an upstream refuses: its channel's key, or only what one account asks for. The gateway asks a question of its own
+ * with the key, and looks whether that is refused too.
+ */
 import type { KeyHealth } from '../channels/health.ts'
 import { refusesOwnQuestion } from '../upstream/key-probe.ts'
 import type { Services } from './services.ts'
 
-/** True when it is the key; false also when the channel or the key is gone. */
+/** True when the key is refused. False also when the channel or the key does not exist any more. */
 export async function proveKey(services: Services, name: string, { secret }: KeyHealth): Promise<boolean> {
   const { pools, clock, world } = services
   const channel = world.routes.channels.find(one => one.name === name)

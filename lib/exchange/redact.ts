@@ -1,18 +1,18 @@
 /**
- * What an upstream says, without our secrets: its keys, the password of the proxy, and constant headers that carry a
- * credential. Upstreams quote them whole, escaped, in base64, or only a piece.
+ * Takes our secrets out of what an upstream says, before it is logged. The secrets are the keys of the channel, the password of
+ * its proxy, and constant headers that carry a credential. Upstreams quote them whole, escaped, in base64, or in pieces.
  */
 import type { Claim } from '../channels/claim.ts'
 import type { CompiledChannel } from '../channels/table.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 
-/** So many characters in a row of the secret that was sent are a piece of it. */
+/** So many characters of a secret in a row count as a piece of it. */
 const PIECE = 8
 const HIDDEN = '***'
-/** What looks like a credential, be it ours or not. */
+/** What looks like a credential, whether it is ours or not. */
 const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
 
-/** Of the channel, in every spelling that is looked for. */
+/** The secrets of a channel, in every spelling that is looked for. */
 export function secretsOf(channel: CompiledChannel): string[] {
   const proxy = channel.connection.proxy === null ? null : URL.parse(channel.connection.proxy)
   const all = [...channel.keys.map(key => key.secret), ...constantsOf(channel), proxy?.password ?? '']
@@ -35,7 +35,10 @@ function decoded(text: string): string {
   }
 }
 
-/** As it stands in a longer text's base64, where its bytes begin at any of three places: without what others share. */
+/**
+ * What a secret looks like inside a longer text in base64. Three bytes make four characters, so there are three ways in which its
+ * bytes can fall; the characters at its ends that also depend on its neighbours are left out.
+ */
 function inBase64(secret: string): string[] {
   const bytes = Buffer.from(secret)
   if (bytes.length < PIECE) return []

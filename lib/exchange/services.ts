@@ -1,4 +1,4 @@
-/** What every exchange of a process shares. Built once; the world inside is swapped on reload. */
+/** What all exchanges of a process share. It is built once when the process starts; a reload replaces the world in it. */
 import type { Answers } from '../access/answers.ts'
 import type { Buffered } from '../access/buffered.ts'
 import type { Concurrency } from '../access/concurrency.ts'
@@ -35,15 +35,15 @@ export interface Services {
   world: World
   drains: Drains
   upstreamLog: UpstreamLog
-  /** No new work: the process is shutting down. */
+  /** The process is shutting down and takes no new work. */
   draining: boolean
-  /** How late the event loop is at the moment. */
+  /** By how much timers are late at the moment. */
   lag: { readonly ms: number }
-  /** Exchanges that have not finished. */
+  /** How many exchanges have not finished. */
   openCount: number
 }
 
-/** Those that are made here; all others come from the rooms below. */
+/** The services that this room makes; all others come from the rooms below. */
 export const ownServices = (log: Logger, clock: Clock): Pick<Services, 'sweeper' | 'drains' | 'upstreamLog'> => ({
   sweeper: new Sweeper(clock),
   drains: new Drains(),

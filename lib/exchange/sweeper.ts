@@ -1,16 +1,16 @@
 /**
- * One timer for the time-outs of all open exchanges: each tick asks every one whether something is due.
- * An exchange pays a list link on entry and exit and writes plain numbers in between, where a timer of its own
- * per time-out and event would cost more than the relaying. Time-outs are late by a tick at most.
+ * One timer for the time-outs of all open exchanges. At each tick it asks every exchange whether something is due. An exchange
+ * enters a linked list once, leaves it once, and writes down plain times in between; timers of its own, set anew with each
+ * event, would cost more than relaying the events. A time-out is late by one tick at most.
  */
 import type { Clock } from '../base/clock.ts'
 
 export interface Swept {
   previous: Swept | null
   next: Swept | null
-  /** Something may be due; `nowMs` is monotonic. */
+  /** Does what is due at this time. `nowMs` is monotonic. */
   check(nowMs: number): void
-  /** The process ends: close what is open and settle it. */
+  /** The process ends: what is open is closed and settled. */
   shutDown(): void
 }
 
@@ -28,7 +28,7 @@ export class Sweeper {
     this.#clock = clock
   }
 
-  /** The tick follows the shortest time-out in force, so that none is late by more than about an eighth of itself. */
+  /** Sets the tick by the shortest time-out that is in force, so that none is late by more than about an eighth of itself. */
   setShortest(timeoutsMs: readonly number[]): void {
     const shortest = Math.min(...timeoutsMs.filter(ms => ms > 0), SLOWEST_TICK_MS * 8)
     this.#tickMs = Math.max(FASTEST_TICK_MS, Math.min(SLOWEST_TICK_MS, shortest / 8))

@@ -1,9 +1,9 @@
 /**
- * Log lines about upstreams, for operators who look for a cause: attempts that fail, the candidate that is asked next, and
- * channels that begin or cease to rest. A dead channel fails with every request, so the lines of each channel are limited;
- * how many were left out stands in its next line.
+ * Writes the log lines about upstreams, for operators who look for a cause: an attempt failed, another candidate is asked, a
+ * channel begins or ceases to rest. A dead channel fails with every request, so each channel has a limited number of lines in a
+ * while; its next line says how many were left out.
  *
- * Upstreams like to quote what they refuse. Nothing of theirs is written before our own secrets are taken out of it.
+ * Upstreams quote what they refuse. Nothing that they say is written before our secrets are taken out of it.
  */
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
@@ -17,9 +17,9 @@ const LINES = 20
 const WHILE_MS = 10_000
 const MOST_CHANNELS = 10_000
 const MOST_TEXT = 300
-/** Of what an upstream says about its failure. */
+/** How much is shown of what an upstream says about its failure. */
 const MOST_BODY = 500
-/** Kept of a body: a secret that begins within what is shown is whole, and recognized. */
+/** So much more of a body is kept than is shown, so that a secret which begins in the part that is shown is whole and found. */
 const LONGEST_SECRET = 4096
 export const EXCERPT_BYTES = MOST_BODY + LONGEST_SECRET
 /** Headers in which providers return their own id of a request. */
@@ -41,12 +41,12 @@ export class UpstreamLog {
     this.#clock = clock
   }
 
-  /** Bodies of failures are wanted. */
+  /** The bodies of failures are wanted. */
   get wantsBodies(): boolean {
     return this.#log.isLevelEnabled('debug')
   }
 
-  /** `nth`: of its request. */
+  /** `nth`: the attempt was the nth of its request. */
   failed(id: string, nth: number, attempt: Attempt, outcome: Outcome): void {
     this.#attempt(id, attempt, { attempt: nth, outcome }, 'attempt failed')
   }
@@ -68,7 +68,7 @@ export class UpstreamLog {
     this.#write(from, unsaid => this.#log.info({ id, channel: from, next: to, ...unsaid }, 'another channel is asked'))
   }
 
-  /** What an upstream said that answered with an error. */
+  /** The body with which an upstream answered, when its status is an error. */
   body(id: string, { claim, status, excerpt }: Attempt): void {
     const { channel } = claim.candidate
     if (excerpt === null || excerpt.length === 0 || secretsOf(channel).some(one => one.length > LONGEST_SECRET)) return
@@ -119,7 +119,7 @@ function whyOf({ status, headers, error, claim }: Attempt): object {
 
 const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? error.name
 
-/** Of several addresses that were tried, the first; of a fault of ours, what is behind it. */
+/** Where several addresses were tried, the reason of the first; where an error has a cause, that too. */
 function reasonOf(error: Error): string {
   const [first] = error instanceof AggregateError ? (error.errors as Error[]) : []
   if (first !== undefined) return first.message

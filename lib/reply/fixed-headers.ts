@@ -1,6 +1,6 @@
+/** Headers that are the same in many answers, made once: as `node:http` takes them, and as lines of a head. */
 import { HEADER_LINE } from '../base/header-line.ts'
 
-/** Headers that are the same in many answers, as `node:http` takes them and as they stand in a head, made once. */
 export class FixedHeaders {
   readonly pairs: readonly string[]
   readonly lines: string = ''
@@ -17,8 +17,8 @@ export class FixedHeaders {
 }
 
 /**
- * What an upstream sends may be a page, and a form on any other page can ask for it with a key of its own. The console lives on
- * the same origin, so no answer of the API may run anything there.
+ * What an upstream sends may be a page, and a form on any other page can make a browser ask for it. The console has the same
+ * origin, so no answer of the API may run scripts there.
  */
 export const NO_PAGE = new FixedHeaders([
   'x-content-type-options',

@@ -1,10 +1,10 @@
 /**
- * The answer as bytes on the client's connection. `node:http` reads requests, keeps the order of answers and the life of the
- * connection; an answer whose turn it is when it begins is written here, in as few pieces as there are, which costs a fraction
- * of what `ServerResponse` takes for it. One that begins while an earlier one is still under way is left to `node:http`, which
- * bounds and keeps what waits.
+ * Writes an answer as bytes on the client's connection. `node:http` reads requests, keeps the order of answers, and opens and
+ * closes connections. An answer whose turn it is when it begins is written here, in as few pieces as possible, which costs a
+ * fraction of what `ServerResponse` takes for it. An answer that begins while an earlier one is still under way is left to
+ * `node:http`, which keeps what waits, within bounds.
  *
- * What is relied upon of `node:http`: it ends its part of an answer when the response emits `finish`, whoever makes it.
+ * This relies on one thing of `node:http`: it ends its part of an answer when the response emits `finish`, whoever emits it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -12,7 +12,7 @@ import { HEADER_LINE } from '../base/header-line.ts'
 import { http } from '../base/http.ts'
 import { FixedHeaders } from './fixed-headers.ts'
 
-/** Some clients never read the keep-alive hint; a connection they reuse must not be one we have just closed. */
+/** Some clients never read the keep-alive hint, and would reuse a connection that we have just closed. So this is long. */
 export const KEEP_ALIVE_MS = 125_000
 /** How long a client may be silent whose request we do not read to its end, so that it can read our answer. */
 export const LINGER_MS = 2_000
@@ -25,7 +25,7 @@ export class Reply {
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   readonly #fixed: FixedHeaders
-  /** `node:http` writes it. */
+  /** `node:http` writes this answer. */
   #queued = false
   /** Lines that go out with the first bytes. */
   #head = ''
@@ -40,7 +40,7 @@ export class Reply {
   /** `destroy` was called. */
   cut = false
 
-  /** `fixed`: headers of each answer, before those of its own. */
+  /** `fixed`: headers that stand before the answer's own. */
   constructor(req: IncomingMessage, res: ServerResponse, fixed = NO_HEADERS) {
     this.#req = req
     this.#res = res
@@ -94,12 +94,12 @@ export class Reply {
     this.#head = `${head}${dateLine(nowMs)}${this.#closes ? CLOSE : KEEP_ALIVE}${this.#chunked ? CHUNKED : '\r\n'}`
   }
 
-  /** It has begun, and all of it is still here: it may begin anew. */
+  /** The answer has begun, and nothing of it has reached the connection, so that another one may take its place. */
   get unseen(): boolean {
     return this.#head !== ''
   }
 
-  /** False: the client is slower; see `whenDrained`. */
+  /** False: the connection is full. `whenDrained` says when it is not. */
   write(chunk: Buffer): boolean {
     return this.#queued ? this.#res.write(chunk) : this.#put(chunk, false)
   }
@@ -111,13 +111,13 @@ export class Reply {
     else this.#put(chunk, true, error => this.#finish(error))
   }
 
-  /** Bytes, and then the connection is cut. */
+  /** Writes these bytes and cuts the connection. */
   breakOff(chunk: Buffer): void {
     if (this.#queued) this.#res.write(chunk, () => this.#res.destroy())
     else this.#put(chunk, false, () => this.#res.destroy())
   }
 
-  /** Cuts the connection; before this answer's turn, then. */
+  /** Cuts the connection: at once, or, before it is this answer's turn, when it is. */
   destroy(): void {
     this.cut = true
     if (this.#res.socket === null) this.#res.once('socket', (socket: Socket) => socket.destroy())
@@ -191,7 +191,7 @@ const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n'
 let dateS = 0
 let dateText = ''
 
-/** Of a second, made once. */
+/** The line is made once a second. */
 function dateLine(nowMs: number): string {
   const nowS = Math.floor(nowMs / 1000)
   if (nowS !== dateS) {

@@ -1,4 +1,7 @@
-/** Everything built from one version of config and catalogue. Immutable: a change builds a new one and swaps it. */
+/**
+ * The world: everything that is built from one version of config and catalogue, in the form in which requests look things up. It
+ * never changes. When config or catalogue do, a new world takes its place, and requests under way end in the old one.
+ */
 import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from '../channels/table.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
@@ -6,7 +9,7 @@ import type { Catalog } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
-/** Clients count before they ask, and ask for model lists at every start. */
+/** Clients count before they ask, and fetch the model list at every start, so these limits are higher by this factor. */
 const COUNTS_PER_REQUEST = 10
 const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
 
@@ -14,12 +17,12 @@ export class World {
   readonly config: Config
   readonly routes: Routes
   readonly trusted: AddressList | null
-  /** Names the catalogue knows: the only model names that may become metric labels. */
+  /** The names of models in the catalogue. No other model name may become a label of a metric. */
   readonly modelNames: ReadonlySet<string>
   readonly channelNames: readonly string[]
-  /** Header names a client may use → the spec's name. */
+  /** Header names that a client may use → the name that the header has in the code. */
   readonly aliases: ReadonlyMap<string, string>
-  /** Of all groups; 0 = none hedges. */
+  /** The shortest of all groups; 0 = no group hedges. */
   readonly shortestHedgeMs: number
   readonly #groups: ReadonlyMap<string, Group>
   readonly #models: ReadonlyMap<string, Model>
@@ -54,13 +57,13 @@ export class World {
     return account.rate ?? this.group(group).rate ?? this.config.limits.rate
   }
 
-  /** Of count routes and model lists. */
+  /** The rate limit of token counts and model lists. */
   countRateOf(account: { rate: Rate | null }, group: string): Rate {
     const { requests, minutes } = this.rateOf(account, group)
     return this.config.limits.count ?? { requests: requests * COUNTS_PER_REQUEST, minutes }
   }
 
-  /** What the model costs in the group; null = not priced. Compiled on first use. */
+  /** What the model costs in the group; null = it has no price. It is compiled when it is first asked for. */
   tariff(group: string, model: string): Tariff | null {
     let ofGroup = this.#tariffs.get(group)
     if (ofGroup === undefined) this.#tariffs.set(group, (ofGroup = new Map()))
@@ -68,7 +71,8 @@ export class World {
     if (tariff === undefined) {
       const row = this.#models.get(model)
       tariff = row === undefined ? null : compileTariff(row, this.group(group))
-      if (row !== undefined) ofGroup.set(model, tariff) // only names the catalogue knows are remembered
+      // only names of the catalogue are remembered, so that clients cannot fill the memory
+      if (row !== undefined) ofGroup.set(model, tariff)
     }
     return tariff
   }

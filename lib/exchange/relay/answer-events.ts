@@ -1,20 +1,20 @@
-/** What a relay hears of the upstreams that are asked for it. */
+/** What a relay hears of the upstreams that are asked for it. `Attempts` calls these, and the relay has them. */
 import type { ErrorName } from '../../terms/errors.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 
-/** Receives the one answer that counts. */
+/** Receives the one answer that counts, of all that upstreams give. */
 export interface AnswerEvents {
   /** An upstream is being asked; whatever an earlier one said is void. */
   onAsked(): void
   onHead(attempt: Attempt): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** It broke off after its first byte. */
+  /** The answer broke off after its first byte. */
   onBroken(): void
   /** No upstream gave an answer, and none is left to ask. */
   onNoAnswer(name: ErrorName): void
-  /** A byte of the answer came, so that no other can take its place unless it proves to be none. */
+  /** A byte of the answer has come, so no other can take its place unless it proves to be no answer. */
   readonly began: boolean
-  /** The client is there and has seen nothing that would bind us to this answer. */
+  /** The client is there and has seen nothing of this answer, so that another one may take its place. */
   readonly open: boolean
 }

@@ -1,19 +1,11 @@
-/** Everything that waits in a relay has its time-out here, asked for by the sweeper. All times are monotonic ms. */
-
+/** The time-outs of everything that waits in a relay. The sweeper asks for them. All times are monotonic ms. */
 import type { Exchange } from '../exchange.ts'
 import { wantsEvents } from '../request.ts'
-import type { Answer } from './answer.ts'
-import type { Attempts } from './attempts.ts'
-import type { Books } from './books.ts'
 import type { Machine } from './machine.ts'
 import type { Telling } from './telling.ts'
 
 /** What of a relay is waiting, and what is to be done when it has waited for too long. */
 export interface Waiting {
-  readonly answer: Answer
-  readonly attempts: Attempts
-  readonly telling: Telling
-  readonly books: Books
   readonly machine: Machine
   /** The client takes nothing, since then; 0 = it does. */
   readonly slowSinceMs: number
@@ -27,10 +19,9 @@ export interface Waiting {
   keepAlive(nowMs: number): void
 }
 
-export function checkDeadlines(x: Exchange, relay: Waiting, nowMs: number): void {
+export function checkDeadlines(relay: Waiting, nowMs: number): void {
+  const { x, state, answer, attempts, telling, books } = relay.machine
   const { timeouts } = x.world.config
-  const { answer, attempts, telling, books } = relay
-  const { state } = relay.machine
   if (telling.gone) {
     if (nowMs > books.readOnUntilMs) relay.stopReadingOn()
   } else if (x.ended) {

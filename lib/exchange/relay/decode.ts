@@ -1,5 +1,7 @@
-/** An answer the upstream compressed although asked not to: decoded beside its way to the client, for the meter only. */
-
+/**
+ * Decodes an answer that the upstream compressed although it was asked not to. Only the meter gets what is decoded; the client
+ * gets the bytes as they came. Decoding takes a moment, so whoever needs its result hands over a function to call.
+ */
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 
@@ -12,8 +14,8 @@ const DECODERS: Record<string, () => Transform> = {
 }
 
 /**
- * A few bytes may unfold to any number: what is more than so many times what came, and than so much in any case, is nothing
- * that an honest upstream sends.
+ * A few bytes may decode to any number of bytes. An honest upstream sends nothing that decodes to more than this many times its
+ * length and to more than `MOST_BYTES`.
  */
 const MOST_TIMES = 1000
 const MOST_BYTES = 16 * 1024 * 1024
@@ -28,13 +30,13 @@ export interface DecoderEvents {
 export class SideDecoder {
   readonly #stream: Transform
   readonly #events: DecoderEvents
-  /** Whom the stream owes an answer: it gives none any more once it has ended. */
+  /** Functions that wait for the stream. They are all called when it ends, because it calls none itself then. */
   readonly #waiting = new Set<() => void>()
   #taken = 0
   #given = 0
   /** The body is not in the encoding that its header names. */
   broken = false
-  /** It has said all: what comes behind that is no part of it. */
+  /** The decoded answer is whole; what comes behind it is no part of it. */
   #over = false
 
   constructor(stream: Transform, events: DecoderEvents) {
@@ -68,14 +70,14 @@ export class SideDecoder {
     this.#answer()
   }
 
-  /** Nobody wants any more of it. */
+  /** Nobody wants any more of the answer. */
   stop(): void {
     this.#waiting.clear()
     this.#over = true
     this.#stream.destroy()
   }
 
-  /** Whatever comes first calls `done`: what is returned here, or the end of the stream. */
+  /** `done` is called once: by the function that is returned, or by the end of the stream, whichever comes first. */
   #owe(done: () => void): () => void {
     const once = () => {
       if (this.#waiting.delete(once)) done()
@@ -100,21 +102,21 @@ export class SideDecoder {
     return false
   }
 
-  /** `done` once the meter has all of the chunk. */
+  /** Calls `done` when the meter has all of the chunk. */
   read(chunk: Buffer, done: () => void): void {
     this.#taken += chunk.length
     if (this.#isDone) done()
     else this.#stream.write(chunk, this.#owe(done))
   }
 
-  /** `done` once the meter has all that came, though the end of it be missing. */
+  /** Calls `done` when the meter has all that has come, even if the end of the answer is missing. */
   catchUp(done: () => void): void {
     if (this.#isDone) done()
     else if (this.#stream.writableEnded) this.#owe(done)
     else this.#stream.write(NOTHING, this.#owe(done))
   }
 
-  /** `done` once the meter has everything. */
+  /** Calls `done` when the meter has the whole answer. */
   end(done: () => void): void {
     if (this.#isDone) done()
     else {
@@ -124,7 +126,7 @@ export class SideDecoder {
   }
 }
 
-/** null = an encoding we do not know; the answer passes, and is charged by its bytes. */
+/** null = the encoding is unknown. Such an answer is passed on, and charged by its bytes. */
 export function decoderFor(encoding: string, events: DecoderEvents): SideDecoder | null {
   const create = DECODERS[encoding]
   return create === undefined ? null : new SideDecoder(create(), events)

@@ -1,7 +1,7 @@
 /**
- * A hold that grows while the answer comes, whatever its form: at first only some output is covered, and more is set aside
- * ahead of what is produced or reported. Usually that is one comparison per chunk. When the lease in memory is spent the
- * upstream waits for the store; when the money has ended what is covered was delivered, and not a token more.
+ * Lets a hold grow while the answer comes. At first only some output is paid for, and more money is set aside ahead of what is
+ * produced or reported; for most chunks that is one comparison. When the money in memory is spent, the upstream waits until the
+ * store has been asked. When the account has no more, the client has got what is paid for, and not a token more.
  */
 import type { Hold } from '../../ledger/ledger.ts'
 import { Tariff } from '../../pricing/tariff.ts'
@@ -10,11 +10,11 @@ import { guard } from '../fail.ts'
 import { tariffOfPass } from '../passes.ts'
 import type { Services } from '../services.ts'
 
-/** The last of the money is asked for in ever smaller steps, down to this many units of the tariff. */
+/** Towards the end of the money ever smaller steps are asked for, down to this many units of the tariff. */
 const SMALLEST_STEP = 16
 
 export interface GrowthEvents {
-  /** A wait is over: `covers` is to be asked again. */
+  /** The store has answered: `covers` may say something else now. */
   onGrown(): void
 }
 
@@ -24,15 +24,15 @@ export class Growth {
   readonly #hold: Hold
   readonly #events: GrowthEvents
   readonly #step: number
-  /** Of the dearest model that may take part in the answer. */
+  /** The prices of the dearest model that may take part in the answer. */
   readonly #tariff: Tariff
   #covered: number
   #exhausted = false
   #kept: Buffer[] = []
   #boundaryBeforeKept: boolean | null = null
-  /** An answer of the store's is under way. */
+  /** The store was asked for money, and has not answered. */
   waiting = false
-  /** Output tokens and pictures in what went on to the client. */
+  /** Output tokens in what went on to the client. */
   delivered = 0
   deliveredImages = 0
 
@@ -48,13 +48,13 @@ export class Growth {
     this.#tariff = Tariff.dearest([x.tariff as Tariff, ...others.map(name => tariffOfPass(x, channel, name))])
   }
 
-  /** May an answer of so many output tokens and pictures so far go on to the client? Grows ahead of need. */
+  /** True when an answer with so many output tokens and pictures so far may go on to the client. The hold grows ahead of need. */
   covers(tokens: number, images: number): boolean {
     const units = this.#tariff.units(tokens, images)
     while (!this.#exhausted && !this.waiting) {
       const short = Math.ceil(units + this.#step / 2 - this.#covered)
       if (short <= 0) break
-      this.#grow(Math.max(this.#step, short)) // a report may be far ahead of what was seen
+      this.#grow(Math.max(this.#step, short)) // a reported number may be far above what was seen
     }
     if (units > this.#covered) return false
     this.delivered = tokens
@@ -72,14 +72,14 @@ export class Growth {
     this.waiting = true
     ledger.growLater(this.#hold, amount).then(
       grown => guard(this.#x, this.#services, () => this.#answered(units, grown)),
-      // the store is away: what is covered must do
+      // the store does not answer, so no more is to be had than is paid for
       () => guard(this.#x, this.#services, () => this.#answered(SMALLEST_STEP, false)),
     )
   }
 
   #answered(units: number, grown: boolean): void {
     this.waiting = false
-    if (this.#x.row !== null) return // settled meanwhile; the ledger has taken back what came late
+    if (this.#x.row !== null) return // it was settled meanwhile, and the ledger has taken back what came late
     if (grown) this.#covered += units
     else if (units > SMALLEST_STEP) {
       this.#grow(Math.max(SMALLEST_STEP, Math.floor(units / 4)))
@@ -88,7 +88,7 @@ export class Growth {
     if (this.#kept.length > 0) this.#events.onGrown()
   }
 
-  /** Holds a chunk back until it is covered. `boundary`: what went on before it ended between two events. */
+  /** Holds a chunk back until it is paid for. `boundary`: what went on before it ends between two events. */
   keep(chunk: Buffer, boundary: boolean): void {
     this.#boundaryBeforeKept ??= boundary
     this.#kept.push(chunk)
@@ -101,7 +101,7 @@ export class Growth {
     return kept
   }
 
-  /** Where the client's bytes ended, while something is held back; null = nothing is. */
+  /** While something is held back: whether the client's bytes end between two events. null = nothing is held back. */
   get atBoundary(): boolean | null {
     return this.#boundaryBeforeKept
   }

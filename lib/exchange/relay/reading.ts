@@ -15,7 +15,7 @@ import type { Services } from '../services.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
 
-/** Bytes that count as one token in an answer that cannot be read. */
+/** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
 
 export interface ReadingEvents extends GrowthEvents {
@@ -25,20 +25,20 @@ export interface ReadingEvents extends GrowthEvents {
 
 export class Reading {
   readonly #events: ReadingEvents
-  /** An event stream, so that words of ours can stand in it. */
+  /** The answer is an event stream, so that words of ours can stand in it. */
   readonly events: boolean
   /**
-   * It is read as an event stream: also where one was asked for and comes under another content type, unless that is
-   * JSON.
+   * The answer is read as an event stream. It is also when a stream was asked for and it comes under another content type, unless
+   * that is JSON.
    */
   readonly #asEvents: boolean
-  /** Compressed: nothing of ours can stand in it. */
+  /** The answer is compressed, so that no words of ours can stand in it. */
   readonly encoded: boolean
   readonly meter: Meter
   readonly decoder: SideDecoder | null
   /** Takes out the usage that was asked for by us and not by the client. */
   readonly #withholder: Withholder | null
-  /** Set when only a part of the output is held. */
+  /** null = the hold covers all that the answer can cost. */
   readonly growth: Growth | null
   readonly #terminalIsLast: boolean
   /** An answer to a count route, until it is known to be a count. */
@@ -101,23 +101,23 @@ export class Reading {
     return this.#withholder?.flush() ?? null
   }
 
-  /** What the client has ends between two events; bytes of a half one may not be followed by another. */
+  /** What the client has ends between two events, so that an event of ours may follow. */
   get boundary(): boolean {
     return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
-  /** The answer is nothing that the protocol knows, or has an encoding that we do not know. */
+  /** The answer is nothing that the protocol knows, or its encoding is unknown or broken. */
   get foreign(): boolean {
     if (this.bytes === 0) return false
     return this.meter.foreign || (this.encoded && (this.decoder?.broken ?? true))
   }
 
-  /** Tokens that what cannot be read is taken for; of what could be unfolded before it proved broken, those that were seen. */
+  /** As how many tokens an answer counts that cannot be read: by its bytes, or those that were seen before it proved broken. */
   get tokensOfBytes(): number {
     return Math.max(Math.ceil(this.bytes / BYTES_PER_TOKEN), this.meter.produced)
   }
 
-  /** Goes on to the client when the hold covers what was produced so far. */
+  /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
     return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images)

@@ -25,25 +25,22 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   previous: Swept | null = null
   next: Swept | null = null
 
-  readonly answer: Answer
   readonly attempts: Attempts
-  readonly telling: Telling
-  readonly books: Books
   readonly machine: Machine
   readonly #x: Exchange
   readonly #services: Services
   readonly #closing: Closing
   readonly #reader: Reader
-  /** The main address has answered in its place. */
+  /** The client was told that the main address timed out, in place of an answer. */
   #missed = false
 
   constructor(x: Exchange, services: Services) {
     const row = protocolRow(x.protocol as Protocol)
-    this.answer = new Answer()
-    this.attempts = new Attempts(x, services, row, this)
-    this.telling = new Telling(x, services, row, this.answer, this)
-    this.books = new Books(x, services, this.answer, this.attempts, this.telling)
-    const { answer, attempts, telling, books } = this
+    const answer = new Answer()
+    const attempts = new Attempts(x, services, row, this)
+    const telling = new Telling(x, services, row, answer, this)
+    const books = new Books(x, services, answer, attempts, telling)
+    this.attempts = attempts
     this.machine = new Machine({ x, services, row, answer, attempts, telling, books })
     this.#x = x
     this.#services = services
@@ -65,17 +62,17 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   // --- what the upstreams say
 
   get began(): boolean {
-    return this.answer.firstByteMs >= 0
+    return this.machine.answer.firstByteMs >= 0
   }
 
   get open(): boolean {
-    return this.telling.open
+    return this.machine.telling.open
   }
 
   onAsked(): void {
     this.machine.go('ask')
-    this.answer.void()
-    this.telling.void()
+    this.machine.answer.void()
+    this.machine.telling.void()
     this.#reader.void()
   }
 
@@ -96,8 +93,8 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   }
 
   onNoAnswer(name: ErrorName): void {
-    this.answer.isDone = true
-    if (this.#x.free && !this.telling.gone) this.#closing.countInstead()
+    this.machine.answer.isDone = true
+    if (this.#x.free && !this.machine.telling.gone) this.#closing.countInstead()
     else this.#closing.giveUp(name)
   }
 
@@ -109,12 +106,12 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
 
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
   leave(): void {
-    if (this.telling.gone || this.#x.finished) return
+    if (this.machine.telling.gone || this.#x.finished) return
     const { drainMs, concurrent } = this.#x.world.config.clientGone
     this.#goOnAlone()
-    this.books.readOnUntilMs = this.telling.goneMs + drainMs
+    this.machine.books.readOnUntilMs = this.machine.telling.goneMs + drainMs
     if (this.closed) return
-    if (this.books.readOn(concurrent)) this.#reader.onDrained()
+    if (this.machine.books.readOn(concurrent)) this.#reader.onDrained()
     else this.stopReadingOn()
   }
 
@@ -122,15 +119,15 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   giveUpOnMain(): void {
     this.#missed = true
     this.#goOnAlone()
-    this.books.readOnUntilMs = this.attempts.startedMs + this.#x.world.config.timeouts.firstByteMs
-    this.telling.cdnTimeout()
-    if (!this.closed && !this.books.costs) this.stopReadingOn()
+    this.machine.books.readOnUntilMs = this.attempts.startedMs + this.#x.world.config.timeouts.firstByteMs
+    this.machine.telling.cdnTimeout()
+    if (!this.closed && !this.machine.books.costs) this.stopReadingOn()
   }
 
   /** Nobody is told anything any more, and nobody waits for the faster of two. */
   #goOnAlone(): void {
     this.machine.go('leave')
-    this.telling.goneMs = this.#services.clock.monotonic()
+    this.machine.telling.goneMs = this.#services.clock.monotonic()
     this.attempts.keepOne()
   }
 
@@ -150,20 +147,20 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   }
 
   check(nowMs: number): void {
-    this.machine.guard(() => checkDeadlines(this.#x, this, nowMs))
+    this.machine.guard(() => checkDeadlines(this, nowMs))
   }
 
   keepAlive(nowMs: number): void {
     // what waits for its charge may be the end of an event that the client has the beginning of
-    if (this.held || !this.books.mayEnd) return
-    this.telling.keepAlive(nowMs, this.#x.world.config.keepalive[`${this.#x.listener}Ms`])
+    if (this.held || !this.machine.books.mayEnd) return
+    this.machine.telling.keepAlive(nowMs, this.#x.world.config.keepalive[`${this.#x.listener}Ms`])
   }
 
   slowClient(): void {
-    if (this.books.slow) return
-    this.books.slow = true
+    if (this.machine.books.slow) return
+    this.machine.books.slow = true
     if (this.closed) this.#services.metrics.clientGone('slow')
-    this.telling.destroy()
+    this.machine.telling.destroy()
   }
 
   // --- what ends it from outside
@@ -177,7 +174,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   }
 
   #abandon(name: ErrorName): void {
-    if (this.telling.gone) this.stopReadingOn()
+    if (this.machine.telling.gone) this.stopReadingOn()
     this.#reader.flush()
     if (!this.closed) this.#closing.abandon(name)
   }

@@ -1,4 +1,7 @@
-/** What an exchange that reached an upstream is charged, by the way it ended: the charging policy, in one place. */
+/**
+ * The charging policy, in one place: what an exchange that reached an upstream is charged, by the way in which it ended. The
+ * result is one row for the books.
+ */
 import type { KeyEntry } from '../../access/keys.ts'
 import { type Micro, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
@@ -32,25 +35,25 @@ export type How = 'completed' | 'broken' | 'left' | 'stopped' | 'nothing'
 export interface Outcome {
   how: How
   end: End
-  /** Sent to the client so far; 0 = the refusal's. */
+  /** The status that was sent to the client; 0 = that of the refusal. */
   status: number
   refusal: ErrorName | undefined
   channel: string
-  /** Fingerprint of the upstream key. */
+  /** The fingerprint of the upstream key. */
   upstreamKey: string
   reading: Reading | null
-  /** What went on to the client, where the rest was kept from it; null = all that was read. */
+  /** What went on to the client, where the rest was held back; null = the client got all that was read. */
   delivered: { readonly delivered: number; readonly deliveredImages: number } | null
   firstByteMs: number | null
 }
 
-/** Most that a row can hold of one class. */
+/** The highest number of tokens of one class that a row can hold. */
 const MOST_TOKENS = 1e9
 
 interface Bill {
   basis: Basis
   usage: Usage
-  /** Of several models; absent or empty: all of it is the asked one's. */
+  /** The parts that several models made. Absent or empty: the model that was asked for made all of it. */
   passes?: readonly Pass[]
 }
 
@@ -85,7 +88,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     ...NOT_RECORDED,
   }
   const group = services.ledger.settle(x.hold as Hold, row)
-  x.row = row // only now: what the ledger could not take is no row, and its hold is given back at the end
+  x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
   return group
 }
 
@@ -97,14 +100,14 @@ function charge(x: Exchange, channel: string, { basis, usage, passes = [] }: Bil
 function bill(x: Exchange, o: Outcome): Bill {
   const { how, reading } = o
   if (how === 'nothing') return NOTHING
-  // the upstream takes money for what it was asked, however little of its answer we waited for
+  // the upstream may take money for the question, however little of its answer was waited for
   const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
   if (reading === null) return least
   const most = o.delivered?.delivered ?? MOST_TOKENS
   const { meter } = reading
   const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
   if (reading.foreign) {
-    // pictures that nobody can count are taken for those that were asked for
+    // where pictures cannot be counted, those that were asked for are charged
     const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked) }, Math.min(most, reading.tokensOfBytes))
   }
@@ -120,16 +123,16 @@ function bill(x: Exchange, o: Outcome): Bill {
   return usage === null || how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, output - usage.output) }
 }
 
-/** What was counted beyond the reports is the asked model's. */
+/** The model that was asked for is charged for what was counted beyond the reports. */
 function withMore(passes: readonly Pass[], output: number): readonly Pass[] {
   if (passes.length === 0 || output <= 0) return passes
   return [...passes, { model: null, usage: { ...noUsage(), output } }]
 }
 
-/** What was reported so far, with the output as it was counted. */
+/** A bill of what was reported so far, with the output as it was counted. */
 const counted = (usage: Usage, output: number): Bill => ({ basis: 'counted', usage: { ...usage, output } })
 
-/** Input as the hold estimated it. */
+/** The input, as it was estimated for the hold. */
 const estimate = (x: Exchange): Usage => ({
   ...noUsage(),
   input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt),

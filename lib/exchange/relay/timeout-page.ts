@@ -1,4 +1,4 @@
-/** What a content delivery network shows when the origin says nothing for too long, with a way out. */
+/** The page of a time-out, as a content delivery network shows it, with the direct address as a way out. */
 export function cdnTimeoutPage(requestId: string, directUrl: string): string {
   const safe = directUrl.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`)
   return `<!DOCTYPE html>

@@ -1,4 +1,4 @@
-/** What goes to one candidate: path and headers, and the few edits in place that the body needs for it. */
+/** Makes the request that one candidate is sent: its path, its headers, and the body with the few edits that it needs. */
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
@@ -13,7 +13,7 @@ import { BadRequest } from '../../upstream/http1-request.ts'
 import type { Exchange } from '../exchange.ts'
 import { passedQuery } from '../query.ts'
 
-/** Throws BadRequest where none can be made. */
+/** Throws BadRequest when no request can be made. */
 export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Dispatcher.DispatchOptions {
   const { candidate } = claim
   try {
@@ -47,7 +47,7 @@ function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit
   return edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
 }
 
-/** The model under its upstream name, and usage asked for where the protocol reports none unasked. */
+/** The model gets the name that the upstream knows. Usage is asked for where the protocol does not report it unasked. */
 function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] {
   const facts = x.facts as Facts
   const edits: Edit[] = []
@@ -62,7 +62,7 @@ function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): strin
   const query = upstreamQuery(x, channel)
   const path = pathOf(channel.paths[endpoint.protocol as Protocol], endpoint)
   if (!path.includes('{')) return path + query
-  // the same name goes on as the client wrote it
+  // when the name is the same, it goes on as the client wrote it
   const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
   return path.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name)) + query
 }
@@ -71,7 +71,7 @@ function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): strin
 const pathOf = (path: string, { lastStep, suffix }: Endpoint): string =>
   (lastStep === '' ? path : path.replace(/[^/]*$/, lastStep)) + suffix
 
-/** What the channel adds goes before what the client says under the same name. */
+/** The query of the channel replaces what the client says under the same name. */
 function upstreamQuery(x: Exchange, { query, queryNames }: CompiledChannel): string {
   const kept = passedQuery(x.query, x.protocol, queryNames)
   if (query === '') return kept

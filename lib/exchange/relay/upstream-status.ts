@@ -1,12 +1,12 @@
-/** What an attempt's outcome says about its upstream, and about whom to ask next. */
+/** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
 import type { Attempt } from '../../upstream/attempt.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
 
-/** Retried on the next candidate while nothing was relayed: the client did nothing wrong. */
+/** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
 export const retryable = (status: number): boolean =>
   status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
 
-/** As the upstream names it, in seconds or as a date; undefined: it does not. */
+/** The `retry-after` of the upstream, which may be seconds or a date. undefined: there is none. */
 export function retryAfterS({ headers }: Attempt, nowMs: number): number | undefined {
   const named = headers['retry-after']
   if (typeof named !== 'string') return undefined
@@ -17,9 +17,9 @@ export function retryAfterS({ headers }: Attempt, nowMs: number): number | undef
 export const saysBusy = (status: number): boolean => status === 429 || status === 529
 export const refusesKey = (status: number): boolean => status === 401 || status === 403
 
-/** What this machine has no more of. */
+/** Errors that say that this machine has run out of something. */
 const SPENT_HERE = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 
-/** What cannot be sent, or for which there is no socket here, says nothing of its upstream. */
+/** The failure says nothing of the upstream: the request cannot be sent, or this machine has no socket for it. */
 export const isOurs = (error: Error): boolean =>
   error instanceof BadRequest || SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')

@@ -1,4 +1,4 @@
-/** May this key be used from here, by this account, in this group? */
+/** Refuses a key that may not be used from this address, by this account, or in this group. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'

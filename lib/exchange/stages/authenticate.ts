@@ -1,4 +1,4 @@
-/** Whose key is it? Unknown, disabled, expired and used up read the same to the client. */
+/** Finds out whose key it is. Keys that are unknown, disabled, expired or used up are refused with the same words. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Exchange } from '../exchange.ts'
 import { stage } from '../plan.ts'
@@ -9,7 +9,7 @@ import { NEXT, type Verdict } from '../verdict.ts'
 
 export const authenticate = stage<'secret', 'key'>((x, services) => {
   const found = x.secret === null ? null : services.keys.find(x.secret)
-  x.secret = null // not needed again, so it is not kept
+  x.secret = null // it is not needed again, so it is not kept
   if (!(found instanceof Promise)) return knowCap(x, services, found)
   return found.then(
     entry => knowCap(x, services, entry),

@@ -1,4 +1,4 @@
-/** Which channels may serve this exchange; the first of them is chosen here, the next ones as attempts fail. */
+/** Finds the channels that may serve this exchange, and chooses the first one. The next ones are chosen as attempts fail. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { Candidates } from '../../channels/pick.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -18,7 +18,7 @@ export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) =>
   return refuse(x, services, 'channels_resting', [group, x.model], retryAfterS)
 })
 
-/** False when no channel of the group names the model for the protocol. True with `x.claim` null: all rest or are full. */
+/** False: no channel of the group has the model for the protocol. True and `x.claim` null: all such channels rest or are full. */
 export function chooseCandidate(x: Exchange, { health }: Services): boolean {
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)

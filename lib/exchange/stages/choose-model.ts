@@ -1,4 +1,4 @@
-/** Which model: generate-content says it in the path, the others in the body. */
+/** Finds out which model is asked for, in the path or in the body, and refuses one that the key may not use. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { stage } from '../plan.ts'
@@ -15,11 +15,11 @@ export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, serv
   if (x.model === '') return refuse(x, services, 'no_model')
   const { models } = x.entry as KeyEntry
   if (models !== null && !models.has(x.model)) return refuse(x, services, 'model_restricted', [x.model])
-  // a pass by another model, which the key may not use
+  // the upstream would make a part of the answer with another model, which the key may not use
   const other = models === null || x.free ? undefined : facts.otherModels.find(name => name !== x.model)
   if (other !== undefined) return refuse(x, services, 'model_restricted', [other])
   return NEXT
 })
 
-/** Some clients say the model of the path in the body too, and some upstreams may read it there. */
+/** Some clients repeat the model of the path in the body, and some upstreams may read it there. */
 const sameModel = (ofBody: string | null, ofPath: string): boolean => ofBody === ofPath || ofBody === `models/${ofPath}`

@@ -1,6 +1,6 @@
 /**
- * A body may take ten minutes: what was true at the request's head is asked again when it is whole. From here on the
- * newest world holds, with its prices and channels, and the key and the account as they are now, from memory.
+ * Asks again what was true when the request's head came, because its body may have taken ten minutes. From here on the exchange
+ * lives in the newest world, with its prices and channels, and with the key and the account as they are now in memory.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Exchange } from '../exchange.ts'
@@ -23,7 +23,7 @@ export const confirm = stage<'key' | 'body', 'confirmed'>((x, services) => {
 
 function judge(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
   const before = (x.entry as KeyEntry).account.id
-  // what the exchange has taken meanwhile is its account's, so a secret that is another account's now begins anew
+  // what the exchange has taken so far is counted for its account, so a key that belongs to another account now is refused
   if (judgeKey(x, services, entry?.account.id === before ? entry : null) === NEXT) return admit(x, services) as Verdict
   return DONE
 }

@@ -1,4 +1,4 @@
-/** Token counting: forwarded when a channel can, else answered from our own estimate; never refused for money. */
+/** Counts tokens: a channel is asked where one can count, else the answer is an estimate of ours. It is never refused for money. */
 import type { Protocol } from '../../terms/records.ts'
 import { countsNot } from '../count-answers.ts'
 import { answerEstimate } from '../estimate-count.ts'

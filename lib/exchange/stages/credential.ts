@@ -1,4 +1,4 @@
-/** Takes the key from where the protocol reads it. None found, or an empty one, is an unknown key to the next stage. */
+/** Takes the key from where the protocol has it. A missing or an empty key is an unknown one to the next stage. */
 import { stage } from '../plan.ts'
 import { credentialOf } from '../request.ts'
 import { NEXT } from '../verdict.ts'

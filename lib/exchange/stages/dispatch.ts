@@ -1,4 +1,4 @@
-/** Hands the exchange to its relay: attempts over the candidates, then the bytes. */
+/** Hands the exchange to a relay, which asks the candidates and passes the answer on. */
 
 import { stage } from '../plan.ts'
 import { Relay } from '../relay/relay.ts'

@@ -1,6 +1,7 @@
 /**
- * Does the request continue an earlier answer? Only the account that got the answer here may, and only the channel and
- * the key that made it can. An answer whose maker is switched off, gone or of another group reads like one that never was.
+ * Finds out who made the earlier answer that a request continues. Only the account that got that answer may continue it, and only
+ * the channel and the key that made it can. When that channel is switched off, gone, or of another group, the client is told the
+ * same as when there was no such answer.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
@@ -17,7 +18,7 @@ export const findMaker = stage<'model', 'maker'>((x, services) => {
   const { previousAnswer } = x.facts as Facts
   if (previousAnswer === null) return NEXT
   const { key, account } = x.entry as KeyEntry
-  // no channel for the model at all is said first, by the next stage
+  // when no channel has the model at all, the next stage says so
   if (x.world.routes.find(key.group, x.model, x.protocol as Protocol) === undefined) return NEXT
   const found = services.answers.find(account.id, previousAnswer)
   if (!(found instanceof Promise)) return judge(x, services, found)

@@ -1,4 +1,4 @@
-/** Coding tools ask whether anybody is here before they ask with a key. */
+/** Greets coding tools, which ask whether a gateway is here before they send a key. */
 import { stage } from '../plan.ts'
 import { answer, ownHeaders } from '../refuse.ts'
 import { DONE } from '../verdict.ts'

@@ -1,4 +1,4 @@
-/** The models a key may use, in one list that every client family reads. */
+/** Lists the models that a key may use, in one form that the clients of every protocol can read. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Target } from '../../terms/target.ts'
@@ -8,7 +8,7 @@ import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import { DONE } from '../verdict.ts'
 
-/** The catalogue keeps no dates of models; clients want one. */
+/** The catalogue has no dates of models, and clients want one. */
 const CREATED = { created: 1_767_225_600, created_at: '2026-01-01T00:00:00Z' }
 
 export const listModels = stage<'admitted', never>((x, services) => {
@@ -23,14 +23,14 @@ export const listModels = stage<'admitted', never>((x, services) => {
   return DONE
 })
 
-/** Routed in the key's group by an enabled channel, priced, and ticked when the key is restricted. Sorted. */
+/** A model is usable when an enabled channel of the key's group has it, it has a price, and the key is not restricted to others. */
 function usableModels(x: Exchange): string[] {
   const { key, models } = x.entry as KeyEntry
   const ids = x.world.routes.models(key.group)
   return ids.filter(id => (models === null || models.has(id)) && pricedProtocols(x, id).length > 0)
 }
 
-/** The protocols for which the model is routed and which its price covers. */
+/** The protocols for which a channel has the model, as far as its price covers them. */
 function pricedProtocols(x: Exchange, id: string): Protocol[] {
   const { group } = (x.entry as KeyEntry).key
   const tariff = x.world.tariff(group, id)

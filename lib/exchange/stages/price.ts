@@ -1,4 +1,4 @@
-/** What it costs here and now: the price of the moment of the hold is the price of the charge. */
+/** Finds the price. The exchange is charged at the price of this moment, though it may change before the answer ends. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'

@@ -1,4 +1,4 @@
-/** Reads the body into a few parts, bounded, never joined; one shallow scan on the way gives the facts. */
+/** Reads the body into a few parts, which are bounded and never joined. One shallow scan on the way finds the facts. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
@@ -16,7 +16,7 @@ import type { Services } from '../services.ts'
 import { storeFailed } from '../store-failed.ts'
 import { DONE, NEXT, type Verdict } from '../verdict.ts'
 
-/** Of an account without money no more than this is kept. */
+/** No more than this is kept of a body before it is known that the account has money. */
 const KEPT_FREE_BYTES = 1024 * 1024
 /** How much of a refused upload is read before its connection is cut. */
 const DROPPED_BYTES = 256 * 1024 * 1024
@@ -40,7 +40,7 @@ class Upload {
   readonly #scan: BodyScan
   readonly #pages: Pages
   #asked = false
-  /** It is scanned and counted only. */
+  /** The body is scanned and counted, and not kept. */
   #isDropped = false
 
   constructor(x: Exchange, services: Services, resolve: (verdict: Verdict) => void) {
@@ -89,7 +89,7 @@ class Upload {
     void until.then(() => req.resume())
   }
 
-  /** Before more of it is read: is there any? A promise, which never rejects, when the store has to say. */
+  /** Asks whether the account has money, before more is read. A promise, which never rejects, when the store must be asked. */
   askForMoney(): Promise<void> | null {
     this.#asked = true
     const { key, account } = this.#x.entry as KeyEntry
@@ -123,7 +123,7 @@ class Upload {
   }
 }
 
-/** The rest is read for a while and dropped, so that the client can read our answer. */
+/** Refuses a body that is not whole. The rest is read for a while and dropped, so that the client can read our answer. */
 function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: string[]): Verdict {
   let dropped = 0
   x.req.on('data', (chunk: Buffer) => {
@@ -144,7 +144,7 @@ function understand(x: Exchange, services: Services, scan: BodyScan): Verdict {
   return NEXT
 }
 
-/** `64MiB`, as the config writes it. */
+/** A size as the config writes it: `64MiB`. */
 export function sizeText(bytes: number): string {
   for (const [unit, size] of [
     ['GiB', 2 ** 30],

@@ -1,4 +1,4 @@
-/** Sets the worst case aside. From here on the exchange owes the ledger a settle or a void. */
+/** Sets aside what the exchange can cost at most. From here on it owes the ledger a settle or a void. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
@@ -17,7 +17,7 @@ import { DONE, NEXT, type Verdict } from '../verdict.ts'
 export const reserve = stage<'tariff', 'hold'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
-  // also what costs nothing needs an account that is not empty
+  // a request that costs nothing also needs an account that is not empty
   const need = micro(Math.max(1, estimate(x)))
   const held = services.ledger.reserve(account, key, need)
   if (!(held instanceof Promise)) return judge(x, services, held)
@@ -27,7 +27,10 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   )
 })
 
-/** A stream can be ended when the money does, so only its first part need be held; a whole answer cannot. */
+/**
+ * What is set aside. A stream can be stopped when the money ends, so where the config says so only its first part is held; a
+ * document cannot.
+ */
 function estimate(x: Exchange): Micro {
   const facts = x.facts as Facts
   const cap = x.world.config.hold.outputTokens
@@ -50,7 +53,7 @@ function estimate(x: Exchange): Micro {
   return facts.otherModels.reduce((most, name) => dearer(most, x, name, request), need)
 }
 
-/** A pass by another model costs that model's price. */
+/** A part of the answer that another model makes costs that model's price. */
 function dearer(most: Micro, x: Exchange, model: string, request: Request): Micro {
   return micro(Math.max(most, tariffOfPass(x, x.claim?.candidate.channel, model).estimate(request)))
 }

@@ -1,4 +1,4 @@
-/** Counted at admission, before the body is read, so that a burst cannot slip past. */
+/** Keeps an account within its rate and its open requests. A request is counted before its body is read, so that a burst is too. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Rate } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
@@ -7,7 +7,7 @@ import { refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import { type Answer, DONE, NEXT, type Verdict } from '../verdict.ts'
 
-/** A place among the open requests is free again when one of them ends: nobody can say when. */
+/** Nobody can say when one of the open requests ends, so the client is told to try again soon. */
 const CONCURRENCY_RETRY_AFTER_S = 1
 
 export const throttle = stage<'admitted', 'throttled'>((x, services) => {
@@ -15,7 +15,7 @@ export const throttle = stage<'admitted', 'throttled'>((x, services) => {
   return within(x, services, account.id, x.world.rateOf(account, key.group))
 })
 
-/** The same for what is free. It has a limit of its own, in a window beside the account's, under its negated number. */
+/** The same for requests that are free. Their limit is counted beside the account's own, under the account's negated number. */
 export const throttleFree = stage<'admitted', 'throttled'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   return within(x, services, -account.id, x.world.countRateOf(account, key.group))
@@ -35,7 +35,7 @@ function judge(x: Exchange, services: Services, rate: Rate, waitS: number): Verd
 function enter(x: Exchange, services: Services): Verdict {
   const limit = x.world.config.limits.concurrency
   if (limit === 0) return NEXT
-  if (x.left || x.ended) return DONE // nobody would give the place back
+  if (x.left || x.ended) return DONE // its place would never be given back
   x.entered = services.concurrency.enter((x.entry as KeyEntry).account.id, limit)
   if (x.entered) return NEXT
   return refuse(x, services, 'concurrency', [String(limit)], CONCURRENCY_RETRY_AFTER_S)

@@ -1,4 +1,4 @@
-/** Clients that try a WebSocket first fall back to HTTP at once on 426, and only after seconds on anything else. */
+/** Refuses a WebSocket with 426. Clients that try one first then use HTTP at once; after any other answer they wait for seconds. */
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 

@@ -40,7 +40,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
       asked.every(({ paused }) => !paused),
       'an answer that is relayed is not held up',
     )
-  const isDone = relay.answer.isDone || asked.length === 0
+  const isDone = relay.machine.answer.isDone || asked.length === 0
   if (state === 'waiting') assert.ok(isDone || asked.some(({ paused }) => paused), 'who waits holds it up')
   if (state === 'asking') assert.equal(x.row, null)
   assert.equal(trace.filter(name => name === 'leave').length <= 1, true, 'a client leaves once')
@@ -48,7 +48,7 @@ export function check({ x, relay, reply, ledger, upstreams, trace }: Scene): voi
   assert.deepEqual(more, [], 'a relay ends once')
   assert.equal(end !== undefined, state === 'ending')
   if (state === 'asking' || state === 'judging')
-    assert.ok(reply.ends === 0 || relay.telling.gone, 'nobody has answered')
+    assert.ok(reply.ends === 0 || relay.machine.telling.gone, 'nobody has answered')
 }
 
 const ENDS = new Set<Transition>(['end', 'breakOff', 'takeBack', 'giveUp', 'stop', 'estimate', 'cut', 'abandon'])
@@ -61,14 +61,14 @@ export function checkOver({ x, relay, reply, ledger, upstreams, trace, isClosed 
   assert.equal(ledger.rows.length + ledger.voided, x.hold === null ? 0 : 1, 'the hold was resolved')
   assert.ok(isClosed)
   for (const upstream of upstreams) assert.equal(upstream.phase, 'over')
-  if (trace.at(-1) === 'end' && !relay.telling.gone) checkWhole(reply, upstreams, x)
+  if (trace.at(-1) === 'end' && !relay.machine.telling.gone) checkWhole(reply, upstreams, x)
 }
 
 /** The client got the bytes of one upstream as they came, and they end where its answer does. */
 function checkWhole(reply: FakeReply, upstreams: readonly FakeUpstream[], x: Exchange): void {
   assert.equal(reply.ends, 1, 'the client is told the end')
   const told = Buffer.concat(reply.body)
-  const early = x.relay !== null && (x.relay as Relay).telling.early ? 1 : 0
+  const early = x.relay !== null && (x.relay as Relay).machine.telling.early ? 1 : 0
   const text = told.subarray(early).toString('latin1')
   const all = upstreams.map(({ chunks, said }) => Buffer.concat(chunks.slice(0, said)).toString('latin1'))
   const plain = text.replaceAll(KEEP_ALIVE, '')

@@ -125,7 +125,7 @@ export class Walk {
 
   /** Its answers are decoded by other threads. */
   get #isPacked(): boolean {
-    return this.#scene?.relay.answer.reading?.encoded ?? false
+    return this.#scene?.relay.machine.answer.reading?.encoded ?? false
   }
 
   #possible(scene: Scene): Event[] {
