@@ -30,10 +30,11 @@ t.test('20,000 charges are what the rules say, and their receipts recompute them
     })
     const want = slowCharge(slowCost(price, usage, asked, told), multiplier)
     if (BigInt(charge) !== want)
-      t.fail(JSON.stringify({ price, multiplier, usage, asked, told, charge, want: `${want}` }))
-    if (amountOf(stored(lines), factorOf(multiplier)) !== charge) t.fail(`receipt: ${JSON.stringify({ price, lines })}`)
+      return t.fail(JSON.stringify({ price, multiplier, usage, asked, told, charge, want: `${want}` }))
+    if (amountOf(stored(lines), factorOf(multiplier)) !== charge)
+      return t.fail(`receipt: ${JSON.stringify({ price, lines })}`)
     const counted = TOKEN_CLASSES.every(name => countOf(lines, name) === usage[name])
-    if (!counted) t.fail(`the lines tell other tokens than the usage: ${JSON.stringify({ usage, lines })}`)
+    if (!counted) return t.fail(`the lines tell other tokens than the usage: ${JSON.stringify({ usage, lines })}`)
   }
   t.pass('20,000 charges')
 })
@@ -71,8 +72,9 @@ t.test(
       const largest = Math.max(...parts.map(part => promptOf(part.usage)))
       sum += feesAt(prices[0]!, usage, largest, asked, told)
       const got = tariffs[0].bill({ usage, parts, tiers: { asked: asked.tiers, reported: told.tiers } })
-      if (BigInt(got.charge) !== slowCharge(sum, multiplier)) t.fail(JSON.stringify({ prices, multiplier, parts, got }))
-      if (amountOf(stored(got.lines), factorOf(multiplier)) !== got.charge) t.fail('receipt')
+      if (BigInt(got.charge) !== slowCharge(sum, multiplier))
+        return t.fail(JSON.stringify({ prices, multiplier, parts, got }))
+      if (amountOf(stored(got.lines), factorOf(multiplier)) !== got.charge) return t.fail('receipt')
     }
     t.pass('5,000 answers')
   },

@@ -147,9 +147,9 @@ t.test('10,000 answers cost no more than was held', async t => {
     const { charge, lines, unmatchedPicture } = compiled.bill(answer)
     const held = compiled.estimate(asked)
     if (charge > held && !unmatchedPicture)
-      t.fail(JSON.stringify({ price, asked, answer, charge, held, lines, multiplier: compiled.multiplier }))
+      return t.fail(JSON.stringify({ price, asked, answer, charge, held, lines, multiplier: compiled.multiplier }))
     const part = compiled.answerHold(asked)
-    if (part.held > held) t.fail('the part for the answer is more than all')
+    if (part.held > held) return t.fail('the part for the answer is more than all')
   }
   t.pass('10,000 answers')
 })
@@ -174,7 +174,8 @@ t.test('5,000 answers in passes, by one of two models, cost no more than was hel
     const parts = [first, rest].map(usage => ({ usage, tariff: random.pick([...both, Tariff.dearest(both)]) }))
     const { charge } = both[0].bill({ usage: whole, parts })
     const held = Tariff.dearest(both).estimate(asked)
-    if (charge > held) t.fail(JSON.stringify({ prices, asked, parts: parts.map(part => part.usage), charge, held }))
+    if (charge > held)
+      return t.fail(JSON.stringify({ prices, asked, parts: parts.map(part => part.usage), charge, held }))
   }
   t.pass('5,000 answers')
 })
@@ -186,10 +187,10 @@ t.test('an answer that grows: what it costs so far is covered by the part that w
     const compiled = tariff(randomPrice(random, 1e9), {}, upTo(random, 1e7))
     const hold = compiled.answerHold(asked)
     const { tokens, images, searches, seconds } = hold.most
-    if (hold.cost(hold.most) - hold.held > 1) t.fail('the most is held but for its rounding')
+    if (hold.cost(hold.most) - hold.held > 1) return t.fail('the most is held but for its rounding')
     const less = { tokens: random.int(0, tokens), images: random.int(0, images), searches, seconds }
-    if (hold.cost(less) > hold.cost(hold.most)) t.fail('less costs more')
-    if (hold.cost({ tokens: 0, images: 0, searches: 0, seconds: 0 }) !== 0) t.fail('nothing costs something')
+    if (hold.cost(less) > hold.cost(hold.most)) return t.fail('less costs more')
+    if (hold.cost({ tokens: 0, images: 0, searches: 0, seconds: 0 }) !== 0) return t.fail('nothing costs something')
   }
   t.pass('3,000 answers')
 })
