@@ -9,7 +9,7 @@ import path from 'node:path'
 import { startMariadb } from '../test/support/mariadb.ts'
 import { scriptOptions } from '../test/support/script.ts'
 import { fillUsage } from './parts/store-fill.ts'
-import { measurePages } from './parts/store-pages.ts'
+import { measureReads } from './parts/store-pages.ts'
 import { measurePruning } from './parts/store-prune.ts'
 import { openBooks } from './parts/store-rows.ts'
 import { measureCommits, measureSettling } from './parts/store-settle.ts'
@@ -71,10 +71,17 @@ try {
       if (usageRows > 0) {
         const seconds = await fillUsage(url, books, usageRows)
         print(`${usageRows} more usage rows, made in ${seconds.toFixed(0)} s.\n`)
-        print('| page of the usage log | ms, median | ms, longest |')
-        print('|---|---|---|')
-        for (const { page, p50, max } of await measurePages(url, books))
-          print(`| ${page} | ${p50.toFixed(1)} | ${max.toFixed(1)} |`)
+        const { pages, summaries, exportedPerSecond } = await measureReads(url, books)
+        for (const [what, figures] of [
+          ['page of the usage log', pages],
+          ['totals', summaries],
+        ] as const) {
+          print(`| ${what} | ms, median | ms, longest |`)
+          print('|---|---|---|')
+          for (const { page, p50, max } of figures) print(`| ${page} | ${p50.toFixed(1)} | ${max.toFixed(1)} |`)
+          print('')
+        }
+        print(`Export as CSV: ${exportedPerSecond.toFixed(0)} rows a second.`)
         const prune = await measurePruning(books)
         print(
           `\nRetention: ${prune.rows} rows deleted in slices of 1000, ${ms(prune.p50)} each, ${ms(prune.max)} at most;`,

@@ -3,7 +3,7 @@ import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Settlement, Store } from '../../lib/store/store.ts'
-import { type Key, NOT_RECORDED, type Protocol, type UsageRow } from '../../lib/terms/records.ts'
+import { type Key, type Line, NOT_RECORDED, type Protocol, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
 
 export const ACCOUNTS = 200
@@ -50,28 +50,53 @@ export async function openBooks(url: string): Promise<Books> {
 /** Few accounts make most of the traffic: the first one makes about a tenth. */
 const pickKey = (random: Random, keys: Key[]): Key => keys[Math.floor(random.next() ** 2 * keys.length)] as Key
 
+/** A key works with three models, the first of which it asks most, on one protocol. */
+const modelOf = (random: Random, { id }: Key): string =>
+  MODELS[(id * 7 + [0, 0, 0, 3, 3, 11][random.int(0, 5)]!) % MODELS.length] as string
+
+const lineOf = (model: string, name: Line['class'], count: number): Line => ({
+  model,
+  priceVersion: 3,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: name,
+  count,
+  price: 2_000_000,
+})
+
+/** One request of a hundred fails, and one of fifty is left by its client. */
+const endOf = (random: Random): Pick<UsageRow, 'status' | 'end'> => {
+  const n = random.int(0, 99)
+  if (n === 0) return { status: 502, end: 'upstream_error' }
+  return n < 3 ? { status: 200, end: 'client_gone' } : { status: 200, end: 'completed' }
+}
+
 export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number, seed = 1): Generator<UsageRow> {
   const random = withSeed(seed)
   for (let i = 0; i < count; i++) {
     const key = pickKey(random, keys)
-    const input = random.int(100, 50_000)
-    const output = random.int(10, 4_000)
+    const [input, cached, output] = [random.int(100, 50_000), random.int(0, 100_000), random.int(10, 4_000)]
+    const model = modelOf(random, key)
+    const channel = random.int(0, 9) === 0 ? 'channel-two' : 'channel-one'
+    const { status, end } = endOf(random)
+    const charge = micro(input * 2 + output * 8)
     yield {
       requestId: `${idAt(fromMs + i * stepMs)}n0de00${(i % 1_000_000).toString().padStart(5, '0').slice(-5)}`,
       accountId: key.accountId,
       keyId: key.id,
       group: 'default',
-      protocol: random.pick(PROTOCOLS),
-      model: MODELS[Math.floor(random.next() ** 2 * MODELS.length)] as string,
-      channel: 'channel-one',
-      status: 200,
-      end: 'completed',
+      protocol: PROTOCOLS[key.id % PROTOCOLS.length] as Protocol,
+      model,
+      channel,
+      status,
+      end,
       basis: 'reported',
-      charge: micro(input * 2 + output * 8),
+      charge,
       firstByteMs: random.int(100, 3_000),
       durationMs: random.int(1_000, 60_000),
       input,
-      cache_read: random.int(0, 100_000),
+      cache_read: cached,
       cache_write_5m: 0,
       cache_write_1h: 0,
       output,
@@ -79,6 +104,14 @@ export function* rows(keys: Key[], count: number, fromMs: number, stepMs: number
       answerId: null,
       upstreamKey: null,
       ...NOT_RECORDED,
+      priceVersion: 3,
+      multiplier: 1_000_000,
+      lines: [lineOf(model, 'input', input), lineOf(model, 'cache_read', cached), lineOf(model, 'output', output)],
+      held: charge,
+      cost: micro(Math.floor(charge / 2)),
+      askedMs: 2,
+      attempts: [{ channel, status, error: null, ms: 900 }],
+      upstreamId: `req_${i}`,
     }
   }
 }

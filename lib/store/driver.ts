@@ -42,7 +42,7 @@ export interface Dialect {
   ignore: string
   /** The clause that turns an INSERT into an upsert: a row with the same `key` gets the new values of `columns`. */
   overwrite(key: readonly string[], columns: readonly string[]): string
-  /** The clause that turns an INSERT into an upsert: a row with the same `key` has the new values of `columns` added. */
+  /** The clause that turns an INSERT into an upsert: a row with the same `key` has the new values of `columns` added, NULL as 0. */
   raise(key: readonly string[], columns: readonly string[]): string
   /** An SQL expression for the engine's clock in ms since 1970. It has one value throughout a statement. */
   nowMs: string

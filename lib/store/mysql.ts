@@ -34,7 +34,8 @@ const dialect: Dialect = {
   ignore: 'IGNORE',
   using: index => `FORCE INDEX (${index})`,
   overwrite: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = VALUES(${c})`).join(', ')}`,
-  raise: (_key, columns) => `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = ${c} + VALUES(${c})`).join(', ')}`,
+  raise: (_key, columns) =>
+    `ON DUPLICATE KEY UPDATE ${columns.map(c => `${c} = COALESCE(${c}, 0) + COALESCE(VALUES(${c}), 0)`).join(', ')}`,
   nowMs: 'CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)',
 }
 

@@ -16,7 +16,7 @@ export const dialect: Dialect = {
   overwrite: (key, columns) =>
     `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = excluded.${c}`).join(', ')}`,
   raise: (key, columns) =>
-    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = ${c} + excluded.${c}`).join(', ')}`,
+    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${columns.map(c => `${c} = COALESCE(${c}, 0) + COALESCE(excluded.${c}, 0)`).join(', ')}`,
   nowMs: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
 }
 

@@ -14,17 +14,9 @@ export const LINE_CLASSES = {
 } as const
 export const LINE_SUMS = Object.values(LINE_CLASSES)
 
+/** Counts of a row. */
+export const ROW_COUNTS = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const
+
 /** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
-export const REPORTED_SUMS = [
-  'requests',
-  'input',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output',
-  'images',
-  'charge',
-  'cost',
-  ...LINE_SUMS,
-] as const
+export const REPORTED_SUMS = ['requests', ...ROW_COUNTS, 'charge', 'cost', ...LINE_SUMS] as const
 export type ReportedSum = (typeof REPORTED_SUMS)[number]

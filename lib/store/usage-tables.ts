@@ -6,15 +6,18 @@
  * request count once. Three short indexes serve the pages of the log: by time of arrival alone, by account and by key.
  * The one by account also holds the charge, which is all that the audit sums. Other filters find their rows by the sums.
  *
- * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by. It
+ * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by,
+ * and for each day of all accounts together. It
  * is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
  *
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
  */
 import type { Table } from './tables.ts'
-import { LINE_SUMS, REPORTED_SUMS } from './usage-sums.ts'
+import { LINE_SUMS, REPORTED_SUMS, ROW_COUNTS } from './usage-sums.ts'
 
 const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
+/** Counts of which most are 0. A 0 is written as NULL, which takes next to no room, in the table and on the way to it. */
+const counts = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int?'] as const))
 
 export const USAGE_LOG: Table = {
   name: 'usage_log',
@@ -40,14 +43,9 @@ export const USAGE_LOG: Table = {
     first_byte_ms: 'int?',
     duration_ms: 'int',
     asked_ms: 'int?',
-    input: 'int',
-    cache_read: 'int',
-    cache_write_5m: 'int',
-    cache_write_1h: 'int',
-    output: 'int',
-    images: 'int',
+    ...counts(ROW_COUNTS),
     // Summed, but shown only by the lines of the receipt.
-    ...ints(LINE_SUMS),
+    ...counts(LINE_SUMS),
     price_version: 'int?',
     multiplier: 'int?',
     via: 'code?',
@@ -66,11 +64,17 @@ export const USAGE_LOG: Table = {
 /** Stands for the hour of what was charged by rows that were pruned before sums were kept. */
 export const NO_HOUR = -1_000_000_000
 
+/**
+ * An hour or a day of one key, or a day of all accounts together, whose `account_id` and `key_id` are 0. The last is what
+ * all gateways raise at once, so it stands last in the order in which sums are raised.
+ */
+export const GRAIN = { hour: 1, day: 2, dayOfAll: 3 } as const
+
 /** What sums are kept by. The order is that of the key. */
 export const SUM_KEY = [
-  // 1 or 24: how many hours the sums are of.
-  'span',
-  // The first of these hours, counted from 1970 in UTC.
+  // What the sums are of, see GRAIN.
+  'grain',
+  // The hour, or the first hour of the day, counted from 1970 in UTC.
   'hour_no',
   'account_id',
   'key_id',
@@ -90,13 +94,13 @@ export const SUM_COLUMNS: readonly string[] = [...REPORTED_SUMS, 'first_byte_ms'
 export const USAGE_SUMS: Table = {
   name: 'usage_sums',
   columns: {
-    ...ints(['span', 'hour_no', 'account_id', 'key_id']),
+    ...ints(['grain', 'hour_no', 'account_id', 'key_id']),
     model: 'name',
     group_name: 'name',
     channel: 'name',
     protocol: 'code',
     outcome: 'code',
-    ...ints(SUM_COLUMNS),
+    ...counts(SUM_COLUMNS),
   },
   key: [...SUM_KEY],
 }

@@ -9,9 +9,10 @@
  * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
  * lease.
  */
-import { micro } from '../../base/money.ts'
+import { add, micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { type Audit, accountPurse, keyPurse } from '../store.ts'
+import { GRAIN } from '../usage-tables.ts'
 import { big, integer, text } from './text.ts'
 
 interface Account {
@@ -44,7 +45,7 @@ const QUERIES = {
   entries: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM entries GROUP BY account_id',
   booked: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM charged_hours GROUP BY account_id',
   usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_log GROUP BY account_id',
-  sums: 'SELECT account_id, span, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums ' + 'GROUP BY account_id, span',
+  sums: 'SELECT account_id, grain, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums GROUP BY account_id, grain',
   keys: 'SELECT id, account_id FROM api_keys',
   purses: 'SELECT id, CAST(credit AS CHAR) AS credit, CAST(promised AS CHAR) AS promised FROM purses',
   leases:
@@ -54,7 +55,13 @@ const QUERIES = {
     'FROM leases LEFT JOIN holders h ON h.id = holder GROUP BY purse_id',
 }
 
-async function read(tx: Statements): Promise<Map<string, Account>> {
+interface Books {
+  accounts: Account[]
+  /** Charges in the sums of usage by days of all accounts together. */
+  byDaysOfAll: bigint
+}
+
+async function read(tx: Statements): Promise<Books> {
   const byPurse = new Map<string, Account>()
   const each = async (query: keyof typeof QUERIES, fn: (row: Row) => void) =>
     (await tx.query(QUERIES[query], [])).forEach(fn)
@@ -92,10 +99,12 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
   await each('entries', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
   await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
+  let byDaysOfAll = 0n
   await each('sums', row => {
-    const account = of(integer(row, 'account_id'))
-    if (integer(row, 'span') === 1) account.byHours += big(row, 'total')
-    else account.byDays += big(row, 'total')
+    const grain = integer(row, 'grain')
+    const total = row['total'] === null ? 0n : big(row, 'total')
+    if (grain === GRAIN.dayOfAll) byDaysOfAll += total
+    else of(integer(row, 'account_id'))[grain === GRAIN.hour ? 'byHours' : 'byDays'] += total
   })
   await each('purses', row => {
     const id = text(row, 'id')
@@ -120,7 +129,7 @@ async function read(tx: Statements): Promise<Map<string, Account>> {
     account.stray += big(row, 'stray')
   })
   for (const [id, tooMuch] of tooMuchSpent(spent)) ofPurse(id).limits += tooMuch
-  return byPurse
+  return { accounts: [...byPurse.values()], byDaysOfAll }
 }
 
 /** Whether a purse counts charges that an account's or a key's own purse counts too. */
@@ -153,17 +162,18 @@ const imbalanceOf = (a: Account): bigint => {
 }
 
 export async function audit(driver: Driver): Promise<Audit> {
-  const accounts = [...(await driver.snapshot('audit', read)).values()]
+  const { accounts, byDaysOfAll } = await driver.snapshot('audit', read)
   const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
+  const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)
   const broken = accounts.filter(a => imbalanceOf(a) !== 0n).map(a => a.id)
   return {
-    ok: broken.length === 0,
+    ok: broken.length === 0 && ofAll === 0n,
     accounts: accounts.length,
     credits: total(a => a.paidIn),
     charges: total(a => a.charged),
     balances: total(a => a.credit - spentOf(a)),
     leased: total(a => a.leased),
-    imbalance: total(imbalanceOf),
+    imbalance: add(total(imbalanceOf), micro(Number(ofAll))),
     broken,
   }
 }

@@ -7,24 +7,21 @@
  * lock of pruning keeps a second rebuild, and pruning itself, from doing so at the same time.
  */
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
-import { LINE_SUMS } from '../usage-sums.ts'
-import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
+import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
 import { prunedBefore } from './prune.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf, raiseSums } from './sums.ts'
-import { integer, text } from './text.ts'
+import { count, integer, orNull, text } from './text.ts'
 
 const NAMES = SUM_KEY.slice(2).join(', ')
+const TRAITS = SUM_KEY.slice(4).join(', ')
 
 /** What one row of the log adds to each of the sums. */
 const OF_ROW: Record<string, string> = {
   requests: '1',
   cost: 'COALESCE(cost, 0)',
   first_byte_ms: 'COALESCE(first_byte_ms, 0)',
-  ...Object.fromEntries(
-    ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images', 'charge', ...LINE_SUMS].map(
-      name => [name, name],
-    ),
-  ),
+  ...Object.fromEntries(['charge', ...ROW_COUNTS, ...LINE_SUMS].map(name => [name, name])),
   ...Object.fromEntries(
     FIRST_BYTE_BUCKETS.map((name, i) => {
       const above = i === 0 ? 'first_byte_ms IS NOT NULL' : `first_byte_ms > ${FIRST_BYTE_BOUNDS_MS[i - 1]}`
@@ -45,7 +42,7 @@ const difference = (plus: string, minus: string): string =>
   `FROM (${plus} UNION ALL ${minus}) AS two ` +
   `GROUP BY ${NAMES} HAVING ${SUM_COLUMNS.map(name => `SUM(${name}) <> 0`).join(' OR ')} ORDER BY ${NAMES}`
 
-const LESS_SUMS = `SELECT ${NAMES}, ${SUM_COLUMNS.map(name => `-${name} AS ${name}`).join(', ')} FROM usage_sums WHERE span = ? AND hour_no = ?`
+const LESS_SUMS = `SELECT ${NAMES}, ${SUM_COLUMNS.map(name => `-${name} AS ${name}`).join(', ')} FROM usage_sums WHERE grain = ? AND hour_no = ?`
 /** The rows of an hour less its sums. */
 const OF_HOUR = difference(
   `SELECT ${NAMES}, ${totals(name => OF_ROW[name] as string)} FROM usage_log WHERE at_ms >= ? AND at_ms < ? GROUP BY ${NAMES}`,
@@ -53,18 +50,23 @@ const OF_HOUR = difference(
 )
 /** The hours of a day less the day's sums. */
 const OF_DAY = difference(
-  `SELECT ${NAMES}, ${totals(name => name)} FROM usage_sums WHERE span = 1 AND hour_no >= ? AND hour_no < ? GROUP BY ${NAMES}`,
+  `SELECT ${NAMES}, ${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.hour} AND hour_no >= ? AND hour_no < ? GROUP BY ${NAMES}`,
+  LESS_SUMS,
+)
+/** The days of the keys less the day of all. */
+const OF_ALL = difference(
+  `SELECT 0 AS account_id, 0 AS key_id, ${TRAITS}, ${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.day} AND hour_no = ? GROUP BY ${TRAITS}`,
   LESS_SUMS,
 )
 
-async function correct(tx: Statements, dialect: Dialect, span: number, start: number, rows: Row[]): Promise<number> {
+async function correct(tx: Statements, dialect: Dialect, grain: number, start: number, rows: Row[]): Promise<number> {
   const sums = rows.map((row): Param[] => [
-    span,
+    grain,
     start,
     integer(row, 'account_id'),
     integer(row, 'key_id'),
     ...SUM_KEY.slice(4).map(name => text(row, name)),
-    ...SUM_COLUMNS.map(name => integer(row, LESS + name)),
+    ...SUM_COLUMNS.map(name => orNull(count(row, LESS + name))),
   ])
   await raiseSums(tx, dialect, sums)
   return sums.length
@@ -73,7 +75,7 @@ async function correct(tx: Statements, dialect: Dialect, span: number, start: nu
 /** The first hour from `from` on that has rows or sums; null when there is none. */
 async function nextHour(tx: Statements, from: number): Promise<number | null> {
   const [row] = await tx.query('SELECT MIN(at_ms) AS first FROM usage_log WHERE at_ms >= ?', [from * HOUR_MS])
-  const [sum] = await tx.query('SELECT MIN(hour_no) AS first FROM usage_sums WHERE span = 1 AND hour_no >= ?', [from])
+  const [sum] = await tx.query('SELECT MIN(hour_no) AS first FROM usage_sums WHERE grain = 1 AND hour_no >= ?', [from])
   const hours = [
     ...(row?.['first'] == null ? [] : [hourOf(integer(row, 'first'))]),
     ...(sum?.['first'] == null ? [] : [integer(sum, 'first')]),
@@ -93,11 +95,16 @@ async function step(tx: Statements, dialect: Dialect, from: number): Promise<Ste
   const whole = Math.ceil((await prunedBefore(tx)) / HOUR_MS)
   const hour = await nextHour(tx, Math.max(from, whole, NO_HOUR + 1))
   if (hour === null) return { corrected: 0, next: null }
-  const ofHour = await tx.query(OF_HOUR, [hour * HOUR_MS, (hour + 1) * HOUR_MS, 1, hour])
-  const corrected = await correct(tx, dialect, 1, hour, ofHour)
   const day = dayOf(hour)
-  const ofDay = await tx.query(OF_DAY, [day, day + DAY_HOURS, DAY_HOURS, day])
-  return { corrected: corrected + (await correct(tx, dialect, DAY_HOURS, day, ofDay)), next: hour + 1 }
+  let corrected = 0
+  for (const [grain, start, sql, params] of [
+    [GRAIN.hour, hour, OF_HOUR, [hour * HOUR_MS, (hour + 1) * HOUR_MS]],
+    [GRAIN.day, day, OF_DAY, [day, day + DAY_HOURS]],
+    [GRAIN.dayOfAll, day, OF_ALL, [day]],
+  ] as const) {
+    corrected += await correct(tx, dialect, grain, start, await tx.query(sql, [...params, grain, start]))
+  }
+  return { corrected, next: hour + 1 }
 }
 
 /** Returns how many sums were wrong. */

@@ -8,9 +8,9 @@ import { offsetHours } from '../../base/zone.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
 import { REPORTED_SUMS, type ReportedSum } from '../usage-sums.ts'
-import { NO_HOUR } from '../usage-tables.ts'
+import { GRAIN, NO_HOUR } from '../usage-tables.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
-import { integer, marks, padded, text } from './text.ts'
+import { count, integer, marks, padded, text } from './text.ts'
 import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } from './usage-page.ts'
 
 const MOST_ROWS = 10_000
@@ -37,9 +37,9 @@ interface Segment {
   offset: number
 }
 
-/** A part of a segment that is read from sums of `span` hours. */
+/** A part of a segment, and the sums from which it is read. */
 interface Part extends Segment {
-  span: number
+  grain: (typeof GRAIN)[keyof typeof GRAIN]
 }
 
 function offsetAt(zone: string, hour: number): number {
@@ -78,28 +78,29 @@ function segments(zone: string, from: number, to: number): Segment[] {
 }
 
 /** Whole days from the sums of days, and the rest from those of hours. */
-function parts(segment: Segment, daysServe: boolean): Part[] {
+function parts(segment: Segment, days: Part['grain'] | null): Part[] {
   const { from, to } = segment
   const first = dayOf(from + DAY_HOURS - 1)
   const last = dayOf(to)
-  if (!daysServe || first >= last) return [{ ...segment, span: 1 }]
+  if (days === null || first >= last) return [{ ...segment, grain: GRAIN.hour }]
   const all = [
-    { ...segment, to: first, span: 1 },
-    { ...segment, from: first, to: last, span: DAY_HOURS },
-    { ...segment, from: last, span: 1 },
+    { ...segment, to: first, grain: GRAIN.hour },
+    { ...segment, from: first, to: last, grain: days },
+    { ...segment, from: last, grain: GRAIN.hour },
   ]
   return all.filter(part => part.from < part.to)
 }
 
 /** One account or key has few rows in each hour, so that its hours are better named than searched. */
-function hourConditions({ span, from, to }: Part, ofOne: boolean): Condition[] {
-  const count = (to - from) / span
+function hourConditions({ grain, from, to }: Part, ofOne: boolean): Condition[] {
+  const step = grain === GRAIN.hour ? 1 : DAY_HOURS
+  const count = (to - from) / step
   if (!ofOne || count > MOST_NAMED)
     return [
       ['hour_no >= ?', from],
       ['hour_no < ?', to],
     ]
-  const hours = padded(Array.from({ length: count }, (_, i) => from + i * span))
+  const hours = padded(Array.from({ length: count }, (_, i) => from + i * step))
   return [[`hour_no IN (${marks(hours.length)})`, ...hours]]
 }
 
@@ -119,7 +120,7 @@ function statement(query: SummaryQuery, part: Part): [sql: string, params: Param
   const columns = query.by.flatMap(by => (by in BUCKETS ? [] : [COLUMNS[by as keyof typeof COLUMNS]]))
   const ofOne = query.accountId !== undefined
   const all: Condition[] = [
-    ['span = ?', part.span],
+    ['grain = ?', part.grain],
     ...hourConditions(part, ofOne),
     ...ownerConditions(query),
     ...traitConditions(query),
@@ -155,7 +156,7 @@ class Report {
       this.#rows.set(id, (there = { by, offset, errors: 0, ...none }))
       if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
     }
-    for (const name of [...REPORTED_SUMS, 'errors'] as const) there[name] += integer(row, name)
+    for (const name of [...REPORTED_SUMS, 'errors'] as const) there[name] += count(row, name)
   }
 
   rows(): SummaryRow[] {
@@ -166,10 +167,16 @@ class Report {
   }
 }
 
+/** Days of all accounts together are far fewer; a report that tells accounts or keys apart needs their own. */
+const daysOf = ({ by, accountId, keyId }: SummaryQuery): Part['grain'] => {
+  const ofOwners = accountId !== undefined || keyId !== undefined || by.includes('account') || by.includes('key')
+  return ofOwners ? GRAIN.day : GRAIN.dayOfAll
+}
+
 /** The hours from the first to the last one asked for; null when the sums have none of them. */
 async function hoursOf(tx: Statements, { fromMs, toMs }: SummaryQuery): Promise<{ from: number; to: number } | null> {
-  const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE span = ? AND hour_no > ?'
-  const [row] = await tx.query(sql, [DAY_HOURS, NO_HOUR])
+  const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE grain = ? AND hour_no > ?'
+  const [row] = await tx.query(sql, [GRAIN.dayOfAll, NO_HOUR])
   if (row === undefined || row['first'] === null) return null
   const oldest = integer(row, 'first')
   const newest = integer(row, 'last') + DAY_HOURS
@@ -188,7 +195,7 @@ async function read(tx: Statements, query: SummaryQuery): Promise<SummaryRow[]> 
   const { from, to } = hours
   for (const segment of bucket === 'period' ? [{ from, to, offset: 0 }] : segments(query.zone, from, to)) {
     const daysServe = bucket === 'period' || (bucket === 'day' && segment.offset === DAY_OFFSET_HOURS)
-    for (const part of parts(segment, daysServe)) {
+    for (const part of parts(segment, daysServe ? daysOf(query) : null)) {
       for (const row of await tx.query(...statement(query, part))) report.add(row, part)
     }
   }

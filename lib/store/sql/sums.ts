@@ -1,5 +1,5 @@
 /**
- * The sums of usage: rows added up by the hour and by the day. A batch of rows raises them in the transaction that inserts
+ * The sums of usage: rows added up by the hour and by the day, and by the day of all accounts together. A batch of rows raises them in the transaction that inserts
  * the rows, with one upsert for each key that the batch touches. All gateways raise the keys in the same order, so that
  * two transactions never wait for each other, and as the last statement, so that they wait briefly.
  *
@@ -10,8 +10,8 @@ import { timeOfId } from '../../base/ids.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
-import { LINE_SUMS } from '../usage-sums.ts'
-import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
+import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
 import { lineSums, storedNames } from './usage-rows.ts'
 
 export const HOUR_MS = 3_600_000
@@ -29,7 +29,6 @@ const FIRST_SUM = SUM_KEY.length
 const AT = new Map(SUM_COLUMNS.map((name, i) => [name, FIRST_SUM + i]))
 const at = (name: string) => AT.get(name) as number
 const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
-const FROM_ROW = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const
 const FIRST_OF_LINES = at(LINE_SUMS[0] as string)
 
 /** Adds a row to `sums`, which has the columns of `usage_sums`. */
@@ -38,7 +37,7 @@ function addRow(sums: number[], row: UsageRow): void {
     sums[index] = (sums[index] as number) + value
   }
   add(FIRST_SUM, 1)
-  for (const name of FROM_ROW) add(at(name), row[name])
+  for (const name of ROW_COUNTS) add(at(name), row[name])
   add(at('charge'), row.charge)
   add(at('cost'), row.cost ?? 0)
   if (row.lines.length > 0) {
@@ -56,12 +55,13 @@ type Key = readonly [number, number, number, number, string, string, string, str
 function keysOf(row: UsageRow): Key[] {
   const { model, group, channel } = storedNames(row)
   const hour = hourOf(timeOfId(row.requestId))
-  return (
-    [
-      [1, hour],
-      [DAY_HOURS, dayOf(hour)],
-    ] as const
-  ).map(([span, start]) => [span, start, row.accountId, row.keyId, model, group, channel, row.protocol, outcomeOf(row)])
+  const day = dayOf(hour)
+  const names = [model, group, channel, row.protocol, outcomeOf(row)] as const
+  return [
+    [GRAIN.hour, hour, row.accountId, row.keyId, ...names],
+    [GRAIN.day, day, row.accountId, row.keyId, ...names],
+    [GRAIN.dayOfAll, day, 0, 0, ...names],
+  ]
 }
 
 function compare(a: readonly Param[], b: readonly Param[]): number {
@@ -73,18 +73,19 @@ function compare(a: readonly Param[], b: readonly Param[]): number {
 }
 
 /** What the rows come to, in the order of the keys: values of all columns. */
-export function sumsOf(rows: readonly UsageRow[], spans: readonly number[] = [1, DAY_HOURS]): Param[][] {
+export function sumsOf(rows: readonly UsageRow[]): Param[][] {
   const sums = new Map<string, (string | number)[]>()
   for (const row of rows) {
     for (const key of keysOf(row)) {
-      if (!spans.includes(key[0])) continue
       const name = JSON.stringify(key)
       let values = sums.get(name)
       if (values === undefined) sums.set(name, (values = [...key, ...SUM_COLUMNS.map(() => 0)]))
       addRow(values as number[], row)
     }
   }
-  return [...sums.values()].sort(compare)
+  return [...sums.values()]
+    .sort(compare)
+    .map(values => values.map((value, i) => (i >= FIRST_SUM && value === 0 ? null : value)))
 }
 
 /** Adds `sums`, which are in the order of their keys, to those that are there. */

@@ -32,6 +32,10 @@ export function integer(row: Row, column: string): number {
   return number
 }
 
+/** A count whose 0 may be written as NULL, see `usage-tables.ts`. */
+export const count = (row: Row, column: string): number => (row[column] === null ? 0 : integer(row, column))
+export const orNull = (count: number): number | null => (count === 0 ? null : count)
+
 export const money = (row: Row, column: string): Micro => micro(integer(row, column))
 export const integerOrNull = (row: Row, column: string): number | null =>
   row[column] === null ? null : integer(row, column)

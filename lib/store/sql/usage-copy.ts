@@ -8,8 +8,8 @@
 import { timeOfId } from '../../base/ids.ts'
 import { NOT_RECORDED, type UsageRow } from '../../terms/records.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
-import { NO_HOUR, SUM_COLUMNS } from '../usage-tables.ts'
-import { DAY_HOURS, raiseSums, sumsOf } from './sums.ts'
+import { GRAIN, NO_HOUR, SUM_COLUMNS } from '../usage-tables.ts'
+import { raiseSums, sumsOf } from './sums.ts'
 import { integer, integerOrNull, money, text, textOrNull } from './text.ts'
 import { insertBooked } from './usage-rows.ts'
 
@@ -55,12 +55,13 @@ async function sumPruned(tx: Statements, driver: Driver): Promise<void> {
   const [there] = await tx.query('SELECT account_id FROM usage_sums WHERE hour_no = ? LIMIT 1', [NO_HOUR])
   if (there !== undefined) return
   const pruned = await tx.query('SELECT id, archived FROM accounts WHERE archived <> 0 ORDER BY id', [])
-  const sums = [1, DAY_HOURS].flatMap(span =>
-    pruned.map(row => {
-      const values = SUM_COLUMNS.map(column => (column === 'charge' ? money(row, 'archived') : 0))
-      return [span, NO_HOUR, integer(row, 'id'), 0, '', '', '', '', '', ...values]
-    }),
-  )
+  const sumOf = (grain: number, accountId: number, charge: number) => {
+    const values = SUM_COLUMNS.map(column => (column === 'charge' ? charge : null))
+    return [grain, NO_HOUR, accountId, 0, '', '', '', '', '', ...values]
+  }
+  const ofEach = (grain: number) => pruned.map(row => sumOf(grain, integer(row, 'id'), integer(row, 'archived')))
+  const all = pruned.reduce((sum, row) => sum + integer(row, 'archived'), 0)
+  const sums = [...ofEach(GRAIN.hour), ...ofEach(GRAIN.day), sumOf(GRAIN.dayOfAll, 0, all)]
   await raiseSums(tx, driver.dialect, sums)
 }
 

@@ -7,6 +7,7 @@
 import { timeOfId } from '../../base/ids.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
 import type { BookedRow, UsageFilter } from '../store.ts'
+import { GRAIN } from '../usage-tables.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { integer } from './text.ts'
 import {
@@ -33,18 +34,23 @@ interface Hours {
   to: number
 }
 
-function sumsWith(tx: Statements, span: number, { from, to }: Hours, more: readonly Condition[], rest: string) {
-  const all: Condition[] = [['span = ?', span], ['hour_no >= ?', from], ['hour_no < ?', to], ...more]
+function sumsWith(tx: Statements, grain: number, { from, to }: Hours, more: readonly Condition[], rest: string) {
+  const all: Condition[] = [['grain = ?', grain], ['hour_no >= ?', from], ['hour_no < ?', to], ...more]
   return (columns: string, ...last: Param[]) =>
     tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
 }
 
 /** The days that have such rows, newest first. */
-async function* daysWith(tx: Statements, { from, to }: Hours, more: readonly Condition[]): AsyncGenerator<number> {
+async function* daysWith(
+  tx: Statements,
+  grain: number,
+  { from, to }: Hours,
+  more: readonly Condition[],
+): AsyncGenerator<number> {
   for (let before = to; ; ) {
     const ask = sumsWith(
       tx,
-      DAY_HOURS,
+      grain,
       { from: dayOf(from), to: before },
       more,
       'GROUP BY hour_no ORDER BY hour_no DESC LIMIT ?',
@@ -58,7 +64,7 @@ async function* daysWith(tx: Statements, { from, to }: Hours, more: readonly Con
 
 /** The keys that have such rows in each hour of a day, newest hour first. */
 async function hoursWith(tx: Statements, hours: Hours, more: readonly Condition[]): Promise<Map<number, number[]>> {
-  const ask = sumsWith(tx, 1, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
+  const ask = sumsWith(tx, GRAIN.hour, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
   const keys = new Map<number, number[]>()
   for (const row of await ask('hour_no, key_id')) {
     const hour = integer(row, 'hour_no')
@@ -105,8 +111,9 @@ export async function rarePage(
   const end = Math.min(toMs, (before?.atMs ?? MOST_MS) + 1)
   const range: Hours = { from: hourOf(first), to: hourOf(end - 1) + 1 }
   const more = [...ownerConditions(filter), ...traitConditions(filter)]
+  const ofOwner = filter.accountId !== undefined || filter.keyId !== undefined
   const found: BookedRow[] = []
-  for await (const day of daysWith(tx, range, more)) {
+  for await (const day of daysWith(tx, ofOwner ? GRAIN.day : GRAIN.dayOfAll, range, more)) {
     const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
     for (const [hour, keys] of await hoursWith(tx, within, more)) {
       const ofHour = { fromMs: Math.max(first, hour * HOUR_MS), toMs: Math.min(end, (hour + 1) * HOUR_MS) }

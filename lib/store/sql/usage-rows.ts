@@ -5,10 +5,10 @@ import type { UsageRow } from '../../terms/records.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
-import { LINE_CLASSES, LINE_SUMS } from '../usage-sums.ts'
+import { LINE_CLASSES, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
 import { USAGE_LOG } from '../usage-tables.ts'
 import { answerKey } from './answers.ts'
-import { integer, integerOrNull, money, moneyOrNull, text, textOrNull } from './text.ts'
+import { count, integer, integerOrNull, money, moneyOrNull, orNull, text, textOrNull } from './text.ts'
 
 const CODE_LENGTH = 64
 /** In the order of the columns; `seq` is numbered by the engine, and `booked_at_ms` stands last. */
@@ -32,9 +32,9 @@ export const storedNames = (row: UsageRow) => ({
 /** In the order of LINE_SUMS. */
 export function lineSums({ lines }: UsageRow): number[] {
   const sums = new Map<string, number>(LINE_SUMS.map(name => [name, 0]))
-  for (const { class: name, count } of lines) {
+  for (const { class: name, count: more } of lines) {
     const sum = (LINE_CLASSES as Record<string, string>)[name]
-    if (sum !== undefined) sums.set(sum, (sums.get(sum) as number) + count)
+    if (sum !== undefined) sums.set(sum, (sums.get(sum) as number) + more)
   }
   return [...sums.values()]
 }
@@ -64,13 +64,8 @@ export function usageValues(row: UsageRow): Param[] {
     whole(row.firstByteMs),
     Math.round(row.durationMs),
     whole(row.askedMs),
-    row.input,
-    row.cache_read,
-    row.cache_write_5m,
-    row.cache_write_1h,
-    row.output,
-    row.images,
-    ...lineSums(row),
+    ...ROW_COUNTS.map(name => orNull(row[name])),
+    ...lineSums(row).map(orNull),
     row.priceVersion,
     row.multiplier,
     row.via,
@@ -111,12 +106,12 @@ export function toBookedRow(row: Row): BookedRow {
     firstByteMs: integerOrNull(row, 'first_byte_ms'),
     durationMs: integer(row, 'duration_ms'),
     askedMs: integerOrNull(row, 'asked_ms'),
-    input: integer(row, 'input'),
-    cache_read: integer(row, 'cache_read'),
-    cache_write_5m: integer(row, 'cache_write_5m'),
-    cache_write_1h: integer(row, 'cache_write_1h'),
-    output: integer(row, 'output'),
-    images: integer(row, 'images'),
+    input: count(row, 'input'),
+    cache_read: count(row, 'cache_read'),
+    cache_write_5m: count(row, 'cache_write_5m'),
+    cache_write_1h: count(row, 'cache_write_1h'),
+    output: count(row, 'output'),
+    images: count(row, 'images'),
     priceVersion: integerOrNull(row, 'price_version'),
     multiplier: integerOrNull(row, 'multiplier'),
     via: textOrNull(row, 'via') as UsageRow['via'],
