@@ -8,7 +8,10 @@ const BURN_MS = 10_000
 const SHORTEST_MS = 1_000
 
 export class Burn {
-  /** The decaying average of charges per ms. It is too low at first, because it begins at 0; `perMs` corrects that. */
+  /**
+   * The decaying average of charges per ms, as it was at the last charge. It is too low at first, because it begins at 0;
+   * `perMs` corrects that.
+   */
   #average = 0
   #atMs: number
   /** When the first charge came; null before it. */
@@ -24,7 +27,7 @@ export class Burn {
     this.#fromMs ??= nowMs
     const kept = Math.exp(-(nowMs - this.#atMs) / BURN_MS)
     this.#atMs = nowMs
-    this.#average = (this.#average + amount / BURN_MS) * kept
+    this.#average = this.#average * kept + amount / BURN_MS
     this.peakHeld = Math.max(held, this.peakHeld * kept)
   }
 

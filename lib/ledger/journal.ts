@@ -3,13 +3,26 @@
  * a folder of append-only files ("segments"). A record is written before the client can see the end of its answer.
  *
  * After write() the record is in the kernel's page cache, so a crash or kill of the process loses nothing. fdatasync
- * follows at most 100 ms later; a crash of the whole machine before that loses the charges of those 100 ms.
+ * follows at most 100 ms later; a crash of the whole machine before that loses the charges of those 100 ms. The folder is
+ * synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
  * A segment is emptied or deleted once the store has all its settlements. The folder is locked, and the kernel releases
  * the lock when the process ends: a free lock means that the journal is a dead process's (`orphans.ts`). The bytes of
  * all journals on the machine are bounded: at the bound the gateway refuses new requests, and drops no record.
  */
-import { closeSync, fdatasync, ftruncateSync, mkdirSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  close,
+  closeSync,
+  fdatasync,
+  fsync,
+  ftruncateSync,
+  mkdirSync,
+  open,
+  openSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import { processName } from '../base/ids.ts'
@@ -88,6 +101,7 @@ export class Journal {
     this.#lock = lock
     try {
       this.#active = this.#next()
+      this.#syncFolder(options.folder)
     } catch (error) {
       lock.release()
       if ((error as { code?: string }).code !== 'ENOENT') throw error
@@ -112,6 +126,7 @@ export class Journal {
   #next(): Segment {
     const segment = new Segment(path.join(this.folder, `${String(++this.#count).padStart(8, '0')}${SEGMENT_SUFFIX}`))
     this.#segments.push(segment)
+    this.#syncFolder(this.folder)
     return segment
   }
 
@@ -226,6 +241,20 @@ export class Journal {
 
   #synced(segment: Segment, error: Error | null): void {
     if (error !== null && this.#segments.includes(segment)) this.#refused(error)
+  }
+
+  /** Makes sure, in the background, that what was made in a folder is still there after a crash of the machine. */
+  #syncFolder(folder: string): void {
+    const failed = (error: Error | null) => {
+      if (error !== null && !this.#closed) this.#refused(error)
+    }
+    open(folder, 'r', (error, fd) => {
+      if (error !== null) return failed(error)
+      fsync(fd, error => {
+        failed(error)
+        close(fd, () => {})
+      })
+    })
   }
 
   /** Closes the files and releases the lock. `done` deletes the folder; otherwise another process applies it later. */

@@ -104,10 +104,11 @@ export class Orphans {
    * when this or another process takes care of it.
    */
   async #look(folder: string, name: string): Promise<boolean> {
-    if (!isFolder(folder)) return false
-    const lock = Lock.take(folder)
-    if (lock === null) return existsSync(path.join(folder, MARK))
+    let lock: Lock | null = null
     try {
+      if (!isFolder(folder)) return false
+      lock = Lock.take(folder)
+      if (lock === null) return existsSync(path.join(folder, MARK))
       mark(folder)
       if (!isFolder(folder)) return false // another process was faster
       await this.#adopt(folder, name)
@@ -117,7 +118,7 @@ export class Orphans {
       else this.#failed(error, folder)
       return true
     } finally {
-      lock.release()
+      lock?.release()
     }
   }
 

@@ -104,6 +104,7 @@ export class MysqlPool {
 
   async #connect(): Promise<mysql.PoolConnection> {
     for (;;) {
+      const asked = this.#generation
       const connection = await this.#connection()
       // The library hands out a new wrapper each time, so the connection inside the wrapper is what is remembered.
       const inner = connection.connection
@@ -111,8 +112,9 @@ export class MysqlPool {
       if (generation === this.#generation) return connection
       if (generation === undefined) {
         await this.#prepareSession(connection)
-        this.#generations.set(inner, this.#generation)
-        return connection
+        // The number of the moment before it was made: if it was raised since, this connection is an old one already.
+        this.#generations.set(inner, asked)
+        if (asked === this.#generation) return connection
       }
       connection.destroy()
     }

@@ -21,6 +21,8 @@ import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
 import { startRewritingProxy } from '../support/rewriting-proxy.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/wait.ts'
 
 const [first, second] = (await Promise.all([startMariadb(), startMariadb()])) as [MysqlServer, MysqlServer]
 t.teardown(() => Promise.all([first.stop(), second.stop()]))
@@ -88,6 +90,43 @@ t.test('reads that were never refused follow too, as soon as one write was', asy
   await store.ping()
   const seen = await Promise.all(Array.from({ length: 16 }, () => store.changeSeq()))
   t.strictSame([...new Set(seen)], [4711])
+})
+
+t.test('a connection whose session is prepared while the address moves is an old one', async t => {
+  let held: (() => void)[] | null = null
+  let port = first.port
+  const proxy = await startTcpProxy(
+    () => port,
+    (_client, server) => ({
+      fromClient(bytes) {
+        if (held !== null && bytes.includes('SET SESSION')) held.push(() => void server.write(bytes))
+        else server.write(bytes)
+      },
+    }),
+  )
+  const store = openStore(urlAt(proxy.port), { secret: 'x' })
+  t.teardown(async () => {
+    await store.close()
+    proxy.close()
+    await first.admin('SET GLOBAL read_only = 0')
+  })
+  await store.ping()
+  await second.admin("UPDATE gateway.meta SET value = 4712 WHERE name = 'changes'")
+  await first.admin('SET GLOBAL read_only = 1')
+  const holding: (() => void)[] = (held = [])
+  let refused = false
+  const ping = store
+    .ping()
+    .catch(() => {})
+    .finally(() => (refused = true)) // on the connection that is there
+  const seen = store.changeSeq() // on a new one
+  // the refused one may be tried again, on a second new connection
+  await until('a session is being prepared, and the ping was refused', () => holding.length > (refused ? 0 : 1))
+  port = second.port
+  held = null
+  for (const go of holding) go()
+  t.equal(await seen, 4712, 'of the server to which the address leads now')
+  await ping
 })
 
 t.test(

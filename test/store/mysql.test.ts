@@ -188,6 +188,25 @@ t.test('a real deadlock and a real lock wait: run again, applied once', async t 
   t.equal((await store.usage({ limit: 10 })).length, 3)
 })
 
+t.test('two change a secret at once: everybody hears of the one in between', async t => {
+  const url = await newUrl()
+  const { store, key } = await ready(url)
+  t.teardown(() => store.close())
+  const rival = await mysql.createConnection(url)
+  t.teardown(() => rival.end())
+  await rival.query('START TRANSACTION')
+  await rival.query("UPDATE api_keys SET hash = 'between' WHERE id = ?", [key.id])
+  const from = await store.changeSeq()
+  const changing = store.updateKey(key.id, { hash: 'last' })
+  await waiting(server) // for the row of the key
+  await rival.query('COMMIT')
+  t.equal((await changing).hash, 'last')
+  t.strictSame(
+    (await store.changesSince(from))!.map(({ kind, ref }) => `${kind} ${ref}`),
+    ['key last', 'key between'],
+  )
+})
+
 t.test('URLs', async t => {
   for (const [rest, message] of [
     ['@127.0.0.1:3306/', /must name a host and a database/],
