@@ -18,7 +18,7 @@ import type { Reply } from '../reply/reply.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, UsageRow } from '../terms/records.ts'
-import type { Target } from '../terms/target.ts'
+import type { Action, Target } from '../terms/target.ts'
 import type { World } from '../world/world.ts'
 
 export type Listener = 'main' | 'direct'
@@ -49,6 +49,9 @@ export interface Arrival {
   /** Monotonic ms. */
   startedMs: number
 }
+
+/** What costs nothing, and is answered to a key whose cap is used up. */
+const FREE = new Set<Action>(['count', 'funds', 'funds-limit', 'funds-used'])
 
 export class Exchange {
   /** The newest at the request's head, and again when its body is whole. */
@@ -130,8 +133,8 @@ export class Exchange {
     return this.target === null ? null : this.target.endpoint.protocol
   }
 
-  /** Forwarded without charge (token counting). */
+  /** Answered without charge (token counting, a key's money). */
   get free(): boolean {
-    return this.target !== null && this.target.endpoint.action === 'count'
+    return this.target !== null && FREE.has(this.target.endpoint.action)
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Which request is which: every path that the gateway answers, and the tolerance for prefixes that people get wrong. The
- * protocols name their own paths; what is left are model lists and a greeting. Nothing else in the code looks at a path.
+ * protocols name their own paths; what is left are model lists, pages about a key's money and a greeting. Nothing else in the code looks at a path.
  */
 import type { Placement } from '../protocols/protocol.ts'
 import type { Action, Endpoint, Target } from '../terms/target.ts'
@@ -36,6 +36,13 @@ const NATIVE_MODELS = ownEndpoint('models', ANY, true)
 const NATIVE_MODEL = ownEndpoint('model', ANY, true)
 const HELLO = ownEndpoint('hello', [])
 
+/** Where a key asks for its own money. Without their version they are answered for clients that sent a key. */
+const FUNDS = new Map<string, Target>([
+  ['/dashboard/billing/subscription', plainTarget(ownEndpoint('funds-limit', ANY))],
+  ['/dashboard/billing/usage', plainTarget(ownEndpoint('funds-used', ANY))],
+])
+const TOKEN = plainTarget(ownEndpoint('funds', ANY))
+
 /** A proxy may send the whole address; what stands in it before the path, a password perhaps, is not for us. */
 export function originForm(url: string): string {
   if (url.startsWith('/')) return url
@@ -64,6 +71,9 @@ function postTarget(q: PathQuestion): Target | null {
 function getTarget(q: PathQuestion): Target | null {
   let { path } = q
   if (path === '/api/hello') return plainTarget(HELLO)
+  if (path === '/api/usage/token' || path === '/api/usage/token/') return TOKEN
+  const funds = FUNDS.get(path.startsWith('/v1/') ? path.slice(3) : path)
+  if (funds !== undefined) return path.startsWith('/v1/') || q.hasKey() ? funds : null
   const upgrade = UPGRADES.whole.get(path) ?? (q.hasKey() ? UPGRADES.bare.get(path) : undefined)
   if (upgrade !== undefined) return q.upgrade ? upgrade : null
   if (MODEL_POSTS.some(({ pattern }) => pattern.test(path))) return null // it is posted to, and no model has that name

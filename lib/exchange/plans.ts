@@ -10,6 +10,7 @@ import { countLocally } from './stages/count.ts'
 import { credential } from './stages/credential.ts'
 import { dispatch } from './stages/dispatch.ts'
 import { findMaker } from './stages/find-maker.ts'
+import { showFunds } from './stages/funds.ts'
 import { sayHello } from './stages/hello.ts'
 import { listModels } from './stages/models.ts'
 import { price } from './stages/price.ts'
@@ -43,8 +44,20 @@ const count = known
 
 const models = known.step(throttleFree).step(listModels)
 
+const funds = known.step(throttleFree).step(showFunds)
+
 const hello = new Plan<'target'>().step(sayHello)
 
 const upgrade = new Plan<'target'>().step(refuseUpgrade)
 
-export const PLANS: Record<Action, Plan<Fact>> = { relay, count, models, model: models, upgrade, hello }
+export const PLANS: Record<Action, Plan<Fact>> = {
+  relay,
+  count,
+  models,
+  model: models,
+  funds,
+  'funds-limit': funds,
+  'funds-used': funds,
+  upgrade,
+  hello,
+}

@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import type { RetryBudget } from '../channels/budget.ts'
 import type { Health } from '../channels/health.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
@@ -27,6 +28,7 @@ export interface Services {
   concurrency: Concurrency
   buffered: Buffered
   ledger: Ledger
+  store: Store
   health: Health
   retries: RetryBudget
   pools: Pools

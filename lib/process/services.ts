@@ -61,6 +61,7 @@ export function createServices(parts: ServiceParts): Services {
     concurrency: new Concurrency(),
     buffered: new Buffered(),
     ledger,
+    store,
     health,
     retries: createRetryBudget(config, clock),
     pools: new Pools(poolOptions(config, connectionsPerOrigin), {

@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import { parseMillionths } from '../base/money.ts'
 import { DEFAULT_ZONE, isWholeHours } from '../base/zone.ts'
 import * as address from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
@@ -221,6 +222,22 @@ export const configSchema = z.strictObject({
       description:
         'Age at which usage rows are deleted, by the store’s clock and at least a day; their charges stay in the books. `0s` = never.',
     }),
+  billing: section('What a key is told about its money.', {
+    usd_rate: kind
+      .scalar(
+        'a rate above 0, in CNY for 1 USD, with at most 6 decimal places',
+        kind.AMOUNT,
+        (value): number | undefined => {
+          const rate = parseMillionths(value)
+          return rate === null || rate <= 0 ? undefined : rate
+        },
+      )
+      .optional()
+      .meta({
+        description:
+          'CNY for 1 USD, for the pages on which chat applications show a balance in USD. Default: they show CNY.',
+      }),
+  }),
   public: section('URLs by which clients reach the gateway, shown on its pages and in code snippets.', {
     main: address.webAddress
       .optional()

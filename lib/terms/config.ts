@@ -76,6 +76,8 @@ export interface Config {
   zone: string
   /** Age at which usage rows are deleted; 0 = never. */
   usageRetentionMs: number
+  /** `usdRate`: CNY for 1 USD in millionths; null = a key's money is shown in CNY. */
+  billing: { usdRate: number | null }
   /** URLs by which clients reach the two listeners, without a slash at the end. */
   public: { main: string; direct: string }
   log: { level: ConfigForm['log']['level'] }
@@ -149,6 +151,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     shed: { lagMs: form.shed.lag },
     zone: form.zone,
     usageRetentionMs: form.usage_retention,
+    billing: { usdRate: form.billing.usd_rate ?? null },
     public: {
       main: form.public.main ?? addressOf(listen.main),
       direct: form.public.direct ?? addressOf(listen.direct),

@@ -52,6 +52,7 @@ const DEFAULTS: Config = {
   retry: { attempts: 3, deadlineMs: 120_000, budget: 0.2 },
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
+  billing: { usdRate: null },
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001' },
   log: { level: 'info' },
 }

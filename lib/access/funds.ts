@@ -1,0 +1,53 @@
+/**
+ * What a key has spent and may still spend, for clients that ask for it. A key may spend what its account has, and not
+ * more than its cap and the account's budget leave. What open requests hold is not available.
+ */
+import { type Micro, micro, ZERO } from '../base/money.ts'
+import { periodName } from '../base/periods.ts'
+import { accountPurse, keyPurse, limitPurse, type Purse, type PurseId, type Store } from '../store/store.ts'
+import { type Limit, periodOf } from '../terms/limits.ts'
+import type { Account, Key } from '../terms/records.ts'
+
+/** What this process knows beside the store. */
+export interface Here {
+  /** Its name in the store, and what its open requests hold of each purse. */
+  holder: string
+  held: ReadonlyMap<PurseId, Micro>
+  /** The store's time; ms since 1970. */
+  nowMs: number
+}
+
+export interface Funds {
+  /** All that the key has ever spent. */
+  used: Micro
+  available: Micro
+}
+
+interface Bound {
+  purse: PurseId
+  /** The most that may be spent of the purse; null = the purse's own credit. */
+  amount: Micro | null
+}
+
+function boundOf(kind: 'k' | 'b', id: number, limit: Limit | null, nowMs: number, zone: string): Bound[] {
+  if (limit === null) return []
+  const period = periodOf(limit, nowMs, zone)
+  return [{ purse: limitPurse(kind, id, period === null ? null : periodName(period)), amount: limit.amount }]
+}
+
+/** Reads two short statements of the store, so the caller bounds how often it is asked. */
+export async function fundsOf(store: Store, key: Key, account: Account, here: Here): Promise<Funds> {
+  const bounds: Bound[] = [
+    { purse: accountPurse(account.id), amount: null },
+    ...boundOf('k', key.id, key.cap, here.nowMs, store.zone),
+    ...boundOf('b', account.id, account.budget, here.nowMs, store.zone),
+  ]
+  const ids = [...new Set([keyPurse(key.id), ...bounds.map(({ purse }) => purse)])]
+  const [purses, others] = await Promise.all([store.purses(ids), store.heldByOthers(ids, [here.holder])])
+  const known = new Map<PurseId, Purse>(purses.map(purse => [purse.id, purse]))
+  const left = bounds.map(({ purse, amount }) => {
+    const { credit, spent } = known.get(purse) ?? { credit: amount, spent: ZERO }
+    return (amount ?? credit ?? ZERO) - spent - (here.held.get(purse) ?? ZERO) - (others.get(purse) ?? ZERO)
+  })
+  return { used: known.get(keyPurse(key.id))?.spent ?? ZERO, available: micro(Math.min(...left)) }
+}
