@@ -8,6 +8,7 @@
 import type { Meter } from '../../protocols/meter.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { isAnswer, isCount, mayBeCount } from '../count-answers.ts'
+import { type BackPressure, DECODING, GROWING, SLOW_CLIENT } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
 import type { SideDecoder } from './decode.ts'
 import { flushSoon, type Gathered } from './gather.ts'
@@ -16,25 +17,18 @@ import type { Machine } from './machine.ts'
 import { Reading, type ReadingEvents } from './reading.ts'
 import { refusesKey, retryable } from './upstream-status.ts'
 
-/** Reasons (bits) why the upstream is held up. Several may hold at once. */
-const SLOW_CLIENT = 1
-const GROWING = 2
-const DECODING = 4
-
 export class Reader implements ReadingEvents, Gathered {
   readonly #m: Machine
   readonly #closing: Closing
+  readonly #pressure: BackPressure
   /** Bytes of the tick under way. */
   #first: Buffer | null = null
   #more: Buffer[] | null = null
-  /** Why the upstream is held up; 0 = it is not. */
-  #reasons = 0
-  /** Monotonic ms: the client takes nothing, since then; 0 = it does. */
-  slowSinceMs = 0
 
-  constructor(machine: Machine, closing: Closing) {
+  constructor(machine: Machine, closing: Closing, pressure: BackPressure) {
     this.#m = machine
     this.#closing = closing
+    this.#pressure = pressure
   }
 
   /** Another upstream is asked: what an earlier one said is void. */
@@ -143,12 +137,12 @@ export class Reader implements ReadingEvents, Gathered {
     const boundary = reading.meter.atBoundary
     const keepsUp = reading.feed(chunk)
     if (this.#m.state === 'judging' && !this.#judgeFirst(reading.meter)) return
-    if (!keepsUp) this.#hold(DECODING)
+    if (!keepsUp) this.#pressure.hold(DECODING)
     if (this.#m.x.free) this.#takeCount(chunk, reading)
     else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
     else if (growth !== null && (growth.holdsBack || !reading.coveredBy(growth))) {
       growth.keep(chunk, boundary)
-      this.#hold(GROWING)
+      this.#pressure.hold(GROWING)
       if (!growth.waiting) this.#passCovered()
     } else this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
   }
@@ -160,10 +154,10 @@ export class Reader implements ReadingEvents, Gathered {
       this.#m.go('accept')
     }
     growth.keep(chunk, reading.meter.atBoundary)
-    this.#hold(DECODING)
+    this.#pressure.hold(DECODING)
     reading.feedWhole(chunk, decoder, () =>
       this.#m.guard(() => {
-        this.#resume(DECODING)
+        this.#pressure.release(DECODING)
         if (!this.#m.closed && !growth.waiting) this.#passCovered()
       }),
     )
@@ -189,7 +183,7 @@ export class Reader implements ReadingEvents, Gathered {
       return
     }
     for (const chunk of growth.release()) this.#pass(chunk, reading, 0)
-    this.#resume(GROWING)
+    this.#pressure.release(GROWING)
     if (this.#m.answer.isDone) this.end()
   }
 
@@ -213,7 +207,7 @@ export class Reader implements ReadingEvents, Gathered {
   }
 
   #send(chunk: Buffer): void {
-    if (!this.#m.telling.send(chunk)) this.#hold(SLOW_CLIENT)
+    if (!this.#m.telling.send(chunk)) this.#pressure.hold(SLOW_CLIENT)
   }
 
   // --- the end of the answer
@@ -248,37 +242,7 @@ export class Reader implements ReadingEvents, Gathered {
     if (this.#flushLast()) this.#closing.endBroken()
   }
 
-  // --- waiting
-
-  /** The upstream is held up. */
-  get held(): boolean {
-    return this.#reasons !== 0
-  }
-
-  /** An answer whose end is known stays in its state, and its upstream waits all the same. */
-  #hold(reason: number): void {
-    if (this.#reasons === 0) this.#m.attempts.pause()
-    if (reason === SLOW_CLIENT) this.slowSinceMs = this.#m.services.clock.monotonic()
-    this.#reasons |= reason
-    const { state } = this.#m
-    if (state !== 'waiting' && state !== 'keeping') this.#m.go('wait')
-  }
-
-  #resume(reason: number): void {
-    this.#reasons &= ~reason
-    if (reason === SLOW_CLIENT) this.slowSinceMs = 0
-    if (this.#reasons !== 0) return
-    if (this.#m.state === 'waiting') this.#m.go('resume')
-    this.#m.answer.lastByteMs = this.#m.services.clock.monotonic() // the silence was ours
-    this.#m.attempts.resume()
-  }
-
   onDecoded(): void {
-    this.#m.guard(() => this.#resume(DECODING))
-  }
-
-  /** Also when nobody is there any more who could be slow. */
-  onDrained(): void {
-    this.#m.guard(() => this.#resume(SLOW_CLIENT))
+    this.#m.guard(() => this.#pressure.release(DECODING))
   }
 }

@@ -14,6 +14,7 @@ import type { Swept } from '../sweeper.ts'
 import { Answer } from './answer.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import { Attempts } from './attempts.ts'
+import { BackPressure, SLOW_CLIENT } from './back-pressure.ts'
 import { Books } from './books.ts'
 import { Closing } from './closing.ts'
 import { checkDeadlines, type Waiting } from './deadlines.ts'
@@ -30,6 +31,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   readonly #x: Exchange
   readonly #services: Services
   readonly #closing: Closing
+  readonly #pressure: BackPressure
   readonly #reader: Reader
   /** The client was told that the main address timed out, in place of an answer. */
   #missed = false
@@ -45,7 +47,8 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.#x = x
     this.#services = services
     this.#closing = new Closing(this.machine)
-    this.#reader = new Reader(this.machine, this.#closing)
+    this.#pressure = new BackPressure(this.machine)
+    this.#reader = new Reader(this.machine, this.#closing, this.#pressure)
     x.relay = this
     x.dispatchedMs = services.clock.monotonic()
   }
@@ -101,7 +104,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   // --- what the client does
 
   onDrained(): void {
-    this.#reader.onDrained()
+    this.machine.guard(() => this.#pressure.release(SLOW_CLIENT))
   }
 
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
@@ -111,7 +114,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.#goOnAlone()
     this.machine.books.readOnUntilMs = this.machine.telling.goneMs + drainMs
     if (this.closed) return
-    if (this.machine.books.readOn(concurrent)) this.#reader.onDrained()
+    if (this.machine.books.readOn(concurrent)) this.#pressure.release(SLOW_CLIENT)
     else this.stopReadingOn()
   }
 
@@ -139,11 +142,11 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   // --- the time
 
   get slowSinceMs(): number {
-    return this.#reader.slowSinceMs
+    return this.#pressure.slowSinceMs
   }
 
   get held(): boolean {
-    return this.#reader.held
+    return this.#pressure.isOn
   }
 
   check(nowMs: number): void {
