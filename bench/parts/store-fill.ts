@@ -18,11 +18,13 @@ import { type Books, rows } from './store-rows.ts'
 export const FILL_FROM_MS = Date.UTC(2026, 0, 1)
 const FILL_DAYS = 150
 const FILE_ROWS = 200_000
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 /** The columns in the order of `usageValues`: the engine numbers `seq`, and the time of booking stands last. */
 const COLUMNS = `${USAGE_COLUMNS.replace('seq, ', '').replace(' booked_at_ms,', '')}, booked_at_ms`
-const valuesOf = (row: UsageRow): Param[] => [...usageValues(row), timeOfId(row.requestId) + row.durationMs]
+const bookedAtMs = (row: UsageRow) => timeOfId(row.requestId) + row.durationMs
+const valuesOf = (row: UsageRow): Param[] => [...usageValues(row), bookedAtMs(row)]
 
 export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * DAY_MS) / count))
 
@@ -54,15 +56,20 @@ function* rowsByDay(keys: Books['keys'], count: number): Generator<UsageRow[]> {
 
 /** Returns what each purse was charged. */
 async function write(days: Iterable<UsageRow[]>, to: Write): Promise<Map<string, number>> {
-  const charged = new Map<string, number>()
+  const [charged, booked] = [new Map<string, number>(), new Map<string, number>()]
+  const add = (sums: Map<string, number>, name: string, charge: number) =>
+    void sums.set(name, (sums.get(name) ?? 0) + charge)
   for (const day of days) {
-    for (const { accountId, keyId, charge } of day) {
-      for (const purse of [`a${accountId}`, `k${keyId}`]) charged.set(purse, (charged.get(purse) ?? 0) + charge)
+    for (const row of day) {
+      for (const purse of [`a${row.accountId}`, `k${row.keyId}`]) add(charged, purse, row.charge)
+      add(booked, `${row.accountId} ${Math.floor(bookedAtMs(row) / HOUR_MS)}`, row.charge)
     }
     for (let i = 0; i < day.length; i += FILE_ROWS)
       await to('usage_log', COLUMNS, day.slice(i, i + FILE_ROWS).map(valuesOf))
     await to('usage_sums', Object.keys(USAGE_SUMS.columns).join(', '), sumsOf(day))
   }
+  const hours = [...booked].map(([name, charge]) => [...name.split(' ').map(Number), charge])
+  await to('charged_hours', 'account_id, hour_no, charge', hours)
   return charged
 }
 

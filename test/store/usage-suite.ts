@@ -7,7 +7,7 @@ import { type BookedRow, type Refusal, type Store, SUMMARY_BY, SummaryRefused } 
 import { REPORTED_SUMS } from '../../lib/store/usage-sums.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import { ENDS, type Key, type Line, PROTOCOLS, type UsageRow } from '../../lib/terms/records.ts'
-import { type Random, withSeed } from '../support/random.ts'
+import { type Random, seeded } from '../support/random.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 import { openDriver } from './old-log.ts'
 
@@ -99,25 +99,25 @@ async function reports(t: Test, store: Store, rows: readonly UsageRow[], random:
 const ordered = (totals: Totals) => Object.fromEntries(Object.entries(totals).sort())
 
 async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => Promise<unknown>): Promise<void> {
-  const seeded = withSeed(Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32)))
+  const chance = seeded(t)
   const keys = [(await fund(one, 'a', 1e6)).key, (await fund(one, 'b', 1e6)).key]
   const made: UsageRow[] = []
   for (let round = 0; round < 5; round++) {
-    const fresh = Array.from({ length: seeded.int(1, 60) }, () =>
-      randomRow(seeded, keys, made.length + seeded.int(0, 99_000)),
+    const fresh = Array.from({ length: chance.int(1, 60) }, () =>
+      randomRow(chance, keys, made.length + chance.int(0, 99_000)),
     )
     const known = new Set(made.map(row => row.requestId))
     const distinct = fresh.filter(row => !known.has(row.requestId) && known.add(row.requestId))
-    const repeated = made.filter(() => seeded.int(0, 4) === 0)
+    const repeated = made.filter(() => chance.int(0, 4) === 0)
     const batch = [...distinct, ...repeated].map(row => settlement(row, 'h', 0))
     // both gateways bring them at once, as after a lost answer
     await Promise.all([one.settle(batch, false), two.settle(batch, false)])
     made.push(...distinct)
-    await reports(t, seeded.pick([one, two]), made, seeded, `round ${round}`)
+    await reports(t, chance.pick([one, two]), made, chance, `round ${round}`)
     t.match(await one.audit(), { ok: true, imbalance: 0 })
   }
   await one.pruneUsage(FROM_MS + 10 * DAY_MS, 1_000)
-  await reports(t, one, made, seeded, 'after pruning')
+  await reports(t, one, made, chance, 'after pruning')
   t.equal(await one.rebuildSums(), 0, 'nothing is wrong')
   await spoil(
     `UPDATE usage_sums SET charge = charge + 1, requests = 0 WHERE hour_no >= ${(FROM_MS + 20 * DAY_MS) / HOUR_MS}`,
@@ -125,7 +125,7 @@ async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => P
   await spoil(`DELETE FROM usage_sums WHERE model = 'm1' AND hour_no >= ${(FROM_MS + 11 * DAY_MS) / HOUR_MS}`)
   t.match(await one.audit(), { ok: false }, 'wrong sums show')
   t.ok((await two.rebuildSums()) > 0)
-  await reports(t, one, made, seeded, 'rebuilt')
+  await reports(t, one, made, chance, 'rebuilt')
   t.match(await one.audit(), { ok: true, imbalance: 0 })
   t.equal(await one.rebuildSums(), 0)
 }

@@ -19,7 +19,7 @@ async function sliceEnd(tx: Statements, beforeMs: number, limit: number): Promis
 
 /**
  * Grouped by `account_id + 0`, an expression, because for a plain column the planner may choose the index by account
- * and read all of it. This way it reads only the range of the primary key.
+ * and read all of it. This way it reads only a range of the request ids.
  */
 export const PRUNED_TOTALS =
   'SELECT account_id + 0 AS owner, SUM(charge) AS total, COUNT(*) AS rows_count, MAX(request_id) AS last FROM usage_log ' +
