@@ -7,6 +7,7 @@ import { micro } from '../../../lib/base/money.ts'
 import { endOfName } from '../../../lib/base/periods.ts'
 import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
 import type { PurseId } from '../../../lib/store/store.ts'
+import { GRAIN } from '../../../lib/store/usage-tables.ts'
 import type { Limit } from '../../../lib/terms/limits.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
 import type { Database } from './database.ts'
@@ -98,8 +99,27 @@ export class Expected {
 
   check(gateways: readonly Gateway[]): void {
     this.#checkRows()
+    this.#checkSums()
     this.noteBuried(gateways, null)
     this.#checkPurses()
+  }
+
+  /** The sums of usage are what the rows come to, whatever broke off, or was sent again. Nothing is pruned here. */
+  #checkSums(): void {
+    const totals = (sql: string) => JSON.stringify(this.#database.read(sql))
+    const rows = totals(
+      'SELECT account_id AS id, COUNT(*) AS n, SUM(charge) AS charge FROM usage_log GROUP BY 1 ORDER BY 1',
+    )
+    const all = totals('SELECT COUNT(*) AS n, SUM(charge) AS charge FROM usage_log')
+    const ofSums = 'SUM(requests) AS n, SUM(charge) AS charge FROM usage_sums WHERE grain ='
+    for (const grain of [GRAIN.hour, GRAIN.day]) {
+      const sums = totals(`SELECT account_id AS id, ${ofSums} ${grain} GROUP BY 1 ORDER BY 1`)
+      must(sums === rows, () => `sums of grain ${grain} are ${sums}, rows come to ${rows}`)
+    }
+    const ofAll = totals(
+      `SELECT COALESCE(SUM(requests), 0) AS n, SUM(charge) AS charge FROM usage_sums WHERE grain = ${GRAIN.dayOfAll}`,
+    )
+    must(ofAll === all, () => `sums of all are ${ofAll}, rows come to ${all}`)
   }
 
   #checkRows(): void {
