@@ -19,6 +19,6 @@ export interface BodyForm {
   scan(contentType: string | undefined): BodyScan
   /** The content type that the upstream gets for the one that the client sent. */
   typeUpstream(contentType: string): string
-  /** The edit that puts the upstream's name of the model into the body. */
-  mapModel(facts: Facts, upstreamName: string): Edit
+  /** The edit that puts the upstream's name of the model into a body of the content type that the client sent. */
+  mapModel(facts: Facts, upstreamName: string, contentType: string | undefined): Edit
 }

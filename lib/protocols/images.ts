@@ -1,6 +1,5 @@
 /** OpenAI-compatible images. */
 import { imagesAnswers } from './answers/images.ts'
-import { jsonBody } from './json-body.ts'
 import { clientPath, type ProtocolRow, SAME_HEADERS } from './protocol.ts'
 import { imagesBody } from './requests/images.ts'
 
@@ -9,7 +8,11 @@ const PATH = '/v1/images/generations'
 export const images: ProtocolRow = {
   place: 4,
   client: {
-    paths: [clientPath('/images/generations')],
+    paths: [
+      clientPath('/images/generations'),
+      clientPath('/images/edits', { lastStep: 'edits' }),
+      clientPath('/images/variations', { lastStep: 'variations' }),
+    ],
     versions: ['/v1'],
     repeatsVersion: false,
     placements: ['bearer'],
@@ -34,7 +37,7 @@ export const images: ProtocolRow = {
     },
     atProvider: SAME_HEADERS,
   },
-  body: jsonBody(imagesBody),
+  body: imagesBody,
   streamsByPath: null,
   asksForUsage: false,
   price: { cover: [['image'], ['input', 'output'], ['request']], pictures: true, cachesWhenAsked: false },

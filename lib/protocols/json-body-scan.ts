@@ -5,36 +5,10 @@
 import type { BodyScan } from './body.ts'
 import { Draft } from './draft.ts'
 import { type Facts, factsOf } from './facts.ts'
-import type { Field, Frame, Place, Value } from './places.ts'
+import { OpenFrame } from './open-frame.ts'
+import type { Field, Place, Value } from './places.ts'
 import { JsonScanner } from './scan.ts'
 import type { Kind, ScanEvents } from './scan-events.ts'
-
-class OpenFrame implements Frame {
-  owner: Frame | null = null
-  place: Place | null = null
-  isArray = false
-  type = ''
-  mime = ''
-  dataLength = -1
-  head = ''
-  urls = 0
-  uses: number | null = null
-  maximum: number | null = null
-  hasId = false
-  hasRole = false
-  seen = 0
-
-  reset(place: Place, isArray: boolean, owner: Frame | null): void {
-    this.owner = owner
-    this.place = place
-    this.isArray = isArray
-    this.type = this.mime = this.head = ''
-    this.dataLength = -1
-    this.urls = this.seen = 0
-    this.uses = this.maximum = null
-    this.hasId = this.hasRole = false
-  }
-}
 
 export class JsonBodyScan implements BodyScan, ScanEvents {
   readonly #scanner = new JsonScanner(this, { heads: true })

@@ -30,6 +30,8 @@ t.test('every path that leads somewhere', async t => {
     ['POST /v1/responses', {}, 'relay responses'],
     ['POST /v1/responses/input_tokens', {}, 'count responses /input_tokens'],
     ['POST /v1/images/generations', {}, 'relay images'],
+    ['POST /v1/images/edits', {}, 'relay images'],
+    ['POST /images/variations', { key: 'bearer' }, 'relay images'],
     ['POST /v1/embeddings', {}, 'relay embeddings'],
     ['POST /embeddings', { key: 'bearer' }, 'relay embeddings'],
     ['POST /v1/rerank', {}, 'relay rerank'],

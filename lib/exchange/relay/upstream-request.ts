@@ -52,7 +52,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
   const facts = x.facts as Facts
   const edits: Edit[] = []
   if (candidate.upstreamModel !== x.model && x.target?.model === null)
-    edits.push(row.body.mapModel(facts, candidate.upstreamModel))
+    edits.push(row.body.mapModel(facts, candidate.upstreamModel, x.req.headers['content-type']))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   return edits
 }

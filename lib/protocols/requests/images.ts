@@ -1,5 +1,7 @@
 /** The places of an images request's body in which something matters. */
 
+import { formBody, formOr } from '../form-body.ts'
+import { jsonBody } from '../json-body.ts'
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
@@ -19,7 +21,7 @@ const sequence = new Place().has('max_images', {
   },
 })
 
-export const imagesBody = new Place()
+const imagesPlace = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
   .has('n', { read: read.answers })
@@ -34,3 +36,14 @@ export const imagesBody = new Place()
   .has('image', pictures)
   .has('images', pictures)
   .has('mask', pictures)
+
+/** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
+const form = formBody({
+  place: imagesPlace,
+  files: ['image', 'mask'],
+  upload(draft) {
+    draft.prompt.pictures++
+  },
+})
+
+export const imagesBody = formOr(form, jsonBody(imagesPlace))

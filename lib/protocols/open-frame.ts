@@ -1,0 +1,29 @@
+/** What a scan of a body keeps of one object or form while it reads it. Frames are used again. */
+import type { Frame, Place } from './places.ts'
+
+export class OpenFrame implements Frame {
+  owner: Frame | null = null
+  place: Place | null = null
+  isArray = false
+  type = ''
+  mime = ''
+  dataLength = -1
+  head = ''
+  urls = 0
+  uses: number | null = null
+  maximum: number | null = null
+  hasId = false
+  hasRole = false
+  seen = 0
+
+  reset(place: Place, isArray: boolean, owner: Frame | null): void {
+    this.owner = owner
+    this.place = place
+    this.isArray = isArray
+    this.type = this.mime = this.head = ''
+    this.dataLength = -1
+    this.urls = this.seen = 0
+    this.uses = this.maximum = null
+    this.hasId = this.hasRole = false
+  }
+}
