@@ -108,16 +108,16 @@ export class Expected {
   #checkSums(): void {
     const totals = (sql: string) => JSON.stringify(this.#database.read(sql))
     const rows = totals(
-      'SELECT account_id AS id, COUNT(*) AS n, SUM(charge) AS charge FROM usage_log GROUP BY 1 ORDER BY 1',
+      'SELECT account_id AS id, COUNT(*) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_log GROUP BY 1 ORDER BY 1',
     )
-    const all = totals('SELECT COUNT(*) AS n, SUM(charge) AS charge FROM usage_log')
-    const ofSums = 'SUM(requests) AS n, SUM(charge) AS charge FROM usage_sums WHERE grain ='
+    const all = totals('SELECT COUNT(*) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_log')
+    const ofSums = 'SUM(requests) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_sums WHERE grain ='
     for (const grain of [GRAIN.hour, GRAIN.day]) {
       const sums = totals(`SELECT account_id AS id, ${ofSums} ${grain} GROUP BY 1 ORDER BY 1`)
       must(sums === rows, () => `sums of grain ${grain} are ${sums}, rows come to ${rows}`)
     }
     const ofAll = totals(
-      `SELECT COALESCE(SUM(requests), 0) AS n, SUM(charge) AS charge FROM usage_sums WHERE grain = ${GRAIN.dayOfAll}`,
+      `SELECT COALESCE(SUM(requests), 0) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_sums WHERE grain = ${GRAIN.dayOfAll}`,
     )
     must(ofAll === all, () => `sums of all are ${ofAll}, rows come to ${all}`)
   }
