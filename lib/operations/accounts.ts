@@ -14,9 +14,12 @@ import { ADMIN, inForce, type OperationDeps } from './deps.ts'
 import { firstLimit, limitChange, renewals, showLimit } from './limits.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
+import { nextOf, pageFields, toPage } from './paging.ts'
 import { read, type Sent } from './read.ts'
 
 const newAccount = catalogSchema.shape.accounts.unwrap().element
+
+const accountsFilter = z.strictObject(pageFields)
 
 const accountChange = z.strictObject({
   status: kind.oneOf('active', 'banned').optional(),
@@ -32,10 +35,12 @@ export class Accounts {
     this.#deps = deps
   }
 
-  async list() {
+  async list(filter: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    return this.#show(await store.accounts())
+    const form = read(accountsFilter, filter)
+    const accounts = await store.accountPage(toPage(form))
+    return { data: await this.#show(accounts), next: nextOf(accounts, form.limit) }
   }
 
   async one(name: string) {

@@ -16,6 +16,7 @@ import { OperationError } from './error.ts'
 import { firstLimit, limitChange, renewals, showLimit } from './limits.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
+import { nextOf, pageFields, toPage } from './paging.ts'
 import { read, type Sent } from './read.ts'
 
 /** A key as it is written in a catalogue file, but without a secret: the gateway makes that itself. */
@@ -32,7 +33,7 @@ const keyChange = z.strictObject({
   models: z.array(kind.name).nullable().optional(),
 })
 
-const keysFilter = z.strictObject({ account: kind.name.optional() })
+const keysFilter = z.strictObject({ account: kind.name.optional(), ...pageFields })
 
 export class Keys {
   readonly #deps: OperationDeps
@@ -44,8 +45,10 @@ export class Keys {
   async list(filter: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account } = read(keysFilter, filter)
-    return this.#show(await store.keys(account === undefined ? undefined : (await accountNamed(store, account)).id))
+    const { account, ...form } = read(keysFilter, filter)
+    const owner = account === undefined ? undefined : (await accountNamed(store, account)).id
+    const keys = await store.keyPage(toPage(form), owner)
+    return { data: await this.#show(keys), next: nextOf(keys, form.limit) }
   }
 
   async create(sent: Sent) {

@@ -36,7 +36,7 @@ export class Admin {
     const usage = new Usage(deps)
     const catalogue = new Catalogue(deps)
     this.#routes = [
-      route('GET /admin/accounts', async () => ok({ data: await accounts.list() })),
+      route('GET /admin/accounts', async (_, query) => ok(await accounts.list(parameters(query)))),
       route('POST /admin/accounts', async (_, __, body) => created(await accounts.create(body))),
       route('GET /admin/accounts/*', async ([name]) => ok(await accounts.one(name!))),
       route('PATCH /admin/accounts/*', async ([name], _, body) => ok(await accounts.change(name!, body))),
@@ -46,7 +46,7 @@ export class Admin {
       route('GET /admin/accounts/*/statement', async ([name], query) =>
         statementAnswer(await readStatement(deps, name!, parameters(query))),
       ),
-      route('GET /admin/keys', async (_, query) => ok({ data: await keys.list(parameters(query)) })),
+      route('GET /admin/keys', async (_, query) => ok(await keys.list(parameters(query)))),
       route('POST /admin/keys', async (_, __, body) => created(await keys.create(body))),
       route('PATCH /admin/keys/*', async ([id], _, body) => ok(await keys.change(id!, body))),
       route('DELETE /admin/keys/*', async ([id]) => {

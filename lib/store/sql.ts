@@ -37,6 +37,7 @@ import type {
   NewAccount,
   NewEntry,
   NewKey,
+  PageFilter,
   PurseId,
   Refusal,
   Settlement,
@@ -91,11 +92,13 @@ export class SqlStore implements Store {
 
   findKey = (hash: string) => this.#keys.find(hash)
   accounts = () => this.#accounts.list()
+  accountPage = (filter: PageFilter) => this.#accounts.page(filter)
   account = (id: number) => this.#accounts.byId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
   createAccount = (account: NewAccount, mark?: Mark) => this.#accounts.create(account, mark)
   updateAccount = (id: number, change: AccountChange, mark?: Mark) => this.#accounts.update(id, change, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
+  keyPage = (filter: PageFilter, accountId?: number) => this.#keys.page(filter, accountId)
   key = (id: number) => this.#keys.byId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)

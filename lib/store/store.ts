@@ -178,6 +178,15 @@ export interface Audit {
   broken: number[]
 }
 
+/** A page of accounts or keys, in the order in which they were made. */
+export interface PageFilter {
+  /** Part of a name, in any case of its letters. */
+  q?: string
+  /** Only rows with a larger id. */
+  afterId?: number
+  limit: number
+}
+
 export interface Store extends UsageStore, EntryStore {
   /** Name of the time zone in which periods begin. */
   readonly zone: string
@@ -196,11 +205,14 @@ export interface Store extends UsageStore, EntryStore {
   // --- keys and accounts; the methods that change something throw StoreConflict
   findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
   accounts(): Promise<Account[]>
+  accountPage(filter: PageFilter): Promise<Account[]>
   account(id: number): Promise<Account | null>
   accountByName(name: string): Promise<Account | null>
   createAccount(account: NewAccount, mark?: Mark): Promise<Account>
   updateAccount(id: number, change: AccountChange, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
+  /** `q` is looked for in the names and the hints of keys. */
+  keyPage(filter: PageFilter, accountId?: number): Promise<Key[]>
   key(id: number): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
   createKey(key: NewKey, mark?: Mark): Promise<Key>

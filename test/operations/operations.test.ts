@@ -61,7 +61,7 @@ t.test('what shows money waits for settlements, what changes rows for the proces
     ['change an account', () => accounts.change('acme', { status: 'banned' }), ['settled', 'changed']],
     ['top up', () => entries.topUp('acme', { amount: 1, reference: 'r' }), ['settled', 'changed']],
     ['show an account', () => accounts.one('acme'), ['settled']],
-    ['list accounts', () => accounts.list(), ['settled']],
+    ['list accounts', () => accounts.list({}), ['settled']],
     ['create a key', () => keys.create({ account: 'acme', name: 'k', group: 'default' }), ['settled', 'changed']],
     ['change a key', () => keys.change('1', { status: 'disabled' }), ['settled', 'changed']],
     ['provide a key', () => keys.provide(PROVIDED, 'sk-one'), ['settled', 'changed']],

@@ -4,12 +4,19 @@
 import { ZERO } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
-import { type AccountChange, accountPurse, type Mark, type NewAccount, StoreConflict } from '../store.ts'
+import {
+  type AccountChange,
+  accountPurse,
+  type Mark,
+  type NewAccount,
+  StoreConflict,
+  type PageFilter,
+} from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { insertEntry } from './entries.ts'
 import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
-import { integer, json, jsonOrNull, marks, text, toJson } from './text.ts'
+import { contains, integer, json, jsonOrNull, marks, pattern, text, toJson } from './text.ts'
 
 export const ACCOUNT_COLUMNS = `a.id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
   .map(c => `a.${c}`)
@@ -42,6 +49,11 @@ export class Accounts {
 
   list(): Promise<Account[]> {
     return this.#select('ORDER BY a.id', [])
+  }
+
+  page({ q = '', afterId = 0, limit }: PageFilter): Promise<Account[]> {
+    const where = `WHERE a.id > ? AND ${contains('a.name')} ORDER BY a.id LIMIT ?`
+    return this.#select(where, [afterId, pattern(q), limit])
   }
 
   async byId(id: number): Promise<Account | null> {

@@ -4,13 +4,22 @@
  */
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import { accountPurse, type KeyChange, keyPurse, type Mark, type NewKey, type Purse, StoreConflict } from '../store.ts'
+import {
+  accountPurse,
+  type KeyChange,
+  keyPurse,
+  type Mark,
+  type NewKey,
+  type Purse,
+  StoreConflict,
+  type PageFilter,
+} from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
 import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
-import { chunks, integer, integerOrNull, jsonOrNull, marks, padded, text, toJson } from './text.ts'
+import { chunks, contains, integer, integerOrNull, jsonOrNull, marks, padded, pattern, text, toJson } from './text.ts'
 
 const KEY_COLUMNS =
   'k.id AS key_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
@@ -85,6 +94,13 @@ export class Keys {
     return accountId === undefined
       ? this.#select('ORDER BY k.id', [])
       : this.#select('AND k.account_id = ? ORDER BY k.id', [accountId])
+  }
+
+  page({ q = '', afterId = 0, limit }: PageFilter, accountId?: number): Promise<Key[]> {
+    const owner = accountId === undefined ? '' : 'AND k.account_id = ? '
+    const where = `AND k.id > ? ${owner}AND (${contains('k.name')} OR ${contains('k.hint')}) ORDER BY k.id LIMIT ?`
+    const owners = accountId === undefined ? [] : [accountId]
+    return this.#select(where, [afterId, ...owners, pattern(q), pattern(q), limit])
   }
 
   async byId(id: number): Promise<Key | null> {

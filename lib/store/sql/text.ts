@@ -48,3 +48,7 @@ export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, col
 export const jsonOrNull = <T>(row: Row, column: string): T | null =>
   row[column] === null ? null : json<T>(row, column)
 export const toJson = (value: unknown): Param => (value === null ? null : JSON.stringify(value))
+
+/** The condition that a column contains the text of `pattern`, in any case of its letters. */
+export const contains = (column: string): string => `LOWER(${column}) LIKE ? ESCAPE '!'`
+export const pattern = (part: string): string => `%${part.toLowerCase().replace(/[!%_]/g, '!$&')}%`

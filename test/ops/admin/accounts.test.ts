@@ -23,7 +23,7 @@ t.test('creating', async t => {
   t.same(made.json, row)
   t.equal(ops.fleet.changes, 1, 'in force at once')
   t.same((await ops.admin('GET', '/admin/accounts/acme')).json, row)
-  t.same((await ops.admin('GET', '/admin/accounts')).json, { data: [row] })
+  t.same((await ops.admin('GET', '/admin/accounts')).json, { data: [row], next: null })
 
   const rows: [body: object, status: number, text: RegExp][] = [
     [{ name: 'acme' }, 409, /acme exists already \(request id: /],
@@ -162,4 +162,78 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
     imbalance: '0.000000',
     set_aside: 0,
   })
+})
+
+t.test('lists have pages and can be searched', async t => {
+  const ops = await openOps(t)
+  const names = ['Acme', 'acme 2', '100%', 'a_b', 'axb', '张三', '!']
+  for (const name of names) await ops.store.createAccount({ name, groups: ['default'] })
+  for (const [i, name] of ['Laptop', 'phone', 'lap!'].entries())
+    for (const account of ['Acme', '张三'])
+      await ops.admin('POST', '/admin/keys', { account, name: `${name}${i}`, group: 'default' })
+  const pages = async (kind: string, query: string) => {
+    const found: unknown[][] = []
+    for (let after = ''; ; ) {
+      const { json, data } = await ops.admin('GET', `/admin/${kind}?${query}&after=${after}`)
+      found.push(data.map(row => row['name']))
+      if (json['next'] === null) return found
+      after = String(json['next'])
+    }
+  }
+  const tables: [kind: string, query: string, pages: unknown[][]][] = [
+    ['accounts', '', [names]],
+    ['accounts', 'limit=3', [names.slice(0, 3), names.slice(3, 6), names.slice(6)]],
+    ['accounts', 'limit=7', [names, []]],
+    ['accounts', 'q=ACME', [['Acme', 'acme 2']]],
+    ['accounts', 'q=ACME&limit=1', [['Acme'], ['acme 2'], []]],
+    ['accounts', 'q=%25', [['100%']]],
+    ['accounts', 'q=_', [['a_b']]],
+    ['accounts', 'q=!', [['!']]],
+    ['accounts', `q=${encodeURIComponent('张')}`, [['张三']]],
+    ['accounts', 'q=nobody', [[]]],
+    ['keys', 'q=lap', [['Laptop0', 'Laptop0', 'lap!2', 'lap!2']]],
+    ['keys', 'q=lap&account=Acme&limit=1', [['Laptop0'], ['lap!2'], []]],
+  ]
+  for (const [kind, query, wanted] of tables) t.strictSame(await pages(kind, query), wanted, `${kind} ${query}`)
+  const hint = String((await ops.admin('GET', '/admin/keys')).data[0]!['hint']).slice(-4)
+  t.ok((await ops.admin('GET', `/admin/keys?q=${hint}`)).data.length > 0, 'by the end of a secret')
+  for (const query of ['limit=0', 'limit=1001', 'after=x', 'other=1', `q=${'x'.repeat(191)}`])
+    t.equal((await ops.admin('GET', `/admin/accounts?${query}`)).status, 400, query)
+})
+
+t.test('adjustments, entries and statements over HTTP', async t => {
+  const ops = await openOps(t)
+  ops.clock.advance(Date.now() - ops.clock.now())
+  await ops.store.createAccount({ name: 'acme', groups: ['default'] })
+  const path = '/admin/accounts/acme'
+  const post = (body: object) => ops.admin('POST', `${path}/adjustments`, body)
+  t.match(await post({ amount: '5', reference: 'a', note: '=1' }), {
+    status: 201,
+    json: { amount: '5.000000', balance: '5.000000' },
+  })
+  t.match(await post({ amount: 5, reference: 'a', note: '=1' }), { status: 200 })
+  t.equal((await post({ amount: 6, reference: 'a' })).status, 409)
+  t.equal((await ops.admin('POST', `${path}/topups`, { amount: 5, reference: 'a' })).status, 409, 'of another kind')
+  t.equal((await post({ amount: 0, reference: 'b' })).status, 400)
+  t.match(await post({ amount: -6, reference: 'b' }), {
+    status: 409,
+    error: { available: '5.000000', code: '', type: 'gateway_api_error' },
+  })
+  t.match(await post({ amount: -6, reference: 'b', force: true, note: 'lost' }), { status: 201 })
+  t.match((await ops.admin('GET', `${path}/entries?limit=1`)).json, {
+    data: [
+      { kind: 'adjustment', amount: '-6.000000', balance: '-1.000000', actor: 'admin', note: 'lost', reference: 'b' },
+    ],
+    next: /^\d{4}-\d\d-\d\d\.\d+$/,
+  })
+  const month = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 7)
+  t.match((await ops.admin('GET', `${path}/statement?month=${month}`)).json, {
+    opening: '0.000000',
+    closing: '-1.000000',
+  })
+  const csv = await ops.admin('GET', `${path}/statement?month=${month}&format=csv`)
+  t.match(csv, { status: 200, text: /,'=1\n/, headers: { 'content-type': 'text/csv; charset=utf-8' } })
+  const html = await ops.admin('GET', `${path}/statement?month=${month}&format=html`)
+  t.match(html.headers, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': /default-src 'none'/ })
+  t.equal((await ops.admin('GET', `${path}/statement`)).status, 400)
 })

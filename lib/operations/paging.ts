@@ -1,0 +1,25 @@
+/** Pages of accounts and keys: what callers may ask for, and where the next page begins. */
+import { z } from 'zod'
+import type { PageFilter } from '../store/store.ts'
+import * as kind from '../terms/config-scalars.ts'
+
+const MOST_ROWS = 1_000
+
+/** `q` is a part of a name. */
+export const pageFields = {
+  q: kind.name.optional(),
+  limit: kind.whole(1, MOST_ROWS).prefault(MOST_ROWS),
+  after: kind.whole(0, Number.MAX_SAFE_INTEGER).optional(),
+}
+
+type PageForm = z.output<z.ZodObject<typeof pageFields>>
+
+export const toPage = ({ q, limit, after }: PageForm): PageFilter => ({
+  limit,
+  ...(q === undefined ? {} : { q }),
+  ...(after === undefined ? {} : { afterId: after }),
+})
+
+/** The `after` of the next page; null on the last page. */
+export const nextOf = (rows: readonly { id: number }[], limit: number): string | null =>
+  rows.length === limit ? String(rows.at(-1)?.id) : null
