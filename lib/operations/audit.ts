@@ -16,7 +16,7 @@ export async function readAudit({ store, fleet, setAside }: AuditDeps) {
   await fleet.settled()
   const { settlements, unreadable } = setAside()
   const aside = settlements + unreadable
-  const { ok, broken, accounts, credits, charges, balances, leased, imbalance } = await store.audit()
+  const { ok, broken, accounts, credits, byHand, charges, balances, leased, imbalance } = await store.audit()
   const row = {
     ok: ok && aside === 0,
     accounts,
@@ -25,6 +25,7 @@ export async function readAudit({ store, fleet, setAside }: AuditDeps) {
     balances: formatMicro(balances),
     leased: formatMicro(leased),
     imbalance: formatMicro(imbalance),
+    by_hand: formatMicro(byHand),
     set_aside: aside,
   }
   return { row, balanced: ok, broken }

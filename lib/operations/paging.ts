@@ -1,5 +1,5 @@
 /** Pages of accounts and keys: what callers may ask for, and where the next page begins. */
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { PageFilter } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 

@@ -168,7 +168,10 @@ export interface NewKey {
 export interface Audit {
   ok: boolean
   accounts: number
+  /** The sum of all entries, with their signs. */
   credits: Micro
+  /** The part of it that people credited: openings, top-ups and adjustments. Payment providers prove the rest. */
+  byHand: Micro
   charges: Micro
   balances: Micro
   leased: Micro

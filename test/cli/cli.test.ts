@@ -44,7 +44,7 @@ function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.Process
 
 t.test('help and wrong usage', async t => {
   const { folder } = create(t)
-  const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'usage', 'prune', 'simulate', 'demo']
+  const commands = ['serve', 'check', 'migrate', 'apply', 'audit', 'usage', 'prune', 'statement', 'simulate', 'demo']
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
@@ -101,6 +101,7 @@ t.test('migrate, apply, audit', async t => {
     ok: true,
     ...books,
     imbalance: '0.000000',
+    by_hand: '7.000000',
     set_aside: 0,
   })
   t.match(run('audit'), { status: 0, stdout: /^credits +7\.000000$[\s\S]*^the books balance$/m, stderr: '' })
@@ -115,6 +116,27 @@ t.test('migrate, apply, audit', async t => {
   const broken = run('audit', '--json')
   t.equal(broken.status, 1)
   t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000001' })
+})
+
+t.test('the statement of an account', async t => {
+  const { run } = create(t)
+  run('migrate')
+  run('apply', 'cat.yaml')
+  const month = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 7)
+  const csv = run('statement', 'a', '--month', month)
+  t.match(csv, {
+    status: 0,
+    stderr: '',
+    stdout: /,opening,opening,7\.000000,7\.000000,catalogue,\n.*closing balance,,,7\.000000,,\n$/,
+  })
+  t.match(run('statement', 'a', '--month', month, '--format', 'html').stdout, /^<!doctype html>/)
+  t.match(JSON.parse(run('statement', 'a', '--month', month, '--format', 'json').stdout), {
+    account: 'a',
+    closed: false,
+  })
+  t.match(run('statement', 'b', '--month', month), { status: 1, stderr: 'gateway: there is no account b\n' })
+  t.match(run('statement', 'a', '--month', '2026-13'), { status: 1, stderr: /^gateway: month: expected a month/ })
+  t.equal(run('statement', 'a').status, 2)
 })
 
 t.test('usage, requests, rollups, prune', async t => {

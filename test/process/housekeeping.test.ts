@@ -16,6 +16,7 @@ const SOUND: Audit = {
   balances: ZERO,
   leased: ZERO,
   imbalance: ZERO,
+  byHand: ZERO,
   broken: [],
 }
 

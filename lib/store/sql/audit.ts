@@ -18,6 +18,8 @@ import { big, integer, text } from './text.ts'
 interface Account {
   id: number
   paidIn: bigint
+  /** The part of it that people credited, which no payment provider proves. */
+  byHand: bigint
   charged: bigint
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
@@ -42,7 +44,10 @@ const size = (value: bigint): bigint => (value < 0n ? -value : value)
 /** Sums are read as text, because they may be larger than a safe integer. */
 const QUERIES = {
   accounts: 'SELECT id, CAST(archived AS CHAR) AS archived FROM accounts',
-  entries: 'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM entries GROUP BY account_id',
+  entries:
+    'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total, ' +
+    "CAST(SUM(CASE WHEN kind IN ('opening', 'topup', 'adjustment') THEN amount ELSE 0 END) AS CHAR) AS by_hand " +
+    'FROM entries GROUP BY account_id',
   booked: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM charged_hours GROUP BY account_id',
   usage: 'SELECT account_id, CAST(SUM(charge) AS CHAR) AS total FROM usage_log GROUP BY account_id',
   sums: 'SELECT account_id, grain, CAST(SUM(charge) AS CHAR) AS total FROM usage_sums GROUP BY account_id, grain',
@@ -71,6 +76,7 @@ async function read(tx: Statements): Promise<Books> {
       account = {
         id,
         paidIn: 0n,
+        byHand: 0n,
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
@@ -96,7 +102,11 @@ async function read(tx: Statements): Promise<Books> {
   }
   const spent = new Map<string, bigint>()
   await each('accounts', row => (of(integer(row, 'id')).charged += big(row, 'archived')))
-  await each('entries', row => (of(integer(row, 'account_id')).paidIn += big(row, 'total')))
+  await each('entries', row => {
+    const account = of(integer(row, 'account_id'))
+    account.paidIn += big(row, 'total')
+    account.byHand += big(row, 'by_hand')
+  })
   await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
   let byDaysOfAll = 0n
@@ -170,6 +180,7 @@ export async function audit(driver: Driver): Promise<Audit> {
     ok: broken.length === 0 && ofAll === 0n,
     accounts: accounts.length,
     credits: total(a => a.paidIn),
+    byHand: total(a => a.byHand),
     charges: total(a => a.charged),
     balances: total(a => a.credit - spentOf(a)),
     leased: total(a => a.leased),
