@@ -15,9 +15,11 @@ import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Limit } from '../terms/limits.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
+import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
+export type * from './audit.ts'
 export type * from './entry-store.ts'
 export * from './usage-store.ts'
 
@@ -162,23 +164,6 @@ export interface NewKey {
   cap: Limit | null
   allowIps: string[] | null
   models: string[] | null
-}
-
-/** Whether the books add up; see `sql/audit.ts`. */
-export interface Audit {
-  ok: boolean
-  accounts: number
-  /** The sum of all entries, with their signs. */
-  credits: Micro
-  /** The part of it that people credited: openings, top-ups and adjustments. Payment providers prove the rest. */
-  byHand: Micro
-  charges: Micro
-  balances: Micro
-  leased: Micro
-  /** The sum over all accounts of the size of their imbalance; 0 when the books add up. */
-  imbalance: Micro
-  /** Ids of the accounts with an imbalance. */
-  broken: number[]
 }
 
 /** A page of accounts or keys, in the order in which they were made. */

@@ -1,0 +1,18 @@
+/** The result of an audit of the books, which `sql/audit.ts` makes. */
+import type { Micro } from '../base/money.ts'
+
+export interface Audit {
+  ok: boolean
+  accounts: number
+  /** The sum of all entries, with their signs. */
+  credits: Micro
+  /** The part of it that people credited: openings, top-ups and adjustments. Payment providers prove the rest. */
+  byHand: Micro
+  charges: Micro
+  balances: Micro
+  leased: Micro
+  /** The sum over all accounts of the size of their imbalance; 0 when the books add up. */
+  imbalance: Micro
+  /** Ids of the accounts with an imbalance. */
+  broken: number[]
+}
