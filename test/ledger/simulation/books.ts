@@ -186,7 +186,10 @@ export class Expected {
       const spent = Number(row['promised']) - lease.total
       const { certain, inBooks } = this.#chargesOf(id)
       const state = this.purse(id)
-      if (!state.there && /^b\d+$/.test(id)) state.before = spent - inBooks
+      if (!state.there && /^b\d+$/.test(id)) {
+        state.before = spent - inBooks
+        state.excess += Math.max(0, state.before - Number(row['credit'])) // set below what was spent already
+      }
       this.#checkCredit(id, row['credit'] as number | null, state)
       state.there = true
       must(spent === inBooks + state.before, () => `${id}: spent ${spent}, its rows say ${inBooks}`)
