@@ -7,8 +7,9 @@ import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from '../../lib/store/store.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import type { Limit } from '../../lib/terms/limits.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
-import { fund, newKey, settlement, topUp, usageRow } from '../support/store.ts'
+import { fund, limitOf, newKey, settlement, topUp, usageRow } from '../support/store.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
 import { usageSuite } from './usage-suite.ts'
@@ -343,6 +344,72 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       }),
     )
     await clean(t, one, { charges: charged, leased: 0 })
+  })
+
+  check('caps and budgets that renew', async (t, { one, two }) => {
+    const { account, key } = await fund(one, 'demo', 10_000)
+    const { key: another } = await fund(one, 'another', 100)
+    const END = 495_600 * 3_600_000
+    const first: PurseId = `k${key.id}.d495600`
+    const second: PurseId = `k${key.id}.d495624`
+    const month: PurseId = `b${account.id}.m495600`
+    const forEver: PurseId = `b${account.id}`
+    const set = (amount: number, atMs = END - 1) =>
+      one.updateKey(key.id, { cap: { limit: limitOf(amount, 'day'), atMs } })
+    t.strictSame((await set(100)).cap, limitOf(100, 'day'))
+    t.strictSame((await two.findKey(key.hash))?.key.cap, limitOf(100, 'day'))
+    t.equal((await one.purses([keyPurse(key.id)]))[0]?.credit, null, 'the purse for ever has no limit then')
+
+    const ask = (i: number) => (i % 2 ? one : two).lease(first, i % 2 ? 'h1' : 'h2', micro(10), micro(10), false)
+    const grants = await Promise.all(many(12, ask))
+    const granted = grants.reduce((sum, grant) => sum + grant.granted, 0)
+    t.equal(granted, 100, 'made once, by whoever comes first')
+    t.match(await one.purses([first, second]), [{ id: first, credit: 100, leased: 100 }])
+    await one.lease(second, 'h1', micro(5), micro(5), false)
+
+    const from = await one.changeSeq()
+    await set(70, END)
+    t.match(await one.purses([first, second]), [{ credit: 100 }, { credit: 70 }], 'what is over keeps its amount')
+    t.ok((await one.changesSince(from))!.some(({ kind, ref }) => kind === 'recall' && ref === second))
+    await set(120)
+    t.match(await one.purses([first, second]), [{ credit: 120 }, { credit: 120 }])
+    const changed = { ...limitOf(7, 'month'), before: { every: 'day', untilMs: END } } as const
+    t.strictSame((await one.updateKey(key.id, { cap: { limit: changed, atMs: END - 1 } })).cap, changed)
+    t.strictSame((await two.key(key.id))?.cap, changed)
+
+    const budget = (limit: Limit | null) => one.updateAccount(account.id, { budget: { limit, atMs: 0 } })
+    t.strictSame((await budget(limitOf(40, 'month'))).budget, limitOf(40, 'month'))
+    t.match(await one.lease(month, 'h1', micro(40), micro(40), false), { granted: 40 })
+    const limits = [
+      { purse: first, fromLease: micro(20) },
+      { purse: month, fromLease: micro(30) },
+    ]
+    await one.settle([{ ...settlement(usageRow('r1', key, 30), 'h1', 0), limits }])
+    const spentNow = await one.purses([first, month, keyPurse(key.id)])
+    t.match(spentNow, [{ spent: 30 }, { spent: 30, leased: 10 }, { spent: 30 }])
+    await budget(limitOf(35))
+    t.match(await one.purses([forEver]), [{ credit: 35, spent: 30 }], 'for ever: all that was ever spent')
+    t.match(await one.lease(forEver, 'h1', micro(6), micro(6), false), { granted: 0 })
+    t.equal((await budget(null)).budget, null)
+    const budgeted = await one.createAccount({ name: 'budgeted', groups: [], budget: limitOf(9) })
+    t.strictSame((await two.account(budgeted.id))?.budget, limitOf(9))
+    t.match(await one.lease(`b${budgeted.id}`, 'h1', micro(9), micro(9), false), { granted: 9 })
+    await t.rejects(one.lease('b99999.d1', 'h1', micro(1), micro(1), false), StoreConflict)
+    await clean(t, one)
+
+    t.equal(await one.forgetPurses(END), 0, 'it ended at that moment, not before')
+    t.equal(await one.forgetPurses(END + 1), 0, 'it is leased')
+    for (const holder of ['h1', 'h2']) while (!(await one.bury(holder)));
+    t.equal(await two.forgetPurses(END + 1), 2)
+    t.match(await one.purses([first, second, month]), [{ id: second }])
+    const late = { ...settlement(usageRow('r2', key, 4), 'h1', 0), limits: [{ purse: first, fromLease: micro(4) }] }
+    await one.settle([late])
+    t.match(await one.purses([keyPurse(key.id)]), [{ spent: 34 }], 'a charge that comes even later')
+    await clean(t, one)
+
+    const wrong = [{ purse: second, fromLease: micro(0) }] // not of the key that is charged
+    await one.settle([{ ...settlement(usageRow('r3', another, 50), 'h1', 0), limits: wrong }])
+    t.match(await one.audit(), { ok: false, imbalance: 16, broken: [account.id] }, 'more than the key has spent')
   })
 
   check('holders', async (t, { one, two }) => {
