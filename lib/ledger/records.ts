@@ -72,8 +72,8 @@ const DEFAULTS = EVERY_FIELD_IS_WRITTEN && { answerId: null, upstreamKey: null, 
 
 function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settlement): unknown[] {
   const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
-  for (const name of ORDER)
-    values.push(name === 'limits' ? limits.flatMap(({ purse, fromLease }) => [purse, fromLease]) : row[name])
+  const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
+  for (const name of ORDER) values.push(name === 'limits' ? flat : row[name])
   return values
 }
 
