@@ -1,6 +1,7 @@
 /** Caps and budgets as clients meet them: what they are answered when one is used up or too small, and when it renews. */
 import t from 'tap'
 import { periodAt } from '../../lib/base/periods.ts'
+import { StoreUnavailable } from '../../lib/store/store.ts'
 import { limitOf } from '../support/store.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
@@ -32,6 +33,20 @@ for (const every of ['day', 'week', 'month'] as const)
     t.equal(await ask(1), 200)
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
   })
+
+t.test('the store is away when a period begins: 503, and nobody is told that the key is wrong', async t => {
+  const s = await open(t, { key: { cap: { amount: 5, every: 'day' } } })
+  const { lease } = s.store
+  s.store.lease = () => Promise.reject(new StoreUnavailable('away'))
+  const refused = s.ask(document())
+  await refused.end()
+  t.equal(refused.status, 503)
+  s.store.lease = lease
+  const client = s.ask(document())
+  good(await s.at('a').call())
+  await client.end()
+  t.equal(client.status, 200)
+})
 
 t.test('a budget: what is left of it is told', async t => {
   const s = await open(t)

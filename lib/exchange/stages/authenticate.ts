@@ -17,10 +17,17 @@ export const authenticate = stage<'secret', 'key'>((x, services) => {
   )
 })
 
-/** A cap that renews begins each period anew, so the store may have to be asked whether it is used up. */
+/**
+ * A cap that renews begins each period anew, so the store may have to be asked whether it is used up. When the store does
+ * not answer, nobody knows, so the request is refused for that reason and not for its key.
+ */
 function knowCap(x: Exchange, services: Services, entry: KeyEntry | null): Verdict | Promise<Verdict> {
   if (entry === null || x.free || services.ledger.capUsedUp(entry.key) !== null) return judgeKey(x, services, entry)
-  return services.ledger.learnCap(entry.key).then(() => judgeKey(x, services, entry))
+  return services.ledger
+    .learnCap(entry.key)
+    .then(() =>
+      services.ledger.capUsedUp(entry.key) === null ? refuse(x, services, 'unavailable') : judgeKey(x, services, entry),
+    )
 }
 
 export function judgeKey(x: Exchange, services: Services, entry: KeyEntry | null): Verdict {
