@@ -6,6 +6,7 @@ import { isFields } from '../protocols/fields.ts'
 import { chance } from './chance.ts'
 import { compose } from './compose.ts'
 import { type Directive, directiveOf } from './directive.ts'
+import { formOf } from './form.ts'
 import { answerGet } from './pages.ts'
 import { PreparedAnswers, sendPrepared } from './prepared.ts'
 import { countTokens, PromptCache } from './prompt-cache.ts'
@@ -18,6 +19,12 @@ import { Times } from './times.ts'
 const LARGEST_BODY = 256 * 1024 * 1024
 /** The statuses of answers that fail by chance. */
 const CHANCES = [429, 500, 502, 503, 529]
+
+interface Sent {
+  /** The content type. */
+  type: string
+  body: Buffer
+}
 
 class Handler {
   readonly setting: Setting
@@ -72,14 +79,14 @@ class Handler {
       reply.refuse(401, 'invalid x-api-key')
       return
     }
-    this.#understand(reply, route, body, key)
+    this.#understand(reply, route, { type: req.headers['content-type'] ?? '', body }, key)
   }
 
-  #understand(reply: Reply, route: Routed, body: Buffer, key: string | null): void {
+  #understand(reply: Reply, route: Routed, sent: Sent, key: string | null): void {
     let ask: Ask
     let directive: Directive
     try {
-      ask = readAsk(route, body)
+      ask = readAsk(route, sent)
       directive = directiveOf(ask.prompt)
     } catch (error) {
       reply.refuse(400, error instanceof SyntaxError ? 'The body is not valid JSON.' : (error as Error).message)
@@ -125,8 +132,8 @@ class Handler {
   }
 }
 
-function readAsk(route: Routed, body: Buffer): Ask {
-  const parsed: unknown = JSON.parse(body.toString())
+function readAsk(route: Routed, { type, body }: Sent): Ask {
+  const parsed: unknown = formOf(type, body) ?? JSON.parse(body.toString())
   if (!isFields(parsed)) throw new Error('The body is not a JSON object.')
   const ask = route.dialect.read(parsed, route)
   if (ask.model === '') throw new Error('model: Field required')

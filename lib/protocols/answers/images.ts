@@ -31,7 +31,14 @@ function reportOf(images: number, value: unknown, priced: boolean): Report | nul
   const output = first(fields, 'output_tokens')
   const input = first(fields, 'input_tokens') ?? 0
   const drawn = priced && images > 0 ? (first(fieldsOf(fields['output_tokens_details']), 'image_tokens') ?? 0) : 0
-  const usage = { ...noUsage(), input, output: Math.max(0, (output ?? 0) - drawn), images }
+  const read = Math.min(input, first(fieldsOf(fields['input_tokens_details']), 'image_tokens') ?? 0)
+  const usage = {
+    ...noUsage(),
+    input: input - read,
+    input_image: read,
+    output: Math.max(0, (output ?? 0) - drawn),
+    images,
+  }
   return report(usage, { namesOutput: images > 0 || output !== null })
 }
 
