@@ -57,8 +57,8 @@ const CATALOG = {
   keys: [{ account: 'one', name: 'k', secret: KEY, group: 'default' }],
 }
 
-/** The services of a gateway, with a clock that stands still, a ledger of ours, and a world of each kind. */
-async function ground(): Promise<Ground & { worlds: World[] }> {
+/** The services of a gateway, with a clock that stands still, a ledger of ours, and worlds of each kind. */
+async function ground(): Promise<Ground & { worlds: (() => World)[] }> {
   const clock = new TestClock()
   clock.advance(1_000_000)
   const store = await memoryStore()
@@ -73,7 +73,7 @@ async function ground(): Promise<Ground & { worlds: World[] }> {
   const hedged = { ...catalog, groups: catalog.groups.map(group => ({ ...group, hedgeMs: 2_000 })) }
   const worlds = CONFIGS.flatMap(given => {
     const config = parseConfig(JSON.stringify({ shed: {}, ...given }), 'config', {})
-    return [new World(config, catalog), new World(config, hedged)]
+    return [() => new World(config, catalog), () => new World(config, hedged)]
   })
   const services = createServices({
     clock,
@@ -107,7 +107,7 @@ t.test('walks', { timeout }, async t => {
     services.health = new Health({ clock, random: () => 0, onChange, onAuthFailure, prove })
     services.retries = new RetryBudget({ share: 0, floorPerS: 1000, windowS: 1, clock })
     services.sweeper = new Sweeper(clock)
-    enterWorld(services, random.pick(land.worlds))
+    enterWorld(services, random.pick(land.worlds)()) // a new one, which remembers nothing of the walk before
     const walk = new Walk(land, random)
     try {
       for (const name of await walk.go()) seen.set(name, (seen.get(name) ?? 0) + 1)
