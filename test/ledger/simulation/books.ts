@@ -264,7 +264,10 @@ export class Expected {
       state.before = Number(row['promised']) - leased - this.#chargesOf(id).inBooks
       state.there = true
     }
-    state.excess += Math.max(0, Number(row['promised']) - Number(row['credit']))
+    // what a key without a cap holds and has charged is in no lease of its purse
+    const { certain, inBooks } = this.#chargesOf(id)
+    const beside = /^k\d+$/.test(id) ? this.#heldOf(id) + certain - inBooks : 0
+    state.excess += Math.max(0, Number(row['promised']) + beside - Number(row['credit']))
   }
 
   #sums(sql: string): Map<string, { total: number; least: number }> {
