@@ -30,7 +30,7 @@ async function routeOf(lib: Lib, count: number): Promise<Take> {
   const { Candidates } = await lib<typeof PickModule>('channels/pick.ts')
   const { compileRoutes } = await lib<typeof TableModule>('channels/table.ts')
   const channels = Array.from({ length: count }, (_, i) => channel(`channel-${i}`, { weight: 1 + (i % 4) }))
-  const routes = compileRoutes({ groups: [], models: [], channels })
+  const routes = compileRoutes({ channels })
   const health = new Health({ clock: systemClock, onAuthFailure: () => {} })
   health.keep(routes.channels)
   const route = routes.find('default', 'm', 'chat') as TableModule.Route

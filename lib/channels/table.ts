@@ -187,7 +187,7 @@ export class Routes {
   }
 }
 
-export const compileRoutes = (catalog: Catalog): Routes => new Routes(catalog.channels)
+export const compileRoutes = (catalog: Pick<Catalog, 'channels'>): Routes => new Routes(catalog.channels)
 
 /** The 32-bit FNV-1a hash of a text. */
 function hashText(text: string): number {

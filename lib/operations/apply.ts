@@ -42,9 +42,9 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
   const tally = new Tally(file, changes)
 
   const needed = neededGroups(file, changes)
-  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, mark))
+  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, 'file', mark))
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
-  const models = new RowWriter(store, stored.models, (row, mark) => store.putModel(row, mark))
+  const models = new RowWriter(store, stored.models, (row, mark, edit) => store.editModel(row.name, edit, 'file', mark))
   await tally.each('models', (row, change) => models.write(row, change))
   const channels = new RowWriter(store, stored.channels, (row, mark) => store.putChannel(row, mark))
   await tally.each('channels', (row, change) => channels.write(row, change))

@@ -13,6 +13,9 @@ import { readModel, showModel } from './models.ts'
 import { withoutNulls } from './nulls.ts'
 import type { Sent } from './read.ts'
 
+/** The actor of the versions that are made with the admin token. */
+const TOKEN = 'token'
+
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
 export class Catalogue {
@@ -36,8 +39,8 @@ export class Catalogue {
   async put(kind: CatalogueKind, name: string, sent: Sent): Promise<object> {
     const { store } = this.#deps
     const fields = { ...withoutState(withoutNulls(sent)), name }
-    if (kind === 'groups') await store.putGroup(readGroup(fields))
-    else if (kind === 'models') await store.putModel(readModel(fields))
+    if (kind === 'groups') await store.putGroup(readGroup(fields), TOKEN)
+    else if (kind === 'models') await store.putModel(readModel(fields), TOKEN)
     else await this.#putChannel(name, fields, sent?.['proxy'] === null)
     const row = await this.one(kind, name)
     await inForce(this.#deps)
@@ -70,8 +73,8 @@ export class Catalogue {
 }
 
 const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<boolean>> = {
-  groups: (store, name) => store.deleteGroup(name),
-  models: (store, name) => store.deleteModel(name),
+  groups: (store, name) => store.deleteGroup(name, TOKEN),
+  models: (store, name) => store.deleteModel(name, TOKEN),
   channels: (store, name) => store.deleteChannel(name),
 }
 

@@ -7,7 +7,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
+import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
+import { firstVersions } from './sql/price-versions.ts'
 import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
 import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
 import { addColumn, createIndex, createTable, renameTable, type Table } from './tables.ts'
@@ -173,6 +175,16 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   },
   // `topups` too: a process that migrates late may have created it once more.
   () => [OLD_TOPUPS, 'topups'].map(name => `DROP TABLE IF EXISTS ${name}`),
+  // Versions of prices, and which of them a row of the catalogue has in force.
+  ({ dialect }) => [
+    ...createTable(PRICE_VERSIONS, dialect),
+    addColumn({ name: 'catalog_rows' }, ['version', 'int?'], dialect),
+    `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('prices', 0)`,
+  ],
+  async driver => {
+    await firstVersions(driver)
+    return []
+  },
 ]
 
 async function version(driver: Driver): Promise<number> {

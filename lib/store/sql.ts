@@ -5,7 +5,7 @@
 import type { Micro } from '../base/money.ts'
 import { DEFAULT_ZONE } from '../base/zone.ts'
 import type { Channel } from '../terms/channel.ts'
-import type { Group, Model } from '../terms/records.ts'
+import type { Group, Model, Price } from '../terms/records.ts'
 import type { Driver } from './driver.ts'
 import { migrate, storeId } from './migrations.ts'
 import type { Sealer } from './secrets.ts'
@@ -22,6 +22,7 @@ import { book } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limits.ts'
+import { pricesAt, versionsOf } from './sql/price-versions.ts'
 import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
 import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
@@ -34,9 +35,11 @@ import type {
   Holder,
   KeyChange,
   Mark,
+  ModelEdit,
   NewAccount,
   NewEntry,
   NewKey,
+  PriceActor,
   PageFilter,
   PurseId,
   Refusal,
@@ -44,6 +47,7 @@ import type {
   Store,
   SummaryQuery,
   UsageFilter,
+  VersionPage,
 } from './store.ts'
 
 export class SqlStore implements Store {
@@ -108,12 +112,17 @@ export class SqlStore implements Store {
 
   catalog = () => this.#catalogue.read()
   reseal = () => this.#catalogue.reseal()
-  putGroup = (group: Group, mark?: Mark) => this.#catalogue.putGroup(group, mark)
-  putModel = (model: Model, mark?: Mark) => this.#catalogue.putModel(model, mark)
+  putGroup = (group: Group, actor: PriceActor, mark?: Mark) => this.#catalogue.putGroup(group, actor, mark)
+  putModel = (model: Model, actor: PriceActor, mark?: Mark) => this.editModel(model.name, () => model, actor, mark)
+  editModel = (name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark) =>
+    this.#catalogue.editModel(name, edit, actor, mark)
   putChannel = (channel: Channel, mark?: Mark) => this.#catalogue.putChannel(channel, mark)
-  deleteGroup = (name: string) => this.#catalogue.delete('group', name)
-  deleteModel = (name: string) => this.#catalogue.delete('model', name)
-  deleteChannel = (name: string) => this.#catalogue.delete('channel', name)
+  deleteGroup = (name: string, actor: PriceActor) => this.#catalogue.delete('group', name, actor)
+  deleteModel = (name: string, actor: PriceActor) => this.#catalogue.delete('model', name, actor)
+  deleteChannel = (name: string) => this.#catalogue.deleteChannel(name)
+  priceVersions = (model: string, page: VersionPage) => versionsOf<Price>(this.#driver, 'model', model, page)
+  multiplierVersions = (group: string, page: VersionPage) => versionsOf<number>(this.#driver, 'group', group, page)
+  pricesAt = (atMs: number) => pricesAt(this.#driver, atMs)
 
   marks = () => readMarks(this.#driver)
   mark = (mark: Mark) => this.#driver.transaction('mark', tx => moveMark(tx, this.#driver, mark))

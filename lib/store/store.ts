@@ -17,10 +17,12 @@ import type { Limit } from '../terms/limits.ts'
 import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
 import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
+import type { ModelEdit, PriceActor, PriceStore } from './price-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
 export type * from './audit.ts'
 export type * from './entry-store.ts'
+export type * from './price-store.ts'
 export * from './usage-store.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
@@ -133,6 +135,8 @@ export interface Catalog {
   groups: Group[]
   models: Model[]
   channels: Channel[]
+  /** The versions of the models' prices; a model without price has none. */
+  priceVersions: ReadonlyMap<string, number>
 }
 
 export interface NewAccount {
@@ -175,7 +179,7 @@ export interface PageFilter {
   limit: number
 }
 
-export interface Store extends UsageStore, EntryStore {
+export interface Store extends UsageStore, EntryStore, PriceStore {
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
@@ -209,15 +213,20 @@ export interface Store extends UsageStore, EntryStore {
   /** The names of keys by id, deleted keys included, because usage rows refer to them. */
   keyNames(ids: readonly number[]): Promise<Map<number, string>>
 
-  // --- catalogue
+  // --- catalogue; a new price or multiplier becomes a version, which names the actor
   catalog(): Promise<Catalog>
   /** Encrypts the credentials of all channels under the present secret that were encrypted under the previous one. */
   reseal(): Promise<void>
-  putGroup(group: Group, mark?: Mark): Promise<void>
-  putModel(model: Model, mark?: Mark): Promise<void>
+  putGroup(group: Group, actor: PriceActor, mark?: Mark): Promise<void>
+  putModel(model: Model, actor: PriceActor, mark?: Mark): Promise<void>
+  /**
+   * Reads a model and writes it in one transaction, so that nothing that another process changes meanwhile is undone.
+   * `edit` may be called several times.
+   */
+  editModel(name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark): Promise<void>
   putChannel(channel: Channel, mark?: Mark): Promise<void>
-  deleteGroup(name: string): Promise<boolean>
-  deleteModel(name: string): Promise<boolean>
+  deleteGroup(name: string, actor: PriceActor): Promise<boolean>
+  deleteModel(name: string, actor: PriceActor): Promise<boolean>
   deleteChannel(name: string): Promise<boolean>
 
   // --- the catalogue file; every write with a mark throws AppliedElsewhere when another process was first

@@ -101,6 +101,8 @@ export interface Price extends PriceList {
   over?: OverList[]
   /** Factors in millionths: by service tier, by speed (`fast`), and by place (`geo:us`). */
   tiers?: Record<string, number>
+  /** Only where the price is written in a format that this program does not know: its number, and nothing beside it. */
+  format?: number
 }
 
 /**

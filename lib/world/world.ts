@@ -26,6 +26,7 @@ export class World {
   readonly shortestHedgeMs: number
   readonly #groups: ReadonlyMap<string, Group>
   readonly #models: ReadonlyMap<string, Model>
+  readonly #priceVersions: ReadonlyMap<string, number>
   readonly #tariffs = new Map<string, Map<string, Tariff | null>>()
 
   constructor(config: Config, catalog: Catalog) {
@@ -34,6 +35,7 @@ export class World {
     this.trusted = config.trustedProxies.length === 0 ? null : new AddressList(config.trustedProxies)
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
+    this.#priceVersions = catalog.priceVersions
     this.shortestHedgeMs = catalog.groups.reduce(
       (least, { hedgeMs: ms }) => (least > 0 && (ms === 0 || ms > least) ? least : ms),
       0,
@@ -70,7 +72,7 @@ export class World {
     let tariff = ofGroup.get(model)
     if (tariff === undefined) {
       const row = this.#models.get(model)
-      tariff = row === undefined ? null : compileTariff(row, this.group(group))
+      tariff = row === undefined ? null : compileTariff(row, this.group(group), this.#priceVersions.get(model))
       // only names of the catalogue are remembered, so that clients cannot fill the memory
       if (row !== undefined) ofGroup.set(model, tariff)
     }

@@ -12,8 +12,6 @@ type Row = [name: string, change: Partial<Channel>]
 function setUp(...rows: Row[]) {
   const { clock, health, fail, report } = namedHealth()
   const routes = compileRoutes({
-    groups: [],
-    models: [],
     channels: rows.map(([name, change]) => channel(name, change)),
   })
   const route = routes.find('default', 'm', 'chat') as Route
@@ -328,7 +326,7 @@ t.test('a request of an older world goes on with the keys that it knew', t => {
   const { route, health, take } = setUp(['a', three])
   const before = health.of(route.tiers[0]?.[0]?.channel as ChannelIdentity)
   for (const keys of [three.keys.slice(2), three.keys.slice(1).reverse()]) {
-    health.keep(compileRoutes({ groups: [], models: [], channels: [channel('a', { keys })] }).channels)
+    health.keep(compileRoutes({ channels: [channel('a', { keys })] }).channels)
     const claims = ['x', 'y', 'z'].map(() => take())
     t.same(claims.map(claim => claim?.key.secret).sort(), ['x', 'y', 'z'])
     t.equal(before.open, 3)

@@ -3,7 +3,7 @@ import { compileRoutes } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import { channel } from './support.ts'
 
-const routes = (...channels: Channel[]) => compileRoutes({ groups: [], models: [], channels })
+const routes = (...channels: Channel[]) => compileRoutes({ channels })
 
 t.test('a route is of one group, model and protocol; tiers by falling priority', async t => {
   const table = routes(

@@ -39,7 +39,7 @@ const CHANGES: Record<string, [(s: Scene) => Promise<unknown>, RegExp]> = {
     async s => s.store.updateKey((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }),
     /^403 .*预扣费额度失败/,
   ],
-  'the model is no longer priced': [s => s.store.deleteModel(MODEL), /^400 .*价格尚未/],
+  'the model is no longer priced': [s => s.store.deleteModel(MODEL, 'token'), /^400 .*价格尚未/],
   'the channel goes': [s => s.store.deleteChannel('a'), /^400 .*无可用渠道/],
 }
 
@@ -56,6 +56,6 @@ t.test('the price of the hold is the price of the charge', async t => {
   const s = await open(t)
   s.at('a').script = answers(100, 10)
   const row = (await model(s)) as NonNullable<Awaited<ReturnType<typeof model>>>
-  await during(s, () => s.store.putModel({ ...row, price: { input: 20_000_000, output: 0 } }))
+  await during(s, () => s.store.putModel({ ...row, price: { input: 20_000_000, output: 0 } }, 'token'))
   t.match((await s.books()).rows, [{ charge: 2000 }])
 })

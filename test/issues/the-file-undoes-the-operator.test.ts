@@ -64,11 +64,15 @@ const kept = (summary: Summary) => Object.values(summary).flatMap(({ kept }) => 
 const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store: Store) => Promise<unknown>][] = [
   ['c', async s => s.putChannel({ ...(await channel(s)), status: 'disabled' }), async s => (await channel(s)).status],
   ['c', s => s.deleteChannel('c'), async s => (await s.catalog()).channels.length],
-  ['m', async s => s.putModel({ ...(await model(s)), price: { input: 7 } }), async s => (await model(s)).price],
-  ['m', s => s.deleteModel('m'), async s => (await s.catalog()).models.length],
+  [
+    'm',
+    async s => s.putModel({ ...(await model(s)), price: { input: 7 } }, 'token'),
+    async s => (await model(s)).price,
+  ],
+  ['m', s => s.deleteModel('m', 'token'), async s => (await s.catalog()).models.length],
   [
     'vip',
-    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }),
+    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }, 'token'),
     async s => (await s.catalog()).groups,
   ],
   ['a', async s => s.updateAccount(1, { groups: ['vip'] }), async s => (await s.accounts())[0]?.groups],
@@ -112,7 +116,7 @@ t.test('what the file says anew of a row is written, and of no other row', async
     [{ keys: [{ ...KEY, group: 'default' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.group, 'default'],
     [
       { groups: [{ name: 'vip', multiplier: 3 }] },
-      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }),
+      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }, 'token'),
       async s => (await s.catalog()).groups[0]?.multiplier,
       3_000_000,
     ],
@@ -130,10 +134,10 @@ t.test('what the file says anew of a row is written, and of no other row', async
 t.test('a price is compared apart from the rest of its row', async t => {
   const store = await create(t)
   const [row] = FILE.models
-  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 })
+  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 }, 'token')
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200 }] })
   t.match(await model(store), { price: { input: 7_000_000 }, maxOutput: 200 }, 'a new ceiling brings no old price back')
-  await store.putModel({ ...(await model(store)), maxOutput: 6 })
+  await store.putModel({ ...(await model(store)), maxOutput: 6 }, 'token')
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200, price: { input: 3 } }] })
   t.match(await model(store), { price: { input: 3_000_000 }, maxOutput: 6 }, 'nor a new price an old ceiling')
 })
@@ -172,7 +176,7 @@ t.test('a group that somebody deleted comes back when the file names it anew', a
   await store.deleteChannel('c')
   await store.updateAccount(1, { groups: ['default'] })
   await store.updateKey(1, { group: 'default' })
-  await store.deleteGroup('vip')
+  await store.deleteGroup('vip', 'token')
   await apply(store)
   t.equal((await store.catalog()).groups.length, 0)
   await apply(store, { ...FILE, channels: [{ ...CHANNEL, weight: 2 }] })
@@ -186,7 +190,7 @@ t.test('an upgraded store: nothing that was changed, disabled or deleted comes b
   await apply(old, { ...FILE, keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }] })
   await old.deleteKey(2)
   await old.updateKey(1, { status: 'disabled' })
-  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } })
+  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } }, 'token')
   await old.close()
   const database = new DatabaseSync(path)
   database.exec('DROP TABLE applied_rows')

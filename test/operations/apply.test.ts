@@ -49,7 +49,7 @@ async function create(t: Test): Promise<Store> {
   written = 0
   for (const name of [
     'putGroup',
-    'putModel',
+    'editModel',
     'putChannel',
     'createAccount',
     'updateAccount',
@@ -84,7 +84,7 @@ t.test('everything is created, with opening balances', async t => {
     keys: { created: ['rich/k', 'poor/k'], updated: [], kept: [], same: 0 },
   })
   const { groups, models, channels } = parse(FILE)
-  t.strictSame(await store.catalog(), { groups, models, channels })
+  t.strictSame(await store.catalog(), { groups, models, channels, priceVersions: new Map([['m', 2]]) })
   t.equal(await credit(store, 'rich'), 100_000_000)
   t.equal(await credit(store, 'poor'), 0)
   const hash = createHash('sha256').update('sk-rich-0123').digest('hex')
@@ -121,6 +121,44 @@ t.test('applying twice writes nothing', async t => {
   })
   t.equal(written, 0)
   t.equal(await store.changeSeq(), seq)
+})
+
+t.test('versions of prices: one for each change of a price, whatever else the file says anew', async t => {
+  const store = await create(t)
+  const withModel = (change: object) => ({ models: [{ name: 'v', price: { input: 1 }, ...change }] })
+  const rows: [what: string, file: object, inputs: number[]][] = [
+    ['made', withModel({}), [1_000_000]],
+    ['applied again', withModel({}), [1_000_000]],
+    ['another field', withModel({ max_output: 5 }), [1_000_000]],
+    ['another price', withModel({ max_output: 5, price: { input: 2 } }), [2_000_000, 1_000_000]],
+    ['the same, written otherwise', withModel({ max_output: 5, price: { input: '2.0' } }), [2_000_000, 1_000_000]],
+  ]
+  for (const [what, file, inputs] of rows) {
+    await apply(store, file)
+    const versions = await store.priceVersions('v', { limit: 9 })
+    t.strictSame(
+      versions.map(({ value }) => value.input),
+      inputs,
+      what,
+    )
+    t.ok(versions.every(({ actor }) => actor === 'file'))
+  }
+})
+
+t.test('a price that is changed while a file is applied stays', async t => {
+  const store = await create(t)
+  const file = (change: object) => ({ models: [{ name: 'v', price: { input: 1 }, ...change }] })
+  await apply(store, file({}))
+  const catalog = store.catalog.bind(store)
+  store.catalog = async () => {
+    const read = await catalog()
+    store.catalog = catalog
+    await store.editModel('v', there => ({ ...there!, price: { input: 7 } }), 'token')
+    return read
+  }
+  await apply(store, file({ max_output: 5 }))
+  t.match((await store.catalog()).models, [{ maxOutput: 5, price: { input: 7 } }])
+  t.equal((await store.priceVersions('v', { limit: 9 })).length, 2)
 })
 
 t.test('what differs is updated; what left the file stays', async t => {

@@ -16,6 +16,7 @@ t.test('a model without any price is not priced; a price of 0 is one', async t =
   t.equal(compileTariff(model(null), group()), null)
   t.equal(compileTariff(model({}), group()), null)
   t.equal(compileTariff(model({ input: 1, per_page: 1 } as Price), group()), null, 'a part that nobody here knows')
+  t.equal(compileTariff(model({ format: 2 }), group()), null, 'a price of a later version of this program')
   t.equal(tariff({ input: 0 }).charge({ ...noUsage(), input: 1e9 }), 0)
 })
 

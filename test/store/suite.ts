@@ -12,6 +12,7 @@ import type { UsageRow } from '../../lib/terms/records.ts'
 import { fund, limitOf, newKey, settlement, topUp, usageRow } from '../support/store.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
+import { priceSuite } from './price-suite.ts'
 import { usageSuite } from './usage-suite.ts'
 
 const SECRET = 'a test secret'
@@ -159,12 +160,17 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       inputFactor: 1_100_000,
       ...MODEL_DEFAULTS,
     }
-    await one.putGroup(group)
-    await one.putModel(model)
+    await one.putGroup(group, 'token')
+    await one.putModel(model, 'token')
     await one.putChannel(channel())
-    t.strictSame(await two.catalog(), { groups: [group], models: [model], channels: [channel()] })
+    t.strictSame(await two.catalog(), {
+      groups: [group],
+      models: [model],
+      channels: [channel()],
+      priceVersions: new Map([['m', 2]]),
+    })
     const seq = await one.changeSeq()
-    await Promise.all([two.putGroup(group), two.putModel(model), two.putChannel(channel())])
+    await Promise.all([two.putGroup(group, 'token'), two.putModel(model, 'token'), two.putChannel(channel())])
     t.equal(await one.changeSeq(), seq, 'the same again is no change')
     await two.putChannel(
       channel({
@@ -188,8 +194,8 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.match(warnings, [/channel one: sealed under another secret/])
     t.equal(await one.deleteChannel('one'), true)
     t.equal(await one.deleteChannel('one'), false)
-    t.strictSame([await two.deleteModel('m'), await two.deleteGroup('default')], [true, true])
-    t.strictSame(await one.catalog(), { groups: [], models: [], channels: [] })
+    t.strictSame([await two.deleteModel('m', 'token'), await two.deleteGroup('default', 'token')], [true, true])
+    t.strictSame(await one.catalog(), { groups: [], models: [], channels: [], priceVersions: new Map() })
   })
 
   check('changes', async (t, { one, two }) => {
@@ -571,5 +577,6 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   usageSuite(t, newUrl)
   t.test('entries', async t => entrySuite(t, newUrl))
+  t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

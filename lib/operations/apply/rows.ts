@@ -9,13 +9,19 @@ import { movedMark, type Outcome, type RowChange, rememberMark } from './changes
 /** A row of any of the three kinds: what only some of them have is optional. */
 type Row = { name: string } & Partial<Pick<Model, 'price'> & Pick<Channel, 'sealed' | 'keys' | 'proxy' | 'headers'>>
 
+/**
+ * `edit` makes the row that is to be written of the row that the store has at the moment of writing: it was read a while
+ * ago, and somebody may have changed its price since.
+ */
+type Put<T> = (row: T, mark: Mark | undefined, edit: (there: T | null) => T | null) => Promise<void>
+
 export class RowWriter<T extends Row> {
   readonly #store: Store
   readonly #stored: ReadonlyMap<string, T>
-  readonly #put: (row: T, mark?: Mark) => Promise<void>
+  readonly #put: Put<T>
 
   /** `stored`: the rows that the store has; `put` writes one of them, with its mark. */
-  constructor(store: Store, stored: readonly T[], put: (row: T, mark?: Mark) => Promise<void>) {
+  constructor(store: Store, stored: readonly T[], put: Put<T>) {
     this.#store = store
     this.#stored = new Map(stored.map(row => [row.name, row]))
     this.#put = put
@@ -29,7 +35,7 @@ export class RowWriter<T extends Row> {
       await rememberMark(this.#store, change.mark)
       return isDeepStrictEqual(old, row) ? 'same' : 'kept'
     }
-    await this.#put(next, movedMark(change.mark))
+    await this.#put(next, movedMark(change.mark), there => wantedRow(row, there, change))
     return old === null ? 'created' : 'updated'
   }
 }

@@ -1,25 +1,44 @@
 /**
  * Groups, models and channels. Each is one row of `catalog_rows` with a JSON document, because they are always read all
  * together. Credentials in a channel's document are encrypted (`sealed.ts`).
+ *
+ * The price of a model and the multiplier of a group are read from the version that the row names (`price-versions.ts`).
+ * The document has them too, for gateways of earlier versions of this program that still run beside this one.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
 import type { Group, Model } from '../../terms/records.ts'
 import type { Driver, Row } from '../driver.ts'
+import type { ModelEdit, PriceActor } from '../price-store.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Catalog, Mark } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
+import { appendVersion, lockVersions, type PricedKind, versionValue } from './price-versions.ts'
 import { openChannel, type SealedChannel, sealChannel } from './sealed.ts'
-import { json, text } from './text.ts'
+import { integer, integerOrNull, json, text } from './text.ts'
 
-type Kind = 'group' | 'model' | 'channel'
+type Kind = PricedKind | 'channel'
+
+const SELECT =
+  'SELECT c.kind, c.name, c.doc, c.version, v.format, v.doc AS price FROM catalog_rows c ' +
+  'LEFT JOIN price_versions v ON v.version = c.version'
+
+const DELETE = 'DELETE FROM catalog_rows WHERE kind = ? AND name = ?'
+
+/** Which field of a row has versions. */
+const PRICED = { model: 'price', group: 'multiplier' } as const
+
+const priced = <T>(row: Row, field: string, rest: T): T =>
+  row['price'] === null ? rest : { ...rest, [field]: versionValue(row, 'price') }
 
 /** A document that an earlier version wrote lacks the fields that later versions added, so these get defaults. */
-const modelOf = (row: Row): Model => ({ ...MODEL_DEFAULTS, ...json<Partial<Model>>(row, 'doc') }) as Model
+const modelOf = (row: Row): Model =>
+  priced(row, PRICED.model, { ...MODEL_DEFAULTS, ...json<Partial<Model>>(row, 'doc') } as Model)
 
-const groupOf = (row: Row): Group => ({ hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') }) as Group
+const groupOf = (row: Row): Group =>
+  priced(row, PRICED.group, { hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') } as Group)
 
 /** The defaults of the fields of a channel that later versions added. */
 const CHANNEL_DEFAULTS = {
@@ -51,12 +70,12 @@ export class Catalogue {
     this.#driver = driver
     this.#sealer = sealer
     this.#warn = warn
-    const overwrite = driver.dialect.overwrite(['kind', 'name'], ['doc'])
-    this.#put = `INSERT INTO catalog_rows (kind, name, doc) VALUES (?, ?, ?) ${overwrite}`
+    const overwrite = driver.dialect.overwrite(['kind', 'name'], ['doc', 'version'])
+    this.#put = `INSERT INTO catalog_rows (kind, name, doc, version) VALUES (?, ?, ?, ?) ${overwrite}`
   }
 
   async #rows(): Promise<Row[]> {
-    return await this.#driver.query('catalog', 'SELECT kind, name, doc FROM catalog_rows ORDER BY kind, name', [])
+    return await this.#driver.query('catalog', `${SELECT} ORDER BY c.kind, c.name`, [])
   }
 
   async read(): Promise<Catalog> {
@@ -66,6 +85,9 @@ export class Catalogue {
       groups: of('group').map(row => groupOf(row)),
       models: of('model').map(modelOf),
       channels: of('channel').map(row => this.#open(channelOf(row))),
+      priceVersions: new Map(
+        of('model').flatMap(row => (row['price'] === null ? [] : [[text(row, 'name'), integer(row, 'version')]])),
+      ),
     }
   }
 
@@ -92,39 +114,72 @@ secret_previous, or apply a catalogue file with its key`)
     }
   }
 
-  putGroup(group: Group, mark?: Mark): Promise<void> {
-    return this.#write('group', group, row => isDeepStrictEqual(groupOf(row), group), mark)
+  putGroup(group: Group, actor: PriceActor, mark?: Mark): Promise<void> {
+    return this.#edit('group', group.name, groupOf, () => group, actor, mark)
   }
 
-  putModel(model: Model, mark?: Mark): Promise<void> {
-    return this.#write('model', model, row => isDeepStrictEqual(modelOf(row), model), mark)
-  }
-
-  putChannel(channel: Channel, mark?: Mark): Promise<void> {
-    const same = (row: Row) => isDeepStrictEqual(openChannel(channelOf(row), this.#sealer).channel, channel)
-    return this.#write('channel', sealChannel(channel, this.#sealer), same, mark)
+  editModel(name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark): Promise<void> {
+    return this.#edit('model', name, modelOf, edit, actor, mark)
   }
 
   /**
    * Writes a row, unless it has these contents already: every start of a gateway applies its catalogue file, and each
-   * recorded change makes all processes reload the catalogue.
+   * recorded change makes all processes reload the catalogue. A new price or multiplier becomes a version.
    */
-  #write(kind: Kind, row: { name: string }, same: (there: Row) => boolean, mark?: Mark): Promise<void> {
-    const select = 'SELECT doc FROM catalog_rows WHERE kind = ? AND name = ?'
+  #edit<T extends Model | Group>(
+    kind: PricedKind,
+    name: string,
+    read: (row: Row) => T,
+    edit: (there: T | null) => T | null,
+    actor: PriceActor,
+    mark?: Mark,
+  ): Promise<void> {
+    const value = (row: T | null) => ((row as Record<string, unknown> | null)?.[PRICED[kind]] ?? null) as never
     return this.#driver.transaction('putCatalog', async tx => {
       if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-      const [there] = await tx.query(select, [kind, row.name])
-      if (there !== undefined && same(there)) return
-      await tx.run(this.#put, [kind, row.name, JSON.stringify(row)])
+      await lockVersions(tx)
+      const [row] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, [kind, name])
+      const there = row === undefined ? null : read(row)
+      const next = edit(there)
+      if (next === null || isDeepStrictEqual(there, next)) return
+      const version = isDeepStrictEqual(value(there), value(next))
+        ? row === undefined
+          ? null
+          : integerOrNull(row, 'version')
+        : await appendVersion(tx, this.#driver, kind, name, actor, value(next))
+      await tx.run(this.#put, [kind, name, JSON.stringify(next), version])
       await recordChange(tx, 'catalog', '')
     })
   }
 
-  delete(kind: Kind, name: string): Promise<boolean> {
+  putChannel(channel: Channel, mark?: Mark): Promise<void> {
+    return this.#driver.transaction('putCatalog', async tx => {
+      if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+      const [there] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, ['channel', channel.name])
+      if (there !== undefined && isDeepStrictEqual(openChannel(channelOf(there), this.#sealer).channel, channel)) return
+      await tx.run(this.#put, ['channel', channel.name, JSON.stringify(sealChannel(channel, this.#sealer)), null])
+      await recordChange(tx, 'catalog', '')
+    })
+  }
+
+  deleteChannel(name: string): Promise<boolean> {
     return this.#driver.transaction('deleteCatalog', async tx => {
-      const { changes } = await tx.run('DELETE FROM catalog_rows WHERE kind = ? AND name = ?', [kind, name])
+      const { changes } = await tx.run(DELETE, ['channel', name])
       if (changes > 0) await recordChange(tx, 'catalog', '')
       return changes > 0
+    })
+  }
+
+  /** Ends the version that the row names, so that nobody takes it for one in force. */
+  delete(kind: PricedKind, name: string, actor: PriceActor): Promise<boolean> {
+    return this.#driver.transaction('deleteCatalog', async tx => {
+      await lockVersions(tx)
+      const [row] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, [kind, name])
+      if (row === undefined) return false
+      if (row['price'] !== null) await appendVersion(tx, this.#driver, kind, name, actor, null)
+      await tx.run(DELETE, [kind, name])
+      await recordChange(tx, 'catalog', '')
+      return true
     })
   }
 }

@@ -1,0 +1,28 @@
+/** The table of versions of prices. Rows are only ever inserted. */
+import type { Table } from './tables.ts'
+
+export const PRICE_VERSIONS: Table = {
+  name: 'price_versions',
+  columns: {
+    // From the counter `prices` of the table `meta`: without gaps, in the order of the commits.
+    version: 'int',
+    // `model` or `group`.
+    kind: 'code',
+    name: 'name',
+    // By the store's clock; ms since 1970. It never falls from one version to the next.
+    at_ms: 'int',
+    actor: 'name',
+    // How `doc` is to be read; see PRICE_FORMAT.
+    format: 'int',
+    // A model's price or a group's multiplier; null = from here on there is none, or the row was deleted.
+    doc: 'doc?',
+  },
+  key: ['version'],
+  index: [['kind', 'name', 'version'], ['at_ms']],
+}
+
+/**
+ * The format of prices that this program writes. Where a later version of the program can write what this one would
+ * misread, it writes another number, and this program takes the model for not priced.
+ */
+export const PRICE_FORMAT = 1

@@ -1,0 +1,207 @@
+/** What every store must do with prices: append a version with each change, and never lose or renumber one. */
+import type { Test } from 'tap'
+import { migrate } from '../../lib/store/migrations.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { AppliedElsewhere, type Mark, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import type { Group, Model, Price } from '../../lib/terms/records.ts'
+import { openDriver } from './old-log.ts'
+
+/** The schema before there were versions. */
+const OLD_SCHEMA = 12
+const ALL = { limit: 1_000 }
+
+const model = (name: string, price: Price | null, change: Partial<Model> = {}): Model => ({
+  name,
+  price,
+  maxOutput: null,
+  defaultOutput: 4096,
+  inputFactor: 1_100_000,
+  ...MODEL_DEFAULTS,
+  ...change,
+})
+
+const group = (name: string, multiplier: number, change: Partial<Group> = {}): Group => ({
+  name,
+  multiplier,
+  rate: null,
+  hedgeMs: 0,
+  ...change,
+})
+
+/** A history, newest first, each version as `number: input price`. */
+const history = async (store: Store, name: string) =>
+  (await store.priceVersions(name, ALL)).map(({ version, value }) => `${version}: ${value.input}`)
+
+const inForce = async (store: Store) => Object.fromEntries((await store.catalog()).priceVersions)
+
+export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      await fn(t, one, two, url)
+    })
+
+  check('a version is made by each change of a price, and by nothing else', async (t, one, two) => {
+    const acts: [what: string, act: () => Promise<unknown>, history: string[]][] = [
+      ['a model without price', () => one.putModel(model('m', null), 'token'), []],
+      ['its first price', () => two.putModel(model('m', { input: 1 }), 'token'), ['1: 1']],
+      ['the same again', () => one.putModel(model('m', { input: 1 }), 'token'), ['1: 1']],
+      ['another field', () => one.putModel(model('m', { input: 1 }, { maxOutput: 7 }), 'token'), ['1: 1']],
+      ['another model takes the next number', () => two.putModel(model('n', { input: 1 }), 'token'), ['1: 1']],
+      ['and a group', () => two.putGroup(group('vip', 500_000), 'file'), ['1: 1']],
+      ['another price', () => one.putModel(model('m', { input: 2 }), 'file'), ['4: 2', '1: 1']],
+      ['part of it', () => one.putModel(model('m', { input: 2, output: 1 }), 'cli'), ['5: 2', '4: 2', '1: 1']],
+      ['no price', () => one.putModel(model('m', null), 'cli'), ['5: 2', '4: 2', '1: 1']],
+      ['the one from before', () => one.putModel(model('m', { input: 1 }), 'cli'), ['7: 1', '5: 2', '4: 2', '1: 1']],
+      ['deleted', () => two.deleteModel('m', 'token'), ['7: 1', '5: 2', '4: 2', '1: 1']],
+      ['made again', () => two.putModel(model('m', { input: 1 }), 'token'), ['9: 1', '7: 1', '5: 2', '4: 2', '1: 1']],
+    ]
+    for (const [what, act, versions] of acts) {
+      await act()
+      t.strictSame(await history(one, 'm'), versions, what)
+    }
+    t.strictSame(await inForce(two), { m: 9, n: 2 })
+    t.match(
+      (await one.priceVersions('m', ALL)).map(({ actor }) => actor),
+      ['token', 'cli', 'cli', 'file', 'token'],
+    )
+    t.match(await one.priceVersions('m', { before: 5, limit: 1 }), [{ version: 4 }])
+    t.strictSame(await one.priceVersions('nobody', ALL), [])
+  })
+
+  check('times: each version ends where the next begins, the last is in force', async (t, one) => {
+    for (const input of [1, 2, 3]) await one.putModel(model('m', { input }), 'token')
+    const [third, second, first] = await one.priceVersions('m', ALL)
+    t.equal(third!.untilMs, null)
+    t.equal(second!.untilMs, third!.atMs)
+    t.equal(first!.untilMs, second!.atMs)
+    t.ok(first!.atMs <= second!.atMs && second!.atMs <= third!.atMs && first!.atMs > 1e12)
+    await one.deleteModel('m', 'token')
+    t.type((await one.priceVersions('m', ALL))[0]!.untilMs, 'number', 'a deletion ends it')
+  })
+
+  check('the multipliers of a group', async (t, one, two) => {
+    await one.putGroup(group('vip', 500_000), 'token')
+    await one.putGroup(group('vip', 500_000, { hedgeMs: 9 }), 'token')
+    await two.putGroup(group('vip', 0), 'file')
+    await two.deleteGroup('vip', 'token')
+    await two.putGroup(group('vip', 0), 'token')
+    const versions = await one.multiplierVersions('vip', ALL)
+    t.strictSame(
+      versions.map(({ version, value, actor }) => [version, value, actor]),
+      [
+        [4, 0, 'token'],
+        [2, 0, 'file'],
+        [1, 500_000, 'token'],
+      ],
+    )
+    t.match((await two.catalog()).groups, [{ name: 'vip', multiplier: 0, hedgeMs: 0 }])
+  })
+
+  check('what was in force at a moment', async (t, one) => {
+    await one.putModel(model('b', { input: 1 }), 'token')
+    await one.putModel(model('a', { input: 2 }), 'token')
+    await one.putGroup(group('vip', 5), 'token')
+    const firstMs = (await one.priceVersions('b', ALL))[0]!.atMs
+    const now = await one.pricesAt(Number.MAX_SAFE_INTEGER)
+    t.match(now, [
+      { model: 'a', version: 2, value: { input: 2 }, untilMs: null },
+      { model: 'b', version: 1, value: { input: 1 } },
+    ])
+    t.equal(now.length, 2)
+    t.strictSame(await one.pricesAt(firstMs - 1), [])
+    t.equal((await one.pricesAt(firstMs)).at(-1)?.model, 'b', 'from that moment on')
+    await one.deleteModel('a', 'token')
+    await one.putModel(model('b', null), 'token')
+    t.strictSame(await one.pricesAt(Number.MAX_SAFE_INTEGER), [], 'neither a deleted model nor one without price')
+  })
+
+  check('many changes at once: one version for each, numbered without gaps, the last in force', async (t, one, two) => {
+    const prices = Array.from({ length: 24 }, (_, i) => i + 1)
+    await Promise.all(prices.map(input => (input % 2 ? one : two).putModel(model(`m${input % 3}`, { input }), 'token')))
+    const all = await Promise.all([0, 1, 2].map(i => one.priceVersions(`m${i}`, ALL)))
+    const numbers = all.flat().map(({ version }) => version)
+    t.strictSame(
+      numbers.sort((a, b) => a - b),
+      prices,
+    )
+    const { models, priceVersions } = await two.catalog()
+    for (const [i, versions] of all.entries()) {
+      t.equal(versions.length, 8)
+      t.equal(priceVersions.get(`m${i}`), versions[0]!.version)
+      t.strictSame(models[i]!.price, versions[0]!.value)
+    }
+    await Promise.all(prices.map(i => (i % 2 ? one : two).putModel(model('same', { input: 7 }), 'token')))
+    t.equal((await one.priceVersions('same', ALL)).length, 1, 'of equal changes only the first is one')
+  })
+
+  check('an edit works on the row as it is when it is written', async (t, one, two) => {
+    await one.putModel(model('m', { input: 0 }), 'token')
+    const raise = (store: Store) =>
+      store.editModel('m', there => ({ ...there!, price: { input: there!.price!.input! + 1 } }), 'cli')
+    await Promise.all([one, two, one, two, one].map(raise))
+    t.equal((await one.priceVersions('m', ALL)).length, 6)
+    t.strictSame((await two.catalog()).models[0]?.price, { input: 5 })
+    const seq = await one.changeSeq()
+    await one.editModel('m', () => null, 'cli')
+    await one.editModel('none', there => there, 'cli')
+    t.equal(await one.changeSeq(), seq, 'nothing is written where nothing changes')
+    const said = { row: 'r', price: 'p', secret: '' }
+    const mark: Mark = { kind: 'model', owner: '', name: 'm', before: null, after: said }
+    await one.putModel(model('m', { input: 8 }), 'file', mark)
+    await t.rejects(two.putModel(model('m', { input: 9 }), 'file', mark), AppliedElsewhere)
+    t.strictSame((await history(one, 'm')).at(0), '7: 8', 'what another process applied first makes no version')
+  })
+
+  check('a price in a format of a later version of the program', async (t, one, two, url) => {
+    await one.putModel(model('m', { input: 1 }), 'token')
+    const driver = openDriver(url)
+    t.teardown(() => driver.close())
+    await driver.run('test', 'UPDATE price_versions SET format = 2, doc = ?', ['{"per_page":"1"}'])
+    const [there] = (await two.catalog()).models
+    t.strictSame(there!.price, { format: 2 }, 'nothing of it is taken for a price')
+    await two.putModel({ ...there!, maxOutput: 9 }, 'token')
+    t.strictSame((await one.catalog()).models, [{ ...there!, maxOutput: 9 }], 'it survives a change of the rest')
+    t.strictSame(await inForce(one), { m: 1 })
+    await t.rejects(one.putModel(model('n', { format: 2 }), 'token'), StoreConflict)
+    await two.putModel(model('m', { input: 3 }), 'token')
+    t.strictSame(await history(one, 'm'), ['2: 3', '1: undefined'], 'and is replaced by a price of today')
+  })
+
+  t.test('a store of before gets versions of what stands in it', async t => {
+    const url = await newUrl()
+    const [driver, other] = [openDriver(url), openDriver(url)]
+    const store = openStore(url, { secret: 'x' })
+    t.teardown(() => Promise.all([driver.close(), other.close(), store.close()]))
+    await migrate(driver, OLD_SCHEMA)
+    const { price: _, ...priceless } = model('unset', null)
+    const rows: [kind: string, row: { name: string }][] = [
+      ['model', model('b', { input: 2 })],
+      ['model', model('a', { input: 1, tiers: { flex: 500_000 } })],
+      ['model', model('none', null)],
+      ['model', priceless],
+      ['group', group('vip', 0)],
+    ]
+    for (const [kind, row] of rows)
+      await driver.run('fill', 'INSERT INTO catalog_rows (kind, name, doc) VALUES (?, ?, ?)', [
+        kind,
+        row.name,
+        JSON.stringify(row),
+      ])
+    await Promise.all([migrate(driver), migrate(other), store.migrate()])
+    await store.migrate()
+    t.strictSame(await inForce(store), { a: 2, b: 3 })
+    t.match(await store.pricesAt(Number.MAX_SAFE_INTEGER), [
+      { model: 'a', version: 2, actor: 'migration', value: { input: 1, tiers: { flex: 500_000 } } },
+      { model: 'b', version: 3, actor: 'migration', value: { input: 2 } },
+    ])
+    t.match(await store.multiplierVersions('vip', ALL), [{ version: 1, value: 0, actor: 'migration' }])
+    await store.putModel(model('b', { input: 2 }), 'token')
+    await store.putModel(model('none', { input: 2 }), 'token')
+    t.strictSame(await inForce(store), { a: 2, b: 3, none: 4 })
+  })
+}

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { parseConfig } from '../../lib/terms/config.ts'
+import { World } from '../../lib/world/world.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import type { Model, Price } from '../../lib/terms/records.ts'
+import { memoryStore } from '../support/store.ts'
+
+const config = parseConfig('{}', 'config', {})
+const model = (name: string, price: Price | null): Model => ({
+  name,
+  price,
+  maxOutput: null,
+  defaultOutput: 9,
+  inputFactor: 1_000_000,
+  ...MODEL_DEFAULTS,
+})
+
+t.test('a tariff names the version of its price and the multiplier of its group', async t => {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const world = async () => new World(config, await store.catalog())
+  await store.putModel(model('a', { input: 1 }), 'token')
+  await store.putModel(model('b', { input: 1 }), 'token')
+  await store.putModel(model('none', null), 'token')
+  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0 }, 'token')
+  const old = await world()
+  await store.putModel(model('a', { input: 2 }), 'token')
+  const now = await world()
+  const rows: [World, group: string, model: string, version: number | undefined, multiplier: number | undefined][] = [
+    [old, 'default', 'a', 1, 1_000_000],
+    [old, 'vip', 'b', 2, 500_000],
+    [now, 'vip', 'a', 4, 500_000],
+    [now, 'default', 'b', 2, 1_000_000],
+    [now, 'default', 'none', undefined, undefined],
+    [now, 'default', 'unknown', undefined, undefined],
+  ]
+  for (const [world, group, name, version, multiplier] of rows) {
+    const tariff = world.tariff(group, name)
+    t.strictSame([tariff?.priceVersion, tariff?.multiplier], [version, multiplier], `${name} in ${group}`)
+  }
+})
