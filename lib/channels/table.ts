@@ -5,7 +5,7 @@
 import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
-import { PROTOCOLS, type Protocol } from '../terms/records.ts'
+import { FORMS, type Protocol } from '../terms/records.ts'
 import type { KindName } from '../terms/upstream-kinds.ts'
 import { pathAt, queryAt } from '../terms/upstream-paths.ts'
 
@@ -86,7 +86,7 @@ export class CompiledChannel {
     this.connection = connectionOf(channel, url.origin)
     this.basePath = url.pathname.replace(/\/+$/, '')
     this.kind = channel.kind
-    this.paths = Object.fromEntries(PROTOCOLS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
+    this.paths = Object.fromEntries(FORMS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()

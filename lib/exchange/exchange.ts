@@ -133,6 +133,11 @@ export class Exchange {
     return this.target === null ? null : this.target.endpoint.protocol
   }
 
+  /** The row of the protocol's form in which the client asks. */
+  get form(): Protocol | null {
+    return this.target === null ? null : this.target.endpoint.form
+  }
+
   /** Answered without charge (token counting, a key's money). */
   get free(): boolean {
     return this.target !== null && FREE.has(this.target.endpoint.action)

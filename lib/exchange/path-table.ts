@@ -3,7 +3,7 @@
  * they stand; those that name a model are matched one after the other.
  */
 import type { ClientPath } from '../protocols/protocol.ts'
-import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
+import { FORMS, type Protocol, protocolOf, protocolRow } from '../protocols/table.ts'
 import type { Endpoint, Target } from '../terms/target.ts'
 
 export const plainTarget = (endpoint: Endpoint): Target => ({ endpoint, model: null, rawModel: '', verb: '' })
@@ -29,9 +29,10 @@ export const MODEL_POSTS: ModelPath[] = []
 
 const NAMES_MODEL = /^(.*)\{model\}:(\w+)$/
 
-function learn(protocol: Protocol, { path, action, suffix, lastStep }: ClientPath): void {
-  const { versions, repeatsVersion, placements, typesErrors } = protocolRow(protocol).client
-  const endpoint = { action, protocol, placements, suffix, lastStep, typesErrors, native: false }
+function learn(form: Protocol, { path, action, suffix, lastStep }: ClientPath): void {
+  const { versions, repeatsVersion, placements, typesErrors } = protocolRow(form).client
+  const protocol = protocolOf(form)
+  const endpoint = { action, protocol, form, placements, suffix, lastStep, typesErrors, native: false }
   const [, before = '', verb] = NAMES_MODEL.exec(path) ?? []
   if (verb !== undefined) {
     const layers = [...versions, ''].map(RegExp.escape).join('|')
@@ -47,4 +48,4 @@ function learn(protocol: Protocol, { path, action, suffix, lastStep }: ClientPat
   }
 }
 
-for (const protocol of PROTOCOLS) for (const path of protocolRow(protocol).client.paths) learn(protocol, path)
+for (const form of FORMS) for (const path of protocolRow(form).client.paths) learn(form, path)

@@ -23,6 +23,7 @@ export const ANY = ['x-api-key', 'bearer', 'gamma', 'query'] as const
 const ownEndpoint = (action: Action, placements: readonly Placement[], native = false): Endpoint => ({
   action,
   protocol: null,
+  form: null,
   placements,
   suffix: '',
   lastStep: '',

@@ -47,9 +47,9 @@ export function addressOf(x: Exchange): string {
 
 /** The answer will be an event stream, as far as the request can tell. */
 export function wantsEvents(x: Exchange): boolean {
-  const { target, protocol } = x
-  if (x.free || target === null || protocol === null) return false
-  const { streamsByPath } = protocolRow(protocol)
+  const { target, form } = x
+  if (x.free || target === null || form === null) return false
+  const { streamsByPath } = protocolRow(form)
   if (streamsByPath === null) return x.facts?.stream === true
-  return streamsByPath(target.verb, passedQuery(x.query, protocol))
+  return streamsByPath(target.verb, passedQuery(x.query, form))
 }

@@ -23,6 +23,8 @@ export class Draft {
   model: string | null = null
   modelIsString = false
   modelSpan: Span | null = null
+  /** The places in which the body names the model of the path again. */
+  readonly repeatedModels: Span[] = []
   stream = false
   /** The largest of all maxima of output tokens that the protocol reads; null = none is named. */
   maximum: number | null = null

@@ -48,6 +48,13 @@ export const mapModel = (facts: Facts, upstreamName: string): Edit => ({
   bytes: Buffer.from(JSON.stringify(upstreamName)),
 })
 
+/** The edits that put the upstream's name into all places in which the body repeats the model of the path. */
+export function mapRepeatedModels({ model, repeatedModels }: Facts, upstreamName: string): Edit[] {
+  const prefix = model?.startsWith('models/') ? 'models/' : ''
+  const bytes = Buffer.from(JSON.stringify(prefix + upstreamName))
+  return repeatedModels.map(span => ({ span, bytes }))
+}
+
 /** The edit that makes `stream_options.include_usage` true. */
 export function askForUsage(facts: Facts): Edit {
   const options = facts.streamOptions

@@ -9,6 +9,8 @@ export interface Facts {
   modelIsString: boolean
   /** The value of the `model` member, quotes included. */
   modelSpan: Span | null
+  /** The places in which the body names the model of the path again, where all of them are to be replaced together. */
+  repeatedModels: readonly Span[]
   stream: boolean
   /** The largest maximum of output tokens that the protocol reads; null = none is named. 0 to 10^9. */
   maxOutput: number | null
@@ -56,6 +58,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     model: draft.model,
     modelIsString: draft.modelIsString,
     modelSpan: draft.modelSpan,
+    repeatedModels: draft.repeatedModels,
     stream: draft.stream,
     maxOutput: draft.maximum,
     besideOutput: draft.beside || (draft.thinks ? null : 0),

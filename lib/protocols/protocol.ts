@@ -12,6 +12,11 @@ import type { PriceLine } from './usage.ts'
 export interface ProtocolRow extends AnswerForm {
   /** Where it stands in the lists that people read: schemas, docs, messages. Equal places are ordered by name. */
   place: number
+  /**
+   * The protocol of which this is another form: catalogue, routes, prices and usage know it by that protocol's name, and
+   * the channels of that protocol are asked in the form in which the client asked. Absent = it is a protocol by itself.
+   */
+  formOf?: string
   client: ClientForm
   upstream: UpstreamForm
   body: BodyForm

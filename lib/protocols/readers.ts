@@ -68,6 +68,24 @@ export const model = {
   },
 }
 
+/** The most places of a body in which the model of the path may be named again. */
+const MOST_REPEATS = 2048
+
+/** Reads the name of the model where a body repeats it. The names must be the same everywhere. */
+export const repeatedModel = {
+  limit: LONGEST_NAME,
+  read: (draft: Draft, value: Value): void => {
+    const isFirst = draft.repeatedModels.length === 0
+    const name = textOf(value)
+    if (name === null || draft.repeatedModels.length >= MOST_REPEATS || !(isFirst || name === draft.model))
+      refuse(draft, 'model')
+    else {
+      draft.repeatedModels.push({ start: value.start, end: value.end })
+      if (isFirst) model.read(draft, value)
+    }
+  },
+}
+
 /** Reads the name of another model that the upstream may use for the request. */
 export const otherModel = {
   limit: LONGEST_NAME,

@@ -11,7 +11,13 @@ const TABLE: Readonly<Record<Protocol, ProtocolRow>> = { ...ROWS }
 
 export const protocolRow = (name: Protocol): ProtocolRow => TABLE[name]
 
-/** In the order in which people read them. */
-export const PROTOCOLS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sort(
+/** All rows, in the order in which people read them. */
+export const FORMS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sort(
   (a, b) => TABLE[a].place - TABLE[b].place || (a < b ? -1 : 1),
 )
+
+/** The protocols that people name. A form of a protocol is not one of them. */
+export const PROTOCOLS: readonly Protocol[] = FORMS.filter(name => TABLE[name].formOf === undefined)
+
+/** The protocol of which a row is a form: mostly the row itself. */
+export const protocolOf = (form: Protocol): Protocol => (TABLE[form].formOf ?? form) as Protocol

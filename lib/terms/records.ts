@@ -6,7 +6,7 @@ import type { Limit } from './limits.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
 
-export { PROTOCOLS, type Protocol } from '../protocols/table.ts'
+export { FORMS, PROTOCOLS, type Protocol } from '../protocols/table.ts'
 export { FEES, type Fee, noUsage, TOKEN_CLASSES, type TokenClass, type Usage } from '../protocols/usage.ts'
 
 /**

@@ -14,6 +14,8 @@ export type FundsAction = 'funds-limit' | 'funds-used' | 'funds'
 export interface Endpoint {
   action: Action
   protocol: Protocol | null
+  /** The row by which requests are read, sent upstream and their answers counted: a form of the protocol, or itself. */
+  form: Protocol | null
   /** Where the key is looked for, in this order; the first place that has one counts. */
   placements: readonly Placement[]
   /** `ClientPath` describes these two. */

@@ -118,6 +118,35 @@ t.test('input that is all a request costs', async t => {
   t.ok((most?.prompt.textBytes ?? 0) > 9e10, 'a long query before many documents is held as what it costs')
 })
 
+t.test('names of the model that a body repeats', async t => {
+  const request = (model: unknown) => ({
+    model,
+    content: { parts: [{ text: 'x' }, { inlineData: { mimeType: 'image/png', data: 'A'.repeat(400) } }] },
+  })
+  const rows: [body: object, facts: object, places: number][] = [
+    [{ content: { parts: [] } }, { model: null, invalid: null, maxOutput: 0 }, 0],
+    [request('models/m'), { model: 'models/m', invalid: null, prompt: { pictures: 1 } }, 1],
+    [
+      { requests: [request('models/m'), request('models/m')] },
+      { model: 'models/m', invalid: null, prompt: { pictures: 2 } },
+      2,
+    ],
+    [{ requests: [request('models/m'), request('models/dearer')] }, { invalid: 'model' }, 1],
+    [{ requests: [request('models/m'), request('m')] }, { invalid: 'model' }, 1],
+    [{ requests: [request(7)] }, { invalid: 'model' }, 0],
+    [{ requests: [{ Model: 'models/dearer' }] }, { invalid: 'model' }, 0],
+    [{ model: 'models/dearer', requests: [request('models/m')] }, { invalid: 'model' }, 1],
+    [{ requests: Array.from({ length: 3000 }, () => ({ model: 'm' })) }, { invalid: 'model' }, 2048],
+  ]
+  for (const [body, want, places] of rows) {
+    const text = JSON.stringify(body)
+    const facts = of(text, 'nativeEmbeddings')
+    t.match(facts, want, text.slice(0, 100))
+    t.equal(facts?.repeatedModels.length, places)
+    for (const { start, end } of facts?.repeatedModels ?? []) t.match(text.slice(start, end), /^"(models\/)?\w+"$/)
+  }
+})
+
 t.test('depth costs nothing and crashes nothing', async t => {
   const deep = 200_000
   t.equal(of(`{"messages":${'['.repeat(deep)},"model":"m"}`), null)

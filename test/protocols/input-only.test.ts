@@ -24,6 +24,8 @@ const ANSWERS: [name: string, Protocol, body: object, input: number | null][] = 
     null,
   ],
   ['usage in the wrong place', 'embeddings', { data: [{ embedding: [0], usage: { total_tokens: 9 } }] }, null],
+  ['as Gemini', 'nativeEmbeddings', { embedding: { values: VECTOR }, usageMetadata: { promptTokenCount: 3 } }, 3],
+  ['as Gemini, several', 'nativeEmbeddings', { embeddings: [{ values: VECTOR }, { values: VECTOR }] }, null],
   ['as Jina', 'rerank', { model: 'm', usage: { total_tokens: 90, prompt_tokens: 80 }, results: scores }, 80],
   ['as Jina, total only', 'rerank', { results: scores, usage: { total_tokens: 90 } }, 90],
   ['as Voyage', 'rerank', { object: 'list', data: scores, usage: { total_tokens: 26 } }, 26],

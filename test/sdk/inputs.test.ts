@@ -2,6 +2,7 @@
  * Embeddings, rerank and moderations through a whole gateway: the official SDK and plain requests, what they are answered,
  * and what they are charged, to the micro-unit.
  */
+import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
 import { vectorOf } from '../../lib/simulator/dialects/embeddings.ts'
@@ -77,6 +78,36 @@ t.test('embeddings without usage cost their estimated input', async t => {
   await (await post('/v1/embeddings', body)).text()
   const input = Math.ceil(JSON.stringify(body).length / 4)
   t.same(await charged(), { basis: 'counted', input, output: 0, micro: Math.ceil(input * 0.7) })
+})
+
+t.test('embeddings in the form of generate-content', async t => {
+  const genai = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.main } })
+  const contents = ['one', 'two']
+  const answer = await genai.models.embedContent({
+    model: 'text-embedding',
+    contents,
+    config: { outputDimensionality: 4 },
+  })
+  t.same(
+    answer.embeddings?.map(({ values }) => values),
+    contents.map(text => vectorOf(text, 4)),
+  )
+  t.match(await charged(), { basis: 'counted', output: 0 }, 'a batch reports no usage')
+  const single = await fetch(`${gateway.main}/v1beta/models/text-embedding:embedContent?key=${KEY}`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'models/text-embedding', content: { parts: [{ text: 'x'.repeat(40) }] } }),
+  })
+  t.match(await single.json(), { embedding: { values: vectorOf('x'.repeat(40), 8) } })
+  t.same(await charged(), { basis: 'reported', input: 10, output: 0, micro: 7 })
+  const body = { requests: [{ model: 'models/judge', content: { parts: [{ text: 'x' }] } }] }
+  const headers = { 'x-goog-api-key': KEY }
+  const url = `${gateway.main}/v1beta/models/text-embedding:batchEmbedContents`
+  const other = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  t.equal(other.status, 400, 'another model than that of the path')
+  const bearer = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${KEY}` }, body: '{}' })
+  t.equal(bearer.status, 401, 'a key in a place that the form does not read')
+  const row = await gateway.usageRow({ protocol: 'embeddings', input: 10 })
+  t.equal(row['model'], 'text-embedding')
 })
 
 t.test('rerank', async t => {

@@ -37,7 +37,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   #missed = false
 
   constructor(x: Exchange, services: Services) {
-    const row = protocolRow(x.protocol as Protocol)
+    const row = protocolRow(x.form as Protocol)
     const answer = new Answer()
     const attempts = new Attempts(x, services, row, this)
     const telling = new Telling(x, services, row, answer, this)

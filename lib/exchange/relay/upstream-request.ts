@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../../channels/table.ts'
-import { askForUsage, type Edit, type Edited, editBody } from '../../protocols/edit.ts'
+import { askForUsage, type Edit, type Edited, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -20,7 +20,7 @@ export function upstreamRequest(x: Exchange, row: ProtocolRow, claim: Claim): Di
     const { chunks, length } = upstreamBody(x, row, candidate)
     const headers = requestHeaders(
       claim,
-      x.protocol as Protocol,
+      x.form as Protocol,
       x.world.config.wire,
       x.req.headers,
       (x.entry as KeyEntry).account.id,
@@ -51,8 +51,10 @@ function upstreamBody(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit
 function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] {
   const facts = x.facts as Facts
   const edits: Edit[] = []
-  if (candidate.upstreamModel !== x.model && x.target?.model === null)
-    edits.push(row.body.mapModel(facts, candidate.upstreamModel, x.req.headers['content-type']))
+  const { upstreamModel } = candidate
+  if (upstreamModel !== x.model && x.target?.model === null)
+    edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
+  else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   return edits
 }
@@ -60,7 +62,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] 
 function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
   const query = upstreamQuery(x, channel)
-  const path = pathOf(channel.paths[endpoint.protocol as Protocol], endpoint)
+  const path = pathOf(channel.paths[endpoint.form as Protocol], endpoint)
   if (!path.includes('{')) return path + query
   // when the name is the same, it goes on as the client wrote it
   const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
@@ -73,7 +75,7 @@ const pathOf = (path: string, { lastStep, suffix }: Endpoint): string =>
 
 /** The query of the channel replaces what the client says under the same name. */
 function upstreamQuery(x: Exchange, { query, queryNames }: CompiledChannel): string {
-  const kept = passedQuery(x.query, x.protocol, queryNames)
+  const kept = passedQuery(x.query, x.form, queryNames)
   if (query === '') return kept
   return kept === '' ? `?${query}` : `${kept}&${query}`
 }

@@ -65,6 +65,7 @@ const entry = (x: Exchange, id: string) => ({
 
 const METHODS: Partial<Record<Protocol, string[]>> = {
   generate: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  embeddings: ['embedContent', 'batchEmbedContents'],
 }
 
 function nativeEntry(x: Exchange, id: string): object {

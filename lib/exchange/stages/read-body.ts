@@ -47,7 +47,7 @@ class Upload {
     this.#x = x
     this.#services = services
     this.#resolve = resolve
-    this.#scan = protocolRow(x.protocol as Protocol).body.scan(x.req.headers['content-type'])
+    this.#scan = protocolRow(x.form as Protocol).body.scan(x.req.headers['content-type'])
     this.#pages = new Pages(part => {
       this.#scan.feed(part)
       if (!this.#isDropped) x.body.push(part)
@@ -137,7 +137,7 @@ function refuseUnread(x: Exchange, services: Services, name: ErrorName, args: st
 function understand(x: Exchange, services: Services, scan: BodyScan): Verdict {
   x.facts = scan.end()
   if (x.facts === null) return refuse(x, services, 'not_json')
-  const { body } = protocolRow(x.protocol as Protocol)
+  const { body } = protocolRow(x.form as Protocol)
   const invalid = body.reads(x.req.headers['content-type']) ? x.facts.invalid : 'content-type'
   if (invalid !== null) return refuse(x, services, 'field', [invalid])
   if (x.facts.background && !x.free) return refuse(x, services, 'background')

@@ -10,13 +10,14 @@ import { first, type Report, report } from '../reports.ts'
 import { noUsage } from '../usage.ts'
 
 /** `meta` and `tokens` are where Cohere, and those who speak like it, tell usage. */
-const MEMBERS: ReadonlySet<string> = new Set(['usage', 'meta', 'tokens', 'error'])
+const MEMBERS: ReadonlySet<string> = new Set(['usage', 'usageMetadata', 'meta', 'tokens', 'error'])
 
 /** Finds the input in all the places in which some upstream reports it. */
 function reportOf(member: (name: string) => unknown): Report | null {
   const meta = fieldsOf(member('meta'))
   const input =
     first(fieldsOf(member('usage')), 'prompt_tokens', 'input_tokens', 'total_tokens') ??
+    first(fieldsOf(member('usageMetadata')), 'promptTokenCount', 'totalTokenCount') ??
     first(fieldsOf(meta['billed_units']), 'input_tokens') ??
     first(fieldsOf(meta['tokens'] ?? member('tokens')), 'input_tokens')
   return input === null ? null : report({ ...noUsage(), input })

@@ -43,7 +43,7 @@ const part = new Place()
   .has('fileData', { alias: 'file_data', inside: fileData })
 const functionResponse = new Place().has('parts', { inside: part })
 part.has('functionResponse', { alias: 'function_response', inside: functionResponse })
-const content = new Place().has('parts', { inside: part })
+export const content = new Place().has('parts', { inside: part })
 
 const server = new Place({ end: read.serverTool })
 
