@@ -6,6 +6,7 @@ import { limitPurse, type PurseId, type Store } from '../../lib/store/store.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
 import type { TestClock } from '../support/clock.ts'
 import { limitOf } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 import { away, changed, house, row } from './house.ts'
 
 /** The house of the ledger's tests with a cap and a budget on its key and account. */
@@ -101,6 +102,13 @@ t.test('the leases of the next period are there before it begins, also when the 
     await new Promise(setImmediate)
     if (s % 10 === 0) ledger.void((await reserve(ledger, 20)) as Hold)
   }
+  const soon = clock.now() + 10_000
+  const next = (['day', 'week'] as const).map(every => periodName(periodAt(every, soon, 'Asia/Shanghai')))
+  const coming = [limitPurse('k', key.id, next[0]!), limitPurse('b', key.accountId, next[1]!)]
+  await until('the leases of the next periods are there', async () => {
+    const purses = await store.purses(coming)
+    return purses.length === 2 && purses.every(({ leased }) => leased > 0)
+  })
   gone = true
   clock.advance(2_000)
   const held = reserve(ledger, 20)
