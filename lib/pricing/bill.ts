@@ -6,12 +6,13 @@
  * Where it is not known which of several models made a part, every line of it takes the dearest of their prices.
  */
 import { invariant } from '../base/assert.ts'
+import { type CountedKind, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/usage.ts'
 import { type Fee, type Line, noUsage, type TokenClass, type Usage } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
 import type { List } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
-import { type PictureKind, reportedElse, UNSAID } from './pictures.ts'
-import { type AppliedTier, NO_TIERS, type TierNames } from './tiers.ts'
+import { reportedElse } from './pictures.ts'
+import type { AppliedTier } from './tiers.ts'
 
 /** The models that something is charged at: one, or all that it could be. */
 export interface Priced {
@@ -34,7 +35,7 @@ export interface Answer<T extends Priced = Priced> {
   parts?: readonly Part<T>[]
   tiers?: { asked: TierNames; reported: TierNames }
   /** Of the pictures among `usage.images`, those whose kind the answer says. */
-  pictures?: { asked: PictureKind; reported: readonly (PictureKind & { count: number })[] }
+  pictures?: { asked: PictureKind; reported: readonly CountedKind[] }
 }
 
 export interface Lines {

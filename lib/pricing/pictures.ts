@@ -3,15 +3,8 @@
  * A size or quality that nobody says, or that is `auto`, is one that the upstream chooses: such a picture costs the
  * dearest that it can be. Sizes and qualities are compared without regard to capitals.
  */
+import type { PictureKind } from '../protocols/usage.ts'
 import type { PriceList, Sizes } from '../terms/records.ts'
-
-/** How a picture was asked for, or what the answer says of it; null = not said. */
-export interface PictureKind {
-  size: string | null
-  quality: string | null
-}
-
-export const UNSAID: PictureKind = { size: null, quality: null }
 
 const DEFAULT = 'default'
 

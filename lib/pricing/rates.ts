@@ -6,10 +6,10 @@
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
+import { UNSAID } from '../protocols/usage.ts'
 import { amountOfBigPico, type Factor, isExact, MILLION, roundDown, roundUp } from './amount.ts'
 import type { Classes, List, Rates } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
-import { UNSAID } from './pictures.ts'
 import type { Request } from './request.ts'
 
 /** What an answer has produced so far, or may produce at most. */

@@ -1,8 +1,7 @@
 /** What the hold needs to know of a request. A field that may be absent says then what its comment says. */
 import type { Prompt } from '../protocols/prompt.ts'
+import type { PictureKind, TierNames } from '../protocols/usage.ts'
 import type { Protocol } from '../terms/records.ts'
-import type { PictureKind } from './pictures.ts'
-import type { TierNames } from './tiers.ts'
 
 export interface Request {
   prompt: Prompt

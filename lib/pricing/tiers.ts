@@ -4,16 +4,7 @@
  * tier that is reported and not listed has the factor 1. Where several factors apply they are multiplied, and the product
  * is rounded up at the sixth place.
  */
-
-/** Names as the API has them after translation; null = not said. */
-export interface TierNames {
-  service: string | null
-  speed: string | null
-  /** Place of the computation. */
-  geo: string | null
-}
-
-export const NO_TIERS: TierNames = { service: null, speed: null, geo: null }
+import type { TierNames } from '../protocols/usage.ts'
 
 export interface AppliedTier {
   /** Millionths. */

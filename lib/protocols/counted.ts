@@ -6,29 +6,51 @@ import type { ContentKeys } from './content-keys.ts'
 import { ContentCounter } from './count.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Pass, Report } from './reports.ts'
-import type { Usage } from './usage.ts'
+import { Searches } from './searches.ts'
+import { type CountedKind, outputOf, type Usage } from './usage.ts'
+
+const NO_KINDS: readonly CountedKind[] = []
 
 export abstract class Counted {
   protected readonly counter: ContentCounter
   /** Counts pictures that are charged by the piece; null = they are not, or the protocol reports their number. */
   protected readonly pictures: PictureCounter | null
+  /** Whether pictures are charged by the piece, so that their tokens are not. */
+  readonly #byPiece: boolean
+  /** null until one is seen, because most answers have none, and there are many. */
+  #searches: Searches | null = null
 
-  constructor(keys: ContentKeys, pictures: PictureCounter | null) {
+  constructor(keys: ContentKeys, pictures: PictureCounter | null, byPiece: boolean) {
     this.counter = new ContentCounter(keys)
     this.pictures = pictures
+    this.#byPiece = byPiece
   }
 
   protected abstract readonly reported: Report | null
 
   get usage(): Usage | null {
-    const { reported, images } = this
+    const { reported, images, searches } = this
     if (reported === null) return null
-    if (this.pictures === null || images === 0) return reported.usage
-    return { ...reported.usage, images, output: reported.usage.output - reported.drawn }
+    const { usage } = reported
+    return images === usage.images && searches === usage.searches ? usage : { ...usage, images, searches }
   }
 
   get images(): number {
     return this.pictures?.count ?? this.reported?.usage.images ?? 0
+  }
+
+  get pictureKinds(): readonly CountedKind[] {
+    return this.pictures?.kinds ?? this.reported?.kinds ?? NO_KINDS
+  }
+
+  get searches(): number {
+    return Math.max(this.reported?.usage.searches ?? 0, this.#searches?.count ?? 0)
+  }
+
+  /** Notes a search that is seen in the answer. `counts` false: the call proved to be no search. */
+  search(key: string, counts = true): void {
+    this.#searches ??= new Searches()
+    this.#searches.note(key, counts)
   }
 
   get passes(): readonly Pass[] {
@@ -42,7 +64,9 @@ export abstract class Counted {
   get produced(): number {
     const { counted, pictures } = this
     const beside = pictures === null ? counted : Math.min(counted, this.counter.tokensBeside(pictures.characters))
-    return Math.max(beside, this.usage?.output ?? 0)
+    const { usage } = this
+    if (usage === null) return beside
+    return Math.max(beside, outputOf(usage) - (this.#byPiece && usage.images > 0 ? usage.output_image : 0))
   }
 
   /** Whether the upstream reported its output, also when it reported 0: what is reported is what is charged. */

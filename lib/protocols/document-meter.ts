@@ -4,9 +4,14 @@ import type { ContentKeys } from './content-keys.ts'
 import { Counted } from './counted.ts'
 import { DocumentReader } from './document.ts'
 import { idOf, saysError } from './event-text.ts'
+import type { Fields } from './fields.ts'
+import { type Branch, ItemReader } from './items.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Report } from './reports.ts'
+import type { Tally } from './stream-meter.ts'
+import { type ToldTiers, tiersOf } from './tiers.ts'
+import type { TierNames } from './usage.ts'
 
 /** What a protocol says about its answers that are documents. */
 export interface DocumentRules {
@@ -19,6 +24,18 @@ export interface DocumentRules {
   readonly writesNothing?: boolean
   /** `pieces`: how many strings of base64 have begun. */
   reportOf(document: DocumentReader, pieces: number): Report | null
+  /** The names of tiers that the document tells. Absent = the protocol has none. */
+  tiersOf?(document: DocumentReader): ToldTiers
+  /** An array whose elements tell of searches. */
+  readonly items?: ItemRules
+}
+
+export interface ItemRules {
+  readonly array: string
+  /** The members of each element that are read. */
+  readonly branch: Branch
+  /** Is called with each element; `index`: its place in the array. */
+  read(tally: Pick<Tally, 'search'>, item: Fields, index: number): void
 }
 
 export class DocumentMeter extends Counted implements Meter {
@@ -28,10 +45,12 @@ export class DocumentMeter extends Counted implements Meter {
   #blank = true
   #whole = false
 
-  constructor(rules: DocumentRules, pictures: PictureCounter | null = null) {
-    super(rules.keys, pictures)
+  constructor(rules: DocumentRules, pictures: PictureCounter | null = null, byPiece = pictures !== null) {
+    super(rules.keys, pictures, byPiece)
     this.#rules = rules
-    this.#document = new DocumentReader(rules.members, rules.own)
+    const { items } = rules
+    const reader = items && new ItemReader(items.branch, (item, index) => items.read(this, item, index))
+    this.#document = new DocumentReader(rules.members, rules.own, items?.array, reader)
   }
 
   feed(chunk: Buffer, text: string): void {
@@ -52,6 +71,10 @@ export class DocumentMeter extends Counted implements Meter {
   protected get reported(): Report | null {
     if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces)
     return this.#reported
+  }
+
+  get tiers(): TierNames {
+    return tiersOf(this.#rules.tiersOf?.(this.#document) ?? {})
   }
 
   override get counted(): number {

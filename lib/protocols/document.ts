@@ -4,6 +4,7 @@
  */
 
 import { type Fields, isFields } from './fields.ts'
+import type { ItemReader } from './items.ts'
 import { parse } from './json-text.ts'
 import { JsonScanner } from './scan.ts'
 import type { Kind, ScanEvents } from './scan-events.ts'
@@ -19,6 +20,8 @@ const SHORT = 4096
 export class DocumentReader implements ScanEvents {
   readonly #wanted: ReadonlySet<string>
   readonly #own: readonly string[]
+  readonly #array: string
+  readonly #reader: ItemReader | null
   readonly #values = new Map<string, unknown>()
   readonly #items = new Map<string, number>()
   #scanner: JsonScanner | null = null
@@ -29,11 +32,14 @@ export class DocumentReader implements ScanEvents {
 
   /**
    * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the last value that is not null
-   * counts. `own`: members that show that the document belongs to the protocol.
+   * counts. `own`: members that show that the document belongs to the protocol. `reader`: of the elements of the array
+   * of the name `array`.
    */
-  constructor(wanted: ReadonlySet<string>, own: readonly string[]) {
+  constructor(wanted: ReadonlySet<string>, own: readonly string[], array = '', reader: ItemReader | null = null) {
     this.#wanted = wanted
     this.#own = own
+    this.#array = array
+    this.#reader = reader
   }
 
   /** `text`: the same as Latin-1. */
@@ -52,9 +58,14 @@ export class DocumentReader implements ScanEvents {
     for (const key in whole) {
       const value = whole[key]
       this.known ||= this.#own.includes(key)
-      if (Array.isArray(value) && this.#items.size < MOST_ARRAYS) this.#items.set(key, value.filter(isNested).length)
+      if (Array.isArray(value)) this.#takeArray(key, value)
       if (value !== null && this.#wanted.has(key)) this.#values.set(key, value)
     }
+  }
+
+  #takeArray(key: string, array: unknown[]): void {
+    if (this.#items.size < MOST_ARRAYS) this.#items.set(key, array.filter(isNested).length)
+    if (key === this.#array) this.#reader?.takeAll(array)
   }
 
   /** After the end only space may come. */
@@ -68,10 +79,30 @@ export class DocumentReader implements ScanEvents {
   }
 
   wants(key: string): number {
+    if (this.#reader?.inside) return this.#reader.wants(key)
     return this.#wanted.has(key) ? LONGEST_VALUE : 0
   }
 
+  enter(key: string, kind: 'object' | 'array'): boolean {
+    const reader = this.#reader
+    if (reader === null) return false
+    if (reader.inside) return reader.enter(key, kind)
+    if (kind !== 'array' || key !== this.#array) return false
+    reader.begin()
+    return true
+  }
+
+  leave(): void {
+    const reader = this.#reader as ItemReader
+    reader.leave()
+    if (!reader.inside) this.member(this.#array, 'array', 0, 0, null, reader.items)
+  }
+
   member(key: string, kind: Kind, _start: number, _end: number, text: string | null, items: number): void {
+    if (this.#reader?.inside) {
+      this.#reader.member(key, kind, text)
+      return
+    }
     this.known ||= this.#own.includes(key)
     if (kind === 'array' && this.#items.size < MOST_ARRAYS) this.#items.set(key, items)
     if (text === null || !this.#wanted.has(key)) return

@@ -1,4 +1,4 @@
-/** Finds an object near the end of an event whose beginning may be missing, reading from the end. */
+/** Finds an object or a text near the end of an event whose beginning may be missing, reading from the end. */
 import { parse } from './json-text.ts'
 
 const QUOTE = 0x22
@@ -12,19 +12,27 @@ const closes = (c: number): boolean => c === 0x7d || c === 0x5d
  * Returns the value of the member `"name":{…}` that is nearest to the end, or undefined. `depth`: how many objects are
  * around the member. Each byte is read a fixed number of times, however many members look like the wanted one.
  */
-export function lastObject(data: Buffer, name: string, depth: number): unknown {
+export const lastObject = (data: Buffer, name: string, depth: number): unknown => lastMember(data, name, depth, false)
+
+/** The same for a member whose value is a string. */
+export const lastText = (data: Buffer, name: string, depth: number): unknown => lastMember(data, name, depth, true)
+
+function lastMember(data: Buffer, name: string, depth: number, isText: boolean): unknown {
   const marker = `"${name}"`
   let level = 0
   let end = 0
   for (let i = data.length - 1; i >= 0; i--) {
     const c = data[i] as number
-    if (c === QUOTE) i = beginOfString(data, i)
-    else if (closes(c)) {
+    if (c === QUOTE) {
+      const from = beginOfString(data, i)
+      if (isText && level === depth && isNamed(data, from, marker)) return parse(data.toString('latin1', from, i + 1))
+      i = from
+    } else if (closes(c)) {
       if (level === depth) end = i + 1
       level++
     } else if (opens(c)) {
       if (--level < depth) return undefined // the object that would have the member begins here
-      if (level === depth && c === 0x7b && isNamed(data, i, marker)) {
+      if (level === depth && !isText && c === 0x7b && isNamed(data, i, marker)) {
         const value = parse(data.toString('latin1', i, end))
         if (value !== undefined) return value
       }

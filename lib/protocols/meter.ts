@@ -4,7 +4,7 @@
  * its own.
  */
 import type { Pass } from './reports.ts'
-import type { Usage } from './usage.ts'
+import type { CountedKind, TierNames, Usage } from './usage.ts'
 
 /**
  * Counts the usage of one answer from its bytes, in the order in which they are relayed. It takes a bounded amount of
@@ -20,7 +20,10 @@ export interface Meter {
    * No more bytes will come. A last event or line is read that lacks its end. `whole`: by HTTP the answer is complete.
    */
   end(whole: boolean): void
-  /** The last usage that the upstream reported; null = none. Its output is 0 while only the input is known. */
+  /**
+   * The last usage that the upstream reported, with the pictures and searches that were seen; null = none was reported.
+   * Its output is 0 while only the input is known.
+   */
   readonly usage: Usage | null
   /** What each model used, where several took part; together they are `usage`. */
   readonly passes: readonly Pass[]
@@ -35,6 +38,12 @@ export interface Meter {
   readonly produced: number
   /** Number of pictures so far that are charged by the piece. */
   readonly images: number
+  /** Of these pictures, those of which the answer says size or quality. */
+  readonly pictureKinds: readonly CountedKind[]
+  /** Number of web searches so far: as reported or as seen in the answer, whichever is more. */
+  readonly searches: number
+  /** The names of tier, speed and place that the answer reported last. */
+  readonly tiers: TierNames
   /** Whether what came is not an answer of this protocol. */
   readonly foreign: boolean
   /** Whether the end was seen: of a stream its terminal event, of a document its last bracket. */

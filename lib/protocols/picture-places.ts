@@ -8,16 +8,18 @@ export interface Spot {
   /** An object here is a picture when it has data and its kind matches; `any`: whatever its kind is. */
   readonly picture?: RegExp | 'any'
   /**
-   * What the value here is: a string of base64 or a URL (`data`), the name of a kind (`kind`), or a flag that marks the
-   * object around it as a draft (`draft`).
+   * What the value here is: a string of base64 or a URL (`data`), the name of a kind (`kind`), the size or the quality of
+   * the picture, or a flag that marks the object around it as a draft (`draft`).
    */
-  readonly role?: 'data' | 'kind' | 'draft'
+  readonly role?: 'data' | 'kind' | 'size' | 'quality' | 'draft'
   /** Whether this place repeats what the stream had before. */
   readonly again?: boolean
 }
 
 export const DATA: Spot = { role: 'data' }
 export const KIND: Spot = { role: 'kind' }
+export const SIZE: Spot = { role: 'size' }
+export const QUALITY: Spot = { role: 'quality' }
 
 /** How the base64 of a picture begins (PNG, JPEG, GIF, WebP). It is asked for where nothing has named the kind yet. */
 const LOOKS_LIKE_PICTURE = /^(iVBORw|\\?\/9j\\?\/|R0lGOD|UklGR\S{6}XRUJQ)/
@@ -28,6 +30,8 @@ export class Frame {
   readonly isArray: boolean
   draft = false
   kind: string | null = null
+  size: string | null = null
+  quality: string | null = null
   head = ''
   /** How many characters of data the object has. */
   data = 0

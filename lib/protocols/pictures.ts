@@ -6,7 +6,9 @@
 import { DataLines, type DataSink } from './data-lines.ts'
 import { decode } from './json-text.ts'
 import type { Patterns } from './patterns.ts'
+import { kindOf, PictureKinds } from './picture-kinds.ts'
 import { Frame, type Places, type Spot } from './picture-places.ts'
+import type { CountedKind } from './usage.ts'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -35,6 +37,9 @@ export class PictureCounter implements DataSink {
   readonly #lines: DataLines | null
   /** What was found in all objects that are closed. */
   readonly #sum: Sum = { found: 0, again: 0, characters: 0 }
+  /** The kinds of pictures that are closed, and of those that the end of a stream repeats. */
+  readonly #kinds = new PictureKinds()
+  readonly #kindsAgain = new PictureKinds()
   #frames: Frame[] = []
   /** How many brackets are open in a value that is not looked into. */
   #deep = 0
@@ -57,6 +62,12 @@ export class PictureCounter implements DataSink {
   get count(): number {
     const { found, again } = this.#sumNow()
     return Math.max(found, again)
+  }
+
+  /** Of the pictures that `count` has, those of which size or quality is said. */
+  get kinds(): readonly CountedKind[] {
+    const { found, again } = this.#sumNow()
+    return (again > found ? this.#kindsAgain : this.#kinds).list
   }
 
   /** How many characters of data all pictures have, repeated ones included. */
@@ -166,8 +177,14 @@ export class PictureCounter implements DataSink {
     const into = this.#frame ?? this.#sum
     const found = frame.found + (frame.isPicture ? 1 : 0)
     into.characters += frame.characters + (frame.isPicture ? frame.data : 0)
+    if (frame.isPicture) this.#addKind(frame)
     if (frame.spot.again) this.#sum.again = Math.max(this.#sum.again, found)
     else into.found += found
+  }
+
+  #addKind({ spot, size, quality }: Frame): void {
+    const isAgain = spot.again || this.#frames.some(frame => frame.spot.again)
+    ;(isAgain ? this.#kindsAgain : this.#kinds).add(kindOf(size, quality))
   }
 
   #beginString(): void {
@@ -197,8 +214,15 @@ export class PictureCounter implements DataSink {
     this.#inString = false
     const whole = this.#length === this.#kept.length ? decode(`"${this.#kept}"`) : null
     if (this.#isKey) this.#spot = this.#spotOf(whole)
-    else if (this.#role === 'kind') (this.#frame as Frame).kind = whole ?? ''
+    else this.#named(whole)
     return quote + 1
+  }
+
+  /** Notes a string that says what the object around it is. */
+  #named(text: string | null): void {
+    const role = this.#role
+    if (role === 'kind') (this.#frame as Frame).kind = text ?? ''
+    else if (role === 'size' || role === 'quality') (this.#frame as Frame)[role] = text
   }
 
   #take(text: string, from: number, end: number): void {

@@ -1,6 +1,6 @@
 /** What an upstream reports of usage: numbers are checked here, and put into classes that do not overlap. */
 import type { Fields } from './fields.ts'
-import { noUsage, type Usage } from './usage.ts'
+import type { CountedKind, Usage } from './usage.ts'
 
 const MOST = 1e9
 
@@ -22,10 +22,10 @@ export interface Report {
   usage: Usage
   /** Whether the report names the output. The first event of a stream may name the input alone. */
   namesOutput: boolean
-  /** How many tokens of the output are those of pictures. */
-  drawn: number
   /** What each model used, together `usage`; empty = the asked model used all of it. */
   passes: readonly Pass[]
+  /** Of the pictures that the report counts, those of which it says size or quality. */
+  kinds: readonly CountedKind[]
 }
 
 /** Adds `more` to `sum`. No class grows beyond the largest number that a report may have. */
@@ -37,9 +37,9 @@ export function add(sum: Usage, more: Usage): void {
 /** Makes a report; null = all numbers are zero, which is what upstreams send that do not count. */
 export function report(
   usage: Usage,
-  { namesOutput = true, drawn = 0, passes = [] }: Partial<Omit<Report, 'usage'>> = {},
+  { namesOutput = true, passes = [], kinds = [] }: Partial<Omit<Report, 'usage'>> = {},
 ): Report | null {
-  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, drawn, passes }
+  for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, passes, kinds }
   return null
 }
 
@@ -50,19 +50,4 @@ export function first(fields: Fields, ...names: string[]): number | null {
     if (value !== null) return value
   }
   return null
-}
-
-/** The usage of protocols whose prompt tokens include those read from and written to a cache. */
-export function fromPrompt(prompt: number, cached: number, written: number, written1h: number, output: number): Usage {
-  const cache_read = Math.min(cached, prompt)
-  const writes = Math.min(written, prompt - cache_read)
-  const cache_write_1h = Math.min(written1h, writes)
-  return {
-    ...noUsage(),
-    input: prompt - cache_read - writes,
-    cache_read,
-    cache_write_5m: writes - cache_write_1h,
-    cache_write_1h,
-    output,
-  }
 }

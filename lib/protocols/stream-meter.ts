@@ -9,11 +9,17 @@ import type { LengthStopState, Meter } from './meter.ts'
 import type { Patterns } from './patterns.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Report } from './reports.ts'
+import { laterTiers, type ToldTiers } from './tiers.ts'
+import { NO_TIERS, type TierNames } from './usage.ts'
 
 /** What the events of a stream have told so far. */
 export interface Tally {
   /** Notes a report; null = the event reports nothing, and earlier reports stay. */
   report(report: Report | null): void
+  /** Notes names of tiers; those that say nothing leave earlier ones as they are. */
+  tell(tiers: ToldTiers): void
+  /** Notes a search by its key. `counts` false: the call proved to be no search. */
+  search(key: string, counts?: boolean): void
   terminal: boolean
   failed: boolean
   /** See `Meter.answerId`. */
@@ -55,10 +61,16 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   failed = false
   concluded = false
   answerId: string | null = null
+  tiers: TierNames = NO_TIERS
   stop: Partial<LengthStopState> = {}
 
-  constructor(rules: EventRules, keys: ContentKeys, pictures: PictureCounter | null = null) {
-    super(keys, pictures)
+  constructor(
+    rules: EventRules,
+    keys: ContentKeys,
+    pictures: PictureCounter | null = null,
+    byPiece = pictures !== null,
+  ) {
+    super(keys, pictures, byPiece)
     this.#rules = rules
   }
 
@@ -107,6 +119,10 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
     this.reported = report
     this.#reportedAt = this.#read + this.#reader.position
     if (this.#ending) this.#countedAtReport = this.counted // the report stands in an event that lacks its end, and all content has been counted
+  }
+
+  tell(tiers: ToldTiers): void {
+    this.tiers = laterTiers(this.tiers, tiers)
   }
 
   end(): void {

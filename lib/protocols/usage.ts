@@ -51,6 +51,44 @@ export const noUsage = (): Usage => ({
   characters: 0,
 })
 
+/** All tokens of output. */
+export const outputOf = (usage: Usage): number => usage.output + usage.output_audio + usage.output_image
+
+/**
+ * The same usage with so many tokens of output. What is more than before is text; what is less is taken off sound first,
+ * then pictures, then text.
+ */
+export function withOutput(usage: Usage, output: number): Usage {
+  const now = outputOf(usage)
+  if (output >= now) return { ...usage, output: usage.output + output - now }
+  const output_audio = Math.max(0, output - usage.output - usage.output_image)
+  const output_image = Math.max(0, output - usage.output - output_audio)
+  return { ...usage, output: output - output_audio - output_image, output_audio, output_image }
+}
+
+/** Names by which the price of tokens may differ, as a request asks for them or an answer reports them; null = not said. */
+export interface TierNames {
+  service: string | null
+  speed: string | null
+  /** Place of the computation. */
+  geo: string | null
+}
+
+export const NO_TIERS: TierNames = { service: null, speed: null, geo: null }
+
+/** Names by which the price of a picture may differ, as a request asks for them or an answer reports them; null = not said. */
+export interface PictureKind {
+  size: string | null
+  quality: string | null
+}
+
+export const UNSAID: PictureKind = { size: null, quality: null }
+
+/** So many pictures of one kind. */
+export interface CountedKind extends PictureKind {
+  count: number
+}
+
 /** What is charged by the piece. The price is per piece, but per million for characters. */
 export const FEES = ['image', 'web_search', 'request', 'second', 'character'] as const
 export type Fee = (typeof FEES)[number]

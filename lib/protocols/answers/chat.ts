@@ -3,16 +3,17 @@
  * choices.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
-import { parseEvent, saysError, shortText, USAGE_AND_ERROR } from '../event-text.ts'
-import { fieldsOf, isFields } from '../fields.ts'
+import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
+import { parseEvent, saysError, shortText } from '../event-text.ts'
+import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
+import { detailsOf, fromPrompt } from '../modalities.ts'
 import { bytesAsText, Patterns } from '../patterns.ts'
 import { DATA, Places, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, fromPrompt, type Report, report } from '../reports.ts'
+import { first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 
 const KEYS = new ContentKeys({
@@ -26,6 +27,7 @@ const PARTS: Spot = {
 }
 const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
 const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
+const MEMBERS: ReadonlySet<string> = new Set(['usage', 'error', 'service_tier'])
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 
@@ -36,31 +38,52 @@ function reportOf(value: unknown): Report | null {
   const completion = first(value, 'completion_tokens')
   if (prompt === null || completion === null) return null
   const details = fieldsOf(value['prompt_tokens_details'])
-  const cached = first(details, 'cached_tokens') ?? first(value, 'prompt_cache_hit_tokens') ?? 0
-  const written = first(details, 'cache_write_tokens') ?? 0
   const total = first(value, 'total_tokens') ?? 0
-  // some upstreams leave reasoning out of the completion, and only their total tells
-  const drawn = first(fieldsOf(value['completion_tokens_details']), 'image_tokens') ?? 0
-  return report(fromPrompt(prompt, cached, written, 0, Math.max(completion, total - prompt)), {
-    drawn: Math.min(drawn, completion),
+  const usage = fromPrompt({
+    prompt,
+    cached: first(details, 'cached_tokens') ?? first(value, 'prompt_cache_hit_tokens') ?? 0,
+    written: first(details, 'cache_write_tokens') ?? 0,
+    // some upstreams leave reasoning out of the completion, and only their total tells
+    output: Math.max(completion, total - prompt),
+    details: {
+      prompt: detailsOf(details),
+      cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
+      output: detailsOf(fieldsOf(value['completion_tokens_details'])),
+    },
   })
+  return report({ ...usage, searches: searchesOf(value) })
+}
+
+/** The number of searches that single providers report beside the tokens. */
+const searchesOf = (usage: Fields): number =>
+  first(usage, 'num_search_queries') ?? first(fieldsOf(usage['server_tool_use']), 'web_search_requests') ?? 0
+
+/**
+ * Notes that an answer searched, because it cites what it found. How often it searched is not to be seen, so that this
+ * counts as one search.
+ */
+function noteCitations(tally: Pick<Tally, 'search'>, message: Fields): void {
+  const { annotations } = message
+  if (Array.isArray(annotations) && annotations.some(one => fieldsOf(one)['type'] === 'url_citation'))
+    tally.search('cited')
 }
 
 /**
- * Every event with usage, an error or the end has one of these patterns in it. They do not match `"usage":null`, which
+ * Every event with usage, an error, a citation or the end has one of these patterns in it. They do not match `"usage":null`, which
  * many other events have.
  */
-const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]'])
+const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]', 'url_citation"'])
 
 const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
 
 class Rules implements EventRules {
   readonly markers = MARKERS
-  #first: boolean
+  readonly #lengthStop: boolean
+  #first = true
 
   /** `lengthStop`: whether the first event is to be read for what a length stop would say. */
   constructor(lengthStop: boolean) {
-    this.#first = lengthStop
+    this.#lengthStop = lengthStop
   }
 
   knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
@@ -76,13 +99,19 @@ class Rules implements EventRules {
     if (!MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     tally.report(reportOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage']))
-    if (saysError(parsed?.['error'])) tally.failed = true
+    if (parsed === undefined) return
+    if (saysError(parsed['error'])) tally.failed = true
+    tally.tell({ service: parsed['service_tier'] })
+    const { choices } = parsed
+    if (Array.isArray(choices)) for (const choice of choices) noteCitations(tally, fieldsOf(fieldsOf(choice)['delta']))
   }
 
   #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
     this.#first = false
     const parsed = parseEvent(data, cut)
     if (parsed === undefined) return
+    tally.tell({ service: parsed['service_tier'] })
+    if (!this.#lengthStop) return
     tally.stop = {
       answerId: shortText(parsed['id'], ''),
       model: shortText(parsed['model'], ''),
@@ -91,11 +120,19 @@ class Rules implements EventRules {
   }
 }
 
+const ITEMS: ItemRules = {
+  array: 'choices',
+  branch: { message: { annotations: { type: 'text' } } },
+  read: (tally, choice) => noteCitations(tally, fieldsOf(choice['message'])),
+}
+
 const DOCUMENT: DocumentRules = {
-  members: USAGE_AND_ERROR,
+  members: MEMBERS,
+  items: ITEMS,
   own: ['choices'],
   keys: KEYS,
   reportOf: document => reportOf(document.value('usage')),
+  tiersOf: document => ({ service: document.value('service_tier') }),
 }
 
 export const chatAnswers: AnswerForm = {

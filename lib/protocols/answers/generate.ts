@@ -1,16 +1,19 @@
 /** Answers of native generate-content. Every event has the usage so far; thoughts are counted beside the candidates. */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
 import { parseEvent, saysError, shortText } from '../event-text.ts'
-import { fieldsOf, isFields } from '../fields.ts'
+import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
+import { fromPrompt, listedDetails, split } from '../modalities.ts'
 import { bytesAsText, Patterns } from '../patterns.ts'
 import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, fromPrompt, type Report, report } from '../reports.ts'
+import { add, first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import type { ToldTiers } from '../tiers.ts'
+import { noUsage } from '../usage.ts'
 
 const KEYS = new ContentKeys({
   text: ['text'],
@@ -45,27 +48,43 @@ function reportOf(value: unknown): Report | null {
   const thoughts = first(value, 'thoughtsTokenCount') ?? 0
   const candidates = first(value, 'candidatesTokenCount')
   const rest = (first(value, 'totalTokenCount') ?? 0) - prompt - tools
-  const output = candidates === null ? Math.max(thoughts, rest, 0) : candidates + thoughts
-  const usage = fromPrompt(prompt, first(value, 'cachedContentTokenCount') ?? 0, 0, 0, output)
-  usage.input += tools
-  const drawn = Math.min(drawnOf(value['candidatesTokensDetails']), candidates ?? 0)
-  return report(usage, { namesOutput: candidates !== null || rest > thoughts, drawn })
+  const usage = fromPrompt({
+    prompt,
+    cached: first(value, 'cachedContentTokenCount') ?? 0,
+    output: candidates ?? Math.max(0, rest - thoughts),
+    details: {
+      prompt: listedDetails(value['promptTokensDetails']),
+      cached: listedDetails(value['cacheTokensDetails']),
+      output: listedDetails(value['candidatesTokensDetails']),
+    },
+  })
+  const { text, image, audio } = split(tools, listedDetails(value['toolUsePromptTokensDetails']))
+  add(usage, { ...noUsage(), input: text, input_image: image, input_audio: audio, output: thoughts })
+  return report(usage, { namesOutput: candidates !== null || rest > thoughts })
 }
 
-/** The tokens of the candidates that are pictures. */
-function drawnOf(details: unknown): number {
-  if (!Array.isArray(details)) return 0
-  const pictures = details.filter(isFields).filter(({ modality }) => modality === 'IMAGE')
-  return pictures.reduce((sum, detail) => sum + (first(detail, 'tokenCount') ?? 0), 0)
+/** One family of providers tells a tier, the other a kind of traffic that has the tier in its name. */
+function tiersIn(value: unknown): ToldTiers {
+  const { serviceTier, trafficType } = fieldsOf(value)
+  if (typeof trafficType !== 'string') return { service: serviceTier }
+  const traffic = trafficType === 'ON_DEMAND' ? 'standard' : trafficType.replace(/^ON_DEMAND_/, '').toLowerCase()
+  return { service: serviceTier ?? traffic }
+}
+
+/** Notes the queries of a candidate. Events repeat them, and the same query twice is charged once. */
+function noteQueries(tally: Pick<Tally, 'search'>, candidate: Fields): void {
+  const queries = fieldsOf(candidate['groundingMetadata'])['webSearchQueries']
+  if (!Array.isArray(queries)) return
+  for (const query of queries) if (typeof query === 'string' && query !== '') tally.search(query)
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
 /**
- * The ends of `usageMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
+ * The ends of `usageMetadata`, `groundingMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
  * rare letters.
  */
-const MARKERS = new Patterns(['ageMetadata"', 'shReason"', 'ckReason"', 'rror"'])
+const MARKERS = new Patterns(['Metadata"', 'shReason"', 'ckReason"', 'rror"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
 
@@ -80,13 +99,17 @@ class Rules implements EventRules {
     // once id and model are known, an event without any of these patterns tells nothing
     if (tally.stop.answerId && tally.stop.model && !MARKERS.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
-    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']))
+    const usage = parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']
+    tally.report(reportOf(usage))
+    tally.tell(tiersIn(usage))
     if (parsed === undefined) {
       if (cut !== null && data.includes(FINISHED)) tally.terminal = true
       return
     }
     if (saysError(parsed['error'])) tally.failed = true
     if (finished(parsed)) tally.terminal = true
+    const { candidates } = parsed
+    if (Array.isArray(candidates)) for (const candidate of candidates) noteQueries(tally, fieldsOf(candidate))
     tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
   }
 }
@@ -97,11 +120,19 @@ function finished(chunk: Record<string, unknown>): boolean {
   return Array.isArray(candidates) && candidates.some(c => isFields(c) && typeof c['finishReason'] === 'string')
 }
 
+const ITEMS: ItemRules = {
+  array: 'candidates',
+  branch: { groundingMetadata: { webSearchQueries: 'text' } },
+  read: noteQueries,
+}
+
 const DOCUMENT: DocumentRules = {
   members: MEMBERS,
+  items: ITEMS,
   own: ['candidates', 'usageMetadata', 'promptFeedback'],
   keys: KEYS,
   reportOf: document => reportOf(document.value('usageMetadata')),
+  tiersOf: document => tiersIn(document.value('usageMetadata')),
 }
 
 export const generateAnswers: AnswerForm = {

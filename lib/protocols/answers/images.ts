@@ -5,14 +5,16 @@
 
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
-import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
+import { parseEvent, typeOf } from '../event-text.ts'
 import { fieldsOf } from '../fields.ts'
-import { lastObject } from '../last-object.ts'
+import { lastObject, lastText } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
+import { detailsOf, fromPrompt } from '../modalities.ts'
+import { kindOf, PictureKinds } from '../picture-kinds.ts'
 import type { AnswerForm } from '../protocol.ts'
 import { first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import { noUsage } from '../usage.ts'
+import type { CountedKind, PictureKind } from '../usage.ts'
 import { chatAnswers } from './chat.ts'
 
 /**
@@ -22,39 +24,32 @@ import { chatAnswers } from './chat.ts'
 const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
 const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
-/**
- * Returns null when there is neither a picture nor a number. `priced`: whether pictures have a price, so that their
- * tokens are not charged too.
- */
-function reportOf(images: number, value: unknown, priced: boolean): Report | null {
+const MEMBERS: ReadonlySet<string> = new Set(['usage', 'error', 'size', 'quality'])
+
+/** Returns null when there is neither a picture nor a number. */
+function reportOf(images: number, value: unknown, kinds: readonly CountedKind[]): Report | null {
   const fields = fieldsOf(value)
   const output = first(fields, 'output_tokens')
-  const input = first(fields, 'input_tokens') ?? 0
-  const drawn = priced && images > 0 ? (first(fieldsOf(fields['output_tokens_details']), 'image_tokens') ?? 0) : 0
-  const read = Math.min(input, first(fieldsOf(fields['input_tokens_details']), 'image_tokens') ?? 0)
-  const usage = {
-    ...noUsage(),
-    input: input - read,
-    input_image: read,
-    output: Math.max(0, (output ?? 0) - drawn),
-    images,
-  }
-  return report(usage, { namesOutput: images > 0 || output !== null })
+  const usage = fromPrompt({
+    prompt: first(fields, 'input_tokens') ?? 0,
+    output: output ?? 0,
+    details: {
+      prompt: detailsOf(fieldsOf(fields['input_tokens_details'])),
+      output: detailsOf(fieldsOf(fields['output_tokens_details'])),
+    },
+  })
+  return report({ ...usage, images }, { namesOutput: images > 0 || output !== null, kinds })
 }
 
 class Rules implements EventRules {
   readonly markers = null
-  readonly #priced: boolean
+  readonly #kinds = new PictureKinds()
   /**
    * How many pictures are complete. Each picture of a sequence has an event of its own; the event that completes the
    * sequence has no picture.
    */
   #completed = 0
   #ofSequence = 0
-
-  constructor(priced: boolean) {
-    this.#priced = priced
-  }
 
   knows(name: string, data: Buffer, cut: Buffer | null): boolean {
     const type = typeOf(name, data, cut)
@@ -66,7 +61,8 @@ class Rules implements EventRules {
     if (type === 'error') tally.failed = true
     if (type.endsWith('.partial_succeeded')) {
       this.#ofSequence++
-      tally.report(reportOf(this.#ofSequence, undefined, this.#priced))
+      this.#kinds.add(kindIn(data, cut))
+      tally.report(reportOf(this.#ofSequence, undefined, this.#kinds.list))
     }
     if (!type.endsWith('.completed')) return
     this.#completed++
@@ -74,22 +70,36 @@ class Rules implements EventRules {
     const usage = parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)
     const generated = first(fieldsOf(usage), 'generated_images')
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
-    tally.report(reportOf(pieces, usage, this.#priced))
+    if (this.#ofSequence === 0) this.#kinds.add(kindIn(data, cut), generated ?? 1)
+    tally.report(reportOf(pieces, usage, this.#kinds.list))
   }
 }
 
-const documentRules = (priced: boolean): DocumentRules => ({
-  members: USAGE_AND_ERROR,
+function kindIn(data: Buffer, cut: Buffer | null): PictureKind {
+  const event = parseEvent(data, cut)
+  const member = (name: string) => (event === undefined ? lastText(data, name, 1) : event[name])
+  return kindOf(member('size'), member('quality'))
+}
+
+const DOCUMENT: DocumentRules = {
+  members: MEMBERS,
   own: ['data'],
   keys: DOCUMENT_KEYS,
-  // in a document that breaks off, a picture counts that has begun
-  reportOf: (document, pieces) => reportOf(Math.max(document.itemsOf('data'), pieces), document.value('usage'), priced),
-})
+  reportOf(document, pieces) {
+    // in a document that breaks off, a picture counts that has begun
+    const images = Math.max(document.itemsOf('data'), pieces)
+    const kinds = new PictureKinds()
+    kinds.add(kindOf(document.value('size'), document.value('quality')), images)
+    return reportOf(images, document.value('usage'), kinds.list)
+  },
+}
 
 export const imagesAnswers: AnswerForm = {
   terminalIsLast: false,
   meter: ({ events, pictures = false }: MeterOptions) =>
-    events ? new StreamMeter(new Rules(pictures), STREAM_KEYS) : new DocumentMeter(documentRules(pictures)),
+    events
+      ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures)
+      : new DocumentMeter(DOCUMENT, null, pictures),
   words: chatAnswers.words,
   countAnswer: null,
 }

@@ -9,6 +9,7 @@ import { noUsage, type Usage } from '../usage.ts'
 
 const TOTALS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 const SPLIT = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens']
+const SEARCHES = 'web_search_requests'
 
 export class MessageUsage {
   readonly #ttl: '5m' | '1h'
@@ -31,6 +32,7 @@ export class MessageUsage {
     this.#namesOutput ||= output !== null && (output > 0 || event === undefined)
     const split = fieldsOf(usage['cache_creation'])
     for (const name of SPLIT) this.#put(name, split[name])
+    this.#put(SEARCHES, fieldsOf(usage['server_tool_use'])[SEARCHES])
     if (Array.isArray(usage['iterations'])) this.#iterations = usage['iterations'].filter(isFields)
   }
 
@@ -44,7 +46,7 @@ export class MessageUsage {
   get report(): Report | null {
     if (this.#numbers['input_tokens'] === undefined) return null
     const namesOutput = this.#namesOutput
-    const top = this.#usageOf(this.#numbers, this.#numbers)
+    const top = { ...this.#usageOf(this.#numbers, this.#numbers), searches: first(this.#numbers, SEARCHES) ?? 0 }
     // after a fallback the top level has the usage of the fallback; otherwise other passes are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')
     if (fallback !== undefined) return report(top, { namesOutput, passes: [{ model: modelOf(fallback), usage: top }] })
@@ -52,7 +54,7 @@ export class MessageUsage {
       model: modelOf(pass),
       usage: this.#usageOf(pass, fieldsOf(pass['cache_creation'])),
     }))
-    const sum = noUsage()
+    const sum = { ...noUsage(), searches: top.searches }
     for (const pass of passes) add(sum, pass.usage)
     // when the passes have less than the top level, some of them are missing
     if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, { namesOutput })

@@ -3,15 +3,16 @@
  * placeholder.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter } from '../document-meter.ts'
+import { DocumentMeter, type ItemRules } from '../document-meter.ts'
 import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
-import { isFields } from '../fields.ts'
+import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { Patterns } from '../patterns.ts'
 import type { AnswerForm } from '../protocol.ts'
 import { first } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import type { ToldTiers } from '../tiers.ts'
 import { MessageUsage } from './message-usage.ts'
 
 const KEYS = new ContentKeys({
@@ -25,6 +26,15 @@ const event = (type: string, data: object): string => `event: ${type}\ndata: ${J
 const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
 
 const EVENTS = /^(message_|content_block_|ping$|error$)/
+
+function noteBlock(tally: Pick<Tally, 'search'>, block: Fields, index: number): void {
+  if (block['type'] === 'server_tool_use' && block['name'] === 'web_search') tally.search(`${index}`)
+}
+
+function tiersIn(value: unknown): ToldTiers {
+  const usage = fieldsOf(value)
+  return { service: usage['service_tier'], speed: usage['speed'], geo: usage['inference_geo'] }
+}
 
 class Rules implements EventRules {
   readonly markers = MARKERS
@@ -48,11 +58,10 @@ class Rules implements EventRules {
         this.#start(tally, data, cut)
         return
       case 'message_delta':
-        this.#usage.add(parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1), 'later')
-        tally.report(this.#usage.report)
+        this.#report(tally, parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1), 'later')
         return
       case 'content_block_start':
-        tally.stop.openBlock = first(parseEvent(data, cut) ?? {}, 'index')
+        this.#block(tally, parseEvent(data, cut) ?? {})
         return
       case 'content_block_stop':
         tally.stop.openBlock = null
@@ -68,9 +77,26 @@ class Rules implements EventRules {
   #start(tally: Tally, data: Buffer, cut: Buffer | null): void {
     this.#usage = new MessageUsage(this.#ttl) // a second start begins a new count
     const message = parseEvent(data, cut)?.['message']
-    this.#usage.add(isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
-    tally.report(this.#usage.report)
+    this.#report(tally, isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
   }
+
+  #report(tally: Tally, usage: unknown, event: 'first' | 'later'): void {
+    this.#usage.add(usage, event)
+    tally.report(this.#usage.report)
+    tally.tell(tiersIn(usage))
+  }
+
+  #block(tally: Tally, event: Fields): void {
+    const index = first(event, 'index')
+    tally.stop.openBlock = index
+    noteBlock(tally, fieldsOf(event['content_block']), index ?? 0)
+  }
+}
+
+const ITEMS: ItemRules = {
+  array: 'content',
+  branch: { type: 'text', name: 'text' },
+  read: noteBlock,
 }
 
 export const messagesAnswers: AnswerForm = {
@@ -81,6 +107,8 @@ export const messagesAnswers: AnswerForm = {
       members: USAGE_AND_ERROR,
       own: ['content'],
       keys: KEYS,
+      items: ITEMS,
+      tiersOf: document => tiersIn(document.value('usage')),
       reportOf(document) {
         const usage = new MessageUsage(options.cacheTtl)
         usage.add(document.value('usage'))

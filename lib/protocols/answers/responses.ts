@@ -1,18 +1,19 @@
 /** Answers of OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
 
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
-import { fieldsOf, isFields } from '../fields.ts'
-import { lastObject } from '../last-object.ts'
+import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { lastObject, lastText } from '../last-object.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
+import { detailsOf, fromPrompt, type Modal } from '../modalities.ts'
 import { Patterns } from '../patterns.ts'
-import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
+import { DATA, KIND, Places, QUALITY, SIZE, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { add, first, fromPrompt, type Report, report } from '../reports.ts'
+import { add, first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
-import { noUsage } from '../usage.ts'
+import type { Usage } from '../usage.ts'
 
 /**
  * Content that counts in a stream. Only deltas are new text, and other events repeat it; but some upstreams send no
@@ -28,32 +29,67 @@ const DOCUMENT_KEYS = new ContentKeys({
   encoded: ['result', 'encrypted_content'],
 })
 /** The places of pictures. A stream has each item, and at its end the whole answer; a document is such an answer. */
-const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA } }
+const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA, size: SIZE, quality: QUALITY } }
 const PICTURES = new Places('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
 /** The members of a document that are read. */
-const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error', 'service_tier'])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** The number of the gateway's own events, which come last: larger than any that an upstream will have reached. */
 const SEQUENCE = 1_000_000
 
-/** `tools`: the usage of tools that draw pictures, which is not part of the usage itself. */
+/** `tools`: the usage of tools that draw pictures or search, which is not part of the usage itself. */
 function reportOf(value: unknown, tools: unknown): Report | null {
   if (!isFields(value)) return null
   const prompt = first(value, 'input_tokens')
   const output = first(value, 'output_tokens')
   if (prompt === null || output === null) return null
   const details = fieldsOf(value['input_tokens_details'])
-  const written1h = first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0
-  const cached = first(details, 'cached_tokens') ?? 0
-  const usage = fromPrompt(prompt, cached, first(details, 'cache_write_tokens') ?? 0, written1h, output)
-  const drawing = fieldsOf(fieldsOf(tools)['image_gen'])
-  const drawnBeside = first(drawing, 'output_tokens') ?? 0
-  add(usage, { ...noUsage(), input: first(drawing, 'input_tokens') ?? 0, output: drawnBeside })
-  const drawn = Math.min(first(fieldsOf(value['output_tokens_details']), 'image_tokens') ?? 0, output) + drawnBeside
-  return report(usage, { drawn: Math.min(drawn, usage.output) })
+  const usage = fromPrompt({
+    prompt,
+    output,
+    cached: first(details, 'cached_tokens') ?? 0,
+    written: first(details, 'cache_write_tokens') ?? 0,
+    written1h: first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0,
+    details: {
+      prompt: detailsOf(details),
+      cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
+      output: detailsOf(fieldsOf(value['output_tokens_details'])),
+    },
+  })
+  add(usage, drawingOf(fieldsOf(fieldsOf(tools)['image_gen'])))
+  return report({ ...usage, searches: first(fieldsOf(fieldsOf(tools)['web_search']), 'num_requests') ?? 0 })
 }
+
+/** What a tool used that draws pictures. Where it does not say what its output was, it was pictures. */
+function drawingOf(drawing: Fields): Usage {
+  const output = first(drawing, 'output_tokens') ?? 0
+  const drawn: Modal = { text: 0, image: output, audio: 0 }
+  const details = drawing['output_tokens_details']
+  return fromPrompt({
+    prompt: first(drawing, 'input_tokens') ?? 0,
+    output,
+    cached: first(drawing, 'cached_tokens') ?? 0,
+    details: {
+      prompt: detailsOf(fieldsOf(drawing['input_tokens_details'])),
+      cached: detailsOf(fieldsOf(drawing['cached_tokens_details'])),
+      output: isFields(details) ? detailsOf(details) : drawn,
+    },
+  })
+}
+
+const SEARCH = 'web_search_call'
+
+/** A call of the search tool counts unless its action proves to be another than a search. */
+function noteCall(tally: Pick<Tally, 'search'>, item: Fields, index: number): void {
+  if (item['type'] !== SEARCH) return
+  const action = fieldsOf(item['action'])['type']
+  tally.search(keyOf(item['id'], index), action === undefined || action === 'search')
+}
+
+/** Items have ids, and their events name them; where an upstream leaves ids out, the place in the output is told. */
+const keyOf = (id: unknown, index: unknown): string => (typeof id === 'string' && id !== '' ? id : `#${index}`)
 
 const MARKERS = new Patterns([
   'response.created',
@@ -61,6 +97,7 @@ const MARKERS = new Patterns([
   'response.incomplete',
   'response.failed',
   'error',
+  SEARCH,
 ])
 
 class Rules implements EventRules {
@@ -84,14 +121,34 @@ class Rules implements EventRules {
       case 'response.incomplete':
         this.#finish(tally, data, cut)
         return
+      case 'response.output_item.added':
+      case 'response.output_item.done':
+        if (data.includes(SEARCH)) this.#item(tally, data, cut)
+        return
+      case 'response.web_search_call.in_progress':
+      case 'response.web_search_call.searching':
+      case 'response.web_search_call.completed':
+        this.#searched(tally, data, cut)
+        return
       case 'error':
         tally.failed = true
     }
   }
 
+  #item(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    const parsed = parseEvent(data, cut) ?? {}
+    noteCall(tally, fieldsOf(parsed['item']), first(parsed, 'output_index') ?? 0)
+  }
+
+  #searched(tally: Tally, data: Buffer, cut: Buffer | null): void {
+    const parsed = parseEvent(data, cut) ?? {}
+    tally.search(keyOf(parsed['item_id'], first(parsed, 'output_index') ?? 0))
+  }
+
   #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
     const response = fieldsOf(parseEvent(data, cut)?.['response'])
     tally.answerId = idOf(response['id'])
+    tally.tell({ service: response['service_tier'] })
     tally.stop = {
       answerId: shortText(response['id'], ''),
       model: shortText(response['model'], ''),
@@ -102,8 +159,11 @@ class Rules implements EventRules {
   #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
     tally.terminal = true
     const response = parseEvent(data, cut)?.['response']
-    const member = (name: string) => (isFields(response) ? response[name] : lastObject(data, name, 2))
+    const member = (name: string, last = lastObject) => (isFields(response) ? response[name] : last(data, name, 2))
     tally.report(reportOf(member('usage'), member('tool_usage')))
+    tally.tell({ service: member('service_tier', lastText) })
+    const output = member('output')
+    if (Array.isArray(output)) for (const [index, item] of output.entries()) noteCall(tally, fieldsOf(item), index)
   }
 }
 
@@ -117,11 +177,19 @@ const response = (s: Pick<LengthStopState, 'answerId' | 'createdS' | 'model'>, f
   ...fields,
 })
 
+const ITEMS: ItemRules = {
+  array: 'output',
+  branch: { type: 'text', id: 'text', action: { type: 'text' } },
+  read: noteCall,
+}
+
 const DOCUMENT: DocumentRules = {
   members: MEMBERS,
+  items: ITEMS,
   own: ['output'],
   keys: DOCUMENT_KEYS,
   reportOf: document => reportOf(document.value('usage'), document.value('tool_usage')),
+  tiersOf: document => ({ service: document.value('service_tier') }),
 }
 
 export const responsesAnswers: AnswerForm = {

@@ -1,0 +1,107 @@
+/**
+ * Reads a few members of the elements of an array while a JSON document passes. The members are named by a tree. Of each
+ * element an object is made that has only these members, and is handed over when the element ends. Memory is bounded by
+ * the number and the length of the values that are kept of one element.
+ */
+import { type Fields, isFields } from './fields.ts'
+import { decode } from './json-text.ts'
+import type { Kind } from './scan-events.ts'
+
+/** Members that are looked into; an array stands for each of its elements. `text`: a string is read here. */
+export interface Branch {
+  readonly [member: string]: Branch | 'text'
+}
+
+const LONGEST_TEXT = 4096
+/** The most objects, arrays and texts that are kept of one element. */
+const MOST_VALUES = 1000
+
+interface Open {
+  branch: Branch | 'text'
+  /** What was read so far; null = the array itself, whose elements are handed over. */
+  value: Fields | unknown[] | null
+}
+
+export class ItemReader {
+  readonly #branch: Branch
+  readonly #take: (item: Fields, index: number) => void
+  readonly #open: Open[] = []
+  #values = 0
+  /** How many objects and arrays the array has so far. */
+  items = 0
+
+  constructor(branch: Branch, take: (item: Fields, index: number) => void) {
+    this.#branch = branch
+    this.#take = take
+  }
+
+  get inside(): boolean {
+    return this.#open.length > 0
+  }
+
+  /** The array begins. */
+  begin(): void {
+    this.items = 0
+    this.#open.push({ branch: this.#branch, value: null })
+  }
+
+  /** The array as a whole, where it was parsed at once. */
+  takeAll(array: readonly unknown[]): void {
+    array.forEach((item, index) => {
+      if (isFields(item)) this.#take(item, index)
+    })
+  }
+
+  wants(key: string): number {
+    return this.#branchOf(key) === 'text' ? LONGEST_TEXT : 0
+  }
+
+  enter(key: string, kind: 'object' | 'array'): boolean {
+    if (this.#open.length === 1) this.items++
+    const branch = this.#branchOf(key)
+    const inArray = this.#isArray
+    if (branch === undefined || (kind === 'array' ? inArray : branch === 'text') || !this.#hasRoom()) return false
+    const value = kind === 'array' ? [] : {}
+    this.#put(key, value)
+    this.#open.push({ branch, value })
+    return true
+  }
+
+  member(key: string, kind: Kind, text: string | null): void {
+    if (kind !== 'string' || text === null || this.#branchOf(key) !== 'text' || !this.#hasRoom()) return
+    const value = decode(text)
+    if (value !== null) this.#put(key, value)
+  }
+
+  leave(): void {
+    const { value } = this.#open.pop() as Open
+    if (this.#open.length !== 1) return
+    this.#values = 0
+    this.#take(value as Fields, this.items - 1)
+  }
+
+  get #top(): Open {
+    return this.#open[this.#open.length - 1] as Open
+  }
+
+  get #isArray(): boolean {
+    const { value } = this.#top
+    return value === null || Array.isArray(value)
+  }
+
+  #branchOf(key: string): Branch | 'text' | undefined {
+    const { branch } = this.#top
+    if (this.#isArray) return branch
+    return branch !== 'text' && Object.hasOwn(branch, key) ? branch[key] : undefined
+  }
+
+  #hasRoom(): boolean {
+    return this.#values++ < MOST_VALUES
+  }
+
+  #put(key: string, value: unknown): void {
+    const into = this.#top.value
+    if (Array.isArray(into)) into.push(value)
+    else if (into !== null) into[key] = value
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Splits tokens by what they stand for: text, pictures or sound. Upstreams report a total, and beside it details that may
+ * name too many tokens, too few, or none. The total always stays what it is:
+ * - What the details have above the total is taken off sound first, then pictures, then text.
+ * - What no detail names is text. Of tokens that were cached, what no detail names is taken from text first, then pictures,
+ *   then sound.
+ */
+import { type Fields, isFields } from './fields.ts'
+import { first } from './reports.ts'
+import { noUsage, type Usage } from './usage.ts'
+
+export interface Modal {
+  text: number
+  image: number
+  audio: number
+}
+
+export const NO_DETAILS: Modal = { text: 0, image: 0, audio: 0 }
+
+export const sumOf = ({ text, image, audio }: Modal): number => text + image + audio
+
+/** Details that have no more than the total. */
+function trimmed(total: number, details: Modal): Modal {
+  if (sumOf(details) <= total) return details
+  const text = Math.min(details.text, total)
+  const image = Math.min(details.image, total - text)
+  return { text, image, audio: Math.min(details.audio, total - text - image) }
+}
+
+/** The total by its details. */
+export function split(total: number, details: Modal): Modal {
+  const { image, audio } = trimmed(total, details)
+  return { text: total - image - audio, image, audio }
+}
+
+/** Which of the tokens `from` are the `total` that was cached, or written to a cache. The total is no more than they. */
+export function taken(total: number, from: Modal, details: Modal): Modal {
+  const named = trimmed(total, {
+    text: Math.min(details.text, from.text),
+    image: Math.min(details.image, from.image),
+    audio: Math.min(details.audio, from.audio),
+  })
+  const text = Math.min(from.text, total - named.image - named.audio)
+  const image = Math.min(from.image, total - text - named.audio)
+  return { text, image, audio: total - text - image }
+}
+
+export const without = (from: Modal, less: Modal): Modal => ({
+  text: from.text - less.text,
+  image: from.image - less.image,
+  audio: from.audio - less.audio,
+})
+
+/** Details as OpenAI-compatible upstreams report them. */
+export const detailsOf = (details: Fields): Modal => ({
+  text: first(details, 'text_tokens', 'cached_text_tokens') ?? 0,
+  image: first(details, 'image_tokens', 'cached_image_tokens') ?? 0,
+  audio: first(details, 'audio_tokens', 'cached_audio_tokens') ?? 0,
+})
+
+/** Frames of a film count as pictures; its sound is named apart. Documents, and whatever else there may be, are text. */
+const MODALITIES: Readonly<Record<string, keyof Modal>> = { IMAGE: 'image', VIDEO: 'image', AUDIO: 'audio' }
+
+/** Details as a list of `{modality, tokenCount}`. */
+export function listedDetails(list: unknown): Modal {
+  if (!Array.isArray(list)) return NO_DETAILS
+  const sum = { ...NO_DETAILS }
+  for (const detail of list.filter(isFields)) {
+    const { modality } = detail
+    const of = typeof modality === 'string' && Object.hasOwn(MODALITIES, modality) ? MODALITIES[modality] : undefined
+    sum[of ?? 'text'] += first(detail, 'tokenCount') ?? 0
+  }
+  return sum
+}
+
+/** What an upstream reports whose prompt includes the tokens that were read from a cache and written to one. */
+export interface Counts {
+  prompt: number
+  output: number
+  cached?: number
+  written?: number
+  /** Of those written, the ones that live long. */
+  written1h?: number
+  details?: { prompt?: Modal; cached?: Modal; output?: Modal }
+}
+
+/** The usage in classes that do not overlap. All classes of input together are the prompt. */
+export function fromPrompt({ prompt, output, cached = 0, written = 0, written1h = 0, details = {} }: Counts): Usage {
+  const all = split(prompt, details.prompt ?? NO_DETAILS)
+  const read = taken(Math.min(cached, prompt), all, details.cached ?? NO_DETAILS)
+  const unread = without(all, read)
+  const writes = Math.min(written, sumOf(unread))
+  const fresh = without(unread, taken(writes, unread, NO_DETAILS))
+  const made = split(output, details.output ?? NO_DETAILS)
+  const cache_write_1h = Math.min(written1h, writes)
+  return {
+    ...noUsage(),
+    input: fresh.text,
+    input_audio: fresh.audio,
+    input_image: fresh.image,
+    cache_read: read.text,
+    cache_read_audio: read.audio,
+    cache_read_image: read.image,
+    cache_write_5m: writes - cache_write_1h,
+    cache_write_1h,
+    output: made.text,
+    output_audio: made.audio,
+    output_image: made.image,
+  }
+}
