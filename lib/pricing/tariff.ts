@@ -74,6 +74,11 @@ export class Tariff implements Priced {
     return this.#price.image !== undefined
   }
 
+  /** Searches have a price, which may be 0. */
+  get pricesSearches(): boolean {
+    return this.#price.web_search !== undefined
+  }
+
   /** The version of the asked model's price, for the row. */
   get priceVersion(): number | null {
     return this.prices[0].version

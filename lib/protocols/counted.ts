@@ -64,9 +64,13 @@ export abstract class Counted {
   get produced(): number {
     const { counted, pictures } = this
     const beside = pictures === null ? counted : Math.min(counted, this.counter.tokensBeside(pictures.characters))
+    return Math.max(beside, this.reportedOutput)
+  }
+
+  get reportedOutput(): number {
     const { usage } = this
-    if (usage === null) return beside
-    return Math.max(beside, outputOf(usage) - (this.#byPiece && usage.images > 0 ? usage.output_image : 0))
+    if (usage === null) return 0
+    return outputOf(usage) - (this.#byPiece && usage.images > 0 ? usage.output_image : 0)
   }
 
   /** Whether the upstream reported its output, also when it reported 0: what is reported is what is charged. */

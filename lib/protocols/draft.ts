@@ -3,6 +3,7 @@
  * the facts of the body (`factsOf`).
  */
 import { type Prompt, textOnly } from './prompt.ts'
+import { NO_TIERS, type PictureKind, type TierNames } from './usage.ts'
 
 /** A half-open range of byte offsets in the whole body. */
 export interface Span {
@@ -55,6 +56,10 @@ export class Draft {
   invalid: string | null = null
   /** The name of the first field that asks for a tier that may cost more. */
   dearTier: string | null = null
+  /** The names of tier, speed and place that are asked for. */
+  tiers: TierNames = NO_TIERS
+  /** The size and quality of pictures that are asked for; null = none are named. */
+  picture: PictureKind | null = null
   /** Names of other models that the upstream may use for the request. */
   readonly otherModels: string[] = []
   readonly advisors: Advisor[] = []

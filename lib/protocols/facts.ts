@@ -1,6 +1,7 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
 import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
 import type { Prompt } from './prompt.ts'
+import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
 export interface Facts {
   /** Top-level `model`, decoded; null = missing. */
@@ -42,6 +43,10 @@ export interface Facts {
   invalid: string | null
   /** A field that asks for a tier that may cost more than the list says. */
   dearTier: string | null
+  /** The names of tier, speed and place that are asked for. */
+  tiers: TierNames
+  /** The size and the quality of the pictures that are asked for; where tools ask for different ones, neither is said. */
+  picture: PictureKind
   /** Just after the opening brace. */
   openedAt: number
 }
@@ -77,6 +82,8 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     otherModels: draft.otherModels,
     invalid: draft.invalid,
     dearTier: draft.dearTier,
+    tiers: draft.tiers,
+    picture: draft.picture ?? UNSAID,
     openedAt,
   }
 }

@@ -36,6 +36,8 @@ export interface Meter {
    * in it.
    */
   readonly produced: number
+  /** The same, only as reported. */
+  readonly reportedOutput: number
   /** Number of pictures so far that are charged by the piece. */
   readonly images: number
   /** Of these pictures, those of which the answer says size or quality. */
@@ -79,6 +81,8 @@ export interface MeterOptions {
    * them.
    */
   pictures?: boolean
+  /** Whether searches have a price, for which events of streams are read that only tell of searches. */
+  searches?: boolean
 }
 
 /** What the end of a stream says when the gateway ends it because the maximum length was reached. */

@@ -1,5 +1,6 @@
 /** What a scan of a body keeps of one object or form while it reads it. Frames are used again. */
 import type { Frame, Place } from './places.ts'
+import type { PictureKind } from './usage.ts'
 
 export class OpenFrame implements Frame {
   owner: Frame | null = null
@@ -14,6 +15,7 @@ export class OpenFrame implements Frame {
   maximum: number | null = null
   hasId = false
   hasRole = false
+  picture: PictureKind | null = null
   seen = 0
 
   reset(place: Place, isArray: boolean, owner: Frame | null): void {
@@ -25,5 +27,6 @@ export class OpenFrame implements Frame {
     this.urls = this.seen = 0
     this.uses = this.maximum = null
     this.hasId = this.hasRole = false
+    this.picture = null
   }
 }

@@ -8,6 +8,7 @@
  */
 import type { Draft } from './draft.ts'
 import type { Kind } from './scan-events.ts'
+import type { PictureKind } from './usage.ts'
 
 /**
  * The value of a field. `text` is Latin-1; of a string longer than the field's limit it is the beginning; null =
@@ -39,6 +40,8 @@ export interface Frame {
   maximum: number | null
   hasId: boolean
   hasRole: boolean
+  /** The size and quality of pictures that the object names; null = none. */
+  picture: PictureKind | null
   /** Which fields of the place were seen, a bit for each. */
   seen: number
 }

@@ -2,6 +2,8 @@
 import type { Draft } from './draft.ts'
 import { decode, parse, scalarOf } from './json-text.ts'
 import type { Frame, Read, Value } from './places.ts'
+import { tierName } from './tiers.ts'
+import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
 /** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16
@@ -146,12 +148,49 @@ export const stored = (field: string) => ({
   },
 })
 
-/** Reads a service tier. `plain`: those that cost no more than the list says. */
-export const tier = (field: string, ...plain: string[]) => ({
+/** Reads a service tier, a speed or a place. `plain`: those that cost no more than the list says. */
+export const tier = (kind: keyof TierNames, field: string, ...plain: string[]) => ({
   read: (draft: Draft, value: Value): void => {
-    if (!isNull(value) && !plain.includes(textOf(value) ?? '')) draft.dearTier ??= field
+    if (isNull(value)) return
+    const name = textOf(value) ?? ''
+    if (!plain.includes(name)) draft.dearTier ??= field
+    if (name === '') refuse(draft, field)
+    else askTier(draft, kind, field, name)
   },
 })
+
+const USUAL = 'standard'
+
+/**
+ * Notes the name of a tier. A body may name several, for example one for each model to turn to: then the one counts that is
+ * not the usual one, and two of these are refused, because nobody knows which of them costs more.
+ */
+function askTier(draft: Draft, kind: keyof TierNames, field: string, said: string): void {
+  const name = tierName(said)?.toLowerCase() ?? null
+  const before = draft.tiers[kind]
+  if (name === null || name === before || (before !== null && name === USUAL)) return
+  if (before === null || before === USUAL) draft.tiers = { ...draft.tiers, [kind]: name }
+  else refuse(draft, field)
+}
+
+/** A name that says nothing. */
+const ANY = 'auto'
+
+/** Reads the size or the quality of pictures. What cannot be read, or is said twice and differently, says nothing. */
+export const pictureSaid =
+  (member: keyof PictureKind): Read =>
+  (_draft, value, frame) => {
+    if (isNull(value)) return
+    const { [member]: before, ...rest } = frame.picture ?? UNSAID
+    const name = textOf(value)?.toLowerCase() || ANY
+    frame.picture = { ...UNSAID, ...rest, [member]: before === null || before === name ? name : ANY }
+  }
+
+/** Notes pictures that are asked for. Where others were asked for before, only what both say alike is said. */
+export function askPicture(draft: Draft, asked: PictureKind): void {
+  const { size, quality } = draft.picture ?? asked
+  draft.picture = { size: size === asked.size ? size : null, quality: quality === asked.quality ? quality : null }
+}
 
 export const PLAIN_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex']
 

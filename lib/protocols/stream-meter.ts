@@ -143,6 +143,8 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   }
 
   lengthStopState(): Partial<LengthStopState> {
-    return this.usage === null ? this.stop : { ...this.stop, input: this.usage.input }
+    const { usage } = this
+    if (usage === null) return this.stop
+    return { ...this.stop, input: usage.input + usage.input_audio + usage.input_image }
   }
 }

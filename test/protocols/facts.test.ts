@@ -147,6 +147,58 @@ t.test('names of the model that a body repeats', async t => {
   }
 })
 
+t.test('what is asked: tiers, and how pictures are to be', async t => {
+  const tiers = (service: string | null, speed: string | null = null, geo: string | null = null) => ({
+    tiers: { service, speed, geo },
+    invalid: null,
+  })
+  const picture = (size: string | null, quality: string | null = null) => ({
+    picture: { size, quality },
+    invalid: null,
+  })
+  const tools = (...more: object[]) =>
+    JSON.stringify({ tools: [{ type: 'function' }, ...more.map(one => ({ type: 'image_generation', ...one }))] })
+  const refused = (invalid: string) => ({ invalid })
+  const rows: [Protocol, string, object][] = [
+    ['chat', '{"service_tier":"Priority"}', tiers('priority')],
+    ['responses', '{"service_tier":"flex"}', tiers('flex')],
+    ['responses', '{"service_tier":"auto"}', tiers(null)],
+    ['responses', '{"service_tier":null}', tiers(null)],
+    [
+      'messages',
+      '{"service_tier":"standard_only","speed":"fast","inference_geo":"us"}',
+      tiers('standard_only', 'fast', 'us'),
+    ],
+    ['messages', '{"speed":"fast","fallbacks":[{"model":"b","speed":"standard"}]}', tiers(null, 'fast')],
+    ['messages', '{"speed":"standard","fallbacks":[{"model":"b","speed":"fast"}]}', tiers(null, 'fast')],
+    ['messages', '{"speed":"fast","fallbacks":[{"model":"b","speed":"faster"}]}', refused('speed')],
+    ['generate', '{"serviceTier":"PRIORITY"}', tiers('priority')],
+    ['generate', '{"service_tier":"SERVICE_TIER_UNSPECIFIED"}', tiers(null)],
+    ['chat', '{"service_tier":5}', refused('service_tier')],
+    ['chat', '{"service_tier":""}', refused('service_tier')],
+    ['chat', '{"service_tier":{}}', refused('service_tier')],
+    ['chat', `{"service_tier":"${'x'.repeat(65)}"}`, refused('service_tier')],
+    ['chat', '{"messages":[{"service_tier":"priority"}]}', tiers(null)],
+    ['images', '{"size":"1024x1024","quality":"HIGH"}', picture('1024x1024', 'high')],
+    ['images', '{"image_size":"512x512"}', picture('512x512')],
+    ['images', '{"size":"1024x1024","resolution":"2k"}', picture('auto')],
+    ['images', '{"size":"2k","resolution":"2K"}', picture('2k')],
+    ['images', '{"size":{"width":5}}', picture('auto')],
+    ['images', '{"prompt":"size"}', picture(null)],
+    ['responses', tools({ size: '1024x1024', quality: 'low' }), picture('1024x1024', 'low')],
+    ['responses', tools({ size: '1024x1024', quality: 'low' }, { size: '1024x1024' }), picture('1024x1024')],
+    ['responses', tools({ size: '1024x1024' }, {}), picture(null)],
+    ['responses', tools({}, { size: '1024x1024' }), picture(null)],
+    ['responses', tools({ size: '1x1' }, { size: '2x2' }, { size: '1x1' }), picture(null)],
+    ['responses', '{"tools":[{"type":"web_search","size":"1x1"},{"type":"image_generation"}]}', picture(null)],
+    ['generate', '{"generationConfig":{"imageConfig":{"imageSize":"4K"}}}', picture('4k')],
+  ]
+  for (const [protocol, body, want] of rows) {
+    t.match(of(body, protocol), want, `${protocol}: ${body.slice(0, 100)}`)
+    t.same(bytewise(body, protocol), of(body, protocol), 'in any chunking')
+  }
+})
+
 t.test('depth costs nothing and crashes nothing', async t => {
   const deep = 200_000
   t.equal(of(`{"messages":${'['.repeat(deep)},"model":"m"}`), null)

@@ -58,6 +58,7 @@ export class Reading {
       lengthStop,
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
+      searches: x.tariff?.pricesSearches ?? false,
     })
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     this.encoded = encoding !== '' && encoding !== 'identity'

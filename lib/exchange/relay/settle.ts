@@ -9,6 +9,7 @@ import type { Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Pass } from '../../protocols/reports.ts'
 import { protocolRow } from '../../protocols/table.ts'
+import { outputOf, withOutput } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
 import {
   type Basis,
@@ -111,16 +112,22 @@ function bill(x: Exchange, o: Outcome): Bill {
     const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked) }, Math.min(most, reading.tokensOfBytes))
   }
-  const usage = meter.usage === null || o.delivered === null ? meter.usage : { ...meter.usage, images }
+  const usage = meter.usage === null || o.delivered === null ? meter.usage : withImages(x, meter.usage, images)
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
   if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
   if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
   const output = Math.min(most, meter.produced)
-  const told = how !== 'stopped' && usage !== null && usage.output >= output
-  const seen: Bill = told
-    ? { basis: 'reported', usage: { ...usage, output } }
-    : counted(usage ?? { ...estimate(x), images }, output)
-  return usage === null || how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, output - usage.output) }
+  const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
+  if (usage === null) return counted({ ...estimate(x), images, searches: meter.searches }, output)
+  const more = output - meter.reportedOutput
+  const seen: Bill = { basis: told ? 'reported' : 'counted', usage: withOutput(usage, outputOf(usage) + more) }
+  return how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, more) }
+}
+
+/** Only some pictures went on to the client. Where pictures have a price, those that did not cost no tokens either. */
+function withImages(x: Exchange, usage: Usage, images: number): Usage {
+  const isFree = images === 0 && usage.images > 0 && (x.tariff as Tariff).pricesPictures
+  return isFree ? { ...usage, images, output_image: 0 } : { ...usage, images }
 }
 
 /** The model that was asked for is charged for what was counted beyond the reports. */

@@ -69,20 +69,25 @@ function noteCitations(tally: Pick<Tally, 'search'>, message: Fields): void {
 }
 
 /**
- * Every event with usage, an error, a citation or the end has one of these patterns in it. They do not match `"usage":null`, which
+ * Every event with usage, an error or the end has one of these patterns in it. They do not match `"usage":null`, which
  * many other events have.
  */
-const MARKERS = new Patterns(['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]', 'url_citation"'])
+const ENDS = ['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]']
+const MARKERS = new Patterns(ENDS)
+
+/** Where searches have a price: events that cite what was found have nothing else of interest. */
+const SEARCH_MARKERS = new Patterns([...ENDS, '"url_c'])
 
 const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
 
 class Rules implements EventRules {
-  readonly markers = MARKERS
+  readonly markers: Patterns
   readonly #lengthStop: boolean
   #first = true
 
   /** `lengthStop`: whether the first event is to be read for what a length stop would say. */
-  constructor(lengthStop: boolean) {
+  constructor(lengthStop: boolean, searches: boolean) {
+    this.markers = searches ? SEARCH_MARKERS : MARKERS
     this.#lengthStop = lengthStop
   }
 
@@ -96,7 +101,7 @@ class Rules implements EventRules {
       return
     }
     if (this.#first) this.#begin(tally, data, cut)
-    if (!MARKERS.isIn(bytesAsText(data))) return
+    if (!this.markers.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     tally.report(reportOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage']))
     if (parsed === undefined) return
@@ -137,9 +142,11 @@ const DOCUMENT: DocumentRules = {
 
 export const chatAnswers: AnswerForm = {
   terminalIsLast: true,
-  meter({ events, lengthStop, pictures }: MeterOptions) {
+  meter({ events, lengthStop, pictures, searches = false }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events ? new StreamMeter(new Rules(lengthStop), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+    return events
+      ? new StreamMeter(new Rules(lengthStop, searches), KEYS, counter)
+      : new DocumentMeter(DOCUMENT, counter)
   },
   words: {
     keepAlive: '\n',

@@ -10,10 +10,9 @@ import { bytesAsText, Patterns } from '../patterns.ts'
 import { DATA, KIND, Places, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { add, first, type Report, report } from '../reports.ts'
+import { first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 import type { ToldTiers } from '../tiers.ts'
-import { noUsage } from '../usage.ts'
 
 const KEYS = new ContentKeys({
   text: ['text'],
@@ -59,7 +58,10 @@ function reportOf(value: unknown): Report | null {
     },
   })
   const { text, image, audio } = split(tools, listedDetails(value['toolUsePromptTokensDetails']))
-  add(usage, { ...noUsage(), input: text, input_image: image, input_audio: audio, output: thoughts })
+  usage.input += text
+  usage.input_image += image
+  usage.input_audio += audio
+  usage.output += thoughts
   return report(usage, { namesOutput: candidates !== null || rest > thoughts })
 }
 
@@ -81,15 +83,22 @@ function noteQueries(tally: Pick<Tally, 'search'>, candidate: Fields): void {
 const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
 
 /**
- * The ends of `usageMetadata`, `groundingMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
+ * The ends of `usageMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
  * rare letters.
  */
-const MARKERS = new Patterns(['Metadata"', 'shReason"', 'ckReason"', 'rror"'])
+const ENDS = ['ageMetadata"', 'shReason"', 'ckReason"', 'rror"']
+const MARKERS = new Patterns(ENDS)
+/** Where searches have a price: some upstreams tell of them in events that have nothing else of interest. */
+const SEARCH_MARKERS = new Patterns([...ENDS, 'bSearchQueries"'])
 
 const KNOWN = new Patterns(['"candidates"', '"usageMetadata"', '"promptFeedback"', '"error"'])
 
 class Rules implements EventRules {
-  readonly markers = MARKERS
+  readonly markers: Patterns
+
+  constructor(searches: boolean) {
+    this.markers = searches ? SEARCH_MARKERS : MARKERS
+  }
 
   knows(_name: string, data: Buffer, cut: Buffer | null): boolean {
     return KNOWN.isIn(bytesAsText(cut ?? data))
@@ -97,7 +106,7 @@ class Rules implements EventRules {
 
   read(tally: Tally, _name: string, data: Buffer, cut: Buffer | null): void {
     // once id and model are known, an event without any of these patterns tells nothing
-    if (tally.stop.answerId && tally.stop.model && !MARKERS.isIn(bytesAsText(data))) return
+    if (tally.stop.answerId && tally.stop.model && !this.markers.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
     const usage = parsed === undefined ? lastObject(data, 'usageMetadata', 1) : parsed['usageMetadata']
     tally.report(reportOf(usage))
@@ -137,9 +146,9 @@ const DOCUMENT: DocumentRules = {
 
 export const generateAnswers: AnswerForm = {
   terminalIsLast: false,
-  meter({ events, pictures }: MeterOptions) {
+  meter({ events, pictures, searches = false }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
-    return events ? new StreamMeter(new Rules(), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
+    return events ? new StreamMeter(new Rules(searches), KEYS, counter) : new DocumentMeter(DOCUMENT, counter)
   },
   words: {
     keepAlive: '\n',

@@ -6,8 +6,8 @@
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { parseEvent, typeOf } from '../event-text.ts'
-import { fieldsOf } from '../fields.ts'
-import { lastObject, lastText } from '../last-object.ts'
+import { type Fields, fieldsOf } from '../fields.ts'
+import { lastMembers } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { detailsOf, fromPrompt } from '../modalities.ts'
 import { kindOf, PictureKinds } from '../picture-kinds.ts'
@@ -61,25 +61,26 @@ class Rules implements EventRules {
     if (type === 'error') tally.failed = true
     if (type.endsWith('.partial_succeeded')) {
       this.#ofSequence++
-      this.#kinds.add(kindIn(data, cut))
+      this.#kinds.add(kindIn(eventOf(data, cut)))
       tally.report(reportOf(this.#ofSequence, undefined, this.#kinds.list))
     }
     if (!type.endsWith('.completed')) return
     this.#completed++
     tally.terminal = true
-    const usage = parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1)
+    const event = eventOf(data, cut)
+    const usage = event['usage']
     const generated = first(fieldsOf(usage), 'generated_images')
     const pieces = this.#ofSequence === 0 ? (generated ?? this.#completed) : Math.max(this.#ofSequence, generated ?? 0)
-    if (this.#ofSequence === 0) this.#kinds.add(kindIn(data, cut), generated ?? 1)
+    if (this.#ofSequence === 0) this.#kinds.add(kindIn(event), generated ?? 1)
     tally.report(reportOf(pieces, usage, this.#kinds.list))
   }
 }
 
-function kindIn(data: Buffer, cut: Buffer | null): PictureKind {
-  const event = parseEvent(data, cut)
-  const member = (name: string) => (event === undefined ? lastText(data, name, 1) : event[name])
-  return kindOf(member('size'), member('quality'))
-}
+/** What is read of an event, which may be too long to be kept. */
+const LAST = ['usage', 'size', 'quality']
+const eventOf = (data: Buffer, cut: Buffer | null): Fields => parseEvent(data, cut) ?? lastMembers(data, LAST, 1)
+
+const kindIn = (event: Fields): PictureKind => kindOf(event['size'], event['quality'])
 
 const DOCUMENT: DocumentRules = {
   members: MEMBERS,
@@ -97,9 +98,7 @@ const DOCUMENT: DocumentRules = {
 export const imagesAnswers: AnswerForm = {
   terminalIsLast: false,
   meter: ({ events, pictures = false }: MeterOptions) =>
-    events
-      ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures)
-      : new DocumentMeter(DOCUMENT, null, pictures),
+    events ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures) : new DocumentMeter(DOCUMENT, null, pictures),
   words: chatAnswers.words,
   countAnswer: null,
 }

@@ -4,7 +4,7 @@ import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
-import { lastObject, lastText } from '../last-object.ts'
+import { lastMembers } from '../last-object.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
 import { detailsOf, fromPrompt, type Modal } from '../modalities.ts'
 import { Patterns } from '../patterns.ts'
@@ -29,7 +29,10 @@ const DOCUMENT_KEYS = new ContentKeys({
   encoded: ['result', 'encrypted_content'],
 })
 /** The places of pictures. A stream has each item, and at its end the whole answer; a document is such an answer. */
-const ITEM: Spot = { picture: /^image_generation_call$/, inside: { type: KIND, result: DATA, size: SIZE, quality: QUALITY } }
+const ITEM: Spot = {
+  picture: /^image_generation_call$/,
+  inside: { type: KIND, result: DATA, size: SIZE, quality: QUALITY },
+}
 const PICTURES = new Places('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
@@ -80,6 +83,8 @@ function drawingOf(drawing: Fields): Usage {
 }
 
 const SEARCH = 'web_search_call'
+/** What is read of the last event, which may be too long to be kept. */
+const LAST = ['usage', 'tool_usage', 'service_tier']
 
 /** A call of the search tool counts unless its action proves to be another than a search. */
 function noteCall(tally: Pick<Tally, 'search'>, item: Fields, index: number): void {
@@ -97,7 +102,7 @@ const MARKERS = new Patterns([
   'response.incomplete',
   'response.failed',
   'error',
-  SEARCH,
+  'search_call',
 ])
 
 class Rules implements EventRules {
@@ -158,11 +163,11 @@ class Rules implements EventRules {
 
   #finish(tally: Tally, data: Buffer, cut: Buffer | null): void {
     tally.terminal = true
-    const response = parseEvent(data, cut)?.['response']
-    const member = (name: string, last = lastObject) => (isFields(response) ? response[name] : last(data, name, 2))
-    tally.report(reportOf(member('usage'), member('tool_usage')))
-    tally.tell({ service: member('service_tier', lastText) })
-    const output = member('output')
+    const whole = parseEvent(data, cut)?.['response']
+    const response = isFields(whole) ? whole : lastMembers(data, LAST, 2)
+    tally.report(reportOf(response['usage'], response['tool_usage']))
+    tally.tell({ service: response['service_tier'] })
+    const { output } = response
     if (Array.isArray(output)) for (const [index, item] of output.entries()) noteCall(tally, fieldsOf(item), index)
   }
 }

@@ -59,9 +59,16 @@ const tool = new Place({
   .has('fileSearch', { alias: 'file_search', ...read.stored('fileSearch') })
   .has('retrieval', read.stored('retrieval'))
 
+const imageConfig = new Place({
+  end(draft, { picture }) {
+    if (picture !== null) read.askPicture(draft, picture)
+  },
+}).has('imageSize', { alias: 'image_size', read: read.pictureSaid('size') })
+
 const config = new Place()
   .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum })
   .has('candidateCount', { alias: 'candidate_count', read: read.answers })
+  .has('imageConfig', { alias: 'image_config', inside: imageConfig })
 
 export const generateBody = new Place()
   .has('model', read.model)
@@ -75,7 +82,16 @@ export const generateBody = new Place()
   .has('cachedContent', { alias: 'cached_content', ...read.stored('cachedContent') })
   .has('serviceTier', {
     alias: 'service_tier',
-    ...read.tier('serviceTier', 'unspecified', 'SERVICE_TIER_UNSPECIFIED', 'standard', 'flex', 'STANDARD', 'FLEX'),
+    ...read.tier(
+      'service',
+      'serviceTier',
+      'unspecified',
+      'SERVICE_TIER_UNSPECIFIED',
+      'standard',
+      'flex',
+      'STANDARD',
+      'FLEX',
+    ),
   })
 // a request for a count may have the whole request inside
 generateBody.has('generateContentRequest', { alias: 'generate_content_request', inside: generateBody })

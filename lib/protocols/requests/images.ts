@@ -3,8 +3,9 @@
 import { formBody, formOr } from '../form-body.ts'
 import { jsonBody } from '../json-body.ts'
 import * as media from '../media-readers.ts'
-import { HEAD, Place } from '../places.ts'
+import { type FieldOptions, HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
+import type { PictureKind } from '../usage.ts'
 
 /** One picture or several, each as a URL or an object with a URL. */
 const picture = new Place({ element: media.pictureUrl })
@@ -21,6 +22,17 @@ const sequence = new Place().has('max_images', {
   },
 })
 
+/** Reads how the pictures are to be. Single upstreams have names of their own for the size. */
+const asked = (member: keyof PictureKind): FieldOptions => {
+  const said = read.pictureSaid(member)
+  return {
+    read(draft, value, frame) {
+      said(draft, value, frame)
+      draft.picture = frame.picture
+    },
+  }
+}
+
 const imagesPlace = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
@@ -36,6 +48,10 @@ const imagesPlace = new Place()
   .has('image', pictures)
   .has('images', pictures)
   .has('mask', pictures)
+  .has('size', asked('size'))
+  .has('image_size', asked('size'))
+  .has('resolution', asked('size'))
+  .has('quality', asked('quality'))
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
 const form = formBody({

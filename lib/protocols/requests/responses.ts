@@ -3,6 +3,7 @@
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
+import { UNSAID } from '../usage.ts'
 import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
 
 const CLIENT_TOOLS = new Set([
@@ -29,7 +30,9 @@ const tool = new Place({
   end(draft, frame) {
     if (CLIENT_TOOLS.has(frame.type)) return
     read.serverTool(draft, frame)
-    if (frame.type === 'image_generation') draft.drawingTools++
+    if (frame.type !== 'image_generation') return
+    draft.drawingTools++
+    read.askPicture(draft, frame.picture ?? UNSAID)
   },
 })
   .has('type', { read: read.type })
@@ -37,6 +40,8 @@ const tool = new Place({
   .has('environment', { inside: environment })
   .has('vector_store_ids', read.stored('vector_store_ids'))
   .has('input_image_mask', { inside: mask })
+  .has('size', { read: read.pictureSaid('size') })
+  .has('quality', { read: read.pictureSaid('quality') })
 // a namespace has tools inside
 tool.has('tools', { inside: tool })
 

@@ -46,6 +46,9 @@ class BytesMeter implements Meter {
   counted = 0
   terminal = false
   readonly passes = []
+  readonly pictureKinds = []
+  readonly searches = 0
+  readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
   readonly foreign = false
   readonly failed = false
@@ -67,6 +70,10 @@ class BytesMeter implements Meter {
 
   get produced(): number {
     return this.counted
+  }
+
+  get reportedOutput(): number {
+    return this.usage?.output ?? 0
   }
 
   get final(): boolean {
