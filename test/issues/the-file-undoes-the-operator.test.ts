@@ -6,11 +6,13 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog, type Summary } from '../../lib/operations/apply.ts'
+import { migrate } from '../../lib/store/migrations.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import type { Key, Model } from '../../lib/terms/records.ts'
+import { openDriver } from '../store/old-log.ts'
 
 const SECRET = 'the secret of the store'
 const CHANNEL = {
@@ -183,6 +185,19 @@ t.test('a group that somebody deleted comes back when the file names it anew', a
   t.match((await store.catalog()).groups, [{ name: 'vip', multiplier: 500_000 }])
 })
 
+/** Makes the table of what catalogue files said anew, as the migration to schema 5 does for a store that has none. */
+async function forgetWhatFilesSaid(path: string): Promise<void> {
+  const database = new DatabaseSync(path)
+  const schema = database.prepare("SELECT value FROM meta WHERE name = 'schema'").get()?.['value'] as number
+  database.exec('DROP TABLE applied_rows')
+  database.exec("UPDATE meta SET value = 4 WHERE name = 'schema'")
+  const driver = openDriver(`sqlite:${path}`)
+  await migrate(driver, 5)
+  await driver.close()
+  database.exec(`UPDATE meta SET value = ${schema} WHERE name = 'schema'`)
+  database.close()
+}
+
 t.test('an upgraded store: nothing that was changed, disabled or deleted comes back', async t => {
   const path = `${t.testdir()}/store.db`
   const old = openStore(`sqlite:${path}`, { secret: SECRET })
@@ -192,10 +207,7 @@ t.test('an upgraded store: nothing that was changed, disabled or deleted comes b
   await old.updateKey(1, { status: 'disabled' })
   await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } }, 'token')
   await old.close()
-  const database = new DatabaseSync(path)
-  database.exec('DROP TABLE applied_rows')
-  database.exec("UPDATE meta SET value = 1 WHERE name = 'schema'") // migrations may be repeated
-  database.close()
+  await forgetWhatFilesSaid(path)
   const store = at(t, path)
   await store.migrate()
   const next = {
