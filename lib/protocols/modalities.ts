@@ -15,9 +15,12 @@ export interface Modal {
   audio: number
 }
 
-export const NO_DETAILS: Modal = { text: 0, image: 0, audio: 0 }
+const NO_DETAILS: Modal = { text: 0, image: 0, audio: 0 }
 
-export const sumOf = ({ text, image, audio }: Modal): number => text + image + audio
+/** Whether all of it is text, so that nothing has to be split. */
+const isText = ({ image, audio }: Modal): boolean => image === 0 && audio === 0
+
+const sumOf = ({ text, image, audio }: Modal): number => text + image + audio
 
 /** Details that have no more than the total. */
 function trimmed(total: number, details: Modal): Modal {
@@ -34,7 +37,7 @@ export function split(total: number, details: Modal): Modal {
 }
 
 /** Which of the tokens `from` are the `total` that was cached, or written to a cache. The total is no more than they. */
-export function taken(total: number, from: Modal, details: Modal): Modal {
+function taken(total: number, from: Modal, details: Modal): Modal {
   const named = trimmed(total, {
     text: Math.min(details.text, from.text),
     image: Math.min(details.image, from.image),
@@ -45,7 +48,7 @@ export function taken(total: number, from: Modal, details: Modal): Modal {
   return { text, image, audio: total - text - image }
 }
 
-export const without = (from: Modal, less: Modal): Modal => ({
+const without = (from: Modal, less: Modal): Modal => ({
   text: from.text - less.text,
   image: from.image - less.image,
   audio: from.audio - less.audio,
@@ -85,26 +88,34 @@ export interface Counts {
 }
 
 /** The usage in classes that do not overlap. All classes of input together are the prompt. */
-export function fromPrompt({ prompt, output, cached = 0, written = 0, written1h = 0, details = {} }: Counts): Usage {
-  const all = split(prompt, details.prompt ?? NO_DETAILS)
-  const read = taken(Math.min(cached, prompt), all, details.cached ?? NO_DETAILS)
-  const unread = without(all, read)
-  const writes = Math.min(written, sumOf(unread))
-  const fresh = without(unread, taken(writes, unread, NO_DETAILS))
-  const made = split(output, details.output ?? NO_DETAILS)
-  const cache_write_1h = Math.min(written1h, writes)
-  return {
-    ...noUsage(),
-    input: fresh.text,
-    input_audio: fresh.audio,
-    input_image: fresh.image,
-    cache_read: read.text,
-    cache_read_audio: read.audio,
-    cache_read_image: read.image,
-    cache_write_5m: writes - cache_write_1h,
-    cache_write_1h,
-    output: made.text,
-    output_audio: made.audio,
-    output_image: made.image,
+export function fromPrompt({ prompt, output, cached = 0, written = 0, written1h = 0, details }: Counts): Usage {
+  const usage = noUsage()
+  const read = Math.min(cached, prompt)
+  const writes = Math.min(written, prompt - read)
+  usage.cache_write_1h = Math.min(written1h, writes)
+  usage.cache_write_5m = writes - usage.cache_write_1h
+  usage.input = prompt - read - writes
+  usage.cache_read = read
+  usage.output = output
+  if (details?.prompt !== undefined && !isText(details.prompt))
+    splitInput(usage, split(prompt, details.prompt), details.cached ?? NO_DETAILS, writes)
+  if (details?.output !== undefined && !isText(details.output)) {
+    const made = split(output, details.output)
+    usage.output = made.text
+    usage.output_audio = made.audio
+    usage.output_image = made.image
   }
+  return usage
+}
+
+function splitInput(usage: Usage, all: Modal, cached: Modal, writes: number): void {
+  const read = taken(usage.cache_read, all, cached)
+  const unread = without(all, read)
+  const fresh = without(unread, taken(writes, unread, NO_DETAILS))
+  usage.input = fresh.text
+  usage.input_audio = fresh.audio
+  usage.input_image = fresh.image
+  usage.cache_read = read.text
+  usage.cache_read_audio = read.audio
+  usage.cache_read_image = read.image
 }

@@ -51,7 +51,8 @@ function reportOf(value: unknown): Report | null {
       output: detailsOf(fieldsOf(value['completion_tokens_details'])),
     },
   })
-  return report({ ...usage, searches: searchesOf(value) })
+  usage.searches = searchesOf(value)
+  return report(usage)
 }
 
 /** The number of searches that single providers report beside the tokens. */

@@ -57,10 +57,12 @@ function reportOf(value: unknown): Report | null {
       output: listedDetails(value['candidatesTokensDetails']),
     },
   })
-  const { text, image, audio } = split(tools, listedDetails(value['toolUsePromptTokensDetails']))
-  usage.input += text
-  usage.input_image += image
-  usage.input_audio += audio
+  if (tools > 0) {
+    const { text, image, audio } = split(tools, listedDetails(value['toolUsePromptTokensDetails']))
+    usage.input += text
+    usage.input_image += image
+    usage.input_audio += audio
+  }
   usage.output += thoughts
   return report(usage, { namesOutput: candidates !== null || rest > thoughts })
 }

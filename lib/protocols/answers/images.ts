@@ -38,7 +38,8 @@ function reportOf(images: number, value: unknown, kinds: readonly CountedKind[])
       output: detailsOf(fieldsOf(fields['output_tokens_details'])),
     },
   })
-  return report({ ...usage, images }, { namesOutput: images > 0 || output !== null, kinds })
+  usage.images = images
+  return report(usage, { namesOutput: images > 0 || output !== null, kinds })
 }
 
 class Rules implements EventRules {

@@ -61,8 +61,10 @@ function reportOf(value: unknown, tools: unknown): Report | null {
       output: detailsOf(fieldsOf(value['output_tokens_details'])),
     },
   })
-  add(usage, drawingOf(fieldsOf(fieldsOf(tools)['image_gen'])))
-  return report({ ...usage, searches: first(fieldsOf(fieldsOf(tools)['web_search']), 'num_requests') ?? 0 })
+  const { image_gen, web_search } = fieldsOf(tools)
+  if (isFields(image_gen)) add(usage, drawingOf(image_gen))
+  usage.searches = first(fieldsOf(web_search), 'num_requests') ?? 0
+  return report(usage)
 }
 
 /** What a tool used that draws pictures. Where it does not say what its output was, it was pictures. */
