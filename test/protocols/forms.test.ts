@@ -40,6 +40,10 @@ t.test('fields and files', async t => {
       png + png.replace('"image"', '"image[]"') + png.replace('"image"', '"mask"') + MODEL + END,
       { model: 'm', prompt: { pictures: 3, textBytes: 1 } },
     ],
+    [
+      MODEL + field('size', '1024x1024') + field('quality', 'High') + END,
+      { picture: { size: '1024x1024', quality: 'high' } },
+    ],
     [MODEL + field('stream', 'true') + field('partial_images', '2') + END, { stream: true }],
     [MODEL + field('stream', 'False') + END, { stream: false }],
     [MODEL + field('n', 'many') + END, { n: 1e6 }],
