@@ -10,7 +10,7 @@ import { catalogSchema } from '../terms/config-catalog.ts'
 import { CERTIFICATES, readCertificates } from '../terms/config-channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 import { OperationError } from './error.ts'
-import { showCost } from './prices.ts'
+import { showCost } from './price-shown.ts'
 import { read } from './read.ts'
 
 const channelRow = catalogSchema.shape.channels.unwrap().element

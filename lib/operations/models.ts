@@ -3,7 +3,7 @@ import { toModel } from '../terms/catalog.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import type { Model } from '../terms/records.ts'
 import { decimal } from './decimal.ts'
-import { showPrice } from './prices.ts'
+import { showPrice } from './price-shown.ts'
 import { read } from './read.ts'
 
 const modelRow = catalogSchema.shape.models.unwrap().element

@@ -1,24 +1,116 @@
-/** Shows prices in the form in which they were set, with decimals in the place of millionths. */
-import type { Channel } from '../terms/channel.ts'
-import type { Price, PriceList } from '../terms/records.ts'
+/**
+ * Operations on prices and their versions: what a model has cost, what all models cost at a moment, and changes of some
+ * of a model's prices. Whole rows of models are written by `catalogue.ts`, and price lists of others by
+ * `price-import.ts`.
+ */
+import { z } from 'zod'
+import type { PriceActor, Store, Version } from '../store/store.ts'
+import * as kind from '../terms/config-scalars.ts'
+import type { Price } from '../terms/records.ts'
+import { didYouMean } from '../terms/typos.ts'
 import { decimal } from './decimal.ts'
+import { OperationError } from './error.ts'
+import { flatPrice, readPrice, setPaths } from './price-paths.ts'
+import { showPrice } from './price-shown.ts'
+import { read, type Sent } from './read.ts'
+import { moment } from './usage-filter.ts'
 
-/** A map of prices, in which the prices of pictures may be a map themselves. */
-const decimals = (map: object): object =>
-  Object.fromEntries(
-    Object.entries(map).map(([name, value]) => [name, typeof value === 'number' ? decimal(value) : decimals(value)]),
-  )
+const MOST_VERSIONS = 1_000
+const VERSIONS = 100
 
-export const showPrice = ({ search_unit, over, tiers, ...list }: Price): object => ({
-  ...decimals(list satisfies PriceList),
-  ...(search_unit === undefined ? {} : { search_unit }),
-  ...(over === undefined ? {} : { over: over.map(({ tokens, ...entry }) => ({ tokens, ...decimals(entry) })) }),
-  ...(tiers === undefined ? {} : { tiers: decimals(tiers) }),
+const pageFilter = z.strictObject({
+  limit: kind.whole(1, MOST_VERSIONS).prefault(VERSIONS),
+  after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
+})
+const momentFilter = z.strictObject({ at: moment.optional() })
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+const showVersion = ({ version, atMs, untilMs, actor }: Version<unknown>) => ({
+  version,
+  at: iso(atMs),
+  until: untilMs === null ? null : iso(untilMs),
+  actor,
 })
 
-export const showCost = (cost: Channel['cost']): object | number | null =>
-  typeof cost === 'object' && cost !== null
-    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, showPrice(price)]))
-    : cost === null
-      ? null
-      : decimal(cost)
+/** What a change of prices did, as paths with the amounts before and after; null = there was none, or is none. */
+export type PriceChanges = Record<string, { before: string | null; after: string | null }>
+
+export function priceChanges(before: Price | null, after: Price | null): PriceChanges {
+  const [old, now] = [before, after].map(price => (price === null ? new Map<string, string>() : flatPrice(price)))
+  const paths = [...new Set([...now!.keys(), ...old!.keys()])].filter(path => old!.get(path) !== now!.get(path))
+  return Object.fromEntries(
+    paths.map(path => [path, { before: old!.get(path) ?? null, after: now!.get(path) ?? null }]),
+  )
+}
+
+export class Prices {
+  readonly #store: Store
+
+  constructor({ store }: { store: Store }) {
+    this.#store = store
+  }
+
+  /** The prices that a model has had, newest first, also of a deleted model. `after`: the last version of a page. */
+  async history(model: string, sent: Sent) {
+    const { limit, after: before } = read(pageFilter, sent)
+    const versions = await this.#store.priceVersions(model, { ...(before === undefined ? {} : { before }), limit })
+    if (versions.length === 0 && before === undefined) await this.#known(model)
+    return page(versions, limit, ({ value, ...rest }) => ({
+      ...showVersion({ ...rest, value }),
+      price: showPrice(value),
+    }))
+  }
+
+  /** The multipliers that a group has had, in the same way. */
+  async multipliers(group: string, sent: Sent) {
+    const { limit, after: before } = read(pageFilter, sent)
+    const versions = await this.#store.multiplierVersions(group, { ...(before === undefined ? {} : { before }), limit })
+    if (versions.length === 0 && before === undefined) {
+      const { groups } = await this.#store.catalog()
+      if (!groups.some(({ name }) => name === group)) throw new OperationError('missing', `there is no group ${group}`)
+    }
+    return page(versions, limit, version => ({ ...showVersion(version), multiplier: decimal(version.value) }))
+  }
+
+  /** What every model costs, or cost at a moment. Models without price are left out. */
+  async at(sent: Sent) {
+    const { at } = read(momentFilter, sent)
+    const versions = await this.#store.pricesAt(at ?? Number.MAX_SAFE_INTEGER)
+    return {
+      data: versions.map(({ model, value, ...version }) => ({
+        model,
+        ...showVersion({ ...version, value }),
+        price: showPrice(value),
+      })),
+    }
+  }
+
+  /** `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. Returns what changed. */
+  async set(model: string, paths: ReadonlyMap<string, string | null>, actor: PriceActor): Promise<PriceChanges> {
+    let changes: PriceChanges = {}
+    await this.#known(model)
+    await this.#store.editModel(
+      model,
+      there => {
+        if (there === null) throw new OperationError('missing', `there is no model ${model}`)
+        const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
+        changes = priceChanges(there.price, price)
+        return { ...there, price }
+      },
+      actor,
+    )
+    return changes
+  }
+
+  async #known(model: string): Promise<void> {
+    const names = (await this.#store.catalog()).models.map(({ name }) => name)
+    if (!names.includes(model))
+      throw new OperationError('missing', `there is no model ${model}${didYouMean(model, names)}`)
+  }
+}
+
+function page<T extends { version: number }>(versions: readonly T[], limit: number, show: (version: T) => object) {
+  const next = versions.length === limit ? String(versions.at(-1)!.version) : null
+  return { data: versions.map(show), next }
+}

@@ -8,6 +8,7 @@ import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { Entries } from '../operations/entries.ts'
 import { Keys } from '../operations/keys.ts'
+import { Prices } from '../operations/prices.ts'
 import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
@@ -35,6 +36,7 @@ export class Admin {
     const keys = new Keys(deps)
     const usage = new Usage(deps)
     const catalogue = new Catalogue(deps)
+    const prices = new Prices(deps)
     this.#routes = [
       route('GET /admin/accounts', async (_, query) => ok(await accounts.list(parameters(query)))),
       route('POST /admin/accounts', async (_, __, body) => created(await accounts.create(body))),
@@ -62,6 +64,11 @@ export class Admin {
           return NO_CONTENT
         }),
       ]),
+      route('GET /admin/models/*/prices', async ([name], query) => ok(await prices.history(name!, parameters(query)))),
+      route('GET /admin/groups/*/multipliers', async ([name], query) =>
+        ok(await prices.multipliers(name!, parameters(query))),
+      ),
+      route('GET /admin/prices', async (_, query) => ok(await prices.at(parameters(query)))),
       route('GET /admin/usage', async (_, query) => ok(await usage.page(parameters(query)))),
       route('GET /admin/usage/summary', async (_, query) => ok(await usage.summary(parameters(query)))),
       ...(['csv', 'jsonl'] as const).map(format =>

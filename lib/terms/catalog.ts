@@ -183,7 +183,7 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   maxSearches: model.max_searches,
 })
 
-const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
+export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
   ...(withoutGaps(price) as Price),
   ...(over === undefined ? {} : { over: over.map(entry => withoutGaps(entry) as OverList) }),
 })
