@@ -187,7 +187,7 @@ t.test('what a tool that draws took is told beside the usage', async t => {
         ],
         [
           { input: 1, output: 1, image: 0.5 },
-          { input: 140, output: 10, images: 1, charge: 500_150 },
+          { input: 140, output: 4010, images: 1, charge: 500_150 },
         ],
       ] as const) {
         const s = await scene(t, price)
