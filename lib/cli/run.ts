@@ -105,7 +105,7 @@ function createProgram(root: string): Command {
       process.stdout.write(await statement(config, process.env, account, { month, format }))
     })
   addUsage(command, (name, description) => under(program.command(name).description(description).helpCommand(false)))
-  addSimulate(command('simulate', 'a simulated upstream that speaks all five protocols (reads no config)'))
+  addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {
       const { demo } = await import('../process/demo.ts')
