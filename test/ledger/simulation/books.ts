@@ -6,11 +6,12 @@
 import { micro } from '../../../lib/base/money.ts'
 import { endOfName } from '../../../lib/base/periods.ts'
 import type { Hold, Ledger } from '../../../lib/ledger/ledger.ts'
-import type { PurseId } from '../../../lib/store/store.ts'
+import { accountPurse, type PurseId } from '../../../lib/store/store.ts'
 import { GRAIN } from '../../../lib/store/usage-tables.ts'
 import type { Limit } from '../../../lib/terms/limits.ts'
 import type { Key, UsageRow } from '../../../lib/terms/records.ts'
 import type { Database } from './database.ts'
+import { FORCED } from './debits.ts'
 import type { Gateway } from './gateway.ts'
 
 /** Six days: the ledger keeps purses for seven, and clocks step. */
@@ -30,6 +31,8 @@ export interface OpenHold {
   key: Key
   /** All that its charge counts in. */
   purses: PurseId[]
+  /** Those of them in which it has no lease: its key had no cap when it was asked for, and may have got one since. */
+  unleased: PurseId[]
 }
 
 export interface Charge {
@@ -42,12 +45,16 @@ export interface Charge {
   state: 'kept' | 'waiting' | 'unknown'
   inBooks: boolean
   purses: PurseId[]
+  unleased: PurseId[]
 }
 
 interface PurseState {
   /** null = no limit. */
   credit: number | null
-  /** Charges above their holds, and holds and charges whose lease was rightly taken away: what may be missing, at most. */
+  /**
+   * What may be missing at most: charges above their holds, charges without a lease, holds and charges whose lease was
+   * rightly taken away, and leases that were granted before somebody lowered the credit.
+   */
   excess: number
   /** What its credit has to be, when it is a purse of a limit. */
   amount: number | null
@@ -64,6 +71,7 @@ export class Expected {
   readonly charges = new Map<string, Charge>()
   /** Gateways whose leases the store has taken back. */
   readonly #buried = new Set<Gateway>()
+  #lastEntry = 0
 
   readonly #now: () => number
   readonly #limitOf: (id: PurseId) => Limit | null
@@ -83,9 +91,9 @@ export class Expected {
     return purse
   }
 
-  charged({ gateway, hold, purses }: OpenHold, row: UsageRow): Charge {
+  charged({ gateway, hold, purses, unleased }: OpenHold, row: UsageRow): Charge {
     for (const id of purses) this.purse(id).excess += Math.max(0, row.charge - hold.amount)
-    const charge: Charge = { row, gateway, state: 'waiting', inBooks: false, purses: [...purses] }
+    const charge: Charge = { row, gateway, state: 'waiting', inBooks: false, purses: [...purses], unleased }
     this.charges.set(row.requestId, charge)
     return charge
   }
@@ -130,8 +138,32 @@ export class Expected {
       const { row: made } = charge as Charge
       const same = made.charge === row['charge'] && made.accountId === row['account_id'] && made.keyId === row['key_id']
       must(same, () => `${id} is in the books as ${JSON.stringify(row)}, made as ${JSON.stringify(made)}`)
-      ;(charge as Charge).inBooks = true
+      this.#arrived(charge as Charge)
     }
+  }
+
+  /** A charge without a lease goes to a purse that may have leased all its credit. */
+  #arrived(charge: Charge): void {
+    if (charge.inBooks) return
+    charge.inBooks = true
+    for (const id of charge.unleased) if (this.purse(id).credit !== null) this.purse(id).excess += charge.row.charge
+  }
+
+  /**
+   * In each transaction that books an entry, before its COMMIT. A chosen debit takes nothing that is leased. A forced one
+   * may, and what was leased may still be spent.
+   */
+  booked(): void {
+    const [entry] = this.#database.read('SELECT seq, account_id, amount, note FROM entries ORDER BY seq DESC LIMIT 1')
+    if (entry === undefined || entry['seq'] === this.#lastEntry) return
+    this.#lastEntry = Number(entry['seq'])
+    const debit = -Number(entry['amount'])
+    if (debit <= 0) return
+    const id = accountPurse(Number(entry['account_id']))
+    const [row] = this.#database.read('SELECT credit, promised FROM purses WHERE id = ?', [id])
+    const short = Math.max(0, Number(row?.['promised']) - Number(row?.['credit']))
+    must(entry['note'] === FORCED || short === 0, () => `${id}: a chosen debit of ${debit} took ${short} that were leased`)
+    this.purse(id).excess += Math.min(debit, short)
   }
 
   /**
@@ -205,9 +237,10 @@ export class Expected {
         () => `${id}: spent ${spent} of ${state.credit}, explained ${state.excess}`,
       )
       const held = this.#heldOf(id)
+      const explained = state.excess + this.#unleasedOf(id)
       must(
-        held + certain + state.before <= state.credit + state.excess,
-        () => `${id}: ${held} held and ${certain} charged of ${state.credit}, explained ${state.excess}`,
+        held + certain + state.before <= state.credit + explained,
+        () => `${id}: ${held} held and ${certain} charged of ${state.credit}, explained ${explained}`,
       )
     }
   }
@@ -255,19 +288,16 @@ export class Expected {
     if (limit !== null && runs) this.purse(id).amount = limit.amount
     const [row] = this.#database.read('SELECT credit, promised FROM purses WHERE id = ?', [id])
     if (row === undefined || row['credit'] === null) return
+    this.#checkRows()
     const state = this.purse(id)
     if (/^b\d+$/.test(id)) {
       const leased = Number(
         this.#database.read('SELECT SUM(amount) AS n FROM leases WHERE purse_id = ?', [id])[0]?.['n'],
       )
-      this.#checkRows()
       state.before = Number(row['promised']) - leased - this.#chargesOf(id).inBooks
       state.there = true
     }
-    // what a key without a cap holds and has charged is in no lease of its purse
-    const { certain, inBooks } = this.#chargesOf(id)
-    const beside = /^k\d+$/.test(id) ? this.#heldOf(id) + certain - inBooks : 0
-    state.excess += Math.max(0, Number(row['promised']) + beside - Number(row['credit']))
+    state.excess += Math.max(0, Number(row['promised']) - Number(row['credit']))
   }
 
   #sums(sql: string): Map<string, { total: number; least: number }> {
@@ -294,6 +324,15 @@ export class Expected {
     let held = 0
     for (const { hold, purses } of this.holds) if (purses.includes(id)) held += hold.amount
     return held
+  }
+
+  /** What is held and charged without a lease, and not in the books yet. */
+  #unleasedOf(id: PurseId): number {
+    let sum = 0
+    for (const { hold, unleased } of this.holds) if (unleased.includes(id)) sum += hold.amount
+    for (const { row, inBooks, unleased } of this.charges.values())
+      if (!inBooks && unleased.includes(id)) sum += row.charge
+    return sum
   }
 
   /** What is left of an account. */

@@ -41,6 +41,8 @@ export interface Network {
   goneMs: number
   /** After each burial, before anything else happens. */
   buried: () => void
+  /** At the end of each transaction that books an entry. */
+  booked: () => void
 }
 
 class Deadlock extends Error {}
@@ -126,6 +128,7 @@ export class FaultyDriver implements Driver {
     const lost = new CommitUncertain('the connection broke at COMMIT')
     const value = await this.#database.transaction(op, async tx => {
       const value = await fn(tx)
+      if (op === 'addEntry') this.#network.booked()
       if (this.#happens('deadlock')) throw new Deadlock()
       if (this.#happens('lostCommit')) throw lost
       return value

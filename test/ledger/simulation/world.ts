@@ -14,12 +14,18 @@ import { type Random, withSeed } from '../../support/random.ts'
 import { newKey, topUp, usageRow } from '../../support/store.ts'
 import { amountOf, Broken, Expected, type OpenHold } from './books.ts'
 import type { Database } from './database.ts'
+import { Debits } from './debits.ts'
 import type { Disk } from './disk.ts'
 import { type FaultRates, FaultyDriver, type Network, NO_FAULTS } from './faults.ts'
 import { Gateway, type Surroundings } from './gateway.ts'
 import { settled, Timeline } from './timeline.ts'
 
 const HOUR = 3_600_000
+/**
+ * A hold that does not fit is tried again twelve times in each of its purses, one after the other: the account's, the
+ * cap's and the budget's. Each try takes 120 ms and two calls of the store, which are slow at times.
+ */
+const LONGEST_ANSWER_MS = 3 * 13 * (120 + 2 * 100)
 
 export class World {
   readonly random: Random
@@ -28,6 +34,7 @@ export class World {
   readonly expected: Expected
   readonly #around: Surroundings
   readonly #admin: Store
+  readonly #debits: Debits
   readonly #weights: [action: () => void | Promise<void>, name: string, weight: number][]
   readonly #hosts: number
   readonly #journalLimit: number
@@ -35,7 +42,8 @@ export class World {
   keys: Key[] = []
   readonly accounts = new Map<number, Account>()
   #count = 0
-  #pending = new Map<Promise<unknown>, { gateway: Gateway; what: string }>()
+  /** `gateway`: who is asked; null = the store, by an operator. */
+  #pending = new Map<Promise<unknown>, { gateway: Gateway | null; what: string }>()
 
   constructor(seed: number, database: Database, disk: Disk, trace: string[] | null) {
     const random = withSeed(seed)
@@ -49,7 +57,8 @@ export class World {
         this.timeline.crashes.push(error) // not the store's to swallow
       }
     }
-    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, goneMs: 0, awayMs: 0, buried }
+    const booked = () => this.expected.booked()
+    this.network = { rates: this.#rates(), down: 'no', sick: null, slowMs: 3_000, goneMs: 0, awayMs: 0, buried, booked }
     this.#hosts = random.next() < 0.7 ? 1 : 2
     const oneHost = this.#hosts === 1
     const slice = random.pick([1, 2, 256])
@@ -62,6 +71,7 @@ export class World {
       new Sealer('s'),
       () => {},
     )
+    this.#debits = new Debits(this.#admin, clock)
     this.expected = new Expected(
       database,
       () => this.timeline.now,
@@ -77,6 +87,7 @@ export class World {
       [() => this.#void(), 'void', some(2)],
       [() => this.#grow(), 'grow', some(4)],
       [() => this.#topUp(), 'top up', some(1)],
+      [() => this.#takeOut(), 'a debit', some(1)],
       [() => this.#change(), 'a limit changes', some(0.5)],
       [() => this.#nextPeriod(), 'a period ends', theme === 'midnight' ? 2 : some(0.4)],
       [() => this.#flush(), 'flush', some(1)],
@@ -189,7 +200,11 @@ export class World {
     const held = [hold.account, hold.cap, hold.budget].flatMap(lease => (lease === null ? [] : [lease.purse]))
     const wrong = held.find(purse => !purses.includes(purse))
     if (wrong !== undefined) throw new Broken(`${gateway.name} held against ${wrong}, not ${purses.join(' ')}`)
-    const open = { gateway, hold, key, purses }
+    const unleased = purses.filter(purse => !held.includes(purse))
+    const capped = key.cap?.every === null
+    const missing = unleased.find(purse => capped || purse !== keyPurse(key.id))
+    if (missing !== undefined) throw new Broken(`${gateway.name} held nothing against ${missing}`)
+    const open = { gateway, hold, key, purses, unleased }
     this.expected.holds.push(open)
     return open
   }
@@ -201,7 +216,7 @@ export class World {
     const key = this.keys[i]!
     const account = this.accounts.get(key.accountId)!
     const atMs = this.timeline.now
-    const next = this.#limit(this.expected.purse(accountPurse(account.id)).credit ?? 1_000)
+    const next = this.#limit(Math.max(100, this.expected.purse(accountPurse(account.id)).credit ?? 1_000))
     const changed = (old: Limit | null) => ({ limit: changedLimit(old, next, atMs, this.#admin.zone), atMs })
     this.#around.note(`  of ${key.id}: ${JSON.stringify(next)}`)
     if (random.next() < 0.5) this.keys[i] = await this.#admin.updateKey(key.id, { cap: changed(key.cap) })
@@ -229,7 +244,7 @@ export class World {
     return this.gateways.filter(gateway => gateway.state === 'up')
   }
 
-  #await(gateway: Gateway, what: string, promise: Promise<unknown>): void {
+  #await(gateway: Gateway | null, what: string, promise: Promise<unknown>): void {
     const watched = promise.finally(() => this.#pending.delete(watched))
     watched.catch(error => this.timeline.crashes.push(error))
     this.#pending.set(watched, { gateway, what })
@@ -241,7 +256,7 @@ export class World {
     if (gateway === null || !gateway.ledger!.accepting) return
     const key = random.pick(this.keys)
     const credit = this.expected.purse(accountPurse(key.accountId)).credit as number
-    const amount = amountOf(random.int(0, credit / random.pick([1, 3, 10, 30])))
+    const amount = amountOf(random.int(0, Math.max(0, credit) / random.pick([1, 3, 10, 30])))
     const purses = this.#purses(key, gateway.clock.now())
     const answer = gateway.ledger!.reserve(this.accounts.get(key.accountId)!, key, amount)
     const answered = (result: Awaited<typeof answer>) => {
@@ -293,6 +308,17 @@ export class World {
   async #topUp(): Promise<void> {
     const key = this.random.pick(this.keys)
     await topUp(this.#admin, key.accountId, this.random.int(1, 5_000), `t${++this.#count}`)
+  }
+
+  /** An operator takes money out of an account, whatever the gateways have leased of it. */
+  #takeOut(): void {
+    const { random } = this
+    const account = this.accounts.get(random.pick(this.keys).accountId)!
+    const credit = this.expected.purse(accountPurse(account.id)).credit as number
+    const amount = random.int(1, Math.max(1, credit / random.pick([1, 3, 10, 30])))
+    const force = random.next() < 0.3
+    this.#around.note(`  ${amount} of ${account.name}${force ? ', by force' : ''}`)
+    this.#await(null, `debit of ${amount}`, this.#debits.take(account.name, amount, force))
   }
 
   #flush(): void {
@@ -410,6 +436,7 @@ export class World {
     await this.#nobodyOverdraws()
     await this.#someoneGetsIt()
     await this.#allIsFree()
+    await this.#allIsTakenOut()
     for (const gateway of this.#up()) this.#leave(gateway)
     await this.timeline.advance(1_000)
     await this.#check()
@@ -433,13 +460,14 @@ export class World {
   }
 
   async #untilAnswered(): Promise<void> {
-    for (let i = 0; i < 50 && this.#pending.size > 0; i++) await this.timeline.advance(100)
+    for (let i = 0; i < LONGEST_ANSWER_MS / 100 && this.#pending.size > 0; i++) await this.timeline.advance(100)
     await this.#check()
     this.#nothingWaits()
   }
 
   #nothingWaits(): void {
-    for (const { gateway, what } of this.#pending.values()) throw new Broken(`${gateway.name} never answered: ${what}`)
+    for (const { gateway, what } of this.#pending.values())
+      throw new Broken(`${gateway?.name ?? 'the store'} never answered: ${what}`)
     for (const { name, state } of this.gateways)
       if (state === 'starting' || state === 'stopping') throw new Broken(`${name} is ${state} for ever`)
   }
@@ -529,6 +557,36 @@ export class World {
         throw new Broken(`${gateway.name}: ${rest} are left, but refused; leases ${this.expected.leases()}`)
       this.#release(open)
     }
+  }
+
+  /** What nobody holds can be taken out, and not a bit more; by force also more, and then nobody gets anything. */
+  async #allIsTakenOut(): Promise<void> {
+    for (const { id, name } of this.accounts.values()) {
+      const rest = this.expected.balance(accountPurse(id))
+      if (rest > 0) {
+        await this.#takeAtEnd(name, rest + 1, rest)
+        await this.#takeAtEnd(name, this.random.int(1, rest), null)
+      }
+      await this.#takeAtEnd(name, 1 + Math.max(0, rest), null, true)
+      await this.timeline.advance(3_000)
+    }
+    for (const key of this.keys)
+      for (const gateway of this.#up()) this.#await(gateway, 'one that is refused', this.#refused(gateway, key))
+    await this.#untilAnswered()
+  }
+
+  /** `left`: what the refusal has to say; null = the debit has to be made. */
+  async #takeAtEnd(name: string, amount: number, left: number | null, force = false): Promise<void> {
+    const compare = (available: number | null) => {
+      if (available !== left) throw new Broken(`${name}: a debit of ${amount} found ${available} instead of ${left}`)
+    }
+    this.#await(null, `debit of ${amount}`, this.#debits.take(name, amount, force).then(compare))
+    await this.#untilAnswered()
+  }
+
+  async #refused(gateway: Gateway, key: Key): Promise<void> {
+    const open = await this.#ask(gateway, key, 1)
+    if (open !== null) throw new Broken(`${gateway.name} holds money of ${key.accountId}, which has none`)
   }
 
   /** One more that comes and goes when all others have: what dead ones left is given back by then. */
