@@ -162,7 +162,10 @@ export class Expected {
     const id = accountPurse(Number(entry['account_id']))
     const [row] = this.#database.read('SELECT credit, promised FROM purses WHERE id = ?', [id])
     const short = Math.max(0, Number(row?.['promised']) - Number(row?.['credit']))
-    must(entry['note'] === FORCED || short === 0, () => `${id}: a chosen debit of ${debit} took ${short} that were leased`)
+    must(
+      entry['note'] === FORCED || short === 0,
+      () => `${id}: a chosen debit of ${debit} took ${short} that were leased`,
+    )
     this.purse(id).excess += Math.min(debit, short)
   }
 

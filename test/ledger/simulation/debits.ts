@@ -38,7 +38,7 @@ export class Debits {
       return null
     } catch (error) {
       if (!(error instanceof OperationError)) throw error
-      const available = parseMicro(error.details["available"] ?? '')
+      const available = parseMicro(error.details['available'] ?? '')
       if (force || available === null || available >= amount)
         throw new Broken(`a debit of ${amount} (${force ? 'forced' : 'chosen'}) was refused: ${error.message}`)
       return available

@@ -174,25 +174,27 @@ export class World {
     return { amount: amountOf(random.int(10, credit * 1.5)), every: random.pick([null, ...EVERY, ...EVERY]) }
   }
 
+  #limits({ cap, accountId }: Key): { cap: Limit | null; budget: Limit | null } {
+    return { cap, budget: this.accounts.get(accountId)!.budget }
+  }
+
+  #limitPurse(kind: 'k' | 'b', limit: Limit, key: Key, nowMs: number): PurseId {
+    const period = periodOf(limit, nowMs, this.#admin.zone)
+    const id = kind === 'k' ? key.id : key.accountId
+    return limitPurse(kind, id, period === null ? null : periodName(period))
+  }
+
   /** What somebody who asks now has to be held against. */
   #purses(key: Key, nowMs: number): PurseId[] {
-    const { zone } = this.#admin
-    const { budget } = this.accounts.get(key.accountId)!
-    const of = (kind: 'k' | 'b', id: number, limit: Limit | null): PurseId[] => {
+    const { cap, budget } = this.#limits(key)
+    const of = (kind: 'k' | 'b', limit: Limit | null): PurseId[] => {
       if (limit === null) return []
-      const period = periodOf(limit, nowMs, zone)
-      const purse = limitPurse(kind, id, period === null ? null : periodName(period))
+      const purse = this.#limitPurse(kind, limit, key, nowMs)
       const state = this.expected.purse(purse)
       if (!state.there) state.credit = limit.amount
       return [purse]
     }
-    const all = [
-      accountPurse(key.accountId),
-      keyPurse(key.id),
-      ...of('k', key.id, key.cap),
-      ...of('b', key.accountId, budget),
-    ]
-    return [...new Set(all)]
+    return [...new Set([accountPurse(key.accountId), keyPurse(key.id), ...of('k', cap), ...of('b', budget)])]
   }
 
   /** The hold that somebody got who asked when these were the purses. */
@@ -213,15 +215,21 @@ export class World {
   async #change(): Promise<void> {
     const { random } = this
     const i = random.int(0, this.keys.length - 1)
-    const key = this.keys[i]!
-    const account = this.accounts.get(key.accountId)!
+    const credit = this.expected.purse(accountPurse(this.keys[i]!.accountId)).credit ?? 1_000
+    const next = this.#limit(Math.max(100, credit))
+    await this.#set(i, random.next() < 0.5 ? 'cap' : 'budget', next)
+  }
+
+  /** Sets the cap of the key with this index, or the budget of its account. */
+  async #set(index: number, name: 'cap' | 'budget', next: SetLimit | null): Promise<void> {
+    const key = this.keys[index]!
+    const { id, accountId } = key
     const atMs = this.timeline.now
-    const next = this.#limit(Math.max(100, this.expected.purse(accountPurse(account.id)).credit ?? 1_000))
-    const changed = (old: Limit | null) => ({ limit: changedLimit(old, next, atMs, this.#admin.zone), atMs })
-    this.#around.note(`  of ${key.id}: ${JSON.stringify(next)}`)
-    if (random.next() < 0.5) this.keys[i] = await this.#admin.updateKey(key.id, { cap: changed(key.cap) })
-    else this.accounts.set(account.id, await this.#admin.updateAccount(account.id, { budget: changed(account.budget) }))
-    for (const id of this.expected.purses.keys()) if (!id.startsWith('a')) this.expected.limitChanged(id, atMs)
+    this.#around.note(`  the ${name} of ${id}: ${JSON.stringify(next)}`)
+    const changed = { limit: changedLimit(this.#limits(key)[name], next, atMs, this.#admin.zone), atMs }
+    if (name === 'cap') this.keys[index] = await this.#admin.updateKey(id, { cap: changed })
+    else this.accounts.set(accountId, await this.#admin.updateAccount(accountId, { budget: changed }))
+    for (const purse of this.expected.purses.keys()) if (!purse.startsWith('a')) this.expected.limitChanged(purse, atMs)
   }
 
   #limitNow(purse: PurseId): Limit | null {
@@ -436,6 +444,7 @@ export class World {
     await this.#nobodyOverdraws()
     await this.#someoneGetsIt()
     await this.#allIsFree()
+    await this.#allLimitsEnd()
     await this.#allIsTakenOut()
     for (const gateway of this.#up()) this.#leave(gateway)
     await this.timeline.advance(1_000)
@@ -559,18 +568,49 @@ export class World {
     }
   }
 
+  /** A limit that is lowered to what was spent ends it, whatever the gateways have leased. */
+  async #allLimitsEnd(): Promise<void> {
+    for (let i = 0; i < this.keys.length; i++) {
+      for (const name of ['cap', 'budget'] as const) {
+        const key = this.keys[i]!
+        const limit = this.#limits(key)[name]
+        if (limit === null) continue
+        await this.#leaseSome(key)
+        const purse = this.#limitPurse(name === 'cap' ? 'k' : 'b', limit, key, this.timeline.now)
+        const spent = (this.expected.purse(purse).credit as number) - this.expected.balance(purse)
+        await this.#set(i, name, { amount: amountOf(spent), every: limit.every })
+        await this.#nobodyGets([this.keys[i]!])
+        await this.#set(i, name, null)
+      }
+    }
+  }
+
   /** What nobody holds can be taken out, and not a bit more; by force also more, and then nobody gets anything. */
   async #allIsTakenOut(): Promise<void> {
     for (const { id, name } of this.accounts.values()) {
+      const keys = this.keys.filter(key => key.accountId === id)
       const rest = this.expected.balance(accountPurse(id))
       if (rest > 0) {
         await this.#takeAtEnd(name, rest + 1, rest)
-        await this.#takeAtEnd(name, this.random.int(1, rest), null)
+        await this.#takeAtEnd(name, this.random.int(1, Math.ceil(rest / 2)), null)
+        for (const key of keys) await this.#leaseSome(key)
       }
       await this.#takeAtEnd(name, 1 + Math.max(0, rest), null, true)
-      await this.timeline.advance(3_000)
+      await this.#nobodyGets(keys)
     }
-    for (const key of this.keys)
+  }
+
+  /** Every gateway leases a little more than it needs, when the last recall is forgotten. */
+  async #leaseSome(key: Key): Promise<void> {
+    await this.timeline.advance(11_000)
+    for (const gateway of this.#up()) this.#spend(gateway, key, Math.max(0, this.#rest(key)) / 200)
+    await this.#untilAnswered()
+  }
+
+  /** Soon after the money has ended: the gateways must have heard of it. */
+  async #nobodyGets(keys: readonly Key[]): Promise<void> {
+    await this.timeline.advance(3_000)
+    for (const key of keys)
       for (const gateway of this.#up()) this.#await(gateway, 'one that is refused', this.#refused(gateway, key))
     await this.#untilAnswered()
   }
@@ -586,7 +626,7 @@ export class World {
 
   async #refused(gateway: Gateway, key: Key): Promise<void> {
     const open = await this.#ask(gateway, key, 1)
-    if (open !== null) throw new Broken(`${gateway.name} holds money of ${key.accountId}, which has none`)
+    if (open !== null) throw new Broken(`${gateway.name} holds money for ${key.id}, which has none`)
   }
 
   /** One more that comes and goes when all others have: what dead ones left is given back by then. */
