@@ -37,7 +37,7 @@ export const bench: Bench = async lib => {
   usage.cache_write_5m = 800
   const charge = () => {
     usage.output = output = (output + 1) % 1000
-    return tariff.charge(usage)
+    return tariff.bill({ usage }).charge
   }
   const estimate = () => {
     REQUEST.maxOutput = 32_000 + (output = (output + 1) % 1000)
@@ -46,7 +46,7 @@ export const bench: Bench = async lib => {
   return [
     {
       name: 'charge of four classes',
-      check: () => equal(tariff.charge({ ...usage, output: 100 }), 20_160 + 100_800 + 16_800 + 8400),
+      check: () => equal(tariff.bill({ usage: { ...usage, output: 100 } }).charge, 20_160 + 100_800 + 16_800 + 8400),
       run: charge,
     },
     {

@@ -12,7 +12,7 @@ import type { KeyEntry } from '../access/keys.ts'
 import type { Claim } from '../channels/claim.ts'
 import type { Candidates } from '../channels/pick.ts'
 import type { Hold } from '../ledger/ledger.ts'
-import type { Tariff } from '../pricing/tariff.ts'
+import type { AnswerHold, Tariff } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { Reply } from '../reply/reply.ts'
 import type { AnswerMaker } from '../store/store.ts'
@@ -94,8 +94,8 @@ export class Exchange {
   hold: Hold | null = null
   /** Output tokens the hold covers at first; 0 = all that the request allows. */
   coveredOutput = 0
-  /** The same with pictures, as the tariff measures what grows. */
-  coveredUnits = 0
+  /** Where the hold covers only a part: what it has for the answer, and what the answer costs as it grows. */
+  answerHold: AnswerHold | null = null
 
   relay: Dispatched | null = null
   attempts = 0

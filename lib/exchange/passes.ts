@@ -3,9 +3,8 @@
  * asked for: with an advisor, or with a fallback. Each pass costs what its own model costs.
  */
 import type { KeyEntry } from '../access/keys.ts'
-import type { Micro } from '../base/money.ts'
 import type { CompiledChannel } from '../channels/table.ts'
-import { Tariff } from '../pricing/tariff.ts'
+import { type Part, Tariff } from '../pricing/tariff.ts'
 import type { Pass } from '../protocols/reports.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { World } from '../world/world.ts'
@@ -17,6 +16,12 @@ interface Asking {
   readonly protocol: Protocol | null
   readonly model: string
   readonly tariff: Tariff | null
+}
+
+/** The price of every model that may have a part in the answer, where the request names others beside its own. */
+export function tariffOfAll(x: Asking, channel: CompiledChannel | undefined, others: readonly string[]): Tariff {
+  if (others.length === 0) return x.tariff as Tariff
+  return Tariff.dearest([x.tariff as Tariff, ...others.map(name => tariffOfPass(x, channel, name))])
 }
 
 /** The price of a pass. `name` is the upstream's name of the model; null = the model that was asked for. */
@@ -37,9 +42,8 @@ function priceOf(x: Asking, model: string): Tariff | null {
   return tariff?.covers(x.protocol as Protocol) ? tariff : null
 }
 
-/** What passes cost together. `channel` is the name of the channel that made them. */
-export function chargeOfPasses(x: Asking, channel: string, passes: readonly Pass[]): Micro {
+/** What each pass used, with its price. `channel` is the name of the channel that made them. */
+export function partsOf(x: Asking, channel: string, passes: readonly Pass[]): Part<Tariff>[] {
   const at = x.world.routes.channels.find(({ name }) => name === channel)
-  const parts = passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))
-  return (x.tariff as Tariff).chargeParts(parts)
+  return passes.map(({ model, usage }) => ({ tariff: tariffOfPass(x, at, model), usage }))
 }

@@ -50,6 +50,20 @@ function inBase64(secret: string): string[] {
   })
 }
 
+/** Pieces of the secrets of a channel in every spelling, made when they are first needed. */
+const piecesOf = new WeakMap<CompiledChannel, ReadonlySet<string>>()
+
+/** True when a short text holds a piece of a secret. This is for every answer, and costs one look-up a character. */
+export function quotesSecret(text: string, channel: CompiledChannel): boolean {
+  let pieces = piecesOf.get(channel)
+  if (pieces === undefined) piecesOf.set(channel, (pieces = new Set(secretsOf(channel).flatMap(windowsOf))))
+  for (let i = 0; i + PIECE <= text.length; i++) if (pieces.has(text.slice(i, i + PIECE))) return true
+  return false
+}
+
+const windowsOf = (secret: string): string[] =>
+  Array.from({ length: Math.max(0, secret.length - PIECE + 1) }, (_, i) => secret.slice(i, i + PIECE))
+
 export function withoutSecrets(text: string, { candidate: { channel }, key }: Claim): string {
   let clean = text
   for (const secret of secretsOf(channel)) clean = clean.replaceAll(secret, HIDDEN)
@@ -58,8 +72,7 @@ export function withoutSecrets(text: string, { candidate: { channel }, key }: Cl
 }
 
 function withoutPieces(text: string, secret: string): string {
-  const pieces = new Set<string>()
-  for (let i = 0; i + PIECE <= secret.length; i++) pieces.add(secret.slice(i, i + PIECE))
+  const pieces = new Set(windowsOf(secret))
   if (pieces.size === 0) return text
   let clean = ''
   let hiddenTo = 0

@@ -1,4 +1,5 @@
 /** What a request's head says: its headers under any of their names, its credential, its sender, the form of answer it wants. */
+import type { IncomingHttpHeaders } from 'node:http'
 import { clientAddress } from '../access/ip.ts'
 import type { Placement } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
@@ -14,6 +15,27 @@ export function headerOf({ req, world }: Exchange, name: string): string | undef
     if (other !== undefined) return other as string
   }
   return undefined
+}
+
+/** Headers in which clients and providers name a request, each by an id of its own. */
+const CLIENT_ID_HEADERS = ['x-client-request-id', 'x-request-id', 'request-id']
+const UPSTREAM_ID_HEADERS = ['x-request-id', 'request-id']
+const LONGEST_ID = 128
+/** An id is one word of visible ASCII. */
+const ID = /^[\x21-\x7e]+$/
+
+/** The id that the client gave its request; null = none that can be kept. */
+export const clientIdOf = ({ req }: Exchange): string | null => idIn(req.headers, CLIENT_ID_HEADERS)
+
+/** The id that an upstream gave its answer; null = none that can be kept. */
+export const upstreamIdIn = (headers: IncomingHttpHeaders): string | null => idIn(headers, UPSTREAM_ID_HEADERS)
+
+function idIn(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
+  for (const name of names) {
+    const value = headers[name]
+    if (typeof value === 'string' && value.length <= LONGEST_ID && ID.test(value)) return value
+  }
+  return null
 }
 
 /** The credential in the first of the places that has one, or null. An empty one counts as sent. */

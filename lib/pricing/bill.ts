@@ -7,7 +7,7 @@
  */
 import { invariant } from '../base/assert.ts'
 import { type CountedKind, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/usage.ts'
-import { type Fee, type Line, noUsage, type TokenClass, type Usage } from '../terms/records.ts'
+import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
 import type { List } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
@@ -67,13 +67,6 @@ export function linesOf(answer: Answer, asked: Priced): Lines {
   if (parts.length > 0) checkCounts(usage)
   addFees(made, answer, whole.prices, prompt)
   return made
-}
-
-/** What all parts used together. */
-export function addUsage(parts: readonly Part[]): Usage {
-  const sum = noUsage()
-  for (const { usage } of parts) for (const name in sum) sum[name as keyof Usage] += usage[name as keyof Usage]
-  return sum
 }
 
 /** All tokens on the input side. */

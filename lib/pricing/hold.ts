@@ -14,9 +14,9 @@ import { amountAt, dearer, inputRateOf, NOTHING_BESIDE, type Produced, partAt, r
 import type { Request } from './request.ts'
 
 /** The fewest output tokens that a picture in an answer takes, so n tokens are at most n / 1000 pictures. */
-export const PICTURE_TOKENS = 1000
+const PICTURE_TOKENS = 1000
 /** The most output tokens of all answers together, so that products of a request's numbers stay whole numbers. */
-export const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
+const MOST_OUTPUT = Number.MAX_SAFE_INTEGER
 
 type Prices = Priced['prices']
 

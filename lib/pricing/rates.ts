@@ -71,15 +71,6 @@ function exactPico(rates: Rates, { input, inputRate, characters, requests }: Bes
 
 const product = (count: number, rate: number): bigint => BigInt(count) * BigInt(rate)
 
-/** The dearest output and the dearest picture of these models, whatever is asked of them, without a tier. */
-export function dearestAnswer(prices: readonly ModelPrice[]): Pick<Rates, 'output' | 'image'> {
-  const lists = prices.flatMap(price => price.lists)
-  return {
-    output: Math.max(...lists.map(list => list.rates.output)),
-    image: Math.max(...lists.map(list => list.rates.image)),
-  }
-}
-
 /** The rates of one list of a model, but for the input. */
 export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List, request: Request): Rates {
   const { tiers: asked, picture, answersSound, answersPictures } = request

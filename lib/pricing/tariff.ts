@@ -10,17 +10,17 @@ import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { PictureKind, TierNames } from '../protocols/usage.ts'
-import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES, type Usage } from '../terms/records.ts'
-import { amountOf, amountOfBigPico, type Factor, factorOf, isExact, MILLION, roundUp } from './amount.ts'
-import { type Answer, addUsage, type Lines, linesOf, type Part, type Priced } from './bill.ts'
+import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
+import { amountOf, type Factor, factorOf } from './amount.ts'
+import { type Answer, type Lines, linesOf, type Priced } from './bill.ts'
 import { estimatedInput } from './estimated-input.ts'
-import { AnswerHold, holdOf, MOST_OUTPUT, PICTURE_TOKENS } from './hold.ts'
-import type { Rates } from './list.ts'
+import { AnswerHold, holdOf } from './hold.ts'
 import { ModelPrice } from './model-price.ts'
-import { dearestAnswer } from './rates.ts'
 import type { Request } from './request.ts'
 import type { TierField } from './tiers.ts'
 
+export type { Answer, Part } from './bill.ts'
+export type { AnswerHold } from './hold.ts'
 export type { Request } from './request.ts'
 
 /** What is charged for an answer, and the receipt that recomputes it. */
@@ -50,8 +50,6 @@ export class Tariff implements Priced {
   readonly #model: Model
   readonly #price: Price
   readonly #factor: Factor
-  /** Of output and pictures, whatever is asked. */
-  readonly #rates: Pick<Rates, 'output' | 'image'>
 
   /** `price`: that of the first model. */
   constructor(models: readonly Model[], prices: Priced['prices'], price: Price, multiplier: number) {
@@ -61,7 +59,6 @@ export class Tariff implements Priced {
     this.#model = widest(models)
     this.#price = price
     this.#factor = factorOf(multiplier)
-    this.#rates = dearestAnswer(prices)
   }
 
   /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
@@ -124,44 +121,6 @@ export class Tariff implements Priced {
   bill(answer: Answer): Bill {
     const made = linesOf(answer, this)
     return { ...made, charge: amountOf(made.lines, this.#factor) }
-  }
-
-  charge(usage: Usage): Micro {
-    return amountOf(linesOf({ usage }, this).lines, this.#factor)
-  }
-
-  /** What several models of one group had a part in. */
-  chargeParts(parts: readonly Part[]): Micro {
-    return this.bill({ usage: addUsage(parts), parts }).charge
-  }
-
-  // A hold that grows may be measured in units: tokens, and pictures as so many tokens as they cost.
-
-  /** Where tokens of output are free, a unit is a part of a picture. */
-  get #unit(): number {
-    return this.#rates.output > 0 ? this.#rates.output : this.#rates.image * (MILLION / PICTURE_TOKENS)
-  }
-
-  ofUnits(units: number): Micro {
-    const unit = this.#unit
-    const pico = units * unit
-    return isExact(pico, this.#factor)
-      ? roundUp(pico, this.#factor)
-      : amountOfBigPico(BigInt(units) * BigInt(unit), this.#factor, 'up')
-  }
-
-  units(tokens: number, images: number): number {
-    const { image, output } = this.#rates
-    const text = output > 0 || image === 0 ? tokens : 0
-    return images === 0 || image === 0 ? text : text + Math.ceil((images * image * MILLION) / this.#unit)
-  }
-
-  /** What the estimate of a request holds for its answer. */
-  unitsHeld(request: Request): number {
-    const { tokens, images } = this.answerHold(request).most
-    const { image } = this.#rates
-    if (images === 0 || image === 0) return tokens
-    return Math.min(MOST_OUTPUT, tokens + Math.floor((images * image * MILLION) / this.#unit))
   }
 }
 

@@ -54,8 +54,6 @@ export class Draft {
   repeatedBytes = 0
   /** The name of the first field because of which the request is refused. */
   invalid: string | null = null
-  /** The name of the first field that asks for a tier that may cost more. */
-  dearTier: string | null = null
   /** The names of tier, speed and place that are asked for. */
   tiers: TierNames = NO_TIERS
   /** The size and quality of pictures that are asked for; null = none are named. */

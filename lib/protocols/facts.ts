@@ -41,8 +41,6 @@ export interface Facts {
   otherModels: readonly string[]
   /** A field that is refused: two readers could take it differently, or it names what we do not offer. */
   invalid: string | null
-  /** A field that asks for a tier that may cost more than the list says. */
-  dearTier: string | null
   /** The names of tier, speed and place that are asked for. */
   tiers: TierNames
   /** The size and the quality of the pictures that are asked for; where tools ask for different ones, neither is said. */
@@ -81,7 +79,6 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     advisors: draft.advisors,
     otherModels: draft.otherModels,
     invalid: draft.invalid,
-    dearTier: draft.dearTier,
     tiers: draft.tiers,
     picture: draft.picture ?? UNSAID,
     openedAt,

@@ -148,12 +148,11 @@ export const stored = (field: string) => ({
   },
 })
 
-/** Reads a service tier, a speed or a place. `plain`: those that cost no more than the list says. */
-export const tier = (kind: keyof TierNames, field: string, ...plain: string[]) => ({
+/** Reads a service tier, a speed or a place. */
+export const tier = (kind: keyof TierNames, field: string) => ({
   read: (draft: Draft, value: Value): void => {
     if (isNull(value)) return
     const name = textOf(value) ?? ''
-    if (!plain.includes(name)) draft.dearTier ??= field
     if (name === '') refuse(draft, field)
     else askTier(draft, kind, field, name)
   },
@@ -191,8 +190,6 @@ export function askPicture(draft: Draft, asked: PictureKind): void {
   const { size, quality } = draft.picture ?? asked
   draft.picture = { size: size === asked.size ? size : null, quality: quality === asked.quality ? quality : null }
 }
-
-export const PLAIN_TIERS = ['auto', 'default', 'standard', 'standard_only', 'flex']
 
 /** Reads how long cache entries live. `short`: values for the shorter life; all others count as the longer one. */
 export const ttl =

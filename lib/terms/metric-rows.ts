@@ -45,6 +45,16 @@ export const METRICS = {
   ),
   duration: histogram('gateway_request_seconds', ['protocol'], 'Time of a request, from its start to its end.'),
   tokens: counter('gateway_tokens_total', ['model', 'class'], 'Tokens charged.'),
+  tierUnlisted: counter(
+    'gateway_tier_unlisted_total',
+    ['model'],
+    'Answers that report a service tier, speed or place that the price does not list, so that it was charged without a factor.',
+  ),
+  pictureUnmatched: counter(
+    'gateway_picture_unmatched_total',
+    ['model'],
+    'Answers with a picture whose size and quality match nothing in the price, so that it was charged at the dearest.',
+  ),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(

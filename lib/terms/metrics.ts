@@ -6,7 +6,7 @@
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import type { BreakerState, ChannelState } from './channel.ts'
 import { METRICS, type MetricRow } from './metric-rows.ts'
-import { BASES, ROW_CLASSES, type UsageRow } from './records.ts'
+import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
@@ -42,6 +42,7 @@ const NOTHING: Observed = {
 const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
 const MICROS = 1_000_000
+const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
 const promClient = () => import('prom-client')
 
@@ -67,6 +68,8 @@ export class Metrics {
   readonly #firstByte = new Histogram()
   readonly #duration = new Histogram()
   readonly #tokens = new Tally()
+  readonly #tierUnlisted = new Tally()
+  readonly #pictureUnmatched = new Tally()
   readonly #charge = new Tally()
   readonly #attempts = new Tally()
   readonly #hedges = new Tally()
@@ -104,7 +107,15 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
-    for (const name of ROW_CLASSES) if (row[name] > 0) this.#tokens.add(row[name], model, name)
+    for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
+  }
+
+  tierUnlisted(model: string): void {
+    this.#tierUnlisted.add(1, model)
+  }
+
+  pictureUnmatched(model: string): void {
+    this.#pictureUnmatched.add(1, model)
   }
 
   firstByte(protocol: string, seconds: number): void {
@@ -177,6 +188,10 @@ export class Metrics {
         return this.#duration.samples(name, labels)
       case 'tokens':
         return this.#tokens.samples(labels)
+      case 'tierUnlisted':
+        return this.#tierUnlisted.samples(labels)
+      case 'pictureUnmatched':
+        return this.#pictureUnmatched.samples(labels)
       case 'charge':
         return this.#charge.samples(labels)
       case 'attempts':

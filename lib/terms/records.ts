@@ -2,9 +2,9 @@
  * The records that all rooms share: accounts, keys, groups, models and usage rows. They know nothing of SQL or HTTP.
  */
 import type { Micro } from '../base/money.ts'
-import type { Limit } from './limits.ts'
 import type { Protocol } from '../protocols/table.ts'
 import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
+import type { Limit } from './limits.ts'
 
 export { FORMS, PROTOCOLS, type Protocol } from '../protocols/table.ts'
 export { FEES, type Fee, noUsage, TOKEN_CLASSES, type TokenClass, type Usage } from '../protocols/usage.ts'

@@ -2,7 +2,7 @@
  * How an upstream of a known kind wants to be asked: each kind of provider with all that its own row and the rows of the
  * protocols say of it. A channel's own settings win over those of its kind. Paths begin at the provider's host.
  */
-import { KINDS as ROWS, type KindName, type Kind as KindRow } from '../protocols/kinds.ts'
+import { type KindName, type Kind as KindRow, KINDS as ROWS } from '../protocols/kinds.ts'
 import { type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
 import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 

@@ -33,6 +33,12 @@ const DISCARD_MS = 5_000
 
 const NO_HEADERS: IncomingHttpHeaders = {}
 
+/** The answer was not wanted any more. */
+class Cut extends Error {
+  override name = 'Cut'
+  readonly code = 'cut'
+}
+
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly claim: Claim
   /** Monotonic ms. */
@@ -176,6 +182,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Ends the events and closes the connection. */
   cut(): void {
     this.#events = null
-    this.abort(new Error('attempt cut'))
+    this.abort(new Cut())
   }
 }

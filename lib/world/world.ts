@@ -4,6 +4,7 @@
  */
 import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from '../channels/table.ts'
+import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
 import type { Catalog } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
@@ -27,6 +28,7 @@ export class World {
   readonly #groups: ReadonlyMap<string, Group>
   readonly #models: ReadonlyMap<string, Model>
   readonly #priceVersions: ReadonlyMap<string, number>
+  readonly #costs: ReadonlyMap<string, Cost>
   readonly #tariffs = new Map<string, Map<string, Tariff | null>>()
 
   constructor(config: Config, catalog: Catalog) {
@@ -36,6 +38,7 @@ export class World {
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
     this.#priceVersions = catalog.priceVersions
+    this.#costs = new Map(catalog.channels.flatMap(({ name, cost }) => (cost === null ? [] : [[name, new Cost(cost)]])))
     this.shortestHedgeMs = catalog.groups.reduce(
       (least, { hedgeMs: ms }) => (least > 0 && (ms === 0 || ms > least) ? least : ms),
       0,
@@ -53,6 +56,11 @@ export class World {
 
   model(name: string): Model | undefined {
     return this.#models.get(name)
+  }
+
+  /** What the upstream of a channel takes; null = not known. */
+  cost(channel: string): Cost | null {
+    return this.#costs.get(channel) ?? null
   }
 
   rateOf(account: { rate: Rate | null }, group: string): Rate {

@@ -1,8 +1,8 @@
 /** A body may take ten minutes, and what counted was what was true at its head: price, ban, cap, key and groups. */
 import t from 'tap'
-import { limitOf } from '../support/store.ts'
 import { MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
+import { limitOf } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const ASK = document()

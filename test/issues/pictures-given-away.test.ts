@@ -3,8 +3,8 @@
  * the tokens that were reported for them, or next to nothing where none were.
  */
 import t from 'tap'
-import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import type { Meter } from '../../lib/protocols/meter.ts'
+import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 import { NOTHING_LEFT, type Options, open } from '../exchange/support/gateway.ts'

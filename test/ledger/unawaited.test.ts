@@ -16,8 +16,8 @@ import { loadConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { Metrics } from '../../lib/terms/metrics.ts'
 import { KEY, testCatalog } from '../support/gateway.ts'
-import { until } from '../support/wait.ts'
 import { memoryStore } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 
 /** Far fewer than what was warmed up with, so that a slow machine's leases hold too. */
 const REQUESTS = 60

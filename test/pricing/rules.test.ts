@@ -10,7 +10,8 @@ const TEXT = { input: cny(2), output: cny(8) }
 const NONE = { service: null, speed: null, geo: null }
 
 /** The charge of a million tokens of each class is its price. */
-const rate = (price: Price, name: keyof Usage): number => tariff(price).charge(used({ [name]: MILLION_TOKENS })) / 1e6
+const rate = (price: Price, name: keyof Usage): number =>
+  tariff(price).bill({ usage: used({ [name]: MILLION_TOKENS }) }).charge / 1e6
 
 t.test('a class without a price takes its parent’s', async t => {
   const rows: [Price, keyof Usage, number][] = [
@@ -56,7 +57,7 @@ t.test('a large prompt is priced by the largest entry that it exceeds', async t 
     ['the next entry; a fee that it does not name stays', { input: 5001, searches: 2 }, 0.730006],
     ['and a class that it names', { cache_read: 10_000 }, 0.506],
   ]
-  for (const [name, usage, want] of rows) t.equal(tariff(price).charge(used(usage)), cny(want), name)
+  for (const [name, usage, want] of rows) t.equal(tariff(price).bill({ usage: used(usage) }).charge, cny(want), name)
   const { lines } = tariff(price).bill({ usage: used({ input: 5001, searches: 2 }) })
   t.same(
     lines.map(line => [line.class, line.list, line.count, line.price, line.priceVersion, line.model]),
@@ -173,9 +174,13 @@ t.test('pictures', async t => {
 t.test('tokens of pictures are charged where no picture is', async t => {
   const price = { ...TEXT, output_image: cny(30), image: cny(1) }
   const usage = { output: MILLION_TOKENS, output_image: MILLION_TOKENS }
-  t.equal(tariff(price).charge(used({ ...usage, images: 1 })), cny(9))
-  t.equal(tariff(price).charge(used(usage)), cny(38), 'partial pictures cost the tokens reported for them')
-  t.equal(tariff({ ...TEXT, output_image: cny(30) }).charge(used({ ...usage, images: 1 })), cny(38))
+  t.equal(tariff(price).bill({ usage: used({ ...usage, images: 1 }) }).charge, cny(9))
+  t.equal(
+    tariff(price).bill({ usage: used(usage) }).charge,
+    cny(38),
+    'partial pictures cost the tokens reported for them',
+  )
+  t.equal(tariff({ ...TEXT, output_image: cny(30) }).bill({ usage: used({ ...usage, images: 1 }) }).charge, cny(38))
 })
 
 t.test('a large prompt may have other prices of pictures', async t => {
@@ -203,7 +208,7 @@ t.test('searches, seconds, characters', async t => {
     [{ character: 1 }, { characters: 1 }, 0.000001],
   ]
   for (const [one, usage, want] of rows)
-    t.equal(tariff(one).charge(used(usage)), cny(want), JSON.stringify([one, usage]))
+    t.equal(tariff(one).bill({ usage: used(usage) }).charge, cny(want), JSON.stringify([one, usage]))
 })
 
 t.test('passes on other models, and fees', async t => {

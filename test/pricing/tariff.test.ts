@@ -17,7 +17,7 @@ t.test('a model without any price is not priced; a price of 0 is one', async t =
   t.equal(compileTariff(model({}), group()), null)
   t.equal(compileTariff(model({ input: 1, per_page: 1 } as Price), group()), null, 'a part that nobody here knows')
   t.equal(compileTariff(model({ format: 2 }), group()), null, 'a price of a later version of this program')
-  t.equal(tariff({ input: 0 }).charge({ ...noUsage(), input: 1e9 }), 0)
+  t.equal(tariff({ input: 0 }).bill({ usage: { ...noUsage(), input: 1e9 } }).charge, 0)
 })
 
 t.test('charges: every class at its own price, defaults, pieces, multiplier, one rounding up', async t => {
@@ -46,13 +46,17 @@ t.test('charges: every class at its own price, defaults, pieces, multiplier, one
     ['an absurd price does not break the books', { output: 1e15 }, 1000, { output: 1e9 }, 500_000_000_000_000],
   ]
   for (const [name, price, multiplier, usage, want] of rows) {
-    t.equal(tariff(price, {}, cny(multiplier)).charge({ ...noUsage(), ...usage }), want, name)
+    t.equal(tariff(price, {}, cny(multiplier)).bill({ usage: { ...noUsage(), ...usage } }).charge, want, name)
   }
 })
 
 t.test('usage that is no count is a bug of ours, whatever the other classes hide', async t => {
   for (const input of [-5, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    t.throws(() => tariff(ALPHA).charge({ ...noUsage(), input, output: 1000 }), { name: 'InvariantError' }, `${input}`)
+    t.throws(
+      () => tariff(ALPHA).bill({ usage: { ...noUsage(), input, output: 1000 } }).charge,
+      { name: 'InvariantError' },
+      `${input}`,
+    )
   }
 })
 
@@ -108,10 +112,4 @@ t.test('input is estimated from bytes, rounded up and bounded', async t => {
   for (const [bytes, inputFactor, want] of rows) {
     t.equal(tariff({ input: 1 }, { inputFactor }).estimatedInput(textOnly(bytes)), want, `${bytes} × ${inputFactor}`)
   }
-})
-
-t.test('output by itself, as growing holds ask', async t => {
-  t.equal(tariff({ output: cny(8) }).ofUnits(1000), 8000)
-  t.equal(tariff({ output: 1 }).ofUnits(1), 1, 'rounded up')
-  t.equal(tariff({ output: 1e15 }, {}, 999_999).ofUnits(1e9), 500_000_000_000_000)
 })

@@ -5,7 +5,7 @@ import { micro } from '../../lib/base/money.ts'
 import type { BreakerState } from '../../lib/terms/channel.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
-import { NOT_RECORDED, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
+import { type Line, NOT_RECORDED, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
 
@@ -28,6 +28,17 @@ const settled = (change: Partial<UsageRow>): UsageRow => ({
   upstreamKey: null,
   ...NOT_RECORDED,
   ...change,
+})
+
+const line = (name: Line['class'], count: number, model = 'm'): Line => ({
+  model,
+  priceVersion: 1,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: name,
+  count,
+  price: 1,
 })
 
 const observed = (
@@ -138,15 +149,20 @@ t.test('what is counted is shown', async t => {
     ],
     [
       'settlement',
-      m => m.settlement('m', settled({ input: 3, cache_write_1h: 4, output: 5, charge: micro(1) })),
+      m => {
+        const lines = [line('input_audio', 3), line('cache_write_1h', 4), line('image', 2), line('output', 5, 'a pass')]
+        m.settlement('m', settled({ lines, charge: micro(1) }))
+      },
       [
-        'gateway_tokens_total{model="m",class="input"} 3',
+        'gateway_tokens_total{model="m",class="input_audio"} 3',
         'gateway_tokens_total{model="m",class="cache_write_1h"} 4',
-        'gateway_tokens_total{model="m",class="output"} 5',
+        'gateway_tokens_total{model="a pass",class="output"} 5',
         'gateway_charge_cny_total{model="m"} 0.000001',
         'gateway_settlements_total{basis="reported"} 1',
       ],
     ],
+    ['a tier', m => m.tierUnlisted('m'), ['gateway_tier_unlisted_total{model="m"} 1']],
+    ['a picture', m => m.pictureUnmatched('m'), ['gateway_picture_unmatched_total{model="m"} 1']],
     ['a label as it comes', m => m.refusal('a"b\\c\nd'), ['gateway_refusals_total{reason="a\\"b\\\\c\\nd"} 1']],
     [
       'observed',

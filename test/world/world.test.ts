@@ -1,8 +1,8 @@
 import t from 'tap'
 import { parseConfig } from '../../lib/terms/config.ts'
-import { World } from '../../lib/world/world.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Model, Price } from '../../lib/terms/records.ts'
+import { World } from '../../lib/world/world.ts'
 import { memoryStore } from '../support/store.ts'
 
 const config = parseConfig('{}', 'config', {})

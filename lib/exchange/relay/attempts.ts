@@ -8,9 +8,12 @@ import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../channels/table.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ErrorName } from '../../terms/errors.ts'
+import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
+import { quotesSecret } from '../redact.ts'
+import { upstreamIdIn } from '../request.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
@@ -24,10 +27,12 @@ import { report, reportStatus } from './verdicts.ts'
 class GaveUp extends Error {
   override name = 'GaveUp'
   readonly row: ErrorName
+  readonly code: string
 
   constructor(row: ErrorName) {
     super(row)
     this.row = row
+    this.code = row
   }
 }
 
@@ -64,6 +69,19 @@ export class Attempts implements AttemptEvents {
   /** Fingerprint of the upstream key that it was made with. */
   get upstreamKey(): string {
     return this.#rivals.current.claim.key.fingerprint
+  }
+
+  /** The id that its upstream gave the answer; null = none that can be kept. */
+  get upstreamId(): string | null {
+    const { claim, headers } = this.#rivals.current
+    const id = upstreamIdIn(headers)
+    return id === null || quotesSecret(id, claim.candidate.channel) ? null : id
+  }
+
+  /** Of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
+  notes(isWhole: boolean): readonly AttemptNote[] {
+    const { current, notes } = this.#rivals
+    return notes.all(current, this.#services.clock.monotonic(), isWhole ? null : faultOf(current))
   }
 
   /** Monotonic ms. */
@@ -136,6 +154,7 @@ export class Attempts implements AttemptEvents {
     if (claim === null) return false
     current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
+    this.#rivals.notes.giveUp(current, this.#services.clock.monotonic(), faultOf(current) ?? 'answer')
     const next = this.#begin(claim)
     this.#rivals.current = next
     this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(next))
@@ -251,6 +270,12 @@ export class Attempts implements AttemptEvents {
     const { current } = this.#rivals
     if (current.status !== 0) this.#answer.onHead(current)
   }
+}
+
+/** What is wrong with an answer that came; null = nothing that its upstream is to blame for. */
+const faultOf = ({ status }: Attempt): string | null => {
+  if (status > 0 && status < 300) return 'answer'
+  return retryable(status) ? 'status' : null
 }
 
 const silent = (): Error => new GaveUp('timeout')

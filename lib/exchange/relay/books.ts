@@ -12,8 +12,9 @@ import type { Services } from '../services.ts'
 import { CLIENT_CLOSED } from '../verdict.ts'
 import type { Answer } from './answer.ts'
 import type { Attempts } from './attempts.ts'
-import { type How, settle } from './settle.ts'
+import { settle } from './settle.ts'
 import type { Telling } from './telling.ts'
+import type { How } from './used.ts'
 
 export class Books {
   readonly #x: Exchange
@@ -62,6 +63,8 @@ export class Books {
       reading,
       delivered: isCutShort ? growth : null,
       firstByteMs: firstByteMs < 0 ? null : firstByteMs - x.startedMs,
+      attempts: this.#attempts.notes(how === 'completed' || how === 'stopped' || how === 'left'),
+      upstreamId: this.#attempts.upstreamId,
     })
     if (how !== 'completed') this.#services.ledger.write() // the client is told at once
   }

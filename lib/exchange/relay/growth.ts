@@ -3,15 +3,15 @@
  * produced or reported; for most chunks that is one comparison. When the money in memory is spent, the upstream waits until the
  * store has been asked. When the account has no more, the client has got what is paid for, and not a token more.
  */
+import { micro } from '../../base/money.ts'
 import type { Hold } from '../../ledger/ledger.ts'
-import { Tariff } from '../../pricing/tariff.ts'
+import type { AnswerHold } from '../../pricing/tariff.ts'
 import type { Exchange } from '../exchange.ts'
 import { guard } from '../fail.ts'
-import { tariffOfPass } from '../passes.ts'
 import type { Services } from '../services.ts'
 
-/** Towards the end of the money ever smaller steps are asked for, down to this many units of the tariff. */
-const SMALLEST_STEP = 16
+/** Towards the end of the money ever smaller steps are asked for, down to what so many tokens cost. */
+const SMALLEST_TOKENS = 16
 
 export interface GrowthEvents {
   /** The store has answered: `covers` may say something else now. */
@@ -23,9 +23,11 @@ export class Growth {
   readonly #services: Services
   readonly #hold: Hold
   readonly #events: GrowthEvents
+  readonly #answer: AnswerHold
+  readonly #produced = { tokens: 0, images: 0, searches: 0, seconds: 0 }
+  /** All in micro-CNY: by how much the hold grows, at least, and what it has for the answer. */
   readonly #step: number
-  /** The prices of the dearest model that may take part in the answer. */
-  readonly #tariff: Tariff
+  readonly #smallest: number
   #covered: number
   #exhausted = false
   #kept: Buffer[] = []
@@ -35,54 +37,63 @@ export class Growth {
   /** Output tokens in what went on to the client. */
   delivered = 0
   deliveredImages = 0
+  deliveredSearches = 0
 
   constructor(x: Exchange, services: Services, hold: Hold, events: GrowthEvents) {
     this.#x = x
     this.#services = services
     this.#hold = hold
     this.#events = events
-    this.#step = x.coveredOutput
-    this.#covered = x.coveredUnits
-    const others = x.facts?.otherModels ?? []
-    const channel = x.claim?.candidate.channel
-    this.#tariff = Tariff.dearest([x.tariff as Tariff, ...others.map(name => tariffOfPass(x, channel, name))])
+    const answer = (this.#answer = x.answerHold as AnswerHold)
+    this.#step = this.#costOf(x.coveredOutput, 0, 0)
+    this.#smallest = Math.max(1, this.#costOf(SMALLEST_TOKENS, 0, 0))
+    this.#covered = answer.held
   }
 
-  /** True when an answer with so many output tokens and pictures so far may go on to the client. The hold grows ahead of need. */
-  covers(tokens: number, images: number): boolean {
-    const units = this.#tariff.units(tokens, images)
+  #costOf(tokens: number, images: number, searches: number): number {
+    const produced = this.#produced
+    produced.tokens = tokens
+    produced.images = images
+    produced.searches = searches
+    return this.#answer.cost(produced)
+  }
+
+  /** True when an answer that has so much so far may go on to the client. The hold grows ahead of need. */
+  covers(tokens: number, images: number, searches: number): boolean {
+    const cost = this.#costOf(tokens, images, searches)
     while (!this.#exhausted && !this.waiting) {
-      const short = Math.ceil(units + this.#step / 2 - this.#covered)
+      const short = Math.ceil(cost + this.#step / 2 - this.#covered)
       if (short <= 0) break
       this.#grow(Math.max(this.#step, short)) // a reported number may be far above what was seen
     }
-    if (units > this.#covered) return false
+    if (cost > this.#covered) return false
     this.delivered = tokens
     this.deliveredImages = images
+    this.deliveredSearches = searches
     return true
   }
 
-  #grow(units: number): void {
-    const amount = this.#tariff.ofUnits(units)
+  #grow(by: number): void {
+    const amount = micro(by)
     const { ledger } = this.#services
     if (ledger.grow(this.#hold, amount)) {
-      this.#covered += units
+      this.#covered += amount
       return
     }
     this.waiting = true
     ledger.growLater(this.#hold, amount).then(
-      grown => guard(this.#x, this.#services, () => this.#answered(units, grown)),
+      grown => guard(this.#x, this.#services, () => this.#answered(amount, grown)),
       // the store does not answer, so no more is to be had than is paid for
-      () => guard(this.#x, this.#services, () => this.#answered(SMALLEST_STEP, false)),
+      () => guard(this.#x, this.#services, () => this.#answered(0, false)),
     )
   }
 
-  #answered(units: number, grown: boolean): void {
+  #answered(amount: number, grown: boolean): void {
     this.waiting = false
     if (this.#x.row !== null) return // it was settled meanwhile, and the ledger has taken back what came late
-    if (grown) this.#covered += units
-    else if (units > SMALLEST_STEP) {
-      this.#grow(Math.max(SMALLEST_STEP, Math.floor(units / 4)))
+    if (grown) this.#covered += amount
+    else if (amount > this.#smallest) {
+      this.#grow(Math.max(this.#smallest, Math.floor(amount / 4)))
       if (this.waiting) return
     } else this.#exhausted = true
     if (this.#kept.length > 0) this.#events.onGrown()

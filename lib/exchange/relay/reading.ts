@@ -4,8 +4,8 @@
  * the relay may hold them back until they are paid for. What changes an answer on its way to the client stands in `forClient`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { bytesAsText } from '../../protocols/patterns.ts'
 import type { Meter } from '../../protocols/meter.ts'
+import { bytesAsText } from '../../protocols/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { Withholder } from '../../protocols/withhold.ts'
 import type { Exchange } from '../exchange.ts'
@@ -121,7 +121,7 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
-    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images)
+    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images, meter.searches)
   }
 
   /** The answer is whole, and nothing of interest can follow. */

@@ -5,11 +5,13 @@
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
+import { AttemptNotes } from './attempt-notes.ts'
 import { report } from './verdicts.ts'
 
 export class Rivals {
   readonly #x: Exchange
   readonly #services: Services
+  readonly notes = new AttemptNotes()
   /** The attempt that counts; of two the one that was made first. */
   #current: Attempt | null = null
   /** The second one, while neither has sent a byte. */
@@ -44,7 +46,7 @@ export class Rivals {
     const second = this.#second
     if (second === null) return
     this.#services.metrics.hedge(attempt === second ? 'won' : 'lost')
-    this.#give(attempt === second ? this.current : second)
+    this.#lose(attempt === second ? this.current : second)
     this.#current = attempt
     this.#second = null
   }
@@ -53,7 +55,9 @@ export class Rivals {
   drop(attempt: Attempt): void {
     if (attempt === this.#current) this.#current = this.#second
     this.#second = null
-    attempt.discard(this.#services.clock)
+    const { clock } = this.#services
+    this.notes.giveUp(attempt, clock.monotonic(), 'answer')
+    attempt.discard(clock)
     this.#services.metrics.hedge(attempt === this.#current ? 'lost' : 'won')
   }
 
@@ -61,7 +65,12 @@ export class Rivals {
   giveSecond(): void {
     const second = this.#second
     this.#second = null
-    if (second !== null) this.#give(second)
+    if (second !== null) this.#lose(second)
+  }
+
+  #lose(attempt: Attempt): void {
+    this.notes.giveUp(attempt, this.#services.clock.monotonic(), 'lost')
+    this.#give(attempt)
   }
 
   /** Closed from our side; nothing was learnt about its channel. */

@@ -1,40 +1,22 @@
 /**
- * The charging policy, in one place: what an exchange that reached an upstream is charged, by the way in which it ended. The
- * result is one row for the books.
+ * The end of an exchange for the books: what was used (`used.ts`) is charged at the tariff of the hold, and becomes one row with
+ * the receipt of the charge.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import { type Micro, ZERO } from '../../base/money.ts'
+import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
-import type { Tariff } from '../../pricing/tariff.ts'
+import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
-import type { Pass } from '../../protocols/reports.ts'
-import { protocolRow } from '../../protocols/table.ts'
-import { outputOf, withOutput } from '../../protocols/usage.ts'
+import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
-import {
-  type Basis,
-  type End,
-  NOT_RECORDED,
-  noUsage,
-  type Protocol,
-  rowCounts,
-  type Usage,
-  type UsageRow,
-} from '../../terms/records.ts'
+import { type AttemptNote, type End, type Line, type Protocol, rowCounts, type UsageRow } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
-import { chargeOfPasses } from '../passes.ts'
+import { partsOf } from '../passes.ts'
+import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
-import type { Reading } from './reading.ts'
+import { type Ended, NOTHING, type Used, usedOf } from './used.ts'
 
-/**
- * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.
- * `left`: its client left, the upstream was asked, and we closed it before its end.
- * `stopped`: we ended it because the money had ended. `nothing`: no answer, or none that is charged.
- */
-export type How = 'completed' | 'broken' | 'left' | 'stopped' | 'nothing'
-
-export interface Outcome {
-  how: How
+export interface Outcome extends Ended {
   end: End
   /** The status that was sent to the client; 0 = that of the refusal. */
   status: number
@@ -42,33 +24,27 @@ export interface Outcome {
   channel: string
   /** The fingerprint of the upstream key. */
   upstreamKey: string
-  reading: Reading | null
-  /** What went on to the client, where the rest was held back; null = the client got all that was read. */
-  delivered: { readonly delivered: number; readonly deliveredImages: number } | null
   firstByteMs: number | null
+  /** Every attempt, in the order in which they were made. */
+  attempts: readonly AttemptNote[]
+  /** The id that the upstream gave its answer in a header. */
+  upstreamId: string | null
 }
 
-/** The highest number of tokens of one class that a row can hold. */
-const MOST_TOKENS = 1e9
-
-interface Bill {
-  basis: Basis
-  usage: Usage
-  /** The parts that several models made. Absent or empty: the model that was asked for made all of it. */
-  passes?: readonly Pass[]
-}
-
-const NOTHING: Bill = { basis: 'none', usage: noUsage() }
+const NO_KINDS: readonly CountedKind[] = []
+const NO_LINES: readonly Line[] = []
 
 /** Writes the row and resolves the hold. The client may see the end of its answer when the group is kept. */
 export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup {
   const entry = x.entry as KeyEntry
-  const billed = bill(x, o)
-  const { basis, usage } = billed
+  const tariff = x.tariff as Tariff
+  const used = usedOf(x, o)
+  const answer = answerOf(x, o, used)
+  const bill = used.basis === 'none' ? null : tariff.bill(answer)
   const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
-  const whole = (ms: number) => Math.max(0, Math.round(ms))
+  const hold = x.hold as Hold
   const row: UsageRow = {
     requestId: x.id,
     accountId: entry.account.id,
@@ -79,68 +55,57 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     channel: o.channel,
     status: o.status !== 0 ? o.status : o.refusal === undefined ? 0 : ERRORS[o.refusal].status,
     end: o.end,
-    basis,
-    ...rowCounts(usage),
-    charge: charge(x, o.channel, billed),
+    basis: used.basis,
+    ...rowCounts(used.usage),
+    charge: bill?.charge ?? ZERO,
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),
     answerId,
     upstreamKey: answerId === null ? null : o.upstreamKey,
-    ...NOT_RECORDED,
+    priceVersion: tariff.priceVersion,
+    multiplier: tariff.multiplier,
+    lines: bill?.lines ?? NO_LINES,
+    held: micro(hold.amount),
+    cost: costOf(x, o, bill, answer),
+    askedMs: whole(x.dispatchedMs - x.startedMs),
+    attempts: o.attempts,
+    upstreamId: o.upstreamId,
+    clientRequestId: clientIdOf(x),
+    via: null,
   }
-  const group = services.ledger.settle(x.hold as Hold, row)
+  const group = services.ledger.settle(hold, row)
   x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
+  if (bill !== null) countUnpriced(x, services, bill)
   return group
 }
 
-function charge(x: Exchange, channel: string, { basis, usage, passes = [] }: Bill): Micro {
-  if (basis === 'none') return ZERO
-  return passes.length > 0 ? chargeOfPasses(x, channel, passes) : (x.tariff as Tariff).charge(usage)
+const whole = (ms: number): number => Math.max(0, Math.round(ms))
+
+/** What was charged although the price has no entry for it. */
+function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmatchedPicture }: Bill): void {
+  if (unlistedTier !== null) metrics.tierUnlisted(x.model)
+  if (unmatchedPicture) metrics.pictureUnmatched(x.model)
 }
 
-function bill(x: Exchange, o: Outcome): Bill {
-  const { how, reading } = o
-  if (how === 'nothing') return NOTHING
-  // the upstream may take money for the question, however little of its answer was waited for
-  const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
-  if (reading === null) return least
-  const most = o.delivered?.delivered ?? MOST_TOKENS
-  const { meter } = reading
-  const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
-  if (reading.foreign) {
-    // where pictures cannot be counted, those that were asked for are charged
-    const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
-    return counted({ ...estimate(x), images: Math.max(images, asked) }, Math.min(most, reading.tokensOfBytes))
-  }
-  const usage = meter.usage === null || o.delivered === null ? meter.usage : withImages(x, meter.usage, images)
-  const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
-  if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
-  if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0) return least
-  const output = Math.min(most, meter.produced)
-  const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
-  if (usage === null) return counted({ ...estimate(x), images, searches: meter.searches }, output)
-  const more = output - meter.reportedOutput
-  const seen: Bill = { basis: told ? 'reported' : 'counted', usage: withOutput(usage, outputOf(usage) + more) }
-  return how === 'stopped' ? seen : { ...seen, passes: withMore(meter.passes, more) }
+/** What was used, in the words of the tariff: beside what was asked for, what the answer says of itself. */
+function answerOf(x: Exchange, { channel, reading }: Outcome, { usage, passes }: Used): Answer<Tariff> {
+  const { tiers, picture } = x.facts as Facts
+  const answer: Answer<Tariff> = { usage }
+  if (passes.length > 0) answer.parts = partsOf(x, channel, passes)
+  const reported = reading?.meter.tiers ?? NO_TIERS
+  if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
+  if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
+  return answer
 }
 
-/** Only some pictures went on to the client. Where pictures have a price, those that did not cost no tokens either. */
-function withImages(x: Exchange, usage: Usage, images: number): Usage {
-  const isFree = images === 0 && usage.images > 0 && (x.tariff as Tariff).pricesPictures
-  return isFree ? { ...usage, images, output_image: 0 } : { ...usage, images }
+/** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */
+function costOf(x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null {
+  const cost = x.world.cost(o.channel)
+  if (cost === null) return null
+  const tariff = x.tariff as Tariff
+  if (bill !== null) return cost.of(bill.lines, answer, tariff)
+  const taken = o.reading === null ? NOTHING : usedOf(x, { ...o, how: 'broken' })
+  if (taken.basis === 'none') return ZERO
+  const ofTaken = answerOf(x, o, taken)
+  return cost.of(tariff.bill(ofTaken).lines, ofTaken, tariff)
 }
-
-/** The model that was asked for is charged for what was counted beyond the reports. */
-function withMore(passes: readonly Pass[], output: number): readonly Pass[] {
-  if (passes.length === 0 || output <= 0) return passes
-  return [...passes, { model: null, usage: { ...noUsage(), output } }]
-}
-
-/** A bill of what was reported so far, with the output as it was counted. */
-const counted = (usage: Usage, output: number): Bill => ({ basis: 'counted', usage: { ...usage, output } })
-
-/** The input, as it was estimated for the hold. */
-const estimate = (x: Exchange): Usage => ({
-  ...noUsage(),
-  input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt),
-})

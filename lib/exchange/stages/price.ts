@@ -1,4 +1,7 @@
-/** Finds the price. The exchange is charged at the price of this moment, though it may change before the answer ends. */
+/**
+ * Finds the price. The exchange is charged at the price of this moment, though it may change before the answer ends. A request
+ * that asks for a tier or a picture without a price is refused.
+ */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol } from '../../terms/records.ts'
@@ -9,8 +12,9 @@ import { NEXT } from '../verdict.ts'
 export const price = stage<'body' | 'model' | 'route', 'tariff'>((x, services) => {
   const tariff = x.world.tariff((x.entry as KeyEntry).key.group, x.model)
   if (tariff === null || !tariff.covers(x.protocol as Protocol)) return refuse(x, services, 'unpriced', [x.model])
-  const { dearTier } = x.facts as Facts
-  if (dearTier !== null) return refuse(x, services, 'field', [dearTier])
+  const { tiers, picture } = x.facts as Facts
+  const field = tariff.refusedTier(tiers) ?? tariff.refusedPicture(picture)
+  if (field !== null) return refuse(x, services, 'field', [field])
   x.tariff = tariff
   return NEXT
 })

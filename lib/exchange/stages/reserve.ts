@@ -2,11 +2,12 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
-import type { Request, Tariff } from '../../pricing/tariff.ts'
+import type { Request } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import { NO_TIERS, UNSAID } from '../../protocols/usage.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
-import { tariffOfPass } from '../passes.ts'
+import { tariffOfAll } from '../passes.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import { wantsEvents } from '../request.ts'
@@ -32,9 +33,17 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
  * document cannot.
  */
 function estimate(x: Exchange): Micro {
-  const facts = x.facts as Facts
   const cap = x.world.config.hold.outputTokens
   x.coveredOutput = cap > 0 && wantsEvents(x) ? cap : 0
+  const request = requestOf(x)
+  const tariff = tariffOfAll(x, x.claim?.candidate.channel, (x.facts as Facts).otherModels)
+  if (x.coveredOutput > 0) x.answerHold = tariff.answerHold(request)
+  return tariff.estimate(request)
+}
+
+/** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
+function requestOf(x: Exchange): Request {
+  const facts = x.facts as Facts
   const request: Request = {
     prompt: facts.prompt,
     maxOutput: facts.maxOutput,
@@ -45,17 +54,11 @@ function estimate(x: Exchange): Micro {
     advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
     protocol: x.protocol as Protocol,
-    ...(x.coveredOutput > 0 ? { outputCap: x.coveredOutput } : {}),
   }
-  const tariff = x.tariff as Tariff
-  if (cap > 0) x.coveredUnits = Math.max(x.coveredOutput, tariff.unitsHeld(request))
-  const need = tariff.estimate(request)
-  return facts.otherModels.reduce((most, name) => dearer(most, x, name, request), need)
-}
-
-/** A part of the answer that another model makes costs that model's price. */
-function dearer(most: Micro, x: Exchange, model: string, request: Request): Micro {
-  return micro(Math.max(most, tariffOfPass(x, x.claim?.candidate.channel, model).estimate(request)))
+  if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
+  if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
+  if (facts.picture !== UNSAID) request.picture = facts.picture
+  return request
 }
 
 function judge(x: Exchange, services: Services, answer: Hold | Refusal): Verdict {

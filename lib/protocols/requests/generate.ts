@@ -82,16 +82,7 @@ export const generateBody = new Place()
   .has('cachedContent', { alias: 'cached_content', ...read.stored('cachedContent') })
   .has('serviceTier', {
     alias: 'service_tier',
-    ...read.tier(
-      'service',
-      'serviceTier',
-      'unspecified',
-      'SERVICE_TIER_UNSPECIFIED',
-      'standard',
-      'flex',
-      'STANDARD',
-      'FLEX',
-    ),
+    ...read.tier('service', 'serviceTier'),
   })
 // a request for a count may have the whole request inside
 generateBody.has('generateContentRequest', { alias: 'generate_content_request', inside: generateBody })

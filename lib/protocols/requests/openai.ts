@@ -51,4 +51,4 @@ export const top = (): Place =>
     .has('fallbacks', read.stored('fallbacks'))
     .has('preset', read.stored('preset'))
     .has('plugins', { inside: plugin })
-    .has('service_tier', read.tier('service', 'service_tier', ...read.PLAIN_TIERS))
+    .has('service_tier', read.tier('service', 'service_tier'))

@@ -9,8 +9,8 @@ import {
   accountPurse,
   type Mark,
   type NewAccount,
-  StoreConflict,
   type PageFilter,
+  StoreConflict,
 } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'

@@ -6,8 +6,8 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { micro } from '../../base/money.ts'
-import type { Booked, Entry, EntryKind, NewEntry } from '../entry-store.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
+import type { Booked, Entry, EntryKind, NewEntry } from '../entry-store.ts'
 import { accountPurse, StoreConflict } from '../store.ts'
 import { recordChange } from './changes.ts'
 import { integer, money, text } from './text.ts'

@@ -10,9 +10,9 @@ import {
   keyPurse,
   type Mark,
   type NewKey,
+  type PageFilter,
   type Purse,
   StoreConflict,
-  type PageFilter,
 } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { moveMark } from './applied.ts'

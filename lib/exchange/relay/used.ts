@@ -1,0 +1,95 @@
+/**
+ * What an exchange that reached an upstream is charged for, by the way in which it ended: what the upstream reported, what was
+ * counted in the answer, what was estimated for the hold, or nothing.
+ */
+import type { Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Pass } from '../../protocols/reports.ts'
+import { protocolRow } from '../../protocols/table.ts'
+import { outputOf, withOutput } from '../../protocols/usage.ts'
+import { type Basis, noUsage, type Protocol, type Usage } from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Growth } from './growth.ts'
+import type { Reading } from './reading.ts'
+
+/**
+ * `completed`: the upstream said all it had to. `broken`: it broke off, reported an error of its own, or was closed by us.
+ * `left`: its client left, the upstream was asked, and we closed it before its end.
+ * `stopped`: we ended it because the money had ended. `nothing`: no answer, or none that is charged.
+ */
+export type How = 'completed' | 'broken' | 'left' | 'stopped' | 'nothing'
+
+export interface Ended {
+  how: How
+  reading: Reading | null
+  /** What went on to the client, where the rest was held back; null = the client got all that was read. */
+  delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches'> | null
+}
+
+export interface Used {
+  basis: Basis
+  usage: Usage
+  /** The parts that several models made. Empty: the model that was asked for made all of it. */
+  passes: readonly Pass[]
+}
+
+/** The highest number of tokens of one class that a row can hold. */
+const MOST_TOKENS = 1e9
+const NO_PASSES: readonly Pass[] = []
+export const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES }
+
+export function usedOf(x: Exchange, o: Ended): Used {
+  const { how, reading } = o
+  if (how === 'nothing') return NOTHING
+  // the upstream may take money for the question, however little of its answer was waited for
+  const least = how === 'left' ? counted(estimate(x), 0) : NOTHING
+  if (reading === null) return least
+  const most = o.delivered?.delivered ?? MOST_TOKENS
+  const { meter } = reading
+  const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
+  const searches = Math.min(o.delivered?.deliveredSearches ?? MOST_TOKENS, meter.searches)
+  if (reading.foreign) {
+    // where pictures cannot be counted, those that were asked for are charged
+    const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
+    return counted({ ...estimate(x), images: Math.max(images, asked), searches }, Math.min(most, reading.tokensOfBytes))
+  }
+  const all = meter.usage
+  const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
+  const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
+  if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
+  if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0 && searches === 0) return least
+  const output = Math.min(most, meter.produced)
+  const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
+  if (usage === null) return counted({ ...estimate(x), images, searches }, output)
+  const more = output - meter.reportedOutput
+  return {
+    basis: told ? 'reported' : 'counted',
+    usage: withOutput(usage, outputOf(usage) + more),
+    passes: how === 'stopped' ? NO_PASSES : withMore(meter.passes, more),
+  }
+}
+
+/** Only some pictures went on to the client. Where pictures have a price, those that did not cost no tokens either. */
+function withImages(x: Exchange, usage: Usage, images: number): Usage {
+  const isFree = images === 0 && usage.images > 0 && (x.tariff as Tariff).pricesPictures
+  return isFree ? { ...usage, images, output_image: 0 } : { ...usage, images }
+}
+
+/** The model that was asked for is charged for what was counted beyond the reports. */
+function withMore(passes: readonly Pass[], output: number): readonly Pass[] {
+  if (passes.length === 0 || output <= 0) return passes
+  return [...passes, { model: null, usage: { ...noUsage(), output } }]
+}
+
+/** What was reported so far, with the output as it was counted. */
+const counted = (usage: Usage, output: number): Used => ({
+  basis: 'counted',
+  usage: { ...usage, output },
+  passes: NO_PASSES,
+})
+
+/** The input, as it was estimated for the hold. */
+const estimate = (x: Exchange): Usage => ({
+  ...noUsage(),
+  input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt),
+})
