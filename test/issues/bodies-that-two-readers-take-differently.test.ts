@@ -131,7 +131,7 @@ const DEARER: Row[] = [
   ['messages', `{${M},"speed":"standard"}`, null],
   ['messages', `{${M},"inference_geo":"us"}`, 'inference_geo'],
   ['messages', `{${M},"fallbacks":[{"model":"x","speed":"fast"}]}`, 'speed'],
-  ['generate', '{"serviceTier":"priority"}', 'serviceTier'],
+  ['generate', '{"serviceTier":"priority"}', 'service_tier'],
   ['generate', '{"service_tier":3}', 'serviceTier'],
   ['generate', '{"serviceTier":"flex"}', null],
 ]
