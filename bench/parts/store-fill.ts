@@ -21,10 +21,10 @@ const FILE_ROWS = 200_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** The columns in the order of `usageValues`: the engine numbers `seq`, and the time of booking stands last. */
+/** The columns in the order of `usageValues`. */
 const COLUMNS = `${USAGE_COLUMNS.replace('seq, ', '').replace(' booked_at_ms,', '')}, booked_at_ms`
 const bookedAtMs = (row: UsageRow) => timeOfId(row.requestId) + row.durationMs
-const valuesOf = (row: UsageRow): Param[] => [...usageValues(row), bookedAtMs(row)]
+const valuesOf = (row: UsageRow): Param[] => usageValues(row, bookedAtMs(row))
 
 export const fillStepMs = (count: number): number => Math.max(1, Math.floor((FILL_DAYS * DAY_MS) / count))
 

@@ -17,12 +17,12 @@ import {
 import { StoreUnavailable } from './store.ts'
 import { isChange } from './tables.ts'
 
-export interface WorkerRequest {
-  /** `each`: `params` are those of several runs of the statement, one behind the other. */
-  kind: 'query' | 'run' | 'each' | 'exec' | 'close'
-  sql: string
-  params: readonly Param[]
-}
+/** `each`: the statement is run with each list of `rows`. */
+export type WorkerRequest =
+  | { kind: 'query' | 'run'; sql: string; params: readonly Param[] }
+  | { kind: 'each'; sql: string; rows: readonly (readonly Param[])[] }
+  | { kind: 'exec'; sql: string }
+  | { kind: 'close' }
 
 export interface WorkerAnswer {
   rows?: Row[]
@@ -94,11 +94,11 @@ class Thread {
     void this.#worker.terminate()
   }
 
-  ask(kind: WorkerRequest['kind'], sql: string, params: readonly Param[]): Promise<WorkerAnswer> {
+  ask(request: WorkerRequest): Promise<WorkerAnswer> {
     if (this.#endedBy !== null) return Promise.reject(new ThreadEnded(this.#endedBy))
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ resolve, reject }) === 1) this.#worker.ref()
-      this.#worker.postMessage({ kind, sql, params } satisfies WorkerRequest)
+      this.#worker.postMessage(request)
     })
   }
 
@@ -106,7 +106,7 @@ class Thread {
     if (this.ended) return Promise.resolve()
     this.#worker.ref()
     const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
-    this.#worker.postMessage({ kind: 'close', sql: '', params: [] } satisfies WorkerRequest)
+    this.#worker.postMessage({ kind: 'close' } satisfies WorkerRequest)
     return ended
   }
 }
@@ -136,9 +136,9 @@ export class Connection {
     return this.#current
   }
 
-  async #counted(thread: Thread, op: string, kind: 'query' | 'run' | 'each', sql: string, params: readonly Param[]) {
+  async #counted(thread: Thread, op: string, request: WorkerRequest) {
     try {
-      const answer = await thread.ask(kind, sql, params)
+      const answer = await thread.ask(request)
       this.#onStatement(op, true)
       return answer
     } catch (error) {
@@ -148,12 +148,14 @@ export class Connection {
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
-    return this.#exclusive(async () => (await this.#counted(this.#thread(), op, 'query', sql, params)).rows!)
+    return this.#exclusive(async () => (await this.#counted(this.#thread(), op, { kind: 'query', sql, params })).rows!)
   }
 
   /** The statement is a transaction of its own, so when the thread ends before its answer, the commit is uncertain. */
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult> {
-    return this.#exclusive(async () => result(await uncertain(this.#counted(this.#thread(), op, 'run', sql, params))))
+    return this.#exclusive(async () =>
+      result(await uncertain(this.#counted(this.#thread(), op, { kind: 'run', sql, params }))),
+    )
   }
 
   /** True when nobody uses the connection or waits for it. */
@@ -171,10 +173,11 @@ export class Connection {
 
   #statements(thread: Thread, op: string): Statements {
     return {
-      query: async (sql, params) => (await this.#counted(thread, op, 'query', sql, params)).rows!,
-      run: async (sql, params) => result(await this.#counted(thread, op, 'run', sql, params)),
+      query: async (sql, params) => (await this.#counted(thread, op, { kind: 'query', sql, params })).rows!,
+      run: async (sql, params) => result(await this.#counted(thread, op, { kind: 'run', sql, params })),
       insert: async ({ into, row, end = '' }, rows) => {
-        if (rows.length > 0) await this.#counted(thread, op, 'each', `${into} VALUES ${row} ${end}`, rows.flat())
+        if (rows.length > 0)
+          await this.#counted(thread, op, { kind: 'each', sql: `${into} VALUES ${row} ${end}`, rows })
       },
     }
   }
@@ -185,7 +188,7 @@ export class Connection {
 
   script(statements: readonly string[]): Promise<void> {
     return this.#between('BEGIN IMMEDIATE', async thread => {
-      for (const sql of statements) await thread.ask('exec', sql, []).catch(error => overlookRepeated(error, sql))
+      for (const sql of statements) await thread.ask({ kind: 'exec', sql }).catch(error => overlookRepeated(error, sql))
     })
   }
 
@@ -196,15 +199,15 @@ export class Connection {
   #between<T>(begin: string, fn: (thread: Thread) => Promise<T>): Promise<T> {
     return this.#exclusive(async () => {
       const thread = this.#thread()
-      await thread.ask('exec', begin, [])
+      await thread.ask({ kind: 'exec', sql: begin })
       try {
         const value = await fn(thread)
-        await uncertain(thread.ask('exec', 'COMMIT', []))
+        await uncertain(thread.ask({ kind: 'exec', sql: 'COMMIT' }))
         return value
       } catch (error) {
         // SQLite has rolled back already after some errors, and then ROLLBACK fails. The first error is the one to
         // report.
-        await thread.ask('exec', 'ROLLBACK', []).catch(() => {})
+        await thread.ask({ kind: 'exec', sql: 'ROLLBACK' }).catch(() => {})
         throw error
       }
     })

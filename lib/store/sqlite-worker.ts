@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { Param } from './driver.ts'
 import type { WorkerAnswer, WorkerRequest } from './sqlite-thread.ts'
 
 const BUSY_MS = 5_000
@@ -69,24 +70,19 @@ function statement(sql: string): StatementSync {
 }
 
 /** Numbers become bigints, because `node:sqlite` binds a JavaScript number as a floating-point value. */
-const bound = (params: WorkerRequest['params']) =>
-  params.map(value => (typeof value === 'number' ? BigInt(value) : value))
+const bound = (params: readonly Param[]) => params.map(value => (typeof value === 'number' ? BigInt(value) : value))
 
-function each(sql: string, params: ReturnType<typeof bound>): WorkerAnswer {
-  const prepared = statement(sql)
-  const width = sql.split('?').length - 1
-  for (let i = 0; i < params.length; i += width) prepared.run(...params.slice(i, i + width))
-  return {}
-}
-
-function answer(request: WorkerRequest): WorkerAnswer {
+function answer(request: Exclude<WorkerRequest, { kind: 'close' }>): WorkerAnswer {
   if (request.kind === 'exec') {
     database().exec(request.sql)
     return { rows: [] }
   }
   const prepared = statement(request.sql)
-  if (request.kind === 'each') return each(request.sql, bound(request.params))
   if (request.kind === 'query') return { rows: prepared.all(...bound(request.params)) }
+  if (request.kind === 'each') {
+    for (const params of request.rows) prepared.run(...bound(params))
+    return {}
+  }
   const { changes, lastInsertRowid } = prepared.run(...bound(request.params))
   return { changes: Number(changes), insertId: Number(lastInsertRowid) }
 }

@@ -77,8 +77,8 @@ t.test('what is left of a transaction is not done on another thread, outside of 
   go()
   await t.rejects(transaction, StoreUnavailable)
   t.same(
-    threads.flatMap(thread => thread.asked.map(({ sql }) => sql)),
-    ['BEGIN'],
+    threads.flatMap(thread => thread.asked),
+    [{ kind: 'exec', sql: 'BEGIN' }],
   )
 })
 
@@ -88,7 +88,7 @@ t.test('a thread that ends at a commit: it happened or it did not', async t => {
   await turn()
   threads[0]!.emit('message', { rows: [] })
   await turn()
-  t.equal(threads[0]!.asked.at(-1)?.sql, 'COMMIT')
+  t.same(threads[0]!.asked.at(-1), { kind: 'exec', sql: 'COMMIT' })
   threads[0]!.emit('exit', 1)
   await t.rejects(transaction, CommitUncertain)
   const run = connection.run('b', 'UPDATE one', [])

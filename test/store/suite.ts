@@ -275,7 +275,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await clean(t, one)
   })
 
-  check('settling', async (t, { one, ops }) => {
+  check('settling', async (t, { one, url, ops }) => {
     const { account, key } = await fund(one, 'demo', 1_000, 500)
     const [a, k] = [accountPurse(account.id), keyPurse(key.id)]
     await one.lease(a, 'h1', micro(40), micro(40), false)
@@ -284,14 +284,16 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       settlement(usageRow(id, key, charge), holder, fromAccount, fromKey)
     ops.clear()
     t.equal((await one.settle([of('r1', 10), of('r2', 5)])).applied, 2)
-    t.equal(ops.get('settle'), 5, 'five statements')
+    // an engine with a clock of its own is asked for the time
+    const fewest = url.startsWith('sqlite:') ? 4 : 5
+    t.equal(ops.get('settle'), fewest, 'as few statements as possible')
     t.strictSame(
       [await spent(one, a), await spent(one, k)],
       many(2, () => ({ spent: 15, leased: 25 })),
     )
     ops.clear()
     t.equal((await one.settle([of('r3', 10, 4, 10)])).applied, 1, 'beyond its hold')
-    t.equal(ops.get('settle'), 6, 'six statements')
+    t.equal(ops.get('settle'), fewest + 1, 'one more')
     t.strictSame(await spent(one, a), { spent: 25, leased: 21 })
     t.equal((await one.settle([of('r1', 10), of('r2', 5)])).applied, 0, 'again')
     t.equal(

@@ -1,10 +1,10 @@
 /**
  * Writes settlements into the books, exactly once each.
  *
- * The fast path is one transaction with five statements: it asks for the store's time; an INSERT of the usage rows, whose
- * request ids are unique, so that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the
- * charges; and upserts of the sums of usage and of the charges by hour of booking. A sixth statement raises `promised` of
- * the purses for charges that no lease pays.
+ * The fast path is one transaction with four statements: an INSERT of the usage rows, whose request ids are unique, so
+ * that a repeated settlement is rejected; an UPDATE that lowers the holder's leases by the charges; and upserts of the
+ * sums of usage and of the charges by hour of booking. One more raises `promised` of the purses for charges that no lease
+ * pays, and where the engine has a clock of its own, another one reads it first.
  *
  * The fast path rolls back when a usage row exists already, or when a lease has less than the settlements say. Then the
  * slow path runs (`settleClosely`): it leaves out what is in the books already, locks purses and leases before it reads
@@ -12,6 +12,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { timeOfId } from '../../base/ids.ts'
+import type { UsageRow } from '../../terms/records.ts'
 import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
 import { bookingTime, raiseChargedHours } from './charged-hours.ts'
@@ -62,20 +63,9 @@ function sum(batch: readonly Settlement[]): Sums {
 
 const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
-/** Throws DuplicateKey when a request is in the log already. */
-const insertRows = (tx: Statements, batch: readonly Settlement[], bookedAtMs: number): Promise<void> =>
-  insertBooked(
-    tx,
-    batch.map(({ row }) => [row, bookedAtMs]),
-  )
+const rowsOf = (batch: readonly Settlement[]): UsageRow[] => batch.map(({ row }) => row)
 
-async function raise(
-  tx: Statements,
-  dialect: Dialect,
-  batch: readonly Settlement[],
-  bookedAtMs: number,
-): Promise<void> {
-  const rows = batch.map(({ row }) => row)
+async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
   await raiseSums(tx, dialect, sumsOf(rows))
   await raiseChargedHours(tx, dialect, rows, bookedAtMs)
 }
@@ -113,12 +103,13 @@ type Apply = (tx: Statements, dialect: Dialect, batch: readonly Settlement[]) =>
 async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const { unleased, leased } = sum(batch)
   const bookedAtMs = await bookingTime(tx, dialect)
-  await insertRows(tx, batch, bookedAtMs)
+  const rows = rowsOf(batch)
+  await insertBooked(tx, rows, () => bookedAtMs)
   if (unleased.size > 0) await raisePurses(tx, unleased)
   for (const [holder, amounts] of leased) {
     if (!(await lowerLeases(tx, holder, amounts))) throw new LeaseTooSmall()
   }
-  await raise(tx, dialect, batch, bookedAtMs)
+  await raise(tx, dialect, rows, bookedAtMs)
   return { repeated: [], clashing: [] }
 }
 
@@ -184,7 +175,8 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
   const fresh = unknown(batch, await present(tx, batch), known)
   if (fresh.length === 0) return known
   const bookedAtMs = await bookingTime(tx, dialect)
-  await insertRows(tx, fresh, bookedAtMs)
+  const rows = rowsOf(fresh)
+  await insertBooked(tx, rows, () => bookedAtMs)
   const { unleased, leased } = sum(fresh)
   await lockPurses(tx, [...new Set([...unleased.keys(), ...[...leased.values()].flatMap(map => [...map.keys()])])])
   for (const [holder, asked] of leased) {
@@ -192,7 +184,7 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
     invariant(await lowerLeases(tx, holder, pays), `leases of ${holder} changed under their lock`)
   }
   if (unleased.size > 0) await raisePurses(tx, unleased)
-  await raise(tx, dialect, fresh, bookedAtMs)
+  await raise(tx, dialect, rows, bookedAtMs)
   return known
 }
 

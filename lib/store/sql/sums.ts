@@ -7,12 +7,13 @@
  * days, it reads hours.
  */
 import { timeOfId } from '../../base/ids.ts'
-import { outcomeOf } from '../../terms/outcome.ts'
+import { type Outcome, outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
 import { LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
 import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
-import { lineSums, storedNames } from './usage-rows.ts'
+import { orNull } from './text.ts'
+import { cut, lineSums } from './usage-rows.ts'
 
 export const HOUR_MS = 3_600_000
 export const DAY_HOURS = 24
@@ -25,47 +26,84 @@ export const dayOf = (hour: number): number =>
   Math.floor((hour + DAY_OFFSET_HOURS) / DAY_HOURS) * DAY_HOURS - DAY_OFFSET_HOURS
 
 const COLUMNS = [...SUM_KEY, ...SUM_COLUMNS]
-const FIRST_SUM = SUM_KEY.length
-const AT = new Map(SUM_COLUMNS.map((name, i) => [name, FIRST_SUM + i]))
-const at = (name: string) => AT.get(name) as number
-const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
+const at = (name: string) => SUM_COLUMNS.indexOf(name)
+const FIRST_COUNT = at(ROW_COUNTS[0])
+const CHARGE = at('charge')
+const COST = at('cost')
 const FIRST_OF_LINES = at(LINE_SUMS[0] as string)
+const FIRST_BYTE = at('first_byte_ms')
+const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
 
-/** Adds a row to `sums`, which has the columns of `usage_sums`. */
+/** Adds a row to `sums`, which are in the order of SUM_COLUMNS. */
 function addRow(sums: number[], row: UsageRow): void {
-  const add = (index: number, value: number) => {
-    sums[index] = (sums[index] as number) + value
-  }
-  add(FIRST_SUM, 1)
-  for (const name of ROW_COUNTS) add(at(name), row[name])
-  add(at('charge'), row.charge)
-  add(at('cost'), row.cost ?? 0)
-  if (row.lines.length > 0) {
-    for (const [i, count] of lineSums(row).entries()) add(FIRST_OF_LINES + i, count)
-  }
+  sums[0]! += 1
+  for (let i = 0; i < ROW_COUNTS.length; i++) sums[FIRST_COUNT + i]! += row[ROW_COUNTS[i]!]
+  sums[CHARGE]! += row.charge
+  sums[COST]! += row.cost ?? 0
+  if (row.lines.length > 0) addTo(sums, FIRST_OF_LINES, lineSums(row))
   if (row.firstByteMs === null) return
   const ms = Math.round(row.firstByteMs)
-  add(at('first_byte_ms'), ms)
-  const bucket = FIRST_BYTE_BOUNDS_MS.findIndex(bound => ms <= bound)
-  add(FIRST_BUCKET + (bucket === -1 ? FIRST_BYTE_BOUNDS_MS.length : bucket), 1)
+  sums[FIRST_BYTE]! += ms
+  let bucket = 0
+  while (bucket < FIRST_BYTE_BOUNDS_MS.length && ms > FIRST_BYTE_BOUNDS_MS[bucket]!) bucket++
+  sums[FIRST_BUCKET + bucket]! += 1
+}
+
+function addTo(sums: number[], from: number, more: readonly number[]): void {
+  for (let i = 0; i < more.length; i++) sums[from + i]! += more[i]!
+}
+
+/** Rows of one key and hour that agree in all that sums are kept by. */
+interface Alike {
+  first: UsageRow
+  hour: number
+  outcome: Outcome
+  sums: number[]
+}
+
+const isAlike = ({ first, hour, outcome }: Alike, row: UsageRow, hourOfRow: number, outcomeOfRow: Outcome): boolean =>
+  hour === hourOfRow &&
+  outcome === outcomeOfRow &&
+  first.accountId === row.accountId &&
+  first.model === row.model &&
+  first.channel === row.channel &&
+  first.group === row.group &&
+  first.protocol === row.protocol
+
+/**
+ * The rows that are alike, added up. Most rows of a batch are like others, so a row is compared with the sums of its key
+ * that are there, which allocates nothing, unlike a text of all that sums are kept by.
+ */
+function alike(rows: readonly UsageRow[]): Alike[] {
+  const byKey = new Map<number, Alike[]>()
+  for (const row of rows) {
+    const hour = hourOf(timeOfId(row.requestId))
+    const outcome = outcomeOf(row)
+    let ofKey = byKey.get(row.keyId)
+    if (ofKey === undefined) byKey.set(row.keyId, (ofKey = []))
+    let found: Alike | undefined
+    for (let i = ofKey.length - 1; i >= 0 && found === undefined; i--)
+      if (isAlike(ofKey[i]!, row, hour, outcome)) found = ofKey[i]
+    if (found === undefined) ofKey.push((found = { first: row, hour, outcome, sums: SUM_COLUMNS.map(() => 0) }))
+    addRow(found.sums, row)
+  }
+  return [...byKey.values()].flat()
 }
 
 type Key = readonly [number, number, number, number, string, string, string, string, string]
 
-function keysOf(row: UsageRow): Key[] {
-  const { model, group, channel } = storedNames(row)
-  const hour = hourOf(timeOfId(row.requestId))
+function keysOf({ first, hour, outcome }: Alike): Key[] {
   const day = dayOf(hour)
-  const names = [model, group, channel, row.protocol, outcomeOf(row)] as const
+  const names = [cut(first.model), cut(first.group), cut(first.channel), first.protocol, outcome] as const
   return [
-    [GRAIN.hour, hour, row.accountId, row.keyId, ...names],
-    [GRAIN.day, day, row.accountId, row.keyId, ...names],
+    [GRAIN.hour, hour, first.accountId, first.keyId, ...names],
+    [GRAIN.day, day, first.accountId, first.keyId, ...names],
     [GRAIN.dayOfAll, day, 0, 0, ...names],
   ]
 }
 
 function compare(a: readonly Param[], b: readonly Param[]): number {
-  for (let i = 0; i < FIRST_SUM; i++) {
+  for (let i = 0; i < SUM_KEY.length; i++) {
     const [x, y] = [a[i] as string, b[i] as string]
     if (x !== y) return x < y ? -1 : 1
   }
@@ -74,18 +112,16 @@ function compare(a: readonly Param[], b: readonly Param[]): number {
 
 /** What the rows come to, in the order of the keys: values of all columns. */
 export function sumsOf(rows: readonly UsageRow[]): Param[][] {
-  const sums = new Map<string, (string | number)[]>()
-  for (const row of rows) {
-    for (const key of keysOf(row)) {
+  const all = new Map<string, { key: Key; sums: number[] }>()
+  for (const one of alike(rows)) {
+    for (const key of keysOf(one)) {
       const name = JSON.stringify(key)
-      let values = sums.get(name)
-      if (values === undefined) sums.set(name, (values = [...key, ...SUM_COLUMNS.map(() => 0)]))
-      addRow(values as number[], row)
+      const there = all.get(name)
+      if (there === undefined) all.set(name, { key, sums: one.sums.slice() })
+      else addTo(there.sums, 0, one.sums)
     }
   }
-  return [...sums.values()]
-    .sort(compare)
-    .map(values => values.map((value, i) => (i >= FIRST_SUM && value === 0 ? null : value)))
+  return [...all.values()].sort((a, b) => compare(a.key, b.key)).map(({ key, sums }) => [...key, ...sums.map(orNull)])
 }
 
 /** Adds `sums`, which are in the order of their keys, to those that are there. */

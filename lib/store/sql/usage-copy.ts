@@ -76,10 +76,7 @@ async function copySlice(tx: Statements, driver: Driver, version: number): Promi
   const rows = (await tx.query(sql, [after ?? ''])).map(oldRow)
   if (after === null) await sumPruned(tx, driver)
   if (rows.length === 0) return true
-  await insertBooked(
-    tx,
-    rows.map(row => [row, bookedAtMs(row)]),
-  )
+  await insertBooked(tx, rows, bookedAtMs)
   await raiseSums(tx, driver.dialect, sumsOf(rows))
   return rows.length < SLICE
 }
