@@ -29,7 +29,7 @@ import type { Candidate, CompiledKey, Route } from './table.ts'
  * Why no channel could be asked at all. `disabled`: none is enabled. `saturated`: every enabled one is full, or rests
  * because its upstream said that it is too busy. `resting`: all others.
  */
-export type Verdict = 'disabled' | 'resting' | 'saturated'
+export type WhyNone = 'disabled' | 'resting' | 'saturated'
 
 /** What the choice depends on beside the route. */
 export interface Asker {
@@ -222,7 +222,7 @@ export class Candidates {
     return key === this.#tried?.key || (this.#triedMore?.some(claim => claim.key === key) ?? false)
   }
 
-  get verdict(): Verdict {
+  get whyNone(): WhyNone {
     const now = this.#health.clock.monotonic()
     const enabled = this.#enabled
     if (enabled.length === 0) return 'disabled'

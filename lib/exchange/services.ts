@@ -5,15 +5,15 @@ import type { Concurrency } from '../access/concurrency.ts'
 import type { KeyCache } from '../access/keys.ts'
 import type { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
-import type { RetryBudget } from '../channels/budget.ts'
 import type { Health } from '../channels/health.ts'
+import type { RetryBudget } from '../channels/retry-budget.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { World } from '../world/world.ts'
-import { Drains } from './drains.ts'
+import { ReadOns } from './read-ons.ts'
 import { Sweeper } from './sweeper.ts'
 import { UpstreamLog } from './upstream-log.ts'
 
@@ -35,7 +35,7 @@ export interface Services {
   sweeper: Sweeper
   /** The newest world; an exchange keeps the one that was newest when its body was whole. */
   world: World
-  drains: Drains
+  readOns: ReadOns
   upstreamLog: UpstreamLog
   /** The process is shutting down and takes no new work. */
   draining: boolean
@@ -46,8 +46,8 @@ export interface Services {
 }
 
 /** The services that this room makes; all others come from the rooms below. */
-export const ownServices = (log: Logger, clock: Clock): Pick<Services, 'sweeper' | 'drains' | 'upstreamLog'> => ({
+export const ownServices = (log: Logger, clock: Clock): Pick<Services, 'sweeper' | 'readOns' | 'upstreamLog'> => ({
   sweeper: new Sweeper(clock),
-  drains: new Drains(),
+  readOns: new ReadOns(),
   upstreamLog: new UpstreamLog(log, clock),
 })

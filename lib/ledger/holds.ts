@@ -10,7 +10,7 @@ import type { Account, Key } from '../terms/records.ts'
 import { accountRefusal, capRefusal, Hold, type Refusal } from './hold.ts'
 import type { Lease } from './lease.ts'
 import type { Leases } from './leases.ts'
-import type { LimitLeases } from './limits.ts'
+import type { LimitLeases } from './limit-leases.ts'
 import type { Tabs } from './tabs.ts'
 
 /** What the ledger needs to know of the account and the key that pay. */

@@ -3,7 +3,7 @@
  * has granted (`lease.ts`); `settle` charges it, first in the journal and then in the store (`journal.ts`,
  * `settler.ts`). For each purse, open holds ≤ leased here, and all leases ≤ credit − spent. So on any number of
  * gateways the open holds of an account never exceed its balance. The same is true of a key's cap and an account's
- * budget, which have purses of their own (`limits.ts`). docs/ledger.md explains the whole.
+ * budget, which have purses of their own (`limit-leases.ts`). docs/ledger.md explains the whole.
  */
 import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
@@ -16,7 +16,7 @@ import { type Budgeted, type Capped, Holds } from './holds.ts'
 import { type Journal, newJournal } from './journal.ts'
 import { Leases } from './leases.ts'
 import { LifeSign } from './life-sign.ts'
-import { LimitLeases } from './limits.ts'
+import { LimitLeases } from './limit-leases.ts'
 import type { LedgerLog } from './log.ts'
 import { Orphans } from './orphans.ts'
 import { Settler } from './settler.ts'

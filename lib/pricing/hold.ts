@@ -26,11 +26,11 @@ const SMALL: readonly number[] = [0]
 export function holdOf(model: Model, prices: Prices, factor: Factor, request: Request): Micro {
   const input = mostInput(model, request.prompt)
   const prompts = promptsOf(model, prices, request)
-  let most = amountOf(model, prices, factor, request, prompts, input)
+  let most = costAtPrompts(model, prices, factor, request, prompts, input)
   // its list prices the request only when the prompt is larger than it was estimated
   for (const prompt of prompts)
     if (prompt > input) {
-      const amount = amountOf(model, prices, factor, request, [prompt], prompt)
+      const amount = costAtPrompts(model, prices, factor, request, [prompt], prompt)
       if (amount > most) most = amount
     }
   return most
@@ -44,7 +44,7 @@ function promptsOf(model: Model, prices: Prices, request: Request): readonly num
 }
 
 /** `input` tokens at the dearest prices of all lists that these prompts reach. */
-function amountOf(
+function costAtPrompts(
   model: Model,
   prices: Prices,
   factor: Factor,

@@ -17,7 +17,7 @@ const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
  * nothing is named. A value that cannot be read counts as the largest number, and so does a negative one, which some
  * readers take for "no limit".
  */
-export function amountOf({ kind, text }: Value): number | null {
+export function numberIn({ kind, text }: Value): number | null {
   let value: unknown
   if (text !== null && kind === 'scalar') value = scalarOf(text)
   else if (text !== null && kind === 'string') {
@@ -30,7 +30,7 @@ export function amountOf({ kind, text }: Value): number | null {
 
 /** Reads a maximum of output tokens. The largest of all counts; 0 names none. */
 export const maximum: Read = (draft, value) => {
-  draft.maximum = largest(draft.maximum, amountOf(value) || null)
+  draft.maximum = largest(draft.maximum, numberIn(value) || null)
 }
 
 /** Where a request begins whose answer has no tokens of output. */
@@ -40,7 +40,7 @@ export const writesNothing = (draft: Draft): void => {
 
 /** Reads how many answers are wanted. */
 export const answers: Read = (draft, value) => {
-  draft.n = Math.max(draft.n, amountOf(value) ?? 1)
+  draft.n = Math.max(draft.n, numberIn(value) ?? 1)
 }
 
 const largest = (a: number | null, b: number | null): number | null =>
@@ -204,7 +204,7 @@ export const type: Read = (_draft, value, frame) => {
 
 /** Reads how often a tool may be used. 0 counts as no limit, because some readers take it for a missing field. */
 export const uses: Read = (_draft, value, frame) => {
-  frame.uses = amountOf(value) || null
+  frame.uses = numberIn(value) || null
 }
 
 /** Whether a setting is on: it is, unless its value is `false` or `null`. */

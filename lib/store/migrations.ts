@@ -148,7 +148,7 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   },
   // `usage_rows` too: a process that migrates late may have created it once more.
   () => [OLD_LOG, 'usage_rows'].map(name => `DROP TABLE IF EXISTS ${name}`),
-  // Caps that renew, and budgets (see sql/limits.ts). A purse of a period has the end of its period.
+  // Caps that renew, and budgets (see sql/limit-purses.ts). A purse of a period has the end of its period.
   ({ dialect }) => [
     addColumn({ name: 'accounts' }, ['budget', 'int?'], dialect),
     ...(['api_keys', 'accounts'] as const).flatMap(name => {

@@ -5,7 +5,7 @@
  *
  * All money is in purses. Purse `a<id>` is an account's balance. Purse `k<id>` counts all that a key spends; a cap for
  * ever is its credit. A cap that renews has a purse for each period beside it, and so have budgets of accounts (see
- * `sql/limits.ts`). A purse has `credit` (the sum of the top-ups, or the limit; null = no limit), `spent` (the sum of
+ * `sql/limit-purses.ts`). A purse has `credit` (the sum of the top-ups, or the limit; null = no limit), `spent` (the sum of
  * the charges) and `leased` (the sum of its leases). A lease is a part of a purse that one process may spend without asking the store; `credit - spent - leased`
  * is what the store can still lease out.
  *

@@ -219,18 +219,18 @@ t.test('why there was none', async t => {
     (set, name) =>
       set.report(name, 'busy', s)
   const failed: Rest = (set, name) => set.rest(name)
-  const rows: [rows: Row[], rests: Record<string, Rest>, verdict: string, retryAfterS: number][] = [
+  const rows: [rows: Row[], rests: Record<string, Rest>, whyNone: string, retryAfterS: number][] = [
     [[off], {}, 'disabled', 0],
     [[...two, off], { a: failed, b: failed }, 'resting', 5],
     [[...two, off], { a: busy(30), b: failed }, 'resting', 5],
     [[...two, off], { a: busy(30), b: busy(20) }, 'saturated', 20],
     [[two[0] as Row], { a: busy(0.2) }, 'saturated', 1],
   ]
-  for (const [channels, rests, verdict, retryAfterS] of rows) {
+  for (const [channels, rests, whyNone, retryAfterS] of rows) {
     const set = setUp(...channels)
     for (const [name, rest] of Object.entries(rests)) rest(set, name)
     const candidates = new Candidates(set.route, set.health, null, Math.random)
-    t.same([candidates.verdict, candidates.retryAfterS], [verdict, retryAfterS])
+    t.same([candidates.whyNone, candidates.retryAfterS], [whyNone, retryAfterS])
   }
   const { route, health, clock, report } = setUp(two[0] as Row)
   report('a', 'busy', 30)
@@ -238,7 +238,7 @@ t.test('why there was none', async t => {
   t.ok(new Candidates(route, health, null, Math.random).next())
   const second = new Candidates(route, health, null, Math.random)
   t.equal(second.next(), null, 'while another probes it')
-  t.same([second.verdict, second.retryAfterS], ['saturated', 1])
+  t.same([second.whyNone, second.retryAfterS], ['saturated', 1])
 })
 
 t.test('a full channel is left out until something there ends; when all are full that is saturation', async t => {
@@ -250,7 +250,7 @@ t.test('a full channel is left out until something there ends; when all are full
   )
   const none = new Candidates(route, health, null, Math.random)
   t.equal(none.next(), null)
-  t.same([none.verdict, none.retryAfterS], ['saturated', 1])
+  t.same([none.whyNone, none.retryAfterS], ['saturated', 1])
   claims[0]?.release()
   claims[0]?.release()
   t.equal(take()?.candidate.channel.name, 'a')

@@ -14,7 +14,7 @@ t.test('while the upstream is silent: its answer is charged, and recorded as 499
   const client = s.ask(document())
   const call = await s.at('a').call()
   client.leave()
-  await until('it is read on', () => s.services.drains.size === 1)
+  await until('it is read on', () => s.services.readOns.size === 1)
   answers(100, 10)(call)
   t.match(await s.books(), {
     ok: true,
@@ -32,7 +32,7 @@ t.test('in the middle of a stream: exact usage when it comes in time', async t =
   call.chunk(first)
   await client.sees('Good morning')
   client.leave()
-  await until('it is read on', () => s.services.drains.size === 1)
+  await until('it is read on', () => s.services.readOns.size === 1)
   s.clock.advance(29_000)
   call.chunk(rest)
   call.end()
@@ -51,7 +51,7 @@ t.test('past client_gone.drain it is cut, and what was seen is charged', async t
   call.chunk(first)
   await client.sees('Good morning')
   client.leave()
-  await until('it is read on', () => s.services.drains.size === 1)
+  await until('it is read on', () => s.services.readOns.size === 1)
   s.clock.advance(31_000)
   await call.cut()
   const books = await s.books()
@@ -74,10 +74,10 @@ for (const [concurrent, drained] of [
       call.chunk(first)
       await client.sees('Good morning')
       client.leave()
-      if (nth < drained) await until('it is read on', () => s.services.drains.size === 1)
+      if (nth < drained) await until('it is read on', () => s.services.readOns.size === 1)
       else await call.cut()
     }
-    t.equal(s.services.drains.size, drained)
+    t.equal(s.services.readOns.size, drained)
     if (drained > 0) {
       s.at('a').calls[0]!.chunk(rest)
       s.at('a').calls[0]!.end()
@@ -130,7 +130,7 @@ t.test('a client that takes nothing: the upstream is held up, then cut, and sett
   await s.settled()
   t.equal(call.closed, false)
   s.clock.advance(3_000)
-  await until('it is read on, or done', () => s.services.drains.size === 1 || s.services.openCount === 0)
+  await until('it is read on, or done', () => s.services.readOns.size === 1 || s.services.openCount === 0)
   s.clock.advance(31_000)
   client.socket.resume()
   t.equal(await client.end(), 'cut')
@@ -178,7 +178,7 @@ t.test('with two requests on one connection: both are read on and charged', asyn
   client.ask(document())
   const calls = [await s.at('a').call(0), await s.at('a').call(1)]
   client.leave()
-  await until('both are read on', () => s.services.drains.size === 2)
+  await until('both are read on', () => s.services.readOns.size === 2)
   for (const call of calls) answers(100, 10)(call)
   const row = { end: 'client_gone', status: 499, basis: 'reported', charge: 280 }
   t.match(await s.books(), { ok: true, left: NOTHING_LEFT, rows: [row, row] })

@@ -108,7 +108,7 @@ export class FaultyGateway {
     await this.ended()
   }
 
-  /** Drains. */
+  /** Drains the gateway. */
   stop(): Promise<number | null> {
     this.signal('SIGTERM')
     return this.ended()

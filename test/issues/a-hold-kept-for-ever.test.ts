@@ -1,4 +1,4 @@
-/** Where the ledger failed to settle, the hold was never given back, and what the client had left kept its place among the drains. */
+/** Where the ledger failed to settle, the hold was never given back, and an upstream that was read on after its client had left kept its place for ever. */
 import t from 'tap'
 import { NOTHING_LEFT, open } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH } from '../exchange/support/speech.ts'
@@ -27,7 +27,7 @@ for (const way of WAYS)
         await client.sees(first)
         if (way === 'left') {
           client.leave()
-          await until('the upstream is read on', () => s.services.drains.size === 1)
+          await until('the upstream is read on', () => s.services.readOns.size === 1)
         }
         if (way === 'broken') call.reset()
         else {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
-import { Drains } from '../../lib/exchange/drains.ts'
+import { ReadOns } from '../../lib/exchange/read-ons.ts'
 import { NOTHING_LEFT, type Options, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Call } from '../exchange/support/upstream.ts'
@@ -58,7 +58,7 @@ for (const [name, { options = {}, before = silent, after = silent, row }] of Obj
     before(call)
     if (before !== silent) await client.sees(SPEECH.messages.keepAlive)
     client.leave()
-    await until('the client is gone', () => s.services.drains.size === 1 || s.services.openCount === 0)
+    await until('the client is gone', () => s.services.readOns.size === 1 || s.services.openCount === 0)
     after(call, s)
     await s.settled()
     if (name.startsWith('a head')) pastDrain(s)
@@ -77,7 +77,7 @@ t.test('after an early head, too', async t => {
   s.clock.advance(81_000)
   await client.sees('\n')
   client.leave()
-  await until('it is read on', () => s.services.drains.size === 1)
+  await until('it is read on', () => s.services.readOns.size === 1)
   pastDrain(s)
   const books = await s.books()
   t.match(books, { ok: true, left: NOTHING_LEFT, rows: [{ ...estimated, status: 200 }] })
@@ -107,22 +107,22 @@ t.test('what costs nothing takes no place', async t => {
   const call = await s.at('a').call()
   client.leave()
   await call.cut()
-  t.equal(s.services.drains.size, 0)
+  t.equal(s.services.readOns.size, 0)
   t.match(await s.books(), { left: NOTHING_LEFT, rows: [] })
 })
 
 t.test('one account has a quarter of the places, and at least one', async t => {
-  const drains = new Drains()
-  const enter = (account: number, most: number) => drains.enter(account, most)
+  const readOns = new ReadOns()
+  const enter = (account: number, most: number) => readOns.enter(account, most)
   t.same(
     [1, 1, 1, 2, 2, 2, 3].map(account => enter(account, 8)),
     [true, true, false, true, true, false, true],
   )
-  drains.leave(1)
+  readOns.leave(1)
   t.same([enter(1, 8), enter(1, 8)], [true, false])
-  for (const account of [1, 1, 2, 2, 3]) drains.leave(account)
+  for (const account of [1, 1, 2, 2, 3]) readOns.leave(account)
   t.same([enter(1, 2), enter(1, 2), enter(2, 2), enter(3, 2)], [true, false, true, false])
-  t.same([new Drains().enter(1, 0), drains.size], [false, 2])
+  t.same([new ReadOns().enter(1, 0), readOns.size], [false, 2])
 })
 
 const onMain = { config: { client_gone: { concurrent: 0 } } }

@@ -84,7 +84,7 @@ t.test('a client that is wrong, and one that leaves, are no failures of the upst
   const client = s.ask(document())
   await s.at('a').call(1)
   client.leave()
-  await until('it is read on', () => s.services.drains.size === 1)
+  await until('it is read on', () => s.services.readOns.size === 1)
   s.clock.advance(31_000)
   await s.books()
   t.same(lines(s, 'attempt failed'), [])

@@ -17,11 +17,11 @@ import { upstreamIdIn } from '../request.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
+import { report, reportStatus } from './attempt-report.ts'
 import { nextClaim } from './next-claim.ts'
 import { Rivals } from './rivals.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { isOurs, refusesKey, retryable, saysBusy } from './upstream-status.ts'
-import { report, reportStatus } from './verdicts.ts'
 
 /** The gateway gave up on the upstream; not a fault of the connection. */
 class GaveUp extends Error {

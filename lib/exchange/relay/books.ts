@@ -103,7 +103,7 @@ export class Books {
   /** Takes a place among the upstreams that are read on without a client. False: there is none, or nothing is lost without. */
   readOn(concurrent: number): boolean {
     const { account } = this.#x.entry as KeyEntry
-    this.#hasPlace = this.costs && this.#services.drains.enter(account.id, concurrent)
+    this.#hasPlace = this.costs && this.#services.readOns.enter(account.id, concurrent)
     return this.#hasPlace
   }
 
@@ -112,12 +112,12 @@ export class Books {
   /** The upstream's part is over; the client's goes on until its connection has taken everything. */
   close(): void {
     const x = this.#x
-    const { clock, drains, metrics } = this.#services
+    const { clock, metrics, readOns } = this.#services
     const answer = this.#answer
     answer.reading?.decoder?.stop()
     answer.lastByteMs = clock.monotonic() // what is left is the client's time
     x.upstreamMs = answer.lastByteMs - x.dispatchedMs
-    if (this.#hasPlace) drains.leave((x.entry as KeyEntry).account.id)
+    if (this.#hasPlace) readOns.leave((x.entry as KeyEntry).account.id)
     if (this.#telling.gone) metrics.clientGone(this.slow ? 'slow' : answer.isDone ? 'drained' : 'cut')
     if (this.#telling.gone || x.closed) finish(x, this.#services)
   }

@@ -6,7 +6,7 @@ import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
 import { AttemptNotes } from './attempt-notes.ts'
-import { report } from './verdicts.ts'
+import { report } from './attempt-report.ts'
 
 export class Rivals {
   readonly #x: Exchange

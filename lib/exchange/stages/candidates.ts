@@ -13,8 +13,8 @@ export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) =>
   const { group } = (x.entry as KeyEntry).key
   if (!chooseCandidate(x, services)) return refuse(x, services, 'no_channel', [group, x.model])
   if (x.claim !== null) return NEXT
-  const { verdict, retryAfterS } = x.candidates as Candidates
-  if (verdict === 'saturated') return refuse(x, services, 'saturated', [], retryAfterS)
+  const { whyNone, retryAfterS } = x.candidates as Candidates
+  if (whyNone === 'saturated') return refuse(x, services, 'saturated', [], retryAfterS)
   return refuse(x, services, 'channels_resting', [group, x.model], retryAfterS)
 })
 

@@ -10,7 +10,7 @@ import { type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogAccount } from '../../terms/catalog.ts'
 import { sameLimit } from '../../terms/limits.ts'
 import type { Account } from '../../terms/records.ts'
-import { firstLimit, limitChange } from '../limits.ts'
+import { firstLimit, limitChange } from '../caps-and-budgets.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
 
 /** The actor of what a catalogue file credits. */

@@ -6,7 +6,7 @@ import type { CatalogKey } from '../../terms/catalog.ts'
 import { hashOf, hintOf } from '../../terms/key-secret.ts'
 import { sameLimit } from '../../terms/limits.ts'
 import type { Key } from '../../terms/records.ts'
-import { firstLimit, limitChange } from '../limits.ts'
+import { firstLimit, limitChange } from '../caps-and-budgets.ts'
 import type { AccountWriter } from './accounts.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
 

@@ -80,7 +80,7 @@ export const chatBody = top()
   .has('thinking_budget', {
     // upstreams that read it do not count thoughts as part of the maximum
     read(draft, value) {
-      draft.beside = read.amountOf(value) ?? 0
+      draft.beside = read.numberIn(value) ?? 0
     },
   })
   .has('enable_thinking', { read: thinks })

@@ -18,7 +18,7 @@ const pictures = { limit: HEAD, read: media.pictureUrl, inside: picture }
 /** A sequence of pictures, which some upstreams offer. */
 const sequence = new Place().has('max_images', {
   read(draft, value) {
-    draft.sequenceLimit = read.amountOf(value) || null
+    draft.sequenceLimit = read.numberIn(value) || null
   },
 })
 

@@ -52,7 +52,7 @@ const tool = new Place({
   .has('model', read.otherModel)
   .has('max_tokens', {
     read(_draft, value, frame) {
-      frame.maximum = read.amountOf(value)
+      frame.maximum = read.numberIn(value)
     },
   })
   .has('cache_control', { inside: cacheControl })
@@ -78,7 +78,7 @@ export const messagesBody = new Place()
     read(draft, value, frame) {
       read.maximum(draft, value, frame)
       // a request with a maximum of 0 gets no output: it only fills a cache
-      if (read.amountOf(value) === 0) draft.maximum ??= 0
+      if (read.numberIn(value) === 0) draft.maximum ??= 0
     },
   })
   .has('messages', { inside: message })

@@ -89,7 +89,7 @@ export const responsesBody = top()
   .has('max_output_tokens', { read: read.maximum })
   .has('max_tool_calls', {
     read(draft, value) {
-      draft.maxToolCalls = read.amountOf(value) || null
+      draft.maxToolCalls = read.numberIn(value) || null
     },
   })
   .has('background', read.background)

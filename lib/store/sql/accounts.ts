@@ -15,7 +15,7 @@ import {
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { insertEntry } from './entries.ts'
-import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
+import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
 import { contains, integer, json, jsonOrNull, marks, pattern, text, toJson } from './text.ts'
 
 export const ACCOUNT_COLUMNS = `a.id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')

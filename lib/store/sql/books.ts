@@ -18,7 +18,7 @@ import { type Grant, type Purse, type PurseId, StoreConflict } from '../store.ts
 import { BEAT } from './burial.ts'
 import { recordChange } from './changes.ts'
 import { Doubts } from './doubts.ts'
-import { makePurse } from './limits.ts'
+import { makePurse } from './limit-purses.ts'
 import { integer, marks, money, moneyOrNull, padded, text } from './text.ts'
 
 /** What a grant adds to the need is at most one part in this many of the money that the need leaves free … */

@@ -1,5 +1,5 @@
 /**
- * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limits.ts`).
+ * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limit-purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import type { Account, Key } from '../../terms/records.ts'
@@ -18,7 +18,7 @@ import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
-import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limits.ts'
+import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
 import { chunks, contains, integer, integerOrNull, jsonOrNull, marks, padded, pattern, text, toJson } from './text.ts'
 
 const KEY_COLUMNS =

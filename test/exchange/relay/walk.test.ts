@@ -6,8 +6,8 @@
  * `WALKS=100000` makes many.
  */
 import t from 'tap'
-import { RetryBudget } from '../../../lib/channels/budget.ts'
 import { Health } from '../../../lib/channels/health.ts'
+import { RetryBudget } from '../../../lib/channels/retry-budget.ts'
 import { TRANSITIONS, type Transition } from '../../../lib/exchange/relay/states.ts'
 import type { Services } from '../../../lib/exchange/services.ts'
 import { Sweeper } from '../../../lib/exchange/sweeper.ts'

@@ -58,7 +58,7 @@ export class Walk {
     for (let i = 0; i < 200 && !this.#isOver(scene); i++) await this.#step(this.#toTheEnd(scene))
     checkOver(scene)
     assert.deepEqual(
-      [services.sweeper.size, services.drains.size, services.openCount, openAttempts(services)],
+      [services.sweeper.size, services.readOns.size, services.openCount, openAttempts(services)],
       [0, 0, 0, 0],
       'nothing is left: relays, places, exchanges, attempts',
     )

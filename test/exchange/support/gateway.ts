@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type http from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { RetryBudget } from '../../../lib/channels/budget.ts'
 import type { Health } from '../../../lib/channels/health.ts'
+import { RetryBudget } from '../../../lib/channels/retry-budget.ts'
 import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { applyCatalog } from '../../../lib/operations/apply.ts'
 import { listenOn } from '../../../lib/process/listening.ts'
@@ -166,7 +166,7 @@ export async function open(t: Test, options: Options = {}) {
       holds: ledger.holdsOpen,
       held: ledger.heldTotal,
       swept: services.sweeper.size,
-      draining: services.drains.size,
+      draining: services.readOns.size,
     }
     await ledger.flush()
     const rows = (await store.usage({ limit: 1000 })).reverse()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RetryBudget } from '../../lib/channels/budget.ts'
+import { RetryBudget } from '../../lib/channels/retry-budget.ts'
 import { TestClock } from '../support/clock.ts'
 
 function setUp(share: number, floorPerS: number) {

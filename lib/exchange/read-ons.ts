@@ -1,12 +1,12 @@
 /**
- * Limits how many upstreams are read on although their client has left. Each of them takes a place, and one account can take a
- * part of all places only.
+ * Limits how many upstreams are read on although their client has left ("read-ons"). Each read-on takes a place, and one account
+ * can take only a part of all places. How a whole process drains when it ends is in `lib/process/server-drain.ts`.
  */
 
 /** The part of all places that one account can take. */
 const SHARE = 1 / 4
 
-export class Drains {
+export class ReadOns {
   readonly #ofAccount = new Map<number, number>()
   /** How many places are taken. */
   size = 0

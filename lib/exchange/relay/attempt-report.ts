@@ -1,11 +1,11 @@
-/** What an attempt says of its channel's health: one verdict for each, told to the breaker, the metrics and the log. */
+/** Reports how an attempt went, once for each attempt, to the breaker of its channel, to the metrics and to the log. */
 import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
 import { refusesKey, retryAfterS, saysBusy } from './upstream-status.ts'
 
-/** The first verdict of an attempt counts; later ones are not heard. */
+/** The first report of an attempt counts; later ones change nothing. */
 export function report(x: Exchange, services: Services, attempt: Attempt, outcome: Outcome, restS?: number): void {
   if (!attempt.claim.report(outcome, restS)) return
   const { metrics, upstreamLog } = services
@@ -14,7 +14,7 @@ export function report(x: Exchange, services: Services, attempt: Attempt, outcom
   if (!isWell) upstreamLog.failed(x.id, x.attempts, attempt, outcome)
 }
 
-/** Of an answer whose status is not 2xx, by that alone. */
+/** Reports an answer whose status is not 2xx, by that status alone. */
 export function reportStatus(x: Exchange, services: Services, attempt: Attempt): void {
   const { status } = attempt
   if (refusesKey(status)) report(x, services, attempt, 'auth')
