@@ -9,7 +9,7 @@
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
 import { protocolRow } from '../protocols/table.ts'
-import type { PictureKind, TierNames } from '../protocols/usage.ts'
+import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
 import { amountOf, type Factor, factorOf } from './amount.ts'
 import { type Answer, type Lines, linesOf, type Priced } from './bill.ts'
@@ -64,6 +64,11 @@ export class Tariff implements Priced {
   /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
   covers(protocol: Protocol): boolean {
     return protocolRow(protocol).price.cover.some(set => set.every(name => this.#price[name] !== undefined))
+  }
+
+  /** Whether the price has this line, which may be 0. */
+  has(name: PriceLine): boolean {
+    return this.#price[name] !== undefined
   }
 
   /** Pictures have a price of their own, which may be 0. */

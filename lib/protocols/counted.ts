@@ -53,6 +53,14 @@ export abstract class Counted {
     this.#searches.note(key, counts)
   }
 
+  get seconds(): number {
+    return this.reported?.usage.seconds ?? 0
+  }
+
+  get secondsReported(): boolean {
+    return this.seconds > 0
+  }
+
   get passes(): readonly Pass[] {
     return this.reported?.passes ?? []
   }

@@ -50,6 +50,10 @@ export class Draft {
   /** Bytes of the query of a rerank request, and how many documents it has. */
   queryBytes = 0
   documents = 0
+  /** See `Facts`; seconds in fractions. */
+  characters = 0
+  uploadS = 0
+  soundBytesPerS: number | null = null
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
   repeatedBytes = 0
   /** The name of the first field because of which the request is refused. */

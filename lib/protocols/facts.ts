@@ -1,6 +1,7 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
 import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
 import type { Prompt } from './prompt.ts'
+import { wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
 export interface Facts {
@@ -37,6 +38,12 @@ export interface Facts {
   maxToolCalls: number | null
   /** Passes by other models in the course of the answer. */
   advisors: readonly Advisor[]
+  /** Code points of text that is to be spoken. */
+  characters: number
+  /** Seconds of sound in files that are to be written down. */
+  uploadS: number
+  /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
+  soundBytesPerS: number | null
   /** Names of models beside the request's own. */
   otherModels: readonly string[]
   /** A field that is refused: two readers could take it differently, or it names what we do not offer. */
@@ -77,6 +84,9 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     drawingTools: draft.drawingTools,
     maxToolCalls: draft.maxToolCalls,
     advisors: draft.advisors,
+    characters: draft.characters,
+    uploadS: wholeSeconds(draft.uploadS),
+    soundBytesPerS: draft.soundBytesPerS,
     otherModels: draft.otherModels,
     invalid: draft.invalid,
     tiers: draft.tiers,

@@ -3,6 +3,7 @@
  * to the client, and reads from it what was used, whether the answer is whole, and where the gateway may write words of
  * its own.
  */
+import type { Facts } from './facts.ts'
 import type { Pass } from './reports.ts'
 import type { CountedKind, TierNames, Usage } from './usage.ts'
 
@@ -46,6 +47,10 @@ export interface Meter {
   readonly searches: number
   /** The names of tier, speed and place that the answer reported last. */
   readonly tiers: TierNames
+  /** Seconds of sound that are charged, in whole seconds: as reported, else as found out so far. */
+  readonly seconds: number
+  /** Whether the upstream reported them. */
+  readonly secondsReported: boolean
   /** Whether what came is not an answer of this protocol. */
   readonly foreign: boolean
   /** Whether the end was seen: of a stream its terminal event, of a document its last bracket. */
@@ -83,6 +88,10 @@ export interface MeterOptions {
   pictures?: boolean
   /** Whether searches have a price, for which events of streams are read that only tell of searches. */
   searches?: boolean
+  /** What the request says of sound. */
+  sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'>
+  /** The bytes of the whole answer, where its head tells them. */
+  bodyBytes?: number
 }
 
 /** What the end of a stream says when the gateway ends it because the maximum length was reached. */

@@ -100,6 +100,8 @@ export interface AnswerForm {
   words: StreamWords
   /** Nothing of interest follows a stream's terminal event. */
   terminalIsLast: boolean
+  /** An answer is an event stream only where its content type says so. Absent: also where one was asked for. */
+  eventsByType?: true
   /** The answer of its token counting path; null = it has none. */
   countAnswer: ((tokens: number) => object) | null
 }
@@ -123,6 +125,8 @@ export interface PriceForm {
   cover: readonly (readonly PriceLine[])[]
   /** What is answered are pictures: as many as the request asks for. */
   pictures: boolean
+  /** Tokens are charged only where the answer reports them, and never by an estimate. Absent: by an estimate too. */
+  tokensAsReported?: true
   /** Upstreams write to a cache when the request asks for it; otherwise they do when they like. */
   cachesWhenAsked: boolean
 }

@@ -10,7 +10,7 @@ import type { Directive } from './directive.ts'
 import { type Prepared, sendPrepared } from './prepared.ts'
 import type { Routed } from './route.ts'
 import type { Setting } from './setting.ts'
-import type { Answer, Ask, Dialect } from './speech.ts'
+import { type Answer, type Ask, Bytes, type Dialect } from './speech.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const NO_DIRECTIVE: Directive = {}
@@ -94,15 +94,17 @@ export class Reply {
   /** Sends the answer at once, and returns it for the next time. */
   prepare(answer: Answer): Prepared {
     const ask = this.#ask as Ask
-    const text = ask.stream
-      ? Array.from(this.#dialect.frames(ask, answer), frame => frame.bytes).join('')
-      : JSON.stringify(this.#dialect.whole(ask, answer))
-    const body = Buffer.from(text)
+    const { type, body } = ask.stream
+      ? new Bytes(
+          this.#type(ask),
+          Buffer.from([...this.#dialect.frames(ask, answer)].map(({ bytes }) => bytes).join('')),
+        )
+      : this.#bytes(ask, answer)
     const framing: Record<string, string> = ask.stream
       ? { 'transfer-encoding': 'chunked' }
       : { 'content-length': `${body.length}` }
     const usage = answer.reports ? answer.usage : null
-    const prepared = { head: { ...this.#head(this.#type(ask)), ...framing }, body, usage }
+    const prepared = { head: { ...this.#head(type), ...framing }, body, usage }
     this.#setting.books.endPrepared(usage)
     sendPrepared(this.#res, prepared)
     return prepared
@@ -129,22 +131,27 @@ export class Reply {
    */
   #whole(ask: Ask, answer: Answer): void {
     const { cut, end_early, stall } = this.#directive
-    const body = Buffer.from(JSON.stringify(this.#dialect.whole(ask, answer)))
+    const { type, body } = this.#bytes(ask, answer)
     if (cut === undefined && end_early === undefined && stall === undefined) {
       this.#end = 'completed'
       this.#usage = answer.reports ? answer.usage : null
       this.#delivered = answer.usage.output
-      this.#send(200, body)
+      this.#send(200, body, { 'content-type': type })
       return
     }
     this.#status = 200
-    this.#res.writeHead(200, { ...this.#head(JSON_TYPE), 'content-length': body.length })
+    this.#res.writeHead(200, { ...this.#head(type), 'content-length': body.length })
     const half = body.subarray(0, body.length >> 1)
     if (stall !== undefined) this.#res.write(half)
     else {
       this.#end = 'cut'
       this.#res.write(half, () => this.#res.destroy())
     }
+  }
+
+  #bytes(ask: Ask, answer: Answer): Bytes {
+    const whole = this.#dialect.whole(ask, answer)
+    return whole instanceof Bytes ? whole : new Bytes(JSON_TYPE, Buffer.from(JSON.stringify(whole)))
   }
 
   #sendJson(status: number, body: object, headers: Record<string, string> = {}): void {

@@ -62,6 +62,17 @@ export interface Frame {
   usage: Usage | null
 }
 
+/** An answer that is no JSON. */
+export class Bytes {
+  readonly type: string
+  readonly body: Buffer
+
+  constructor(type: string, body: Buffer) {
+    this.type = type
+    this.body = body
+  }
+}
+
 /** How the simulator speaks one protocol. */
 export interface Dialect {
   /** Reads a path; null = it is not one of this protocol. */
@@ -78,7 +89,8 @@ export interface Dialect {
   chunk: number
   /** Reads a body. Throws an Error that says what is missing. */
   read(body: Fields, route: Route): Ask
-  whole(ask: Ask, answer: Answer): object
+  /** A JSON document, or bytes. */
+  whole(ask: Ask, answer: Answer): object | Bytes
   frames(ask: Ask, answer: Answer): Iterable<Frame>
   /** The answer to a count of tokens; null = the protocol has none. */
   count: ((tokens: number) => object) | null

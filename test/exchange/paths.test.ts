@@ -41,6 +41,8 @@ t.test('every path that leads somewhere', async t => {
     ['POST /rerank', { key: 'bearer' }, 'relay rerank'],
     ['POST /v1/moderations', {}, 'relay moderations'],
     ['POST /moderations', { key: 'x-api-key' }, 'relay moderations'],
+    ['POST /v1/audio/speech', {}, 'relay speech'],
+    ['POST /audio/speech', { key: 'bearer' }, 'relay speech'],
     ['POST /v1/v1/messages', {}, 'relay messages'],
     ['POST /v1/v1/messages/count_tokens', {}, 'count messages /count_tokens'],
     ['POST /messages', { key: 'x-api-key' }, 'relay messages'],

@@ -51,17 +51,20 @@ export class Reading {
     const { facts, hold } = x
     const type = String(headers['content-type'] ?? '')
     this.events = /^text\/event-stream/i.test(type)
-    this.#asEvents = this.events || (wantsEvents(x) && !/json/i.test(type))
+    this.#asEvents = this.events || (wantsEvents(x) && row.eventsByType !== true && !/json/i.test(type))
     const lengthStop = x.coveredOutput > 0
+    const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
+    this.encoded = encoding !== '' && encoding !== 'identity'
+    const length = headers['content-length']
     this.meter = row.meter({
       events: this.#asEvents,
       lengthStop,
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
       searches: x.tariff?.pricesSearches ?? false,
+      ...(facts === null ? {} : { sound: facts }),
+      ...(length === undefined || this.encoded ? {} : { bodyBytes: Number(length) }),
     })
-    const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
-    this.encoded = encoding !== '' && encoding !== 'identity'
     this.decoder = this.encoded
       ? decoderFor(encoding, {
           onDecoded: chunk => this.meter.feed(chunk, bytesAsText(chunk)),

@@ -39,6 +39,21 @@ const NO_PASSES: readonly Pass[] = []
 export const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES }
 
 export function usedOf(x: Exchange, o: Ended): Used {
+  const used = withoutSeconds(x, o)
+  const bySecond = protocolRow(x.protocol as Protocol).price.cover.some(set => set.includes('second'))
+  return bySecond && used.basis !== 'none' ? withSeconds(x, o, used) : used
+}
+
+/** Adds the seconds of sound. It matters how they and the tokens were found only where these have a price. */
+function withSeconds(x: Exchange, { reading }: Ended, used: Used): Used {
+  const tariff = x.tariff as Tariff
+  const seconds = reading?.meter.seconds ?? (x.facts as Facts).uploadS
+  const isReported = seconds === 0 || reading?.meter.secondsReported === true
+  const isCounted = (used.basis === 'counted' && tariff.has('input')) || (!isReported && tariff.has('second'))
+  return { ...used, basis: isCounted ? 'counted' : 'reported', usage: { ...used.usage, seconds } }
+}
+
+function withoutSeconds(x: Exchange, o: Ended): Used {
   const { how, reading } = o
   if (how === 'nothing') return NOTHING
   // the upstream may take money for the question, however little of its answer was waited for
@@ -49,6 +64,7 @@ export function usedOf(x: Exchange, o: Ended): Used {
   const images = Math.min(o.delivered?.deliveredImages ?? MOST_TOKENS, meter.images)
   const searches = Math.min(o.delivered?.deliveredSearches ?? MOST_TOKENS, meter.searches)
   if (reading.foreign) {
+    if (protocolRow(x.protocol as Protocol).price.tokensAsReported) return counted(estimate(x), 0)
     // where pictures cannot be counted, those that were asked for are charged
     const asked = protocolRow(x.protocol as Protocol).price.pictures && o.delivered === null ? (x.facts as Facts).n : 0
     return counted({ ...estimate(x), images: Math.max(images, asked), searches }, Math.min(most, reading.tokensOfBytes))
@@ -89,7 +105,7 @@ const counted = (usage: Usage, output: number): Used => ({
 })
 
 /** The input, as it was estimated for the hold. */
-const estimate = (x: Exchange): Usage => ({
-  ...noUsage(),
-  input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt),
-})
+const estimate = (x: Exchange): Usage =>
+  protocolRow(x.protocol as Protocol).price.tokensAsReported
+    ? noUsage()
+    : { ...noUsage(), input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt) }

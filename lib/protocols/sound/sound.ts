@@ -19,6 +19,12 @@ const HEAD_BYTES = 12
 /** Zero bytes before the first frame that are passed over. */
 const MOST_PADDING = 4096
 
+/** Sums of fractions come out a little above a whole number. */
+const ROUNDING_S = 1e-6
+
+/** Rounded up to whole seconds, as they are charged. */
+export const wholeSeconds = (seconds: number): number => Math.ceil(Math.max(0, seconds - ROUNDING_S))
+
 type Reader = (cursor: Cursor, found: Found) => Steps
 
 export class SoundMeter {

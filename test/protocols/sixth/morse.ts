@@ -50,6 +50,8 @@ class BytesMeter implements Meter {
   readonly searches = 0
   readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
+  readonly seconds = 0
+  readonly secondsReported = false
   readonly foreign = false
   readonly failed = false
   readonly answerId = null

@@ -1,0 +1,36 @@
+/** The places of a speech request's body in which something matters: the text above all, which is charged by its characters. */
+import { Place } from '../places.ts'
+import * as read from '../readers.ts'
+
+/** No upstream speaks so long a text at once. */
+const LONGEST_TEXT_BYTES = 1024 * 1024
+/** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second. */
+const PCM_BYTES_PER_S = 48_000
+
+export const speechBody = new Place()
+  .has('model', read.model)
+  .has('input', {
+    limit: LONGEST_TEXT_BYTES,
+    read(draft, value) {
+      const text = read.textOf(value)
+      if (text === null) draft.invalid ??= 'input'
+      else draft.characters = codePoints(text)
+    },
+  })
+  .has('response_format', {
+    read(draft, value) {
+      if (read.textOf(value) === 'pcm') draft.soundBytesPerS = PCM_BYTES_PER_S
+    },
+  })
+  .has('stream_format', {
+    read(draft, value) {
+      draft.stream = read.textOf(value) === 'sse'
+    },
+  })
+
+/** How many characters a text has; half of a pair that lacks its other half counts as one. */
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
