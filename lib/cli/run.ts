@@ -8,6 +8,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
 import { explain } from './failure.ts'
+import { addPrices } from './price-options.ts'
 import { addUsage } from './usage-options.ts'
 
 interface ConfigOption {
@@ -104,7 +105,10 @@ function createProgram(root: string): Command {
       const { statement } = await import('./store-commands.ts')
       process.stdout.write(await statement(config, process.env, account, { month, format }))
     })
-  addUsage(command, (name, description) => under(program.command(name).description(description).helpCommand(false)))
+  const group = (name: string, description: string) =>
+    under(program.command(name).description(description).helpCommand(false))
+  addUsage(command, group)
+  addPrices(group)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

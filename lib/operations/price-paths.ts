@@ -17,13 +17,16 @@ export const readPrice = (written: object): Price => toPrice(read(schema, writte
 const isMap = (value: unknown): value is Written => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The amounts of a price by their paths, in the order in which the price is shown. */
-export function flatPrice(price: Price): Map<string, string> {
+export const flatPrice = (price: Price): Map<string, string> => flatShown(showPrice(price))
+
+/** The same of a price as `showPrice` makes it. */
+export function flatShown(price: object): Map<string, string> {
   const flat = new Map<string, string>()
   const add = (at: string, value: unknown): void => {
     if (!isMap(value)) flat.set(at, String(value))
     else for (const [name, one] of Object.entries(value)) add(name === 'sizes' ? at : `${at}.${name}`, one)
   }
-  const { over = [], ...rest } = showPrice(price) as Written & { over?: (Written & { tokens: number })[] }
+  const { over = [], ...rest } = price as Written & { over?: (Written & { tokens: number })[] }
   for (const [name, value] of Object.entries(rest)) add(name, value)
   for (const { tokens, ...entry } of over) add(`over.${tokens}`, entry)
   return flat
@@ -35,7 +38,7 @@ export function setPaths(written: object, paths: Iterable<readonly [path: string
   const lists = new Map(over.map(entry => [String(entry.tokens), entry]))
   for (const [path, amount] of paths) {
     const [first, rest] = split(path)
-    if (first !== 'over') setIn(all, path, amount)
+    if (first !== 'over') setIn(all, path, amount, path)
     else if (rest === '') {
       if (amount !== null) throw invalid(path)
       lists.clear()
@@ -52,7 +55,7 @@ function setOver(lists: Map<string, Written & { tokens: number }>, rest: string,
   else {
     const entry = lists.get(tokens) ?? { tokens: Number(tokens) }
     lists.set(tokens, entry)
-    setIn(entry, below, amount)
+    setIn(entry, below, amount, path)
     if (Object.keys(entry).length === 1) lists.delete(tokens)
   }
 }
@@ -60,14 +63,15 @@ function setOver(lists: Map<string, Written & { tokens: number }>, rest: string,
 /** Maps within a price whose names people choose. */
 const MAPS = ['image', 'tiers']
 
-function setIn(list: Written, path: string, amount: string | null): void {
+/** `whole`: the path from the price on, for problems. */
+function setIn(list: Written, path: string, amount: string | null, whole: string): void {
   const [first, name] = split(path)
   if (name === '') {
     if (amount === null) delete list[first]
     else list[first] = amount
     return
   }
-  if (!MAPS.includes(first)) throw invalid(path)
+  if (!MAPS.includes(first)) throw invalid(whole)
   const there = list[first]
   const map: Written = isMap(there) ? ((there['sizes'] as Written | undefined) ?? there) : {}
   // One price for all pictures is the price of the sizes that are not named.

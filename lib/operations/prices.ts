@@ -86,8 +86,13 @@ export class Prices {
     }
   }
 
-  /** `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. Returns what changed. */
-  async set(model: string, paths: ReadonlyMap<string, string | null>, actor: PriceActor): Promise<PriceChanges> {
+  /** `paths`: prices to set, as `output` or `over.200000.input`; null takes one away. `dry`: changes nothing. Returns what changed. */
+  async set(
+    model: string,
+    paths: ReadonlyMap<string, string | null>,
+    actor: PriceActor,
+    dry = false,
+  ): Promise<PriceChanges> {
     let changes: PriceChanges = {}
     await this.#known(model)
     await this.#store.editModel(
@@ -96,7 +101,7 @@ export class Prices {
         if (there === null) throw new OperationError('missing', `there is no model ${model}`)
         const price = readPrice(setPaths(there.price === null ? {} : showPrice(there.price), paths))
         changes = priceChanges(there.price, price)
-        return { ...there, price }
+        return dry ? null : { ...there, price }
       },
       actor,
     )
@@ -110,7 +115,7 @@ export class Prices {
   }
 }
 
-function page<T extends { version: number }>(versions: readonly T[], limit: number, show: (version: T) => object) {
+function page<T extends { version: number }, S>(versions: readonly T[], limit: number, show: (version: T) => S) {
   const next = versions.length === limit ? String(versions.at(-1)!.version) : null
   return { data: versions.map(show), next }
 }

@@ -1,0 +1,140 @@
+/** The commands about prices. They open the store that the config names, and end. Each returns what to print. */
+import { readFileSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { type ImportOptions, type ListFormat, type Planned, planImport, runImport } from '../operations/price-import.ts'
+import { type PriceChanges, Prices } from '../operations/prices.ts'
+import { ConfigError } from '../terms/config.ts'
+import { historyTable, listTable, oneTable } from './price-tables.ts'
+import { table } from './table.ts'
+import { withStoreOf } from './with-store.ts'
+
+export interface Wanted {
+  config: string
+  json: boolean
+  terminal: boolean
+}
+
+/** What goes to standard output, and what to standard error. */
+interface Said {
+  data: string
+  talk: string[]
+}
+
+const MOST_BYTES = 20 * 1024 * 1024
+
+const inStore = <T>({ config }: Wanted, work: (prices: Prices) => Promise<T>): Promise<T> =>
+  withStoreOf(config, process.env, store => work(new Prices({ store })))
+
+const asJson = (value: object): Said => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
+
+export const listPrices = (wanted: Wanted, at: string | undefined): Promise<Said> =>
+  inStore(wanted, async prices => {
+    const answer = await prices.at(at === undefined ? {} : { at })
+    return wanted.json ? asJson(answer) : { data: listTable(answer.data, wanted.terminal), talk: [] }
+  })
+
+export const showPriceOf = (wanted: Wanted, model: string): Promise<Said> =>
+  inStore(wanted, async prices => {
+    const { data } = await prices.history(model, { limit: 1 })
+    const version = data[0]?.until === null ? data[0] : undefined
+    if (wanted.json) return asJson({ model, ...(version ?? { price: null }) })
+    if (version === undefined) return { data: '', talk: [`${model} has no price, so nobody can use it`] }
+    const { version: number, at, actor } = version
+    const talk = [`${model}: version ${number}, since ${at}, by ${actor}`]
+    return { data: oneTable(version.price, wanted.terminal), talk }
+  })
+
+export const showHistory = (wanted: Wanted, model: string, page: Record<string, string>): Promise<Said> =>
+  inStore(wanted, async prices => {
+    const answer = await prices.history(model, page)
+    if (wanted.json) return asJson(answer)
+    const talk = answer.next === null ? [] : [`there may be more: --after ${answer.next}`]
+    return { data: historyTable(answer.data, wanted.terminal), talk }
+  })
+
+const DRY = 'nothing was changed: this was a dry run'
+
+export const setPrice = (wanted: Wanted, model: string, assignments: readonly string[], dry: boolean): Promise<Said> =>
+  inStore(wanted, async prices => {
+    const changes = await prices.set(model, readAssignments(assignments), 'cli', dry)
+    if (wanted.json) return asJson({ model, changes })
+    const same = Object.keys(changes).length === 0 ? [`${model} has this price already`] : []
+    return { data: changesTable([{ model, changes }], wanted.terminal), talk: [...same, ...(dry ? [DRY] : [])] }
+  })
+
+/** `input=21` sets a price, `input=` takes it away. */
+function readAssignments(assignments: readonly string[]): Map<string, string | null> {
+  const pairs = assignments.map((text): [string, string | null] => {
+    const at = text.indexOf('=')
+    if (at < 1) throw new Error(`${text}: expected PRICE=AMOUNT, like input=21 or over.200000.output=157.5`)
+    return [text.slice(0, at), text.slice(at + 1) || null]
+  })
+  return new Map(pairs)
+}
+
+const NONE = '-'
+
+const changesTable = (rows: readonly { model: string; changes: PriceChanges }[], terminal: boolean): string => {
+  const columns = [
+    { name: 'model' },
+    { name: 'price' },
+    { name: 'before', right: true },
+    { name: 'after', right: true },
+  ]
+  const lines = rows.flatMap(({ model, changes }) =>
+    Object.entries(changes).map(([path, { before, after }]) => [model, path, before ?? NONE, after ?? NONE]),
+  )
+  return lines.length === 0 ? '' : table(columns, lines, terminal)
+}
+
+export interface ImportFlags extends Omit<ImportOptions, 'rate'> {
+  format: ListFormat | null
+  /** null = not given. A list in CNY needs none. */
+  rate: string | null
+  dry: boolean
+}
+
+export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): Promise<Said> =>
+  withStoreOf(wanted.config, process.env, async store => {
+    const format = flags.format ?? formatOf(file)
+    if (flags.rate === null && format === 'litellm')
+      throw new Error('--rate: expected how many CNY one USD is, because the list is in USD')
+    const list = { text: readList(file), file, format }
+    const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
+    if (!flags.dry) await runImport(store, planned)
+    if (wanted.json) return asJson({ models: planned.map(({ price: _, row: __, ...rest }) => rest) })
+    const talk = [...planned.flatMap(notesOf), totals(planned), ...(flags.dry ? [DRY] : [])]
+    return { data: changesTable(planned, wanted.terminal), talk }
+  })
+
+function formatOf(file: string): ListFormat {
+  if (/\.csv$/i.test(file)) return 'csv'
+  return /\.ya?ml$/i.test(file) ? 'gateway' : 'litellm'
+}
+
+function readList(file: string): string {
+  if (statSync(file).size > MOST_BYTES) throw new ConfigError([`${basename(file)}: expected a file of at most 20 MiB`])
+  const bytes = readFileSync(file)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new ConfigError([`${basename(file)}: expected text in UTF-8`])
+  }
+}
+
+/** The first note of a skipped model says why. */
+const notesOf = ({ model, outcome, notes }: Planned): string[] =>
+  outcome === 'absent'
+    ? []
+    : notes.map((note, i) => `${model}: ${outcome === 'skipped' && i === 0 ? 'skipped' : 'not imported'}: ${note}`)
+
+const SAYS: [outcome: Planned['outcome'], text: string][] = [
+  ['new', 'made'],
+  ['changed', 'changed'],
+  ['same', 'as before'],
+  ['skipped', 'skipped'],
+  ['absent', 'not in the catalogue'],
+]
+
+const totals = (planned: readonly Planned[]): string =>
+  `models: ${SAYS.map(([outcome, text]) => `${planned.filter(row => row.outcome === outcome).length} ${text}`).join(', ')}`

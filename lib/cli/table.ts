@@ -1,0 +1,26 @@
+/**
+ * Tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
+ * tabs and have no header.
+ */
+
+export interface Column {
+  name: string
+  /** Numbers are aligned at their last digit. */
+  right?: boolean
+}
+
+/** Characters that take two columns of a terminal. */
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/gu
+
+const width = (text: string): number => [...text].length + (text.match(WIDE)?.length ?? 0)
+
+export function table(columns: readonly Column[], rows: readonly (readonly string[])[], terminal: boolean): string {
+  if (!terminal) return rows.map(row => `${row.join('\t')}\n`).join('')
+  const all = [columns.map(({ name }) => name.toUpperCase()), ...rows]
+  const widths = columns.map((_, i) => Math.max(...all.map(row => width(row[i]!))))
+  const cell = (text: string, i: number) => {
+    const space = ' '.repeat(widths[i]! - width(text))
+    return columns[i]!.right ? space + text : text + space
+  }
+  return all.map(row => `${row.map(cell).join('  ').trimEnd()}\n`).join('')
+}

@@ -1,0 +1,76 @@
+/**
+ * Price lists in CSV: a header line with `model` and the paths of prices (`input`, `over.200000.input`, `tiers.flex` …),
+ * then a line for each model. An empty cell means that the model has no such price.
+ */
+import { FEES, TOKEN_CLASSES } from '../../terms/records.ts'
+import { ConfigError } from '../../terms/yaml.ts'
+import { exact } from './exact.ts'
+import { isPlain, newOffer, type Offer, Problems, type Wanted } from './offer.ts'
+
+interface Line {
+  /** Counted from 1. */
+  number: number
+  cells: string[]
+}
+
+const MOST_COLUMNS = 200
+const PRICE = [...TOKEN_CLASSES, ...FEES].join('|')
+const COLUMN = new RegExp(`^(?:(?:over\\.[1-9]\\d*\\.)?(?:${PRICE}|image\\..+)|tiers\\..+|search_unit)$`)
+
+/** One cell and what ends it. */
+const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
+
+export function parseCsv(text: string, file: string): Line[] {
+  const lines: Line[] = []
+  let number = 1
+  let line: Line = { number, cells: [] }
+  for (CELL.lastIndex = text.startsWith('\uFEFF') ? 1 : 0; CELL.lastIndex < text.length; ) {
+    const at = CELL.lastIndex
+    const m = CELL.exec(text)
+    if (m === null || line.cells.length > MOST_COLUMNS)
+      throw new ConfigError([`${file}:${number}: expected cells between commas, quoted as "a ""b"""`])
+    line.cells.push(m[1] === undefined ? m[2]!.trim() : m[1].replaceAll('""', '"'))
+    number += text.slice(at, CELL.lastIndex).split('\n').length - 1
+    if (m[3] === ',' && CELL.lastIndex < text.length) continue
+    if (m[3] === ',') line.cells.push('')
+    if (line.cells.some(cell => cell !== '')) lines.push(line)
+    line = { number, cells: [] }
+  }
+  return lines
+}
+
+export function readCsv(text: string, file: string, wanted: Wanted): Offer[] {
+  const [header, ...rows] = parseCsv(text, file)
+  const problems = new Problems(file)
+  const columns = header?.cells ?? []
+  if (!columns.includes('model')) problems.add('1', 'expected a column "model"')
+  for (const [i, column] of columns.entries()) {
+    if (column !== 'model' && !COLUMN.test(column))
+      problems.add(
+        '1',
+        `${column === '' ? `column ${i + 1}` : column}: expected model, ${PRICE.replaceAll('|', ', ')}, search_unit, image.SIZE, tiers.NAME or over.TOKENS.PRICE`,
+      )
+    if (columns.indexOf(column) < i) problems.add('1', `${column}: expected each column once`)
+  }
+  problems.throwIfAny()
+  const offers = new Map<string, Offer>()
+  for (const { number, cells } of rows) {
+    const model = cells[columns.indexOf('model')] ?? ''
+    if (cells.length > columns.length) problems.add(String(number), `expected ${columns.length} cells`)
+    if (model === '') problems.add(String(number), 'expected the name of a model')
+    if (!wanted(model)) continue
+    if (offers.has(model)) problems.add(String(number), `${model}: expected each model once`)
+    const offer = newOffer(model, String(number))
+    offers.set(model, offer)
+    for (const [i, cell] of cells.entries()) {
+      const column = columns[i] ?? 'model'
+      if (column === 'model' || cell === '') continue
+      const amount = exact(cell)
+      if (isPlain(column)) offer.plain.set(column, cell)
+      else if (amount !== null) offer.amounts.set(column, amount)
+      else problems.add(String(number), `${column}: expected a decimal number, 0 or more`)
+    }
+  }
+  problems.throwIfAny()
+  return [...offers.values()]
+}
