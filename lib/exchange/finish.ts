@@ -28,6 +28,7 @@ function end(x: Exchange, services: Services): void {
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
+  if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
   const totalMs = services.clock.monotonic() - x.startedMs
   count(x, services, totalMs)
   log(x, services, totalMs)

@@ -14,6 +14,7 @@ import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
 import type { World } from '../world/world.ts'
 import { ReadOns } from './read-ons.ts'
+import { RefusalLog } from './refusal-log.ts'
 import { Sweeper } from './sweeper.ts'
 import { UpstreamLog } from './upstream-log.ts'
 
@@ -37,6 +38,7 @@ export interface Services {
   world: World
   readOns: ReadOns
   upstreamLog: UpstreamLog
+  refusals: RefusalLog
   /** The process is shutting down and takes no new work. */
   draining: boolean
   /** By how much timers are late at the moment. */
@@ -45,9 +47,18 @@ export interface Services {
   openCount: number
 }
 
-/** The services that this room makes; all others come from the rooms below. */
-export const ownServices = (log: Logger, clock: Clock): Pick<Services, 'sweeper' | 'readOns' | 'upstreamLog'> => ({
+/** The services that this room makes of those of the rooms below. */
+export const ownServices = ({
+  log,
+  clock,
+  store,
+  metrics,
+}: Pick<Services, 'log' | 'clock' | 'store' | 'metrics'>): Pick<
+  Services,
+  'sweeper' | 'readOns' | 'upstreamLog' | 'refusals'
+> => ({
   sweeper: new Sweeper(clock),
   readOns: new ReadOns(),
   upstreamLog: new UpstreamLog(log, clock),
+  refusals: new RefusalLog({ store, clock, metrics, log }),
 })

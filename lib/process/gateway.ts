@@ -131,6 +131,7 @@ export class Gateway {
     await this.#serverDrain.run()
     this.#lag.stop()
     await this.#follower.stop()
+    await this.services.refusals.stop()
     await this.ledger.stop()
     await this.services.pools.destroy()
     await this.store.close()

@@ -68,7 +68,7 @@ export function createServices(parts: ServiceParts): Services {
       onReserved: (upstream, reason) => log.error({ upstream }, reason),
     }),
     world,
-    ...ownServices(log, clock),
+    ...ownServices(parts),
     draining: false,
     lag,
     openCount: 0,

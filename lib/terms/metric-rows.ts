@@ -36,6 +36,11 @@ export const METRICS = {
     'Requests answered. Status 499: the client left before its answer began.',
   ),
   refusals: counter('gateway_refusals_total', ['reason'], 'Requests that the gateway itself answered with an error.'),
+  refusalsLost: counter(
+    'gateway_refusals_lost_total',
+    ['cause'],
+    'Refusals of known keys that cannot be looked up: queue_full (too many at once) or store (the store did not take them).',
+  ),
   inflight: gauge('gateway_inflight', ['protocol'], 'Requests under way.'),
   overhead: histogram('gateway_overhead_seconds', [], 'Time of a request, less the time spent waiting for upstreams.'),
   firstByte: histogram(

@@ -63,6 +63,7 @@ const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
 export class Metrics {
   readonly #requests = new Tally()
   readonly #refusals = new Tally()
+  readonly #refusalsLost = new Tally()
   readonly #inflight = new Tally()
   readonly #overhead = new Histogram()
   readonly #firstByte = new Histogram()
@@ -101,6 +102,10 @@ export class Metrics {
 
   refusal(name: string): void {
     this.#refusals.add(1, name)
+  }
+
+  refusalsLost(cause: 'queue_full' | 'store', count: number): void {
+    this.#refusalsLost.add(count, cause)
   }
 
   /** `model` is the model's name, or `other` when the catalogue does not know it. */
@@ -178,6 +183,8 @@ export class Metrics {
         return this.#requests.samples(labels)
       case 'refusals':
         return this.#refusals.samples(labels)
+      case 'refusalsLost':
+        return this.#refusalsLost.samples(labels)
       case 'inflight':
         return this.#inflight.samples(labels)
       case 'overhead':

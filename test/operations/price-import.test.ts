@@ -1,8 +1,8 @@
 /** Price lists, form by form: what becomes of each field, what is named because it has no place, and what is refused. */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { type ImportOptions, type PriceList, planImport, runImport } from '../../lib/operations/price-import.ts'
 import { exact, ratio, roundedUp, times } from '../../lib/operations/price-import/exact.ts'
+import { type ImportOptions, type PriceList, planImport, runImport } from '../../lib/operations/price-import.ts'
 import { flatPrice, readPrice } from '../../lib/operations/price-paths.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'

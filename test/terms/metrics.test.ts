@@ -161,6 +161,7 @@ t.test('what is counted is shown', async t => {
         'gateway_settlements_total{basis="reported"} 1',
       ],
     ],
+    ['lost refusals', m => m.refusalsLost('store', 2), ['gateway_refusals_lost_total{cause="store"} 2']],
     ['a tier', m => m.tierUnlisted('m'), ['gateway_tier_unlisted_total{model="m"} 1']],
     ['a picture', m => m.pictureUnmatched('m'), ['gateway_picture_unmatched_total{model="m"} 1']],
     ['a label as it comes', m => m.refusal('a"b\\c\nd'), ['gateway_refusals_total{reason="a\\"b\\\\c\\nd"} 1']],

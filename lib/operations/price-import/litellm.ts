@@ -10,7 +10,7 @@ import { Entry } from './litellm-entry.ts'
 import { FEE_MODES, MONEY, TOKEN_FIELDS } from './litellm-fields.ts'
 import { PARTS } from './litellm-parts.ts'
 import { addTiers, type TierPrice } from './litellm-tiers.ts'
-import { isMap, type Offer, parseJson, Problems, type Wanted } from './offer.ts'
+import { isMap, type Offer, Problems, parseJson, type Wanted } from './offer.ts'
 
 /** A price of tokens: perhaps of prompts above so many thousand tokens, perhaps of a tier. */
 const TOKENS =
