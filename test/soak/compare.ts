@@ -1,12 +1,13 @@
 /**
  * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger
  * charged. For a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request
- * may be charged twice, and none without an answer.
+ * may be charged twice, and none without an answer. The receipt of every row recomputes its charge.
  */
 import { formatMicro } from '../../lib/base/money.ts'
 import type { Served } from '../../lib/simulator/books.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { TOKEN_CLASSES, type UsageRow } from '../../lib/terms/records.ts'
+import { chargeOfLines } from '../support/receipt.ts'
 import type { Asked } from './clients.ts'
 
 type Prices = Record<string, Partial<Record<string, number>>>
@@ -40,6 +41,9 @@ function chargeOf(usage: NonNullable<Served['usage']>, price: Partial<Record<str
 
 export function compare(asked: readonly Asked[], served: readonly Served[], rows: UsageRow[], prices: Prices) {
   const problems: string[] = []
+  for (const row of rows)
+    if (chargeOfLines(row) !== BigInt(row.charge))
+      problems.push(`${row.requestId}: charged ${row.charge}, its lines are ${chargeOfLines(row)}`)
   const byRequest = new Map(rows.map(row => [row.requestId, row]))
   const byId = new Map<string, Served[]>()
   for (const one of served) if (one.id !== null) byId.set(one.id, [...(byId.get(one.id) ?? []), one])
@@ -80,6 +84,7 @@ export function compare(asked: readonly Asked[], served: readonly Served[], rows
       'rows in the books': rows.length,
       'seen whole, charged to the micro-unit': exact,
       'seen whole, nothing reported, counted': counted,
+      'receipts that were recomputed': rows.length,
       'rows of requests whose client saw no head': strangers,
     },
   } satisfies Comparison
