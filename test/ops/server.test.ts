@@ -144,7 +144,7 @@ t.test('a store that fails', async t => {
   const failing = (store: Store): Store =>
     new Proxy(store, {
       get: (target, name) =>
-        name === 'accounts' ? () => Promise.reject(failure) : Reflect.get(target, name, target).bind(target),
+        name === 'accountPage' ? () => Promise.reject(failure) : Reflect.get(target, name, target).bind(target),
     })
   const ops = await openOps(t, failing)
   const away = await ops.admin('GET', '/admin/accounts')
