@@ -22,7 +22,8 @@ export const PRICE_VERSIONS: Table = {
 }
 
 /**
- * The format of prices that this program writes. Where a later version of the program can write what this one would
- * misread, it writes another number, and this program takes the model for not priced.
+ * The format of prices that this program writes; it reads this one and those before. Whoever gives prices a part that this
+ * program would misread raises the number, and adds a migration: programs of before do not start on the store then, and
+ * those that still run take a model with such a price for not priced.
  */
 export const PRICE_FORMAT = 1

@@ -170,6 +170,8 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
     await t.rejects(one.putModel(model('n', { format: 2 }), 'token'), StoreConflict)
     await two.putModel(model('m', { input: 3 }), 'token')
     t.strictSame(await history(one, 'm'), ['2: 3', '1: undefined'], 'and is replaced by a price of today')
+    await driver.run('test', 'UPDATE price_versions SET format = 0 WHERE version = 2', [])
+    t.strictSame((await one.catalog()).models[0]?.price, { input: 3 }, 'formats of before are read')
   })
 
   t.test('a store of before gets versions of what stands in it', async t => {

@@ -34,7 +34,7 @@ const AT =
 /** Reads what the columns `format` and `doc` of a version say. */
 export function versionValue(row: Row, doc = 'doc'): unknown {
   const format = integer(row, 'format')
-  return format === PRICE_FORMAT ? json<unknown>(row, doc) : ({ format } satisfies Price)
+  return format <= PRICE_FORMAT ? json<unknown>(row, doc) : ({ format } satisfies Price)
 }
 
 /** Call this in a transaction before it reads the row whose price may change. */

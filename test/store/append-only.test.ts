@@ -1,0 +1,16 @@
+/** Tables whose rows are evidence: no statement in the code changes or deletes a row of them. */
+import { readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+
+const root = new URL('../../lib/', import.meta.url)
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter(file => file.endsWith('.ts'))
+  .map(file => ({ file, text: readFileSync(new URL(file, root), 'utf8') }))
+
+const files = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(text)).map(({ file }) => file)
+
+for (const table of ['entries', 'price_versions'])
+  t.test(table, async t => {
+    t.not(files(new RegExp(`INSERT INTO ${table} `)).length, 0, 'rows are inserted by a statement of this form')
+    t.same(files(new RegExp(`(UPDATE|DELETE FROM|REPLACE INTO|TRUNCATE|DROP TABLE) ${table}\\b`)), [])
+  })
