@@ -49,7 +49,8 @@ export class Holds {
   /** The result is a promise only when a lease has too little and the store must be asked. */
   reserve(account: Budgeted, key: Capped, amount: Micro): Hold | Refusal | Promise<Hold | Refusal> {
     const purse = this.#o.leases.of(accountPurse(account.id))
-    const [cap, budget] = [this.#capOf(key), this.#budgetOf(account)]
+    const cap = this.#capOf(key)
+    const budget = this.#budgetOf(account)
     if (tryAll(purse, cap, budget, amount)) return this.#opened(purse, cap, budget, amount)
     return this.#reserveSlowly(purse, cap, budget, amount)
   }

@@ -70,10 +70,19 @@ const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow | 'limits', Column> extends
 /** The values of fields that the version of a record did not have. */
 const DEFAULTS = EVERY_FIELD_IS_WRITTEN && { answerId: null, upstreamKey: null, ...NOT_RECORDED, limits: [] }
 
+/** The index of the first column in a settlement's array. */
+const FIRST = 3
+
 function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settlement): unknown[] {
-  const values: unknown[] = [holder, fromAccountLease, fromKeyLease]
+  const values = new Array<unknown>(FIRST + ORDER.length) // a list that grew would be copied several times
+  values[0] = holder
+  values[1] = fromAccountLease
+  values[2] = fromKeyLease
   const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
-  for (const name of ORDER) values.push(name === 'limits' ? flat : row[name])
+  for (let i = 0; i < ORDER.length; i++) {
+    const name = ORDER[i] as Column
+    values[FIRST + i] = name === 'limits' ? flat : row[name]
+  }
   return values
 }
 
@@ -88,10 +97,19 @@ function settlementOf([holder, fromAccountLease, fromKeyLease, ...more]: unknown
 /** One record of a commit group. `store` is the id of the store that the settlements are for. */
 export function encode(settlements: readonly Settlement[], store: number): Buffer {
   const text = JSON.stringify([RECORD_VERSION, store, ...settlements.map(valuesOf)])
-  return Buffer.from(`${checksum(text)} ${text}\n`)
+  const end = TEXT_FROM + Buffer.byteLength(text)
+  const record = Buffer.allocUnsafe(end + 1)
+  record.write(text, TEXT_FROM) // a text of checksum and record would be one more copy of both
+  record.write(`${checksum(record.subarray(TEXT_FROM, end))} `, 'latin1')
+  record[end] = NEWLINE
+  return record
 }
 
-const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
+/** Where the text of a record begins: behind the checksum and a space. */
+const TEXT_FROM = 9
+const NEWLINE = 10
+
+const checksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0')
 
 /** A record has a newer version or names another store, so this process must not apply or delete the journal. */
 export class NotOurs extends Error {
@@ -135,7 +153,7 @@ export class JournalReader {
       let rest = Buffer.alloc(0)
       for (let bytes = readSync(fd, piece); bytes > 0; bytes = readSync(fd, piece)) {
         rest = Buffer.concat([rest, piece.subarray(0, bytes)])
-        const end = rest.lastIndexOf(10) + 1
+        const end = rest.lastIndexOf(NEWLINE) + 1
         if (end === 0 && rest.length < MOST_RECORD_BYTES) continue
         const lines = rest.toString('utf8', 0, end === 0 ? rest.length : end).split('\n')
         if (end > 0) lines.pop()
@@ -164,7 +182,7 @@ export class JournalReader {
 
 // biome-ignore lint/suspicious/noExplicitAny: what a version says is known to its reader
 function decode(line: string): any[] | null {
-  const text = line.slice(9)
+  const text = line.slice(TEXT_FROM)
   if (line.slice(0, 8) !== checksum(text)) return null
   const record: unknown = JSON.parse(text)
   return Array.isArray(record) ? record : null

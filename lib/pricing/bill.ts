@@ -25,6 +25,11 @@ export interface Part<T extends Priced = Priced> {
   usage: Usage
 }
 
+interface AnswerTiers {
+  asked: TierNames
+  reported: TierNames
+}
+
 /** What an answer used and said of itself, beside what its request asked for. */
 export interface Answer<T extends Priced = Priced> {
   usage: Usage
@@ -33,7 +38,7 @@ export interface Answer<T extends Priced = Priced> {
    * answered in place of the asked one, and fees are its own. Several: fees are the asked model's.
    */
   parts?: readonly Part<T>[]
-  tiers?: { asked: TierNames; reported: TierNames }
+  tiers?: AnswerTiers
   /** Of the pictures among `usage.images`, those whose kind the answer says. */
   pictures?: { asked: PictureKind; reported: readonly CountedKind[] }
 }
@@ -46,10 +51,11 @@ export interface Lines {
   unmatchedPicture: boolean
 }
 
+const NO_PARTS: readonly Part[] = []
 const NO_TIER_NAMES = { asked: NO_TIERS, reported: NO_TIERS }
 
 export function linesOf(answer: Answer, asked: Priced): Lines {
-  const { usage, parts = [], tiers = NO_TIER_NAMES } = answer
+  const { usage, parts = NO_PARTS, tiers = NO_TIER_NAMES } = answer
   const whole = parts.length === 1 ? (parts[0] as Part).tariff : asked
   // pictures that are charged by the piece are not charged as tokens beside it
   const drawn = usage.images > 0 && whole.prices.some(price => price.base.pictures !== null)
@@ -87,21 +93,22 @@ interface Offer {
   tier: AppliedTier
 }
 
+const offerOf = (price: ModelPrice, prompt: number, { asked, reported }: AnswerTiers): Offer => ({
+  price,
+  list: price.listFor(prompt),
+  tier: price.tiers.applied(asked, reported),
+})
+
 function addTokens(
   made: Lines,
   usage: Usage,
   prices: Priced['prices'],
   prompt: number,
-  { asked, reported }: { asked: TierNames; reported: TierNames },
+  tiers: AnswerTiers,
   drawn: boolean,
 ): void {
-  const offerOf = (price: ModelPrice): Offer => ({
-    price,
-    list: price.listFor(prompt),
-    tier: price.tiers.applied(asked, reported),
-  })
-  const first = offerOf(prices[0])
-  const offers = prices.length === 1 ? null : prices.map(offerOf)
+  const first = offerOf(prices[0], prompt, tiers)
+  const offers = prices.length === 1 ? null : prices.map(price => offerOf(price, prompt, tiers))
   made.unlistedTier ??= first.tier.unlisted
   // this way of walking over an object is much faster than a list of its names
   for (const name in usage) {
@@ -145,14 +152,26 @@ interface Charged {
   price: number
 }
 
+/** Most answers have no fee but that of the request itself. */
 function addFees(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
   const { images, searches, seconds, characters } = answer.usage
+  if (images > 0 || searches > 0) addPicturesAndSearches(made, answer, prices, prompt)
+  addFee(made, 'request', prices, prompt, ofRequest)
+  if (seconds > 0 || characters > 0) addLengths(made, answer, prices, prompt)
+}
+
+const ofRequest: ChargedOf = (_price, { fees }) => chargedAt(fees.request, 1)
+
+function addPicturesAndSearches(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
+  const { images, searches } = answer.usage
   if (images > 0) addFee(made, 'image', prices, prompt, (_price, list) => picturesOf(answer, list, made))
   if (searches > 0)
     addFee(made, 'web_search', prices, prompt, (price, { fees }) =>
       chargedAt(fees.web_search, price.searchesOnce ? 1 : searches),
     )
-  addFee(made, 'request', prices, prompt, (_price, { fees }) => chargedAt(fees.request, 1))
+}
+
+function addLengths(made: Lines, { usage: { seconds, characters } }: Answer, prices: Priced['prices'], prompt: number) {
   if (seconds > 0) addFee(made, 'second', prices, prompt, (_price, { fees }) => chargedAt(fees.second, seconds))
   if (characters > 0)
     addFee(made, 'character', prices, prompt, (_price, { fees }) => chargedAt(fees.character, characters))

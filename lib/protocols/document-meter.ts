@@ -4,12 +4,10 @@ import type { ContentKeys } from './content-keys.ts'
 import { Counted } from './counted.ts'
 import { DocumentReader } from './document.ts'
 import { idOf, saysError } from './event-text.ts'
-import type { Fields } from './fields.ts'
-import { type Branch, ItemReader } from './items.ts'
+import { ItemReader, type ItemRules } from './items.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Report } from './reports.ts'
-import type { Tally } from './stream-meter.ts'
 import { type ToldTiers, tiersOf } from './tiers.ts'
 import type { TierNames } from './usage.ts'
 
@@ -30,14 +28,6 @@ export interface DocumentRules {
   readonly items?: ItemRules
 }
 
-export interface ItemRules {
-  readonly array: string
-  /** The members of each element that are read. */
-  readonly branch: Branch
-  /** Is called with each element; `index`: its place in the array. */
-  read(tally: Pick<Tally, 'search'>, item: Fields, index: number): void
-}
-
 export class DocumentMeter extends Counted implements Meter {
   readonly #rules: DocumentRules
   readonly #document: DocumentReader
@@ -48,9 +38,8 @@ export class DocumentMeter extends Counted implements Meter {
   constructor(rules: DocumentRules, pictures: PictureCounter | null = null, byPiece = pictures !== null) {
     super(rules.keys, pictures, byPiece)
     this.#rules = rules
-    const { items } = rules
-    const reader = items && new ItemReader(items.branch, (item, index) => items.read(this, item, index))
-    this.#document = new DocumentReader(rules.members, rules.own, items?.array, reader)
+    const reader = rules.items === undefined ? null : new ItemReader(rules.items, this)
+    this.#document = new DocumentReader(rules.members, rules.own, reader)
   }
 
   feed(chunk: Buffer, text: string): void {

@@ -32,13 +32,13 @@ export class DocumentReader implements ScanEvents {
 
   /**
    * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the last value that is not null
-   * counts. `own`: members that show that the document belongs to the protocol. `reader`: of the elements of the array
-   * of the name `array`.
+   * counts. `own`: members that show that the document belongs to the protocol. `reader`: of the elements of its
+   * array.
    */
-  constructor(wanted: ReadonlySet<string>, own: readonly string[], array = '', reader: ItemReader | null = null) {
+  constructor(wanted: ReadonlySet<string>, own: readonly string[], reader: ItemReader | null = null) {
     this.#wanted = wanted
     this.#own = own
-    this.#array = array
+    this.#array = reader?.array ?? ''
     this.#reader = reader
   }
 

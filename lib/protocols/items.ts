@@ -12,6 +12,19 @@ export interface Branch {
   readonly [member: string]: Branch | 'text'
 }
 
+/** What is told of searches that are seen in an element. */
+export interface Searching {
+  search(key: string, counts?: boolean): void
+}
+
+export interface ItemRules {
+  readonly array: string
+  /** The members of each element that are read. */
+  readonly branch: Branch
+  /** Is called with each element; `index`: its place in the array. */
+  read(tally: Searching, item: Fields, index: number): void
+}
+
 const LONGEST_TEXT = 4096
 /** The most objects, arrays and texts that are kept of one element. */
 const MOST_VALUES = 1000
@@ -23,16 +36,21 @@ interface Open {
 }
 
 export class ItemReader {
-  readonly #branch: Branch
-  readonly #take: (item: Fields, index: number) => void
+  readonly #rules: ItemRules
+  readonly #tally: Searching
   readonly #open: Open[] = []
   #values = 0
   /** How many objects and arrays the array has so far. */
   items = 0
 
-  constructor(branch: Branch, take: (item: Fields, index: number) => void) {
-    this.#branch = branch
-    this.#take = take
+  constructor(rules: ItemRules, tally: Searching) {
+    this.#rules = rules
+    this.#tally = tally
+  }
+
+  /** The name of the array. */
+  get array(): string {
+    return this.#rules.array
   }
 
   get inside(): boolean {
@@ -42,13 +60,13 @@ export class ItemReader {
   /** The array begins. */
   begin(): void {
     this.items = 0
-    this.#open.push({ branch: this.#branch, value: null })
+    this.#open.push({ branch: this.#rules.branch, value: null })
   }
 
   /** The array as a whole, where it was parsed at once. */
   takeAll(array: readonly unknown[]): void {
     array.forEach((item, index) => {
-      if (isFields(item)) this.#take(item, index)
+      if (isFields(item)) this.#rules.read(this.#tally, item, index)
     })
   }
 
@@ -77,7 +95,7 @@ export class ItemReader {
     const { value } = this.#open.pop() as Open
     if (this.#open.length !== 1) return
     this.#values = 0
-    this.#take(value as Fields, this.items - 1)
+    this.#rules.read(this.#tally, value as Fields, this.items - 1)
   }
 
   get #top(): Open {

@@ -55,11 +55,12 @@ const without = (from: Modal, less: Modal): Modal => ({
 })
 
 /** Details as OpenAI-compatible upstreams report them. */
-export const detailsOf = (details: Fields): Modal => ({
-  text: first(details, 'text_tokens', 'cached_text_tokens') ?? 0,
-  image: first(details, 'image_tokens', 'cached_image_tokens') ?? 0,
-  audio: first(details, 'audio_tokens', 'cached_audio_tokens') ?? 0,
-})
+export function detailsOf(details: Fields): Modal {
+  const text = first(details, 'text_tokens', 'cached_text_tokens') ?? 0
+  const image = first(details, 'image_tokens', 'cached_image_tokens') ?? 0
+  const audio = first(details, 'audio_tokens', 'cached_audio_tokens') ?? 0
+  return text + image + audio === 0 ? NO_DETAILS : { text, image, audio }
+}
 
 /** Frames of a film count as pictures; its sound is named apart. Documents, and whatever else there may be, are text. */
 const MODALITIES: Readonly<Record<string, keyof Modal>> = { IMAGE: 'image', VIDEO: 'image', AUDIO: 'audio' }

@@ -34,20 +34,17 @@ export function add(sum: Usage, more: Usage): void {
     sum[name as keyof Usage] = Math.min(MOST, sum[name as keyof Usage] + more[name as keyof Usage])
 }
 
+const NOTHING_ELSE: Partial<Omit<Report, 'usage'>> = {}
+const NO_PASSES: readonly Pass[] = []
+const NO_KINDS: readonly CountedKind[] = []
+
 /** Makes a report; null = all numbers are zero, which is what upstreams send that do not count. */
-export function report(
-  usage: Usage,
-  { namesOutput = true, passes = [], kinds = [] }: Partial<Omit<Report, 'usage'>> = {},
-): Report | null {
+export function report(usage: Usage, said: Partial<Omit<Report, 'usage'>> = NOTHING_ELSE): Report | null {
+  const { namesOutput = true, passes = NO_PASSES, kinds = NO_KINDS } = said
   for (const name in usage) if (usage[name as keyof Usage] > 0) return { usage, namesOutput, passes, kinds }
   return null
 }
 
 /** The first of the named fields that is a valid number; null = none is. */
-export function first(fields: Fields, ...names: string[]): number | null {
-  for (const name of names) {
-    const value = reported(fields[name])
-    if (value !== null) return value
-  }
-  return null
-}
+export const first = (fields: Fields, name: string, second?: string, third?: string): number | null =>
+  reported(fields[name]) ?? (second === undefined ? null : first(fields, second, third))

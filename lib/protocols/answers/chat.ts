@@ -3,9 +3,10 @@
  * choices.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { parseEvent, saysError, shortText } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { detailsOf, fromPrompt } from '../modalities.ts'

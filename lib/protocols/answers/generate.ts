@@ -1,8 +1,9 @@
 /** Answers of native generate-content. Every event has the usage so far; thoughts are counted beside the candidates. */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { parseEvent, saysError, shortText } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { fromPrompt, listedDetails, split } from '../modalities.ts'

@@ -3,9 +3,10 @@
  * placeholder.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type ItemRules } from '../document-meter.ts'
+import { DocumentMeter } from '../document-meter.ts'
 import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
 import { Patterns } from '../patterns.ts'

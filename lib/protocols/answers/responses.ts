@@ -1,9 +1,10 @@
 /** Answers of OpenAI-compatible responses. The last event repeats the whole answer, with its usage near the end. */
 
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter, type DocumentRules, type ItemRules } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import type { ItemRules } from '../items.ts'
 import { lastMembers } from '../last-object.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
 import { detailsOf, fromPrompt, type Modal } from '../modalities.ts'

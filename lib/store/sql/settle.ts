@@ -45,10 +45,12 @@ function sum(batch: readonly Settlement[]): Sums {
     )
     let leased = sums.leased.get(holder)
     if (leased === undefined) sums.leased.set(holder, (leased = new Map()))
-    addTo(leased, accountPurse(row.accountId), fromAccountLease)
-    addTo(leased, keyPurse(row.keyId), fromKeyLease)
-    addTo(sums.unleased, accountPurse(row.accountId), charge - fromAccountLease)
-    addTo(sums.unleased, keyPurse(row.keyId), charge - fromKeyLease)
+    const account = accountPurse(row.accountId)
+    const key = keyPurse(row.keyId)
+    addTo(leased, account, fromAccountLease)
+    addTo(leased, key, fromKeyLease)
+    addTo(sums.unleased, account, charge - fromAccountLease)
+    addTo(sums.unleased, key, charge - fromKeyLease)
     for (const { purse, fromLease } of limits) {
       invariant(
         fromLease >= 0 && fromLease <= charge,

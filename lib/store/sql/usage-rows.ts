@@ -5,7 +5,7 @@ import type { UsageRow } from '../../terms/records.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
-import { LINE_CLASSES, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
+import { LINE_CLASSES, LINE_SUMS } from '../usage-sums.ts'
 import { USAGE_LOG } from '../usage-tables.ts'
 import { answerKey } from './answers.ts'
 import { count, integer, integerOrNull, marks, money, moneyOrNull, orNull, text, textOrNull } from './text.ts'
@@ -16,9 +16,8 @@ const INSERTED = [
   ...Object.keys(USAGE_LOG.columns).filter(name => name !== 'seq' && name !== 'booked_at_ms'),
   'booked_at_ms',
 ]
-const COLUMNS = INSERTED.length
 const INTO = `INSERT INTO usage_log (${INSERTED.join(', ')})`
-const MARKS = marks(COLUMNS)
+const MARKS = marks(INSERTED.length)
 export const USAGE_COLUMNS = Object.keys(USAGE_LOG.columns).join(', ')
 
 /** Cuts a name to its column's length: a row that the engine refuses would be retried for ever. */
@@ -47,40 +46,57 @@ export function lineSums({ lines }: UsageRow): readonly number[] {
 const detailOf = ({ lines, attempts }: UsageRow): string | null =>
   lines.length === 0 && attempts.length === 0 ? null : JSON.stringify({ lines, attempts })
 
-/** In the order of INSERTED. A list made in one piece costs least: this runs for each request. */
+/**
+ * In the order of INSERTED. This is one literal because it is made for each request: a list that grew would be copied, and
+ * one with holes is slow to send to another thread.
+ */
 export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
-  const values = new Array<Param>(COLUMNS)
-  let at = 0
-  values[at++] = row.requestId
-  values[at++] = timeOfId(row.requestId)
-  values[at++] = row.accountId
-  values[at++] = row.keyId
-  values[at++] = cut(row.group)
-  values[at++] = row.protocol
-  values[at++] = cut(row.model)
-  values[at++] = cut(row.channel)
-  values[at++] = row.status
-  values[at++] = row.end
-  values[at++] = outcomeOf(row)
-  values[at++] = row.basis
-  values[at++] = row.charge
-  values[at++] = row.cost
-  values[at++] = row.held
-  values[at++] = whole(row.firstByteMs)
-  values[at++] = Math.round(row.durationMs)
-  values[at++] = whole(row.askedMs)
-  for (const name of ROW_COUNTS) values[at++] = orNull(row[name])
-  for (const sum of lineSums(row)) values[at++] = orNull(sum)
-  values[at++] = row.priceVersion
-  values[at++] = row.multiplier
-  values[at++] = row.via
-  values[at++] = row.answerId === null ? null : answerKey(row.answerId)
-  values[at++] = cutOrNull(row.upstreamKey, CODE_LENGTH)
-  values[at++] = cutOrNull(row.upstreamId)
-  values[at++] = cutOrNull(row.clientRequestId)
-  values[at++] = detailOf(row)
-  values[at] = bookedAtMs
-  return values
+  const sums = lineSums(row)
+  const sum = (place: number) => orNull(sums[place] as number)
+  return [
+    row.requestId,
+    timeOfId(row.requestId),
+    row.accountId,
+    row.keyId,
+    cut(row.group),
+    row.protocol,
+    cut(row.model),
+    cut(row.channel),
+    row.status,
+    row.end,
+    outcomeOf(row),
+    row.basis,
+    row.charge,
+    row.cost,
+    row.held,
+    whole(row.firstByteMs),
+    Math.round(row.durationMs),
+    whole(row.askedMs),
+    orNull(row.input),
+    orNull(row.cache_read),
+    orNull(row.cache_write_5m),
+    orNull(row.cache_write_1h),
+    orNull(row.output),
+    orNull(row.images),
+    sum(0),
+    sum(1),
+    sum(2),
+    sum(3),
+    sum(4),
+    sum(5),
+    sum(6),
+    sum(7),
+    sum(8),
+    row.priceVersion,
+    row.multiplier,
+    row.via,
+    row.answerId === null ? null : answerKey(row.answerId),
+    cutOrNull(row.upstreamKey, CODE_LENGTH),
+    cutOrNull(row.upstreamId),
+    cutOrNull(row.clientRequestId),
+    detailOf(row),
+    bookedAtMs,
+  ]
 }
 
 /** Throws DuplicateKey when one of the requests is in the log already. */
