@@ -66,6 +66,11 @@ export class DocumentMeter extends Counted implements Meter {
     return tiersOf(this.#rules.tiersOf?.(this.#document) ?? {})
   }
 
+  /** The value of one of the members that the rules name. */
+  protected value(name: string): unknown {
+    return this.#document.value(name)
+  }
+
   override get counted(): number {
     // the text of an error is not content
     return this.failed && this.#rules.own.every(name => this.#document.itemsOf(name) === 0) ? 0 : super.counted

@@ -90,6 +90,8 @@ export interface MeterOptions {
   searches?: boolean
   /** What the request says of sound. */
   sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'>
+  /** The content type of the answer. */
+  type?: string
   /** The bytes of the whole answer, where its head tells them. */
   bodyBytes?: number
 }

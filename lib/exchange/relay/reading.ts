@@ -62,6 +62,7 @@ export class Reading {
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
       searches: x.tariff?.pricesSearches ?? false,
+      type,
       ...(facts === null ? {} : { sound: facts }),
       ...(length === undefined || this.encoded ? {} : { bodyBytes: Number(length) }),
     })

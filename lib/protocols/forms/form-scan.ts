@@ -11,6 +11,7 @@ import { type Facts, factsOf } from '../facts.ts'
 import { OpenFrame } from '../open-frame.ts'
 import { bytesAsText } from '../patterns.ts'
 import type { Field, Place, Value } from '../places.ts'
+import { SoundMeter } from '../sound/sound.ts'
 import { boundaryOf } from './boundary.ts'
 import { MultipartScanner, type PartEvents } from './multipart.ts'
 import type { PartHead } from './part-head.ts'
@@ -29,6 +30,8 @@ export interface Upload {
   /** The media type in lower case; empty = none is named. */
   type: string
   bytes: number
+  /** How long its sound is, where the protocol hears files; else 0. */
+  seconds: number
   /** How it begins: at most 1,024 bytes. */
   head: Buffer
 }
@@ -38,6 +41,8 @@ export interface FormLayout {
   place: Place
   /** Fields that may be files, several times and with `[]` behind the name too. */
   files: readonly string[]
+  /** Files are measured as sound. */
+  hears?: true
   /** Is called with each file. */
   upload(draft: Draft, upload: Upload): void
 }
@@ -58,6 +63,7 @@ export class FormScan implements BodyScan, PartEvents {
   #name = ''
   #field: Field | null = null
   #start = 0
+  #sound: SoundMeter | null = null
   #kept: Buffer[] = []
   #keptBytes = 0
   #partBytes = 0
@@ -81,6 +87,7 @@ export class FormScan implements BodyScan, PartEvents {
     this.#kept = []
     this.#keptBytes = this.#partBytes = 0
     this.#field = this.#find(head)
+    this.#sound = head.isFile && this.#layout.hears ? new SoundMeter() : null
   }
 
   /** Finds the field that a part is. What is refused is noticed here, whatever the content is. */
@@ -106,6 +113,7 @@ export class FormScan implements BodyScan, PartEvents {
   content(bytes: Buffer): void {
     const limit = this.#head?.isFile ? HEAD_BYTES : (this.#field?.limit ?? 0)
     this.#partBytes += bytes.length
+    this.#sound?.feed(bytes)
     if (this.#keptBytes >= limit) return
     const kept = Buffer.from(bytes.subarray(0, limit - this.#keptBytes))
     this.#kept.push(kept)
@@ -124,7 +132,8 @@ export class FormScan implements BodyScan, PartEvents {
     if (++this.#uploads > MOST_UPLOADS) this.#refuse(this.#name)
     else {
       const head = Buffer.concat(this.#kept)
-      this.#layout.upload(this.#draft, { name: this.#name, type, bytes: this.#partBytes, head })
+      const seconds = this.#sound?.seconds ?? 0
+      this.#layout.upload(this.#draft, { name: this.#name, type, bytes: this.#partBytes, seconds, head })
     }
   }
 
