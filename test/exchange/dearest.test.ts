@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap'
 import { accountPurse } from '../../lib/store/store.ts'
 import { type Random, seeded } from '../support/random.ts'
+import { chargeOfLines } from '../support/receipt.ts'
 import { TALKING } from '../support/talking.ts'
 import { type Dearest, dearest, SETTINGS } from './support/bodies.ts'
 import { HEADERS, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
@@ -22,33 +23,88 @@ const textOf = ({ output }: Dearest): string => (output < 10 ? '' : 'Once upon a
 const event = (data: object & { type?: string }): string =>
   `${data.type === undefined ? '' : `event: ${data.type}\n`}data: ${JSON.stringify(data)}\n\n`
 
+/** Of a price that has everything. */
+const THRESHOLD = 1500
+const RICH = {
+  ...PRICE,
+  output_audio: 70,
+  output_image: 60,
+  web_search: 0.05,
+  request: 0.004,
+  over: [{ tokens: THRESHOLD, input: 23, output: 90, cache_write_5m: 31, output_audio: 95 }],
+  tiers: { priority: 2.5, flex: 0.5, fast: 3, 'geo:us': 1.1 },
+  image: { default: 0.02, '1024x1024': 0.05, '1024x1536/low': 0.01, '1024x1536/high': 0.3 },
+}
+/** The largest factor of all tiers together. */
+const MOST_TIER = 2.5 * 3 * 1.1
+
 /** Tokens that may be reported for a body: those of its text, and what else it may cause. */
-const inputOf = ({ text, input }: Dearest) => {
+const inputOf = ({ text, input, prompt }: Dearest, isRich: boolean) => {
   const media = text.match(/(QUJD){20,}/g)?.reduce((sum, one) => sum + one.length, 0) ?? 0
-  return Math.floor((text.length - media) / 4) + input
+  const usual = Math.floor((text.length - media) / 4) + input
+  // text may have so many tokens that the list for large prompts prices it
+  return isRich && prompt > THRESHOLD ? Math.max(usual, THRESHOLD + 1) : usual
 }
 
-/** The dearest usage, as its protocol reports it. */
-function usageOf(d: Dearest): object {
-  const input = inputOf(d)
+/** The dearest usage, as its protocol reports it. `isRich`: all output is sound, and tools have searched. */
+function usageOf(d: Dearest, isRich: boolean): object {
+  const input = inputOf(d, isRich)
   const output = d.output * d.n
+  const sound = isRich ? output : 0
   if (d.protocol === 'generate')
-    return { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output }
+    return {
+      promptTokenCount: input,
+      candidatesTokenCount: output,
+      totalTokenCount: input + output,
+      candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: sound }],
+      ...(d.tiers.service === null ? {} : { serviceTier: d.tiers.service }),
+    }
   if (d.protocol === 'chat')
-    return { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: { cache_write_tokens: input } }
+    return {
+      prompt_tokens: input,
+      completion_tokens: output,
+      prompt_tokens_details: { cache_write_tokens: input },
+      completion_tokens_details: { audio_tokens: sound },
+      num_search_queries: isRich ? d.searches : 0,
+    }
   if (d.protocol === 'responses')
-    return { input_tokens: input, output_tokens: output, input_tokens_details: { cache_write_tokens: input } }
-  if (d.cacheTtl === null) return { input_tokens: input, output_tokens: output }
+    return {
+      input_tokens: input,
+      output_tokens: output,
+      input_tokens_details: { cache_write_tokens: input },
+      output_tokens_details: { audio_tokens: sound },
+    }
+  const { service, speed, geo } = d.tiers
+  const more = {
+    ...(isRich ? { server_tool_use: { web_search_requests: d.searches } } : {}),
+    ...(service === null ? {} : { service_tier: service }),
+    ...(speed === null ? {} : { speed }),
+    ...(geo === null ? {} : { inference_geo: geo }),
+  }
+  if (d.cacheTtl === null) return { input_tokens: input, output_tokens: output, ...more }
   return {
     input_tokens: 0,
     output_tokens: output,
     cache_creation_input_tokens: input,
     cache_creation: { [`ephemeral_${d.cacheTtl}_input_tokens`]: input },
+    ...more,
   }
 }
 
-function answer(d: Dearest, usage: object | undefined): object {
-  const more = usage === undefined ? {} : { usage }
+/** What stands beside the usage. */
+const beside = ({ tiers, searches }: Dearest): object => ({
+  ...(tiers.service === null ? {} : { service_tier: tiers.service }),
+  tool_usage: { web_search: { num_requests: searches } },
+})
+
+/** The dearest picture that the request allows. */
+const kindOf = ({ picture: { size, quality } }: Dearest) => ({
+  size: size ?? '1024x1536',
+  quality: quality ?? 'high',
+})
+
+function answer(d: Dearest, usage: object | undefined, isRich: boolean): object {
+  const more = usage === undefined ? {} : { usage, ...(isRich ? beside(d) : {}) }
   switch (d.protocol) {
     case 'messages':
       return { type: 'message', content: [{ type: 'text', text: textOf(d) }], ...more }
@@ -62,12 +118,12 @@ function answer(d: Dearest, usage: object | undefined): object {
         ...(usage === undefined ? {} : { usageMetadata: usage }),
       }
     case 'images':
-      return { created: 1, data: Array.from({ length: Math.min(10, d.n) }, () => ({ b64_json: 'AAAA' })) }
+      return { created: 1, data: Array.from({ length: Math.min(10, d.n) }, () => ({ b64_json: 'AAAA' })), ...kindOf(d) }
   }
 }
 
-function events(d: Dearest, usage: object | undefined): string[] {
-  const more = usage === undefined ? {} : { usage }
+function events(d: Dearest, usage: object | undefined, isRich: boolean): string[] {
+  const more = usage === undefined ? {} : { usage, ...(isRich ? beside(d) : {}) }
   if (d.protocol === 'messages')
     return [
       event({ type: 'message_start', message: { id: 'm', usage: { input_tokens: 0, output_tokens: 1 } } } as object),
@@ -89,13 +145,13 @@ function events(d: Dearest, usage: object | undefined): string[] {
 }
 
 /** Whole, or broken off, or without usage. */
-function speak(random: Random, call: Call, d: Dearest): void {
-  const usage = d.output < 10 || random.next() < 0.8 ? usageOf(d) : undefined
+function speak(random: Random, call: Call, d: Dearest, isRich: boolean): void {
+  const usage = d.output < 10 || random.next() < 0.8 ? usageOf(d, isRich) : undefined
   if (!d.streams) {
-    call.whole(200, answer(d, usage))
+    call.whole(200, answer(d, usage, isRich))
     return
   }
-  const all = events(d, usage)
+  const all = events(d, usage, isRich)
   call.stream()
   const cut = random.next() < 0.15
   for (const one of cut ? all.slice(0, -1) : all) call.chunk(one)
@@ -107,16 +163,23 @@ function speak(random: Random, call: Call, d: Dearest): void {
 async function run(
   t: Test,
   random: Random,
-  { price = PRICE, over = 0, ...options }: Options & { price?: object; over?: number },
+  {
+    price = PRICE,
+    over = 0,
+    isRich = false,
+    ...options
+  }: Options & { price?: object; over?: number; isRich?: boolean },
 ) {
   const s = await open(t, { ...options, model: { price, ...SETTINGS } })
   const bodies = new Map<string, Dearest>()
-  s.at('a').script = call => speak(random, call, bodies.get(/"user":"(\w+)"/.exec(call.body)?.[1] ?? '') as Dearest)
+  s.at('a').script = call =>
+    speak(random, call, bodies.get(/"user":"(\w+)"/.exec(call.body)?.[1] ?? '') as Dearest, isRich)
   const { ledger } = s.services
   const settle = ledger.settle.bind(ledger)
   let settled = 0
   ledger.settle = (hold, row) => {
     settled++
+    if (chargeOfLines(row) !== BigInt(row.charge)) t.fail(`not what its lines come to: ${JSON.stringify(row)}`)
     if (row.charge > hold.amount + over) t.fail(`held ${hold.amount}, charged ${row.charge}: ${JSON.stringify(row)}`)
     return settle(hold, row)
   }
@@ -125,7 +188,7 @@ async function run(
   const client = async () => {
     while (next < REQUESTS) {
       const id = `r${next++}`
-      const d = dearest(random, random.pick(TALKING), id)
+      const d = dearest(random, random.pick(TALKING), id, isRich)
       bodies.set(id, d)
       const asking = s.ask({ path: PATHS[d.protocol], headers: HEADERS, body: d.text })
       await asking.end()
@@ -158,4 +221,21 @@ t.test('where holds grow, by no more than a step', async t => {
     const left = await run(t, random, { price, over, config: { hold: { output_tokens: step } } })
     t.ok(left >= -over, `${left}`)
   }
+})
+
+t.test(
+  'nor at a price that has everything: lists for large prompts, tiers, searches, sound, kinds of pictures',
+  async t => {
+    const random = seeded(t)
+    for (let round = 0; round < ROUNDS; round++) t.ok((await run(t, random, { price: RICH, isRich: true })) >= 0)
+  },
+)
+
+t.test('nor there where holds grow, by more than a step', async t => {
+  const step = 200
+  const over = step * RICH.over[0]!.output_audio * MOST_TIER
+  const config = { hold: { output_tokens: step } }
+  const random = seeded(t)
+  for (let round = 0; round < ROUNDS; round++)
+    t.ok((await run(t, random, { price: RICH, isRich: true, over, config })) >= -over)
 })

@@ -32,7 +32,19 @@ export interface Dearest {
   output: number
   n: number
   cacheTtl: '5m' | '1h' | null
+  /** The most that tools may search. */
+  searches: number
+  /** The most tokens that the prompt may turn out to be. */
+  prompt: number
+  /** As asked for; null = not said. */
+  tiers: { service: string | null; speed: string | null; geo: string | null }
+  picture: { size: string | null; quality: string | null }
 }
+
+/** Names that prices of these tests list, or that cost no more, and one that is refused. */
+const SERVICES = ['priority', 'flex', 'auto', 'default', 'scale']
+export const SIZES = ['1024x1024', '1024x1536', 'auto']
+export const QUALITIES = ['high', 'low', 'auto']
 
 /** JSON text and what it is to a lenient reader: NaN = anything it likes. */
 type Numeral = [text: string, value: number | null]
@@ -155,8 +167,32 @@ function things(random: Random, protocol: Talking): [content: string, tokens: nu
   return Array.from({ length: random.int(0, 2) }, () => random.pick(all[protocol])).filter(one => one !== undefined)
 }
 
-/** A body that names `id`, so that the upstream knows it again. */
-export function dearest(random: Random, protocol: Talking, id: string): Dearest {
+/** Asks for tiers and kinds of pictures. */
+function askRich(w: Writer, protocol: Talking): Pick<Dearest, 'tiers' | 'picture'> {
+  const ask = (name: string, values: readonly string[], share: number): string | null => {
+    if (!w.chance(share)) return null
+    const value = w.random.pick(values)
+    w.add(name, JSON.stringify(value))
+    return value === 'auto' ? null : value
+  }
+  const isImages = protocol === 'images'
+  return {
+    tiers: {
+      service: isImages ? null : ask(protocol === 'generate' ? 'serviceTier' : 'service_tier', SERVICES, 0.4),
+      speed: protocol === 'messages' ? ask('speed', ['fast', 'standard'], 0.3) : null,
+      geo: protocol === 'messages' ? ask('inference_geo', ['us', 'global'], 0.3) : null,
+    },
+    picture: {
+      size: isImages ? ask('size', SIZES, 0.6) : null,
+      quality: isImages ? ask('quality', QUALITIES, 0.4) : null,
+    },
+  }
+}
+
+const ASKS_NOTHING = { tiers: { service: null, speed: null, geo: null }, picture: { size: null, quality: null } }
+
+/** A body that names `id`, so that the upstream knows it again. `rich`: it may ask for tiers and kinds of pictures. */
+export function dearest(random: Random, protocol: Talking, id: string, rich = false): Dearest {
   const w = new Writer(random)
   w.members.push(`"user":"${id}"`)
   if (protocol !== 'generate') w.members.push(`"model":"${MODEL}"`)
@@ -189,21 +225,27 @@ export function dearest(random: Random, protocol: Talking, id: string): Dearest 
     const mark = `{"type":"ephemeral"${cacheTtl === '1h' ? random.pick([',"ttl":"1h"', ',"t\\u0074l":"\\u0031h"']) : ''}}`
     w.add('system', `[{"type":"text","text":"x",${random.pick(['"cache_control"', '"cache\\u005fcontrol"'])}:${mark}}]`)
   }
+  let searches = 0
   if (protocol === 'messages' && w.chance(0.3)) {
     const uses = random.pick([null, 2])
     w.add(
       'tools',
       `[{"type":"web_search_20250305","name":"web_search"${uses === null ? '' : `,"max_uses":"${uses}"`}}]`,
     )
-    input += (uses ?? SEARCHES) * TOOL
+    searches = uses ?? SEARCHES
   }
   if ((protocol === 'responses' || protocol === 'chat') && w.chance(0.3)) {
     w.add('tools', '[{"type":"web_search"}]')
-    input += SEARCHES * TOOL
+    searches = SEARCHES
   }
+  input += searches * TOOL
+  const asked = rich ? askRich(w, protocol) : ASKS_NOTHING
   const n = Math.min(Math.max(1, counts ?? 1), 50)
   // messages warm a cache with 0 and write nothing; to the others it names none, and they do as they like
   const isNamed = maximum !== null && (maximum > 0 || protocol === 'messages')
   const output = isNamed ? Math.min(CEILING, maximum) : DEFAULT_OUTPUT
-  return { protocol, text: w.text, streams, input, output, n, cacheTtl }
+  const { text } = w
+  const media = text.match(/(QUJD){20,}/g)?.reduce((sum, one) => sum + one.length, 0) ?? 0
+  const prompt = Math.ceil((text.length - media) / 2) + input
+  return { protocol, text, streams, input, output, n, cacheTtl, searches, prompt, ...asked }
 }
