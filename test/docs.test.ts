@@ -1,6 +1,7 @@
 /** Lists of the pages against the code that they tell about, where no test beside that code does it. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { PROTOCOLS, protocolRow } from '../lib/protocols/table.ts'
 import { BASES, ENDS } from '../lib/terms/records.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')
@@ -66,4 +67,33 @@ t.test('how a request ends, and on what a charge rests', async t => {
       .sort(),
     [...BASES].sort(),
   )
+})
+
+t.test('the protocols, wherever a page lists them', async t => {
+  const label = all(read('docs/metrics.md'), /^\| `protocol` \| (.*), or `none`/gm)[0] ?? ''
+  t.same(all(label, /`([\w-]+)`/g), PROTOCOLS, 'the label in docs/metrics.md')
+  const sentence = part(read('README.md'), '**Many protocols**: ', '. ')
+  for (const name of PROTOCOLS) t.ok(new RegExp(`\\b${name}\\b`).test(sentence), `README.md names ${name}`)
+  t.equal(sentence.split(',').length, PROTOCOLS.length, 'and no other')
+  const charging = read('docs/charging.md')
+  const priced = part(charging, '| protocol | needs one of |\n|---|---|\n', '\n\n').split('\n')
+  const said = priced.flatMap(row => {
+    const [, names = '', prices = ''] = row.split('|')
+    const covers = (prices.split('. ')[0] ?? '').split(';').map(one => all(one, /`(\w+)`/g).sort())
+    return names.split(',').map(name => [name.trim(), covers.sort()])
+  })
+  const known = PROTOCOLS.map(name => [
+    name,
+    protocolRow(name)
+      .price.cover.map(one => [...one].sort())
+      .sort(),
+  ])
+  t.same(Object.fromEntries(said), Object.fromEntries(known), 'what counts as priced, in docs/charging.md')
+  const section = part(charging, '## What is read of an answer', '\n## ').toLowerCase()
+  for (const name of PROTOCOLS)
+    t.match(
+      section,
+      new RegExp(`[|*] ?${name}\\b|\\*\\*[\\w, ]*\\b${name}\\b`),
+      `docs/charging.md says what is read of ${name}`,
+    )
 })

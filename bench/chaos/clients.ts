@@ -1,5 +1,5 @@
 /**
- * The clients of the chaos run, for all five protocols: a fifth leaves at a random moment, some stop reading for a
+ * The clients of the chaos run, for several protocols: a fifth leaves at a random moment, some stop reading for a
  * while.
  */
 import http from 'node:http'

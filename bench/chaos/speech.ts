@@ -1,4 +1,4 @@
-/** The requests and answers of the five protocols in the chaos run. The number of a request decides what it costs. */
+/** The requests and answers of the protocols in the chaos run. The number of a request decides what it costs. */
 import type { Talking } from '../../test/support/talking.ts'
 
 export const MODEL = 'storm-1'

@@ -1,6 +1,7 @@
 /**
- * The end of every exchange, exactly once, whatever happened: whatever is still taken goes back, then metrics and one log line.
- * A failure in here is logged and stops nobody.
+ * Ends an exchange. It runs exactly once for each one, however it went: it gives back the money, the memory and the places that
+ * the exchange still has, counts the metrics and writes one log line. An error in here is logged, and disturbs no other
+ * exchange.
  */
 import { formatMicro } from '../base/money.ts'
 import { logLine, quoted, quotedFromClient } from '../terms/log.ts'

@@ -3,8 +3,8 @@
  * a folder of append-only files ("segments"). A record is written before the client can see the end of its answer.
  *
  * After write() the record is in the kernel's page cache, so a crash or kill of the process loses nothing. fdatasync
- * follows at most 100 ms later; a crash of the whole machine before that loses the charges of those 100 ms. The folder is
- * synced when a file was made in it, because otherwise such a crash could lose the file itself.
+ * begins at most 100 ms later. A loss of power, or a crash of the whole machine, before it is done loses the charges that it
+ * was to sync. The folder is synced when a file was made in it, because otherwise such a crash could lose the file itself.
  *
  * A segment is emptied or deleted once the store has all its settlements. The folder is locked, and the kernel releases
  * the lock when the process ends: a free lock means that the journal is a dead process's (`orphans.ts`). The bytes of

@@ -1,7 +1,9 @@
 /**
  * The leases of caps and budgets. A limit that renews has a purse for each period, so at the beginning of a period
  * every request would need a lease of a new purse. For the limits in use this process asks for these leases shortly
- * before, some at a time. So no request waits for the store at midnight, and a store that is away then stops nobody.
+ * before, some at a time. So hardly a request waits for the store at midnight, and when the store goes away around midnight,
+ * requests go on as far as the prepared leases reach. A limit that was not used in the minutes before midnight, or whose
+ * lease could not be had because the store was away all that time, needs the store: its requests are refused until it answers.
  */
 import type { Clock } from '../base/clock.ts'
 import { type Every, type Period, periodAt, periodName } from '../base/periods.ts'

@@ -102,7 +102,7 @@ export class Gateway {
     return readinessOf({ store: this.store, ledger: this.ledger, clock }, () => this.services.draining)
   }
 
-  /** Puts a new config in force. Requests that are under way end in the world in which they began. */
+  /** Puts a new config in force for every request whose body is not complete yet; all others keep the world that they have. */
   async reconfigure(config: Config): Promise<void> {
     this.#config = config
     this.services.retries = createRetryBudget(config, clock)

@@ -21,7 +21,7 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
   })
 }
 
-/** What a start and a reload do to the store before anything is served from it. */
+/** Brings the store up to date before a start or a reload serves from it. */
 export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
@@ -34,7 +34,7 @@ export async function prepareStore(store: Store, config: Config, env: NodeJS.Pro
   if (kept.length > 0)
     log.info(
       { kept: Object.fromEntries(kept.map(([kind, rows]) => [kind, rows.kept])) },
-      'rows that were changed in the store stay so: the catalogue file says nothing new of them (apply --force writes them)',
+      'these rows stay as they were changed in the store, because the catalogue file says nothing new about them (apply --force writes them)',
     )
   for (const warning of await warningsOf(store, catalog)) log.warn(warning)
 }

@@ -1,6 +1,6 @@
 /**
- * `gateway serve`: prepares store and catalogue, then serves in this process, or in workers of it. Only what is needed
- * then is loaded before the gateway is ready, because a restart should be short.
+ * The command `gateway serve`: prepares the store and the catalogue, then serves in this process, or in workers that this
+ * process starts. Code that is not needed to become ready is loaded after that, because a restart should be short.
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
@@ -10,7 +10,7 @@ import { prepareFolders } from './data-paths.ts'
 import { openProcessStore, prepareStore } from './process-store.ts'
 import type { ServeOptions } from './serve-parts.ts'
 
-/** Resolves when the gateway is ready, with what operations on it need. The gateway ends by a signal. */
+/** Starts the gateway. Resolves when it is ready, with what operations on it need. A signal ends the gateway later. */
 export async function serve(config: Config, options: ServeOptions): Promise<OperationDeps> {
   prepareFolders(config, options.configFile)
   const log = createLogger(config.log.level)
@@ -23,7 +23,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<Oper
     config.workers > 1 ? (await import('./workers.ts')).servePrimary : (await import('./serve-alone.ts')).serveAlone
   await prepared
   const operations = await ready({ config, options, log, metrics, store })
-  // what the first requests can do without, loaded before somebody needs it
+  // the first requests do not need these two, so they are loaded only now, but before somebody asks for them
   await Promise.all([metrics.watchProcess(), import('../ops/admin.ts')])
   return operations
 }

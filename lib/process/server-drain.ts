@@ -1,7 +1,8 @@
 /**
- * Closes the public listeners without cutting a request. New connections are refused at once. On a connection that a
- * client keeps open, the next answer carries `connection: close`, so that the client learns of the end from an answer
- * and not from a request that is cut. Only then are idle connections closed.
+ * Drains a process that ends: closes its public listeners without cutting a request. New connections are refused at once. On a
+ * connection that a client keeps open, the next answer carries `connection: close`, so that the client learns of the end from
+ * an answer and not from a request that is cut. Connections are closed as idle only after that. (Reading an upstream on after
+ * its client has left is another thing: `lib/exchange/read-ons.ts`.)
  */
 import type http from 'node:http'
 import net from 'node:net'
@@ -9,9 +10,9 @@ import type { Clock } from '../base/clock.ts'
 import type { Services } from '../exchange/services.ts'
 
 const POLL_MS = 20
-/** A kept connection on which no request came for so long counts as idle. */
+/** A connection that a client keeps open counts as idle when no request has come on it for this time. */
 const QUIET_MS = 1_000
-/** The time between the last answer and the end of its connection, so that the client gets all of it. */
+/** How long a connection stays open after its last answer, so that the client gets all of that answer. */
 const LINGER_MS = 50
 
 export class ServerDrain {
@@ -20,7 +21,7 @@ export class ServerDrain {
   readonly #servers: readonly http.Server[]
   #untilMs = Number.POSITIVE_INFINITY
 
-  /** `servers` may still grow before `run`. */
+  /** More servers may be added to `servers` until `run` is called. */
   constructor(services: Services, servers: readonly http.Server[]) {
     this.#clock = services.clock
     this.#services = services
@@ -49,7 +50,7 @@ export class ServerDrain {
     for (const server of this.#servers) server.closeAllConnections()
   }
 
-  /** Resolves when no connection is left, or when on those that are no request has come for a while. */
+  /** Resolves when no connection is left, or when no request has come for QUIET_MS on the connections that are left. */
   async #untilQuiet(): Promise<void> {
     let busyMs = this.#clock.monotonic()
     for (;;) {
@@ -68,7 +69,10 @@ export class ServerDrain {
   }
 }
 
-/** A timer of the injected clock would not keep the process alive, and this one must see its end. */
+/**
+ * Waits with a timer of Node's own. A timer of the injected clock does not keep the process alive, and the process must live until
+ * the drain is done.
+ */
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 const connectionsOf = (server: http.Server): Promise<number> =>

@@ -1,6 +1,11 @@
 /**
- * Decides which headers pass from the client to the upstream, and which from the upstream to the client. Both
- * directions have a short allow-list: a header that no list or setting names is dropped.
+ * Makes the headers of a request to an upstream, and passes the upstream's headers on to the client. Both directions have a
+ * short allow-list: a header that no list or setting names is dropped.
+ *
+ * A request upstream gets its headers from four places: the client's headers that `PASSED` lists; those of `wire`, a setting of
+ * the config that says which headers of the protocols clients may send under other names too; what the channel's settings
+ * `headers` and `pass_headers` add, rename or set; and what the gateway sets itself (the key, `accept-encoding`, and what a
+ * kind of provider needs). `HeaderPlan` works this out once for each key of a channel and protocol.
  */
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -11,20 +16,20 @@ import { providerHeaders } from '../terms/upstream-kinds.ts'
 
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const CONTENT_TYPE = 'content-type'
-/** Client headers that always go upstream, beside those of the setting `wire`. */
+/** Client headers that go upstream, beside those of the setting `wire` and of the channel's settings. */
 const PASSED = [CONTENT_TYPE, 'accept', 'openai-beta', IDEMPOTENCY_KEY]
 /** The header among those of `wire` that carries the client's key, and so never goes upstream. */
 const CREDENTIAL = 'x-gamma-api-key'
 
 /** The headers of all requests with one key on one protocol: which to copy under which name, and which to set. */
 class HeaderPlan {
-  /** `[client name, upstream name, …]` */
+  /** The client headers to copy, as `[name at the client, name at the upstream, …]`. */
   readonly copied: string[] = []
-  /** `[name, value, …]` */
+  /** The headers that the gateway sets itself, as `[name, value, …]`. */
   readonly set: string[] = ['accept-encoding', 'identity']
   /** A header that is set when the client does not send it; null = none. */
   readonly fallback: readonly [name: string, value: string] | null
-  /** The content type that goes upstream for the client's: the form of the body decides. */
+  /** Makes the content type that goes upstream from the client's; the form of the body decides. */
   readonly #typeUpstream: (contentType: string) => string
 
   constructor(
@@ -73,7 +78,7 @@ const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? val
 
 const plans = new WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>()
 
-/** Upstreams refuse a longer one. */
+/** Upstreams refuse an idempotency key that is longer. */
 const LONGEST_IDEMPOTENCY_KEY = 255
 
 /**

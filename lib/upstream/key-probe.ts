@@ -6,23 +6,31 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
+import { protocolRow } from '../protocols/table.ts'
+import type { Protocol } from '../terms/records.ts'
 import { requestHeaders } from './headers.ts'
 import type { Pools } from './pools.ts'
 
+/** How long the upstream's answer is waited for. */
 const MOST_MS = 10_000
-/** The request is made for no account. */
+/** The account of the request: no real one has this id. */
 const NOBODY = 0
+/** The version with which the usual path of every protocol begins, as the list of models has it too. */
+const VERSION = /^\/v\d\w*/
 
-/** The path of the list of models beside a protocol's own path; null = there is no known one. */
-export function modelsPath(path: string): string | null {
-  const own = /^([^{]*)\/(?:chat\/completions|messages|responses|images\/generations|models\/\{model\}:\{verb\})$/
-  const before = own.exec(path)?.[1]
-  return before === undefined ? null : `${before}/models`
+/**
+ * The path of the upstream's list of models, which stands where the path of the protocol begins behind its version. null = the
+ * channel asks at a path of another kind, so nobody knows where the list is.
+ */
+export function modelsPath(protocol: Protocol, path: string): string | null {
+  const own = protocolRow(protocol).upstream.path.replace(VERSION, '')
+  const before = path.endsWith(own) ? path.slice(0, -own.length) : '{'
+  return before.includes('{') ? null : `${before}/models`
 }
 
 /**
- * Resolves to true when the upstream refuses the key for the list of models too; to false also when nothing can be
- * learnt.
+ * Resolves to true when the upstream refuses the key for the list of models too. Resolves to false when it does not, and also
+ * when there is no answer, or no path at which to ask.
  */
 export function refusesOwnQuestion(
   pools: Pools,
@@ -31,9 +39,9 @@ export function refusesOwnQuestion(
   channel: CompiledChannel,
   key: CompiledKey,
 ): Promise<boolean> {
-  const protocol = channel.protocols.find(one => modelsPath(channel.paths[one]) !== null)
+  const protocol = channel.protocols.find(one => modelsPath(one, channel.paths[one]) !== null)
   if (protocol === undefined) return Promise.resolve(false)
-  const path = `${modelsPath(channel.paths[protocol])}${channel.query === '' ? '' : `?${channel.query}`}`
+  const path = `${modelsPath(protocol, channel.paths[protocol])}${channel.query === '' ? '' : `?${channel.query}`}`
   const headers = requestHeaders({ candidate: { channel }, key }, protocol, wire, {}, NOBODY)
   const { connection } = channel
   return new Promise(resolve => {

@@ -1,8 +1,8 @@
 /**
- * The connection pools. There is one pool for each way to reach an upstream: its origin, proxy, certificates, HTTP/2 or
- * not. All channels and worlds with an equal `Connection` share a pool. Plain HTTP/1.1 uses our own pool
- * (`http1-pool.ts`); HTTP/2 and HTTP proxies use undici. Every address is checked against the reserved ones before it
- * is connected to.
+ * Keeps the connection pools. There is one pool for each way to reach an upstream, which is a `Connection`: an origin, with or
+ * without a proxy, certificates and HTTP/2. All channels with an equal `Connection` share a pool, and a new world takes over
+ * the pools of the old one. HTTP/1.1 without an HTTP proxy uses our own pool (`http1-pool.ts`); HTTP/2 and HTTP proxies use
+ * undici. Before a connection is made, its address is compared with the reserved addresses.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import type net from 'node:net'
@@ -27,7 +27,7 @@ export interface PoolOptions {
  * rarely close one just when a request is sent.
  */
 const KEEP_ALIVE_MS = 30_000
-/** The oldest age at which a connection takes a request, so that changes of the upstream's DNS entries are followed. */
+/** A connection that is older takes no new request, so that changes of the upstream's DNS entries are followed. */
 const OLDEST_MS = 300_000
 /** An answer with more bytes of headers is an error. */
 const MAX_HEADER_BYTES = 64 * 1024
@@ -35,7 +35,7 @@ const MAX_HEADER_BYTES = 64 * 1024
 const H2_STREAMS = 100
 const H2_CONNECTIONS = 16
 
-/** The host is, or resolves to, an address that upstreams may not have. */
+/** The error of an attempt whose upstream's host is, or resolves to, an address that upstreams may not have. */
 export class ReservedAddress extends Error {
   override name = 'ReservedAddress'
   readonly code = 'RESERVED_ADDRESS'
@@ -48,7 +48,7 @@ export class ReservedAddress extends Error {
 
 type Lookup = typeof lookup
 
-/** What pools have in common: the part of undici's dispatchers that is used here. */
+/** A pool, as its users see it: the part of undici's `Dispatcher` that both kinds of pool have. */
 export interface Upstream {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): unknown
   /** Closes the pool when the requests under way have ended. */
@@ -79,7 +79,7 @@ export class Pools {
     this.#onReserved = onReserved
   }
 
-  /** The pool of a connection; it is made when it does not exist. */
+  /** Returns the pool of a connection, and makes it when there is none yet. */
   of(connection: Connection): Upstream {
     let pool = this.#pools.get(connection.id)
     if (pool === undefined) this.#pools.set(connection.id, (pool = this.#create(connection)))
@@ -87,9 +87,9 @@ export class Pools {
   }
 
   /**
-   * Keeps the pools of the connections that a new world names. All others, and all when the options have changed, are
-   * closed when their requests have ended. Missing pools are made now and not during a request, because loading
-   * certificates and undici takes longer than many requests.
+   * Keeps the pools of the connections that a new world names, and makes those that are missing. All other pools are closed
+   * as soon as their requests have ended; when the options have changed, these are all pools. Missing pools are made here and
+   * not during a request, because loading certificates and undici takes longer than many requests.
    */
   keep(named: ReadonlyMap<string, Connection>, options: PoolOptions): void {
     const same = options.connectMs === this.#options.connectMs && options.connections === this.#options.connections
@@ -103,7 +103,7 @@ export class Pools {
       try {
         this.of(connection)
       } catch {
-        // requests to this upstream will fail with the same error; others must not
+        // each request to this upstream will fail with the same error; requests to other upstreams must not fail
       }
     }
   }
@@ -115,13 +115,13 @@ export class Pools {
   }
 
   /**
-   * Makes the pool for a connection. undici's own time-outs are off, here or per request, because the exchange's
-   * sweeper enforces ours. `dispatch` never follows redirects.
+   * Makes the pool for a connection. The time-outs of undici are off, in the options of the pool or of each request, because
+   * the sweeper of the exchanges enforces ours. No pool follows redirects.
    */
   #create({ origin, proxy, ca, http2, reserved }: Connection): Upstream {
     const { connectMs, connections } = this.#options
     const refuse = this.#once(origin)
-    // an IP address in the URL is never looked up, so `#guarded` would not see it: it is checked here
+    // an IP address in the URL is never looked up, so `#guarded` would not see it; it is checked here
     const known = reserved ? undefined : [origin, proxy ?? origin].find(url => namesReserved(url))
     if (known !== undefined) {
       const host = new URL(known).hostname
@@ -172,7 +172,7 @@ export class Pools {
     })
   }
 
-  /** Makes a function that returns the refusal it is given, and reports the first one to `onReserved`. */
+  /** Makes the function through which a pool refuses addresses: it reports the first refusal to `onReserved`, and returns each. */
   #once(origin: string): (refusal: ReservedAddress) => ReservedAddress {
     let told = false
     return refusal => {
@@ -201,8 +201,8 @@ export class Pools {
 }
 
 /**
- * TLS settings that trust `ca` beside Node's own authorities. They are made once per pool, because reading all takes
- * long.
+ * Makes TLS settings that trust the certificates of `ca` beside Node's own. They are made once for each pool, because reading
+ * all of Node's certificates takes long.
  */
 const trusting = (ca: string) => createSecureContext({ ca: [...getCACertificates('default'), ca] })
 

@@ -1,6 +1,7 @@
 /**
- * The world: everything that is built from one version of config and catalogue, in the form in which requests look things up. It
- * never changes. When config or catalogue do, a new world takes its place, and requests under way end in the old one.
+ * The world is everything that is built from one version of config and catalogue, in the form in which requests look things up.
+ * A world never changes. When config or catalogue change, a new world takes its place. A request takes the newest world when
+ * its body is complete, and keeps that one to its end.
  */
 import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from '../channels/table.ts'
@@ -10,7 +11,10 @@ import type { Catalog } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
-/** Clients count before they ask, and fetch the model list at every start, so these limits are higher by this factor. */
+/**
+ * The rate limit of token counts and model lists is this many times the rate limit of requests, because clients count tokens before
+ * they ask, and fetch the model list at every start.
+ */
 const COUNTS_PER_REQUEST = 10
 const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
 
@@ -23,7 +27,7 @@ export class World {
   readonly channelNames: readonly string[]
   /** Header names that a client may use → the name that the header has in the code. */
   readonly aliases: ReadonlyMap<string, string>
-  /** The shortest of all groups; 0 = no group hedges. */
+  /** The shortest time after which any group hedges (asks a second upstream beside a silent one); 0 = no group hedges. */
   readonly shortestHedgeMs: number
   readonly #groups: ReadonlyMap<string, Group>
   readonly #models: ReadonlyMap<string, Model>

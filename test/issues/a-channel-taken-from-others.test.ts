@@ -1,6 +1,7 @@
 /** What fails for one account only, whatever it is answered, must not take a channel or a key from the others. */
 import t from 'tap'
 import { Breaker, type Outcome } from '../../lib/channels/breaker.ts'
+import { PROTOCOLS, protocolRow } from '../../lib/protocols/table.ts'
 import { modelsPath } from '../../lib/upstream/key-probe.ts'
 import { KEY, OTHER_KEY, open, POOR_KEY, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document, says } from '../exchange/support/speech.ts'
@@ -149,14 +150,17 @@ t.test('whom a breaker listens to', t => {
 })
 
 t.test('where the list of models stands beside each path', t => {
-  for (const [path, list] of [
-    ['/v1/messages', '/v1/models'],
-    ['/api/paas/v4/chat/completions', '/api/paas/v4/models'],
-    ['/v1/images/generations', '/v1/models'],
-    ['/v1beta/models/{model}:{verb}', '/v1beta/models'],
-    ['/openai/deployments/{model}/chat/completions', null],
-    ['/somewhere/else', null],
+  for (const [protocol, path, list] of [
+    ['messages', '/v1/messages', '/v1/models'],
+    ['chat', '/api/paas/v4/chat/completions', '/api/paas/v4/models'],
+    ['images', '/v1/images/generations', '/v1/models'],
+    ['embeddings', '/v1/embeddings', '/v1/models'],
+    ['generate', '/v1beta/models/{model}:{verb}', '/v1beta/models'],
+    ['chat', '/openai/deployments/{model}/chat/completions', null],
+    ['chat', '/somewhere/else', null],
   ] as const)
-    t.equal(modelsPath(path), list)
+    t.equal(modelsPath(protocol, path), list)
+  for (const protocol of PROTOCOLS)
+    t.match(modelsPath(protocol, protocolRow(protocol).upstream.path), /^\/v1(beta)?\/models$/, protocol)
   t.end()
 })

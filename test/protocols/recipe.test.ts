@@ -19,7 +19,7 @@ const OUTPUT_PRICE = 13
 
 /** What the recipe says, and nothing else. */
 function follow(folder: string): void {
-  const own = readFileSync(path.join(import.meta.dirname, 'sixth/morse.ts'), 'utf8')
+  const own = readFileSync(path.join(import.meta.dirname, 'recipe/morse.ts'), 'utf8')
   writeFileSync(path.join(folder, 'lib/protocols/morse.ts'), own.replaceAll('../../../lib/protocols/', './'))
   const rows = path.join(folder, 'lib/protocols/rows.ts')
   writeFileSync(rows, `${readFileSync(rows, 'utf8')}export { morse } from './morse.ts'\n`)
@@ -73,7 +73,7 @@ async function upstream(t: Test) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
 
-t.test('a sixth protocol is one new file and one new line', async t => {
+t.test('a new protocol is one new file and one new line', async t => {
   const folder = t.testdir({})
   copyTree(folder)
   follow(folder)

@@ -1,5 +1,5 @@
 /**
- * The clients of the soak run, for all five protocols. They record what they asked, what they saw, and the id of each
+ * The clients of the soak run, each of which speaks one of several protocols. They record what they asked, what they saw, and the id of each
  * request.
  */
 import { Agent, request } from 'undici'

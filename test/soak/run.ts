@@ -1,6 +1,6 @@
 /**
  * `npm run soak -- --minutes N [--seed S]`: runs two gateways of two workers each on one MariaDB, with clients of all
- * five protocols and an upstream with faults, while processes and the store are killed at random. At the end everything
+ * several protocols and an upstream with faults, while processes and the store are killed at random. At the end everything
  * is repaired and all charges are settled; then the records of clients, upstream and ledger are compared. Exits 1 when
  * they differ.
  */

@@ -19,7 +19,7 @@ export class Closing {
 
   // --- the answer is whole
 
-  /** The upstream has said all it had to; `nothing`: it is none that is charged. */
+  /** The upstream has said all it had to. `nothing`: its answer is not charged. */
   complete(how: 'completed' | 'broken' | 'nothing'): void {
     const { books } = this.#m
     this.#m.go('keep')
@@ -30,7 +30,7 @@ export class Closing {
     })
   }
 
-  /** What was held back of an event that has no end. */
+  /** Sends what was held back of an event that has no end. */
   #sendRest(): void {
     const rest = this.#m.answer.reading?.rest() ?? null
     if (rest !== null) this.#m.telling.send(rest)
@@ -41,21 +41,24 @@ export class Closing {
     this.#close('end')
   }
 
-  /** The answer is charged, and the upstream goes on talking: the client gets nothing of that. */
+  /**
+   * The answer is charged, and the upstream sends more behind its end. The client gets nothing of that. When it was promised a
+   * length, its connection is cut, as after an upstream that broke off.
+   */
   endBehindEnd(): void {
     const { attempts, answer, telling } = this.#m
     attempts.cut()
     answer.isDone = true
     if (!telling.announced) this.#m.whenKept(() => this.#endNow())
     else {
-      telling.destroy() // its content-length promised more
+      telling.destroy() // the content-length that the client has seen promised more bytes
       this.#close('breakOff')
     }
   }
 
   // --- the answer is not whole
 
-  /** The upstream broke off after its first byte: the stream says so, and does not end cleanly. */
+  /** The upstream broke off after its first byte: the client's stream says so, and does not end cleanly. */
   endBroken(): void {
     const { answer, telling, x } = this.#m
     this.#m.go('keep')
@@ -90,7 +93,7 @@ export class Closing {
     this.#close('breakOff')
   }
 
-  /** The money ended: the protocol's own length stop, and the upstream is closed. */
+  /** The money ended: the upstream is closed, and a client that is still there gets the protocol's own length stop. */
   stopByLength(): void {
     const { attempts, answer, books, telling } = this.#m
     attempts.cut()
@@ -102,7 +105,7 @@ export class Closing {
 
   // --- there is no answer
 
-  /** No answer of an upstream's can be passed on: one of ours. */
+  /** No answer of an upstream can be passed on: the client gets a refusal of ours. */
   giveUp(name: ErrorName): void {
     this.#refuse('giveUp', name)
   }

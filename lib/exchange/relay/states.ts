@@ -10,7 +10,7 @@ import { invariant } from '../../base/assert.ts'
 
 export const STATES = {
   asking: 'an upstream is asked, and the head of no answer has come',
-  judging: 'the head of an answer has come and none of its bytes, so another upstream may still be asked',
+  judging: 'the head of an answer has come; while its first bytes are not judged, another upstream may still be asked',
   relaying: 'the bytes of the answer go to the client as they come',
   waiting: 'the upstream is held up, by a slow client, for money, or by a decoder that is behind',
   keeping: 'the end of the answer has come or is in sight, and the client may see it when the charge is kept',
@@ -51,8 +51,8 @@ export const TRANSITIONS = {
   ),
   leave: move(OPEN, null, 'the client has left: the upstream is read on for its usage, and nobody is told anything'),
   end: move(['keeping'], 'ending', 'the charge is kept, and the client is told the end'),
-  breakOff: move(['keeping'], 'ending', 'the upstream broke off: the client is told so, and never sees a clean end'),
-  takeBack: move(['keeping'], 'ending', 'the same, and nothing has reached the client: it is refused'),
+  breakOff: move(['keeping'], 'ending', 'the upstream broke off, or sent more than its answer: the client is told so or cut off, and never sees a clean end'),
+  takeBack: move(['keeping'], 'ending', 'the upstream broke off, and nothing has reached the client: the client is refused'),
   giveUp: move(
     ['asking', 'judging'],
     'ending',
@@ -61,7 +61,7 @@ export const TRANSITIONS = {
   stop: move(
     ['relaying', 'waiting', 'keeping'],
     'ending',
-    'the money has ended: the client is told so as the protocol does',
+    'the money has ended: the upstream is closed, and a client that is still there is told so as the protocol does',
   ),
   estimate: move(OPEN, 'ending', 'no upstream counted what was asked to be counted: the client is given an estimate'),
   cut: move(OPEN, 'ending', 'the client has left, and the upstream may not be read on, or not any longer'),

@@ -17,7 +17,7 @@ import { cdnTimeoutPage } from './timeout-page.ts'
 const BUSY_RETRY_AFTER_S = '2'
 
 export interface TellingEvents {
-  /** A client that was too slow has taken what waited for it. */
+  /** A client that was too slow has taken what waited for it (Node's event `drain`). */
   onDrained(): void
 }
 

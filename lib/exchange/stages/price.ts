@@ -1,6 +1,6 @@
 /**
- * Finds the price. The exchange is charged at the price of this moment, though it may change before the answer ends. A request
- * that asks for a tier or a picture without a price is refused.
+ * Finds the price in the exchange's world, which is the newest one at the moment when the body was complete (`confirm.ts`). The
+ * exchange is charged at that price, also when the price changes before the answer ends. A request that asks for a tier or a picture without a price is refused.
  */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'

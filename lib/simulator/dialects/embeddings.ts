@@ -1,6 +1,6 @@
 /**
- * The simulator's embeddings: a vector of small numbers for each input, always the same one for the same input. A list of
- * numbers is a list of tokens.
+ * The simulator's dialect of embeddings. For each input it answers with a vector of small numbers, which is a hash of the input
+ * and so always the same for the same input. An input is a text, or a list of numbers, which are tokens.
  */
 import { createHash } from 'node:crypto'
 import { countOf, need } from '../reading.ts'
@@ -10,7 +10,7 @@ import { fixedPaths } from './plain.ts'
 
 const DIMENSIONS = 8
 const MOST_DIMENSIONS = 8192
-/** Tokens are counted in bytes of text, of which a token has so many. */
+/** How many bytes of text the simulator counts as one token. An input of tokens is taken as a text of so many bytes each. */
 const BYTES_PER_TOKEN = 4
 
 export const embeddings: Dialect = {
@@ -49,7 +49,7 @@ const textOf = (input: unknown): string =>
       ? input
       : JSON.stringify(input)
 
-/** The vector, as numbers or as the base64 of its numbers of 32 bits. */
+/** Writes the vector as the request asks: as numbers, or as the base64 of its numbers, 32 bits each. */
 function say(body: Fields, input: unknown): number[] | string {
   const length = Math.min(countOf(body['dimensions']) ?? DIMENSIONS, MOST_DIMENSIONS)
   const numbers = vectorOf(JSON.stringify(input), length)
@@ -58,7 +58,7 @@ function say(body: Fields, input: unknown): number[] | string {
     : numbers
 }
 
-/** Sixteenths, which numbers of 32 bits hold exactly. */
+/** Makes a vector from a text. Its numbers are sixteenths, because floating-point numbers of 32 bits hold those exactly. */
 export function vectorOf(text: string, length: number): number[] {
   const bytes = createHash('sha256').update(text).digest()
   return Array.from({ length }, (_, i) => ((bytes[i % bytes.length] as number) - 128) / 16)

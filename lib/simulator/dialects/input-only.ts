@@ -1,4 +1,7 @@
-/** What the dialects have in common whose answers are one document, never a stream, and cost nothing but their input. */
+/**
+ * What some dialects of the simulator share: those whose answer is always one document and never a stream, and whose usage is
+ * their input only. `embeddings.ts` is an example.
+ */
 import { noUsage, type Usage } from '../../terms/records.ts'
 import { stringOf } from '../reading.ts'
 import type { Ask, Dialect, Fields } from '../speech.ts'
@@ -11,7 +14,7 @@ export const INPUT_ONLY: Pick<Dialect, Shared> & typeof PLAIN = {
   ...PLAIN,
   chunk: 1,
   streamsEvents: () => false,
-  // nothing is remembered between two of these requests
+  // these requests have no prompt cache, so what it would have given counts as fresh input
   usage: (_ask, _directive, { input, cache_read }): Usage => ({ ...noUsage(), input: input + cache_read }),
   frames: () => [],
   count: null,
@@ -20,7 +23,7 @@ export const INPUT_ONLY: Pick<Dialect, Shared> & typeof PLAIN = {
   headers,
 }
 
-/** `texts`: what is read; directives stand in the last of them. */
+/** Makes the ask of such a request. `texts` are the texts that the upstream reads; a directive stands in the last of them. */
 export const inputAsk = (body: Fields, texts: readonly string[], choices: number): Ask => ({
   model: stringOf(body['model']),
   stream: false,

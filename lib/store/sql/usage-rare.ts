@@ -1,8 +1,9 @@
 /**
- * Pages of rows that are rare in the log. The sums know how many rows each key has in each hour by model, group, channel,
- * protocol and outcome. So days with such rows are found first, then the hours within these days and the keys that have
- * the rows, newest hour first; and only the rows of these keys in these hours are read. Hours whose rows are pruned give
- * none, and are left out from the start.
+ * Reads a page of the usage log with a filter that few of its rows fit, without reading all the other rows. The table of sums
+ * (`usage_sums`) says how many rows each key has in each hour, by model, group, channel, protocol and outcome. So three steps
+ * find the page: the days that have fitting rows; within them the hours, newest first, and the keys that have the rows; and
+ * then the rows of only these keys in these hours. The search ends at the oldest row that is not pruned, because the sums stay
+ * when rows are pruned.
  */
 import { timeOfId } from '../../base/ids.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
@@ -21,11 +22,11 @@ import {
 } from './usage-page.ts'
 import { toBookedRow } from './usage-rows.ts'
 
-/** Days that are asked for at once. */
+/** How many days one statement asks for. */
 const DAYS = 32
-/** From so many keys of one hour on, the whole hour is looked through at once. */
+/** When so many keys have rows in one hour, one statement reads the hour for all keys, instead of one statement for each key. */
 const MANY_KEYS = 16
-/** Later than any row. */
+/** A time (ms since 1970) that is later than that of any row. */
 const MOST_MS = 2 ** 50
 
 /** A range of hours, `to` exclusive. */
@@ -40,7 +41,7 @@ function sumsWith(tx: Statements, grain: number, { from, to }: Hours, more: read
     tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
 }
 
-/** The days that have such rows, newest first. */
+/** Yields the days that have rows which fit, newest first, as the number of their first hour. */
 async function* daysWith(
   tx: Statements,
   grain: number,
@@ -62,7 +63,7 @@ async function* daysWith(
   }
 }
 
-/** The keys that have such rows in each hour of a day, newest hour first. */
+/** For each hour that has rows which fit, newest first: the keys that have them. */
 async function hoursWith(tx: Statements, hours: Hours, more: readonly Condition[]): Promise<Map<number, number[]>> {
   const ask = sumsWith(tx, GRAIN.hour, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
   const keys = new Map<number, number[]>()
@@ -75,7 +76,7 @@ async function hoursWith(tx: Statements, hours: Hours, more: readonly Condition[
   return keys
 }
 
-/** When the oldest row of the log arrived; null: the log is empty. */
+/** When the oldest row of the log arrived (ms since 1970); null = the log is empty. */
 async function oldestMs(tx: Statements): Promise<number | null> {
   const [row] = await tx.query('SELECT at_ms FROM usage_log ORDER BY at_ms LIMIT 1', [])
   return row === undefined ? null : integer(row, 'at_ms')

@@ -1,0 +1,60 @@
+/** Which headers of a client go upstream, by the settings of the channel; and that docs/upstreams.md says the same. */
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { compileRoutes } from '../../lib/channels/table.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
+import { passResponseHeaders, requestHeaders } from '../../lib/upstream/headers.ts'
+import { channel } from '../channels/support.ts'
+
+const WIRE = { 'alpha-beta': ['anthropic-beta'], 'x-gamma-api-key': ['x-goog-api-key'] }
+
+/** The headers that every request upstream has. */
+const OWN = { 'accept-encoding': 'identity', authorization: 'Bearer up-c' }
+
+/** The headers that go upstream for a client's. */
+function sent(change: Partial<Channel>, client: Record<string, string>): Record<string, string> {
+  const compiled = compileRoutes({ channels: [channel('c', change)] }).channels[0]!
+  const list = requestHeaders({ candidate: { channel: compiled }, key: compiled.keys[0]! }, 'chat', WIRE, client, 7)
+  const all = Object.fromEntries(Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]]))
+  return all as Record<string, string>
+}
+
+t.test('what of a client goes upstream', async t => {
+  const rows: [change: Partial<Channel>, client: Record<string, string>, upstream: Record<string, string>][] = [
+    [
+      {},
+      { accept: 'a', cookie: 'c', 'x-own': 'x', authorization: 'Bearer sk-1', 'accept-encoding': 'br' },
+      { accept: 'a' },
+    ],
+    [{}, { 'idempotency-key': 'once' }, { 'idempotency-key': 'gw7-once' }],
+    [{}, { 'anthropic-beta': 'b' }, { 'anthropic-beta': 'b' }],
+    [{}, { 'alpha-beta': 'b', 'anthropic-beta': 'other' }, { 'alpha-beta': 'b', 'anthropic-beta': 'other' }],
+    [{ kind: null, headers: { 'alpha-beta': 'x-beta' } }, { 'anthropic-beta': 'b' }, { 'x-beta': 'b' }],
+    [{}, { 'x-goog-api-key': 'sk-1', 'x-gamma-api-key': 'sk-1' }, {}],
+    [{ passHeaders: ['X-Own'] }, { 'x-own': 'x' }, { 'x-own': 'x' }],
+    [{ headers: { 'x-own': 'x-theirs' } }, { 'x-own': 'x' }, { 'x-theirs': 'x' }],
+    [{ headers: { 'x-own': '=always' } }, { 'x-own': 'x' }, { 'x-own': 'always' }],
+  ]
+  for (const [change, client, upstream] of rows)
+    t.same(sent(change, client), { ...OWN, ...upstream }, JSON.stringify([change, client]))
+})
+
+t.test('the page names the headers that every upstream gets', async t => {
+  const page = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
+  const [, cell = ''] = /^\| `pass_headers` \|.* Without it, (.*) and the headers of/m.exec(page) ?? []
+  const code = readFileSync(new URL('../../lib/upstream/headers.ts', import.meta.url), 'utf8')
+  const [, list = ''] = /^const PASSED = \[(.*)\]/m.exec(code) ?? []
+  const named = [...cell.matchAll(/`([\w-]+)`/g)].map(found => found[1] as string)
+  t.equal(named.length, list.split(',').length, 'as many as the code lists')
+  const values = Object.fromEntries(named.map(name => [name, 'v']))
+  t.same(Object.keys(sent({}, values)).sort(), [...Object.keys(OWN), ...named].sort())
+})
+
+t.test('what of an upstream goes to the client', async t => {
+  const into: string[] = []
+  passResponseHeaders(
+    { 'content-type': 'a/b', server: 's', 'set-cookie': ['c'], 'x-ratelimit-left': '1', 'retry-after': '2' },
+    into,
+  )
+  t.same(into, ['content-type', 'a/b', 'x-ratelimit-left', '1', 'retry-after', '2'])
+})
