@@ -80,7 +80,7 @@ t.test('the protocols, wherever a page lists them', async t => {
   const said = priced.flatMap(row => {
     const [, names = '', prices = ''] = row.split('|')
     const covers = (prices.split('. ')[0] ?? '').split(';').map(one => all(one, /`(\w+)`/g).sort())
-    return names.split(',').map(name => [name.trim(), covers.sort()])
+    return names.split(',').map(name => [name.replace(/\(.*/, '').trim(), covers.sort()])
   })
   const known = PROTOCOLS.map(name => [
     name,

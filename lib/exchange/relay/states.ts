@@ -51,8 +51,16 @@ export const TRANSITIONS = {
   ),
   leave: move(OPEN, null, 'the client has left: the upstream is read on for its usage, and nobody is told anything'),
   end: move(['keeping'], 'ending', 'the charge is kept, and the client is told the end'),
-  breakOff: move(['keeping'], 'ending', 'the upstream broke off, or sent more than its answer: the client is told so or cut off, and never sees a clean end'),
-  takeBack: move(['keeping'], 'ending', 'the upstream broke off, and nothing has reached the client: the client is refused'),
+  breakOff: move(
+    ['keeping'],
+    'ending',
+    'the upstream broke off, or sent more than its answer: the client is told so or cut off, and never sees a clean end',
+  ),
+  takeBack: move(
+    ['keeping'],
+    'ending',
+    'the upstream broke off, and nothing has reached the client: the client is refused',
+  ),
   giveUp: move(
     ['asking', 'judging'],
     'ending',
