@@ -82,8 +82,8 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
     let size = small === 0 ? Number.POSITIVE_INFINITY : small - 8
     if (small === 1) size = Number((yield* cursor.take(8)).readBigUInt64BE(0)) - 16
     if (size < 0) break
-    if (name === 'moov' || name === 'moof') found.known = true
     if (name === 'trak') {
+      found.known = true
       index.track = new Track()
       if (index.tracks.push(index.track) > MOST_TRACKS) break
     }
