@@ -10,6 +10,8 @@ interface Room {
   doors: string[] | null
   /** Rooms that import them; null: any above. */
   users: string[] | null
+  /** Rooms that it imports, without those that all may use. */
+  uses: string[]
 }
 
 /** The table of docs/architecture.md, from the ground up. */
@@ -17,8 +19,13 @@ const rooms: Room[] = readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf
   .split('\n')
   .filter(line => line.startsWith('| `lib/'))
   .map(line => {
-    const [, name = '', , doors = '', users = ''] = line.split('|').map(cell => cell.trim())
-    return { name: name.slice('`lib/'.length, -1), doors: listOf(doors), users: listOf(users) }
+    const [, name = '', , doors = '', users = '', uses = ''] = line.split('|').map(cell => cell.trim())
+    return {
+      name: name.slice('`lib/'.length, -1),
+      doors: listOf(doors),
+      users: listOf(users),
+      uses: listOf(uses) ?? [],
+    }
   })
   .reverse()
 const names = rooms.map(({ name }) => name)
@@ -84,6 +91,9 @@ t.test('every file has a room, and rooms are used from above and through their d
   for (const room of rooms) {
     same(doors.get(room.name), room.doors, `the doors of lib/${room.name} are those that docs/architecture.md names`)
     same(users.get(room.name), room.users, `lib/${room.name} is used by the rooms that docs/architecture.md names`)
+    const used = rooms.filter(other => other.users !== null && users.get(other.name)?.has(room.name))
+    const usedNames = used.map(({ name }) => name)
+    same(usedNames, room.uses, `lib/${room.name} uses the rooms that docs/architecture.md names, beside those of all`)
   }
 })
 
