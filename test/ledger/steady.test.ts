@@ -7,8 +7,14 @@ import { startMariadb } from '../support/mariadb.ts'
 const PER_SECOND = 200
 const WARM_MS = 4_000
 const MEASURED_MS = 16_000
-/** At that flow. On a machine that does not keep up, as many as the same time would have allowed. */
-const MOST_PER_REQUEST = 0.02
+/**
+ * Statements per request at that flow; on a machine that does not keep up, as many as the same time would have allowed.
+ * A settlement must be in the books within a second, so that there are about 1.05 batches a second, one for 190 requests.
+ * A batch takes four statements: rows, leases, sums of usage, charges by the hour of booking. A server takes two more: one
+ * tells its time, and the rows of such a batch need two INSERTs. With one question for changes a second, and now and then a
+ * lease, a sign of life or the windows of rates, that is 0.027 to 0.029 on SQLite, and 0.037 on a server.
+ */
+const MOST = { sqlite: 0.03, server: 0.04 }
 
 const mariadb = await startMariadb()
 t.teardown(() => mariadb.stop())
@@ -48,9 +54,9 @@ async function flow(gateway: TestGateway, ms: number): Promise<number> {
   return good
 }
 
-for (const [engine, store] of [
-  ['SQLite', {}],
-  ['MariaDB', { store: mariadb.url }],
+for (const [engine, store, most] of [
+  ['SQLite', {}, MOST.sqlite],
+  ['MariaDB', { store: mariadb.url }, MOST.server],
 ] as const) {
   t.test(`${engine}: 200 requests a second of one account`, async t => {
     const gateway = await startGateway({ config: { ...store }, catalog: limited })
@@ -64,6 +70,6 @@ for (const [engine, store] of [
     const spent = [...after].map(([op, count]) => [op, count - (before.get(op) ?? 0)] as const).filter(([, n]) => n > 0)
     const sum = spent.reduce((total, [, n]) => total + n, 0)
     t.comment(`${sum} statements for ${requests} requests: ${spent.map(([op, n]) => `${op} ${n}`).join(', ')}`)
-    t.ok(sum / due <= MOST_PER_REQUEST, `${(sum / requests).toFixed(4)} statements a request`)
+    t.ok(sum / due <= most, `${(sum / requests).toFixed(4)} statements a request`)
   })
 }
