@@ -67,6 +67,17 @@ export class Draft {
   readonly advisors: Advisor[] = []
   /** Number of tools of the upstream that draw pictures. */
   drawingTools = 0
+  /** Tools of the upstream that may search the web. */
+  readonly searches: ToolUses = { uses: 0, unlimited: 0 }
+  /** Whether the answer may hold sound, and pictures; null = nothing says so or otherwise. */
+  sound: boolean | null = null
+  pictures: boolean | null = null
+}
+
+/** How often tools may be used, as far as the request limits their use, and how many tools it does not limit. */
+export interface ToolUses {
+  uses: number
+  unlimited: number
 }
 
 /** A tool by which the upstream asks another model while it answers. */

@@ -1,5 +1,5 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
-import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
+import type { Advisor, Draft, Span, StreamOptions, ToolUses } from './draft.ts'
 import type { Prompt } from './prompt.ts'
 import { wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
@@ -36,6 +36,11 @@ export interface Facts {
   /** Tools of the upstream that make pictures, and how often all its tools may be used together; null = not said. */
   drawingTools: number
   maxToolCalls: number | null
+  /** Searches of the web that the upstream may make. */
+  searches: ToolUses
+  /** Whether the answer may hold sound, and pictures. */
+  answersSound: boolean
+  answersPictures: boolean
   /** Passes by other models in the course of the answer. */
   advisors: readonly Advisor[]
   /** Code points of text that is to be spoken. */
@@ -83,6 +88,9 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     prompt: promptOf(draft, bodyBytes),
     drawingTools: draft.drawingTools,
     maxToolCalls: draft.maxToolCalls,
+    searches: searchesOf(draft),
+    answersSound: draft.sound ?? true,
+    answersPictures: draft.pictures ?? true,
     advisors: draft.advisors,
     characters: draft.characters,
     uploadS: wholeSeconds(draft.uploadS),
@@ -94,6 +102,9 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     openedAt,
   }
 }
+
+const searchesOf = ({ searches, maxToolCalls }: Draft): ToolUses =>
+  maxToolCalls !== null && searches.unlimited > 0 ? { uses: maxToolCalls, unlimited: 0 } : searches
 
 function promptOf(draft: Draft, bodyBytes: number): Prompt {
   const { prompt, mediaBytes, repeatedBytes, previousAnswer, maxToolCalls } = draft

@@ -216,3 +216,10 @@ export function serverTool(draft: Draft, frame: Frame): void {
   if (frame.uses === null) draft.prompt.unlimitedTools++
   else draft.prompt.toolUses += frame.uses
 }
+
+/** Notes such a tool that may search the web: one of which it is not known that it does something else. */
+export function searchTool(draft: Draft, frame: Frame): void {
+  serverTool(draft, frame)
+  if (frame.uses === null) draft.searches.unlimited++
+  else draft.searches.uses += frame.uses
+}

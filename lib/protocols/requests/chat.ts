@@ -3,7 +3,7 @@
 import * as media from '../media-readers.ts'
 import { HEAD, Place, type Read } from '../places.ts'
 import * as read from '../readers.ts'
-import { documentUrl, imageUrl, inputAudio, search, top } from './openai.ts'
+import { documentUrl, imageUrl, inputAudio, search, serverTool, top } from './openai.ts'
 
 const file = new Place({ end: (draft, frame) => media.inlineOrFetched(draft, frame) })
   .has('file_data', { limit: HEAD, read: media.data })
@@ -30,7 +30,7 @@ const message = new Place().has('content', { inside: part }).has('audio', { insi
 
 const tool = new Place({
   end(draft, frame) {
-    if (!['', 'function', 'custom'].includes(frame.type)) read.serverTool(draft, frame)
+    if (!['', 'function', 'custom'].includes(frame.type)) serverTool(draft, frame)
   },
 }).has('type', { read: read.type })
 
@@ -47,8 +47,8 @@ const thinking = new Place()
   .has('budget_tokens', { read: read.maximum })
 
 /** Notes a search that is switched on. */
-const searches: Read = (draft, value) => {
-  if (read.isOn(value)) draft.prompt.unlimitedTools++
+const searches: Read = (draft, value, frame) => {
+  if (read.isOn(value)) read.searchTool(draft, frame)
 }
 
 const google = new Place().has('cached_content', read.stored('cached_content'))
@@ -74,7 +74,12 @@ const streamOptions = new Place({
   },
 })
 
-export const chatBody = top()
+export const chatBody = top({
+  // single models search although nobody asks them to: their prices name searches
+  end(draft) {
+    draft.searches.unlimited ||= 1
+  },
+})
   .has('max_tokens', { read: read.maximum })
   .has('max_completion_tokens', { read: read.maximum })
   .has('thinking_budget', {

@@ -5,6 +5,7 @@
 import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
+import { modalities, voice } from './modalities.ts'
 
 const LONGEST_URL = 4096
 
@@ -47,10 +48,14 @@ export const content = new Place().has('parts', { inside: part })
 
 const server = new Place({ end: read.serverTool })
 
+/** Tools of the upstream that do not search the web. */
+const NO_SEARCH = new Set(['codeExecution', 'code_execution', 'urlContext', 'url_context'])
+
 /** Each field is a tool. Those that are not named here are run by the upstream. */
 const tool = new Place({
-  other(draft) {
+  other(draft, name) {
     draft.prompt.unlimitedTools++
+    if (!NO_SEARCH.has(name)) draft.searches.unlimited++
   },
 })
   .has('functionDeclarations', { alias: 'function_declarations' })
@@ -61,6 +66,7 @@ const tool = new Place({
 
 const imageConfig = new Place({
   end(draft, { picture }) {
+    draft.pictures = true
     if (picture !== null) read.askPicture(draft, picture)
   },
 }).has('imageSize', { alias: 'image_size', read: read.pictureSaid('size') })
@@ -68,6 +74,8 @@ const imageConfig = new Place({
 const config = new Place()
   .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum })
   .has('candidateCount', { alias: 'candidate_count', read: read.answers })
+  .has('responseModalities', { alias: 'response_modalities', ...modalities })
+  .has('speechConfig', { alias: 'speech_config', read: voice })
   .has('imageConfig', { alias: 'image_config', inside: imageConfig })
 
 export const generateBody = new Place()

@@ -39,11 +39,14 @@ source.has('content', { inside: block })
 const message = new Place().has('content', { inside: block })
 
 const CLIENT_TOOLS = /^(custom|bash_|text_editor_|computer_|memory_|browser_toolset_|tool_search_tool_|mcp_toolset|$)/
+/** Tools of the upstream that do not search the web. */
+const NO_SEARCH = /^(advisor|code_execution|web_fetch)_/
 
 const tool = new Place({
   end(draft, frame) {
     if (CLIENT_TOOLS.test(frame.type)) return
-    read.serverTool(draft, frame)
+    if (NO_SEARCH.test(frame.type)) read.serverTool(draft, frame)
+    else read.searchTool(draft, frame)
     if (frame.type.startsWith('advisor_')) read.advisor(draft, frame)
   },
 })
@@ -71,7 +74,12 @@ const thread = new Place().has('previous_message_id', read.stored('thread'))
 const thinking = new Place().has('budget_tokens', { read: read.maximum })
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
-export const messagesBody = new Place()
+export const messagesBody = new Place({
+  // answers consist of text
+  begin(draft) {
+    draft.sound = draft.pictures = false
+  },
+})
   .has('model', read.model)
   .has('stream', read.stream)
   .has('max_tokens', {

@@ -1,8 +1,10 @@
 /** Places that the bodies of chat and responses requests have in common. */
 
+import type { Draft } from '../draft.ts'
 import * as media from '../media-readers.ts'
-import { HEAD, Place } from '../places.ts'
+import { type Frame, HEAD, Place, type PlaceOptions } from '../places.ts'
 import * as read from '../readers.ts'
+import { modalities, voice } from './modalities.ts'
 
 export const imageUrl = new Place().has('url', { limit: HEAD, read: media.pictureUrl })
 const mediaUrl = new Place().has('url', { limit: HEAD, read: media.documentUrl })
@@ -22,7 +24,7 @@ const metadata = new Place({ free: true }).has('user_id', read.userId)
 const cacheOptions = new Place().has('ttl', { read: read.ttl('30m') })
 
 /** A search that the upstream makes, unless the object switches it off. */
-export const search = new Place({ end: read.serverTool })
+export const search = new Place({ end: read.searchTool })
   .has('enable', {
     read(_draft, value, frame) {
       if (!read.isOn(value)) frame.uses = 0
@@ -35,11 +37,20 @@ export const search = new Place({ end: read.serverTool })
   })
 
 /** Plugins, such as searches, which some upstreams run before they ask the model. */
-const plugin = new Place({ element: draft => void draft.prompt.unlimitedTools++, end: read.serverTool })
+const plugin = new Place({ element: (draft, _value, frame) => read.searchTool(draft, frame), end: read.searchTool })
+
+/** Tools of the upstream that do not search the web. */
+const NO_SEARCH = new Set(['code_interpreter', 'file_search', 'image_generation', 'mcp', 'retrieval', 'shell'])
+
+/** Notes a tool of the upstream. */
+export function serverTool(draft: Draft, frame: Frame): void {
+  if (NO_SEARCH.has(frame.type)) read.serverTool(draft, frame)
+  else read.searchTool(draft, frame)
+}
 
 /** The fields that both bodies have at the top. */
-export const top = (): Place =>
-  new Place()
+export const top = (options: PlaceOptions): Place =>
+  new Place(options)
     .has('model', read.model)
     .has('stream', read.stream)
     .has('metadata', { inside: metadata })
@@ -51,4 +62,6 @@ export const top = (): Place =>
     .has('fallbacks', read.stored('fallbacks'))
     .has('preset', read.stored('preset'))
     .has('plugins', { inside: plugin })
+    .has('modalities', modalities)
+    .has('audio', { read: voice })
     .has('service_tier', read.tier('service', 'service_tier'))

@@ -4,7 +4,7 @@ import * as media from '../media-readers.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 import { UNSAID } from '../usage.ts'
-import { documentUrl, imageUrl, inputAudio, top } from './openai.ts'
+import { documentUrl, imageUrl, inputAudio, serverTool, top } from './openai.ts'
 
 const CLIENT_TOOLS = new Set([
   '',
@@ -18,6 +18,9 @@ const CLIENT_TOOLS = new Set([
   'tool_search',
 ])
 
+/** Tools that draw pictures, and those whose type cannot be read. */
+const DRAWING_TOOLS = new Set(['image_generation', '?'])
+
 const container = new Place().has('id', read.stored('container')).has('file_ids', read.stored('file_ids'))
 const environment = new Place()
   .has('container_id', read.stored('container_id'))
@@ -29,8 +32,9 @@ const mask = new Place()
 const tool = new Place({
   end(draft, frame) {
     if (CLIENT_TOOLS.has(frame.type)) return
-    read.serverTool(draft, frame)
-    if (frame.type !== 'image_generation') return
+    serverTool(draft, frame)
+    if (!DRAWING_TOOLS.has(frame.type)) return
+    draft.pictures = true
     draft.drawingTools++
     read.askPicture(draft, frame.picture ?? UNSAID)
   },
@@ -85,7 +89,12 @@ const item = new Place({
   .has('tools', { inside: tool })
 item.has('content', { inside: item }).has('output', { inside: item })
 
-export const responsesBody = top()
+export const responsesBody = top({
+  // only tools draw pictures
+  begin(draft) {
+    draft.pictures = false
+  },
+})
   .has('max_output_tokens', { read: read.maximum })
   .has('max_tool_calls', {
     read(draft, value) {
