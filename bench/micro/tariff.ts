@@ -22,6 +22,7 @@ const REQUEST: TariffModule.Request = {
   n: 1,
   drawingTools: 0,
   maxToolCalls: null,
+  searches: { uses: 0, unlimited: 0 },
   advisors: [],
   cacheTtl: '5m',
   protocol: 'messages',

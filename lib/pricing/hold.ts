@@ -107,7 +107,7 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: Reque
   const drawings = mostDrawings(model, request)
   if (protocolRow(request.protocol).price.pictures) return { tokens, images: request.n + drawings, searches, seconds }
   // where pictures have a price of their own, an answer is text or pictures, whichever costs more
-  const pictures = Math.ceil(tokens / PICTURE_TOKENS)
+  const pictures = request.answersPictures === false ? 0 : Math.ceil(tokens / PICTURE_TOKENS)
   return pictures * rates.image * MILLION > tokens * rates.output
     ? { tokens: 0, images: pictures + drawings, searches, seconds }
     : { tokens, images: drawings, searches, seconds }
@@ -135,8 +135,7 @@ function mostDrawings({ maxSearches }: Model, { drawingTools, maxToolCalls }: Re
   return drawingTools === 0 ? 0 : Math.min(MOST_TOKENS, maxToolCalls ?? drawingTools * maxSearches)
 }
 
-function mostSearches({ maxSearches }: Model, prices: Prices, { searches, prompt }: Request): number {
-  const { uses, unlimited } = searches ?? { uses: prompt.toolUses, unlimited: prompt.unlimitedTools }
+function mostSearches({ maxSearches }: Model, prices: Prices, { searches: { uses, unlimited } }: Request): number {
   const all = Math.min(MOST_TOKENS, uses + unlimited * maxSearches)
   return prices.every(price => price.searchesOnce) ? Math.min(1, all) : all
 }

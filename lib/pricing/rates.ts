@@ -74,13 +74,13 @@ const product = (count: number, rate: number): bigint => BigInt(count) * BigInt(
 /** The rates of one list of a model, but for the input. */
 export function ratesOf({ tiers }: ModelPrice, { rates, tokens, pictures }: List, request: Request): Rates {
   const { tiers: asked, picture, answersSound, answersPictures } = request
-  if (asked === undefined && picture === undefined && answersSound === undefined && answersPictures === undefined)
-    return rates
   const sound = answersSound === false ? 0 : tokens.output_audio
   const drawn = answersPictures === false ? 0 : tokens.output_image
+  const output = Math.max(tokens.output, sound, drawn)
+  if (asked === undefined && picture === undefined && output === rates.output) return rates
   return {
     ...rates,
-    output: withTier(Math.max(tokens.output, sound, drawn), asked === undefined ? MILLION : tiers.held(asked)),
+    output: withTier(output, asked === undefined ? MILLION : tiers.held(asked)),
     image: pictures === null ? 0 : pictures.most(picture ?? UNSAID),
   }
 }

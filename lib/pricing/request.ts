@@ -1,5 +1,5 @@
 /** What the hold needs to know of a request. A field that may be absent says then what its comment says. */
-import type { Prompt } from '../protocols/prompt.ts'
+import type { Prompt, ToolUses } from '../protocols/prompt.ts'
 import type { PictureKind, TierNames } from '../protocols/usage.ts'
 import type { Protocol } from '../terms/records.ts'
 
@@ -15,6 +15,8 @@ export interface Request {
   drawingTools: number
   /** How often all tools of the upstream together may be used; null = not limited. */
   maxToolCalls: number | null
+  /** Searches of the web that the upstream may make. */
+  searches: ToolUses
   /**
    * Tools by which another model is asked. `uses` null = the model's `maxSearches`; `maximum` (output tokens of each
    * use) null = the model's `maxOutput`.
@@ -29,13 +31,11 @@ export interface Request {
   tiers?: TierNames
   /** Size and quality of the pictures that are asked for. Absent = not said. */
   picture?: PictureKind
-  /** How often the upstream may search the web; `unlimited` = tools that search whose uses the request does not limit. */
-  searches?: { uses: number; unlimited: number }
   /** The most seconds of sound or film that are charged. Absent = 0. */
   seconds?: number
   /** Code points of text to be spoken. Absent = 0. */
   characters?: number
-  /** The answer may hold sound, or pictures, in the form of tokens. Absent = it may. */
+  /** The answer may hold sound, or pictures beside those of tools. Absent = it may. */
   answersSound?: boolean
   answersPictures?: boolean
 }

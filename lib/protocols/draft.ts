@@ -2,7 +2,7 @@
  * What the scan of a request body has found so far. The readers of values write it down here, and at the end it becomes
  * the facts of the body (`factsOf`).
  */
-import { type Prompt, textOnly } from './prompt.ts'
+import { type Prompt, type ToolUses, textOnly } from './prompt.ts'
 import { NO_TIERS, type PictureKind, type TierNames } from './usage.ts'
 
 /** A half-open range of byte offsets in the whole body. */
@@ -72,12 +72,6 @@ export class Draft {
   /** Whether the answer may hold sound, and pictures; null = nothing says so or otherwise. */
   sound: boolean | null = null
   pictures: boolean | null = null
-}
-
-/** How often tools may be used, as far as the request limits their use, and how many tools it does not limit. */
-export interface ToolUses {
-  uses: number
-  unlimited: number
 }
 
 /** A tool by which the upstream asks another model while it answers. */

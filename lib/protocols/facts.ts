@@ -1,6 +1,6 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
-import type { Advisor, Draft, Span, StreamOptions, ToolUses } from './draft.ts'
-import type { Prompt } from './prompt.ts'
+import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
+import type { Prompt, ToolUses } from './prompt.ts'
 import { wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 

@@ -31,6 +31,12 @@ export interface Prompt {
   unlimitedTools: number
 }
 
+/** How often tools may be used, as far as the request limits their use, and how many tools it does not limit. */
+export interface ToolUses {
+  uses: number
+  unlimited: number
+}
+
 export const textOnly = (textBytes: number): Prompt => ({
   textBytes,
   tokens: 0,

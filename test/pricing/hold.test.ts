@@ -32,6 +32,7 @@ function randomRequest(random: Random): Request {
     n: random.pick([1, 1, random.int(2, 5)]),
     drawingTools: random.pick([0, 0, 0, 1, 2]),
     maxToolCalls: random.pick([null, random.int(1, 5)]),
+    searches: { uses: random.pick([0, random.int(1, 5)]), unlimited: random.pick([0, 0, 1, 2]) },
     advisors: random.next() < 0.8 ? [] : [{ uses: random.pick([null, 2]), maximum: random.pick([null, 1000]) }],
     cacheTtl: random.pick([null, '5m', '1h'] as const),
     protocol: random.pick(PROTOCOLS),
@@ -40,7 +41,6 @@ function randomRequest(random: Random): Request {
   })
   if (random.next() < 0.5) asked.tiers = randomTiers(random)
   if (random.next() < 0.5) asked.picture = randomPicture(random)
-  if (random.next() < 0.3) asked.searches = { uses: random.int(0, 5), unlimited: random.int(0, 1) }
   if (random.next() < 0.3) asked.answersSound = false
   if (random.next() < 0.3) asked.answersPictures = false
   return asked
@@ -88,7 +88,7 @@ function randomAnswer(random: Random, asked: Request, price: Price, of: Model) {
   if (price.image === undefined) output += some(random, drawings) * defaultOutput
   else if (asked.protocol === 'images') usage.images = some(random, asked.n) + some(random, drawings)
   else {
-    const drawn = some(random, Math.floor(output / 1000))
+    const drawn = asked.answersPictures === false ? 0 : some(random, Math.floor(output / 1000))
     output -= drawn * 1000
     usage.images = drawn + some(random, drawings)
   }
@@ -96,7 +96,7 @@ function randomAnswer(random: Random, asked: Request, price: Price, of: Model) {
   if (asked.answersSound !== false) outputs.push('output_audio')
   if (asked.answersPictures !== false) outputs.push('output_image')
   spread(random, usage, output, outputs)
-  const { uses, unlimited } = asked.searches ?? { uses: prompt.toolUses, unlimited: prompt.unlimitedTools }
+  const { uses, unlimited } = asked.searches
   usage.searches = some(random, uses + unlimited * maxSearches)
   usage.seconds = some(random, asked.seconds ?? 0)
   usage.characters = asked.characters ?? 0

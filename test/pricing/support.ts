@@ -35,6 +35,7 @@ export const request = (change: Partial<Request> = {}): Request => ({
   n: 1,
   drawingTools: 0,
   maxToolCalls: null,
+  searches: { uses: 0, unlimited: 0 },
   advisors: [],
   cacheTtl: null,
   protocol: 'chat',

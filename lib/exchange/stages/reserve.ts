@@ -51,6 +51,7 @@ function requestOf(x: Exchange): Request {
     n: facts.n,
     drawingTools: facts.drawingTools,
     maxToolCalls: facts.maxToolCalls,
+    searches: facts.searches,
     advisors: facts.advisors,
     cacheTtl: facts.cacheTtl,
     protocol: x.protocol as Protocol,
@@ -61,6 +62,8 @@ function requestOf(x: Exchange): Request {
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture
+  if (!facts.answersSound) request.answersSound = false
+  if (!facts.answersPictures) request.answersPictures = false
   return request
 }
 
