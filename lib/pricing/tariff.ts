@@ -29,6 +29,8 @@ export interface Bill extends Lines {
 }
 
 const PRICES: readonly string[] = [...TOKEN_CLASSES, ...FEES]
+/** Prices of what is known without a report of the upstream. */
+const KNOWN_FEES: readonly string[] = ['request', 'character']
 const KNOWN: ReadonlySet<string> = new Set([...PRICES, 'search_unit', 'over', 'tiers'])
 
 /**
@@ -79,6 +81,11 @@ export class Tariff implements Priced {
   /** Searches have a price, which may be 0. */
   get pricesSearches(): boolean {
     return this.#price.web_search !== undefined
+  }
+
+  /** Whether all that is charged is known without a report, so that nothing has to be counted in the answer. */
+  get countsNothing(): boolean {
+    return PRICES.every(name => KNOWN_FEES.includes(name) || !this.has(name as PriceLine))
   }
 
   /** The version of the asked model's price, for the row. */

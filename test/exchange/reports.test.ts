@@ -102,3 +102,24 @@ t.test('where searches have no price, they cost nothing', async t => {
   await s.ask(SPEECH.chat.ask).end()
   t.match((await s.books()).rows, [{ charge: 100 * 2 + 60 * 8 }])
 })
+
+t.test('what is charged by the request needs no report', async t => {
+  const page: Script = call => call.whole(200, 'Sorry.')
+  const silent = stream('whole', text('x'), '[DONE]')
+  const rows: [what: string, price: Json, Script, row: Json][] = [
+    ['no report', { request: 0.05 }, silent, { basis: 'reported', charge: 50_000 }],
+    ['broken off', { request: 0.05 }, stream('broken', text('x')), { basis: 'reported', charge: 50_000 }],
+    ['not readable', { request: 0.05 }, page, { basis: 'reported', charge: 50_000 }],
+    ['no content', { request: 0.05 }, stream('broken'), { basis: 'none', charge: 0 }],
+    ['tokens beside it', { request: 0.05, input: 0, output: 0 }, silent, { basis: 'counted', charge: 50_000 }],
+    ['searches beside it', { request: 0.05, web_search: 1 }, silent, { basis: 'counted', charge: 50_000 }],
+  ]
+  for (const [what, price, script, row] of rows) {
+    const s = await open(t, { prices: { m: price } })
+    s.at('a').script = script
+    await s.ask(SPEECH.chat.ask).end()
+    const books = await s.books()
+    t.match(books, { ok: true, left: NOTHING_LEFT, failures: [] })
+    t.match(books.rows, [row], what)
+  }
+})

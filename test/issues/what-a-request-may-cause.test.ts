@@ -261,6 +261,40 @@ t.test('what the upstream fetches, and what its own tools find', async t => {
     t.equal((await held(s, protocol, members)).held, text(protocol, members) + DEFAULT + want, members)
 })
 
+t.test('searches, and answers that hold more than text', async t => {
+  const most = 1000
+  const price = { input: 0, output: 1, output_audio: 3, output_image: 2, web_search: 0.01 }
+  const s = await open(t, { model: { price, max_searches: 4 } })
+  const search = '{"type":"web_search_20250305","name":"web_search"}'
+  const rows: [Talking, string, searches: number, each: number][] = [
+    ['messages', '', 0, 1],
+    ['messages', `"tools":[${search}],`, 4, 1],
+    ['messages', `"tools":[${search.replace('}', ',"max_uses":"2"}')},${search}],`, 6, 1],
+    ['chat', '', 4, 3],
+    ['chat', '"modalities":["text"],"web_search_options":{},', 4, 1],
+    ['chat', '"modalities":["text","image"],', 4, 2],
+    ['chat', '"modalities":["text","audio"],"audio":{"voice":"alloy"},', 4, 3],
+    ['responses', '"modalities":["text"],', 0, 1],
+    ['responses', '"modalities":["text"],"tools":[{"type":"web_search_preview"}],"max_tool_calls":3,', 3, 1],
+    ['responses', '"modalities":["text","audio"],', 0, 3],
+  ]
+  for (const [protocol, members, searches, each] of rows) {
+    const maximum = `"${protocol === 'responses' ? 'max_output_tokens' : 'max_tokens'}":${most}`
+    const want = searches * 10_000 + most * each
+    t.equal((await held(s, protocol, members + maximum)).held, want, `${protocol} ${members}`)
+  }
+  const generate: [string, string, searches: number, each: number][] = [
+    ['', '', 0, 3],
+    ['"responseModalities":["TEXT"],', '', 0, 1],
+    ['"responseModalities":["TEXT"],', ',"tools":[{"google_search":{}},{"codeExecution":{}}]', 4, 1],
+    ['"responseModalities":["TEXT","IMAGE"],', '', 0, 2],
+  ]
+  for (const [config, tools, searches, each] of generate) {
+    const members = `"generationConfig":{${config}"maxOutputTokens":${most}}${tools}`
+    t.equal((await held(s, 'generate', members)).held, searches * 10_000 + most * each, members)
+  }
+})
+
 t.test('the settings of a model say how much that is', async t => {
   const s = await open(t, {
     model: {

@@ -199,6 +199,92 @@ t.test('what is asked: tiers, and how pictures are to be', async t => {
   }
 })
 
+t.test('what is asked: searches, and what the answer may hold', async t => {
+  const searches = (uses: number, unlimited = 0) => ({ searches: { uses, unlimited }, invalid: null })
+  const holds = (...kinds: ('sound' | 'pictures')[]) => ({
+    answersSound: kinds.includes('sound'),
+    answersPictures: kinds.includes('pictures'),
+    invalid: null,
+  })
+  const tools = (...all: object[]) => JSON.stringify({ tools: all })
+  const search = (more: object = {}) => ({ type: 'web_search_20250305', name: 'web_search', ...more })
+  const config = (members: string) => `{"generationConfig":{${members}}}`
+  const rows: [Protocol, string, object][] = [
+    ['messages', '{}', searches(0)],
+    ['messages', tools(search()), searches(0, 1)],
+    ['messages', tools(search({ max_uses: 3 })), searches(3)],
+    ['messages', tools(search({ max_uses: '3' })), searches(3)],
+    ['messages', tools(search({ max_uses: 2.5 })), searches(3)],
+    ['messages', tools(search({ max_uses: 0 })), searches(0, 1)],
+    ['messages', tools(search({ max_uses: null })), searches(0, 1)],
+    ['messages', tools(search({ max_uses: 'few' })), searches(1e9)],
+    ['messages', tools(search({ max_uses: -1 })), searches(1e9)],
+    ['messages', tools(search({ max_uses: 3 }), search({ max_uses: 4 }), search()), searches(7, 1)],
+    ['messages', '{"tools":[{"max_uses":2,"type":"web\\u005fsearch_20250305"}]}', searches(2)],
+    ['messages', '{"tools":[{"max\\u005fuses":2,"type":"WEB_SEARCH"}]}', searches(2)],
+    ['messages', tools({ type: null }, { type: 'x'.repeat(100) }, { type: 'a_tool_of_tomorrow' }), searches(0, 3)],
+    ['messages', tools({ name: 'mine' }, { type: 'custom' }, { type: 'bash_20250124' }), searches(0)],
+    ['messages', tools({ type: 'web_fetch_20250910' }, { type: 'code_execution_20250825' }), searches(0)],
+    ['messages', '{"mcp_servers":[{"name":"m"}]}', searches(0)],
+    ['messages', '{"messages":[{"content":[{"input":{"tools":[{"type":"web_search_20250305"}]}}]}]}', searches(0)],
+    ['responses', '{}', searches(0)],
+    ['responses', tools({ type: 'web_search' }), searches(0, 1)],
+    ['responses', tools({ type: 'web_search_preview_2025_03_11' }, { type: 'web_search' }), searches(0, 2)],
+    ['responses', tools({ type: 'function' }, { type: 'code_interpreter' }, { type: 'mcp' }), searches(0)],
+    ['responses', '{"max_tool_calls":4,"tools":[{"type":"web_search"},{"type":"web_search"}]}', searches(4)],
+    ['responses', '{"tools":[{"type":"web_search"}],"max_tool_calls":"4"}', searches(4)],
+    ['responses', '{"tools":[{"type":"web_search"}],"max_tool_calls":0}', searches(0, 1)],
+    ['responses', '{"tools":[{"type":"web_search"}],"max_tool_calls":[]}', searches(1e9)],
+    ['responses', '{"tools":[{"type":"mcp"}],"max_tool_calls":4}', searches(0)],
+    ['responses', '{"input":[{"tools":[{"type":"web_search"}]}]}', searches(0, 1)],
+    ['responses', '{"plugins":[{"id":"web"}]}', searches(0, 1)],
+    // a model may search without being asked
+    ['chat', '{}', searches(0, 1)],
+    ['chat', '{"web_search_options":{}}', searches(0, 1)],
+    ['chat', '{"web_search_options":{},"enable_search":true}', searches(0, 2)],
+    ['chat', '{"search_parameters":{"mode":"off"},"enable_search":false}', searches(0, 1)],
+    ['chat', tools({ type: 'web_search' }, { type: 'web_search' }, { type: 'function' }), searches(0, 2)],
+    ['generate', '{}', searches(0)],
+    ['generate', tools({ googleSearch: {} }), searches(0, 1)],
+    ['generate', tools({ google_search: {}, googleSearchRetrieval: {} }, { GoogleSearch: {} }), searches(0, 3)],
+    ['generate', tools({ functionDeclarations: [{}] }, { url_context: {}, codeExecution: {} }), searches(0)],
+    ['messages', '{"modalities":["audio"]}', holds()],
+    ['chat', '{}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":["text"]}', holds()],
+    ['chat', '{"modalities":["text","audio"],"audio":{"voice":"alloy"}}', holds('sound')],
+    ['chat', '{"modalities":["image","te\\u0078t"]}', holds('pictures')],
+    ['chat', '{"audio":{"voice":"alloy"},"modalities":["text"]}', holds('sound')],
+    ['chat', '{"audio":null,"modalities":["text"]}', holds()],
+    ['chat', '{"modalities":null}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":[]}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":"text"}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":{"text":true}}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":["text",{}]}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":["text",["text"]]}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":["smell"]}', holds('sound', 'pictures')],
+    ['chat', '{"modalities":["text"],"Modalities":["audio"]}', { invalid: 'modalities' }],
+    ['chat', '{"messages":[{"audio":{},"modalities":["audio"]}],"modalities":["text"]}', holds()],
+    ['responses', '{}', holds('sound')],
+    ['responses', '{"modalities":["text"]}', holds()],
+    ['responses', '{"modalities":["text","image"]}', holds('pictures')],
+    ['responses', '{"tools":[{"type":"image_generation"}],"modalities":["text"]}', holds('pictures')],
+    ['responses', '{"tools":[{"type":5}],"modalities":["text"]}', holds('pictures')],
+    ['generate', '{}', holds('sound', 'pictures')],
+    ['generate', config('"responseModalities":["Text"]'), holds()],
+    ['generate', config('"response_modalities":["TEXT","IMAGE"]'), holds('pictures')],
+    ['generate', config('"responseModalities":["AUDIO"]'), holds('sound')],
+    ['generate', config('"responseModalities":["TEXT",3]'), holds('sound', 'pictures')],
+    ['generate', config('"responseModalities":["MODALITY_UNSPECIFIED"]'), holds('sound', 'pictures')],
+    ['generate', config('"speech_config":{},"responseModalities":["TEXT"]'), holds('sound')],
+    ['generate', config('"responseModalities":["TEXT"],"imageConfig":{}'), holds('pictures')],
+    ['generate', config('"responseModalities":["TEXT"],"response_modalities":[]'), { invalid: 'responseModalities' }],
+  ]
+  for (const [protocol, body, want] of rows) {
+    t.match(of(body, protocol), want, `${protocol}: ${body.slice(0, 100)}`)
+    t.same(bytewise(body, protocol), of(body, protocol), 'in any chunking')
+  }
+})
+
 t.test('depth costs nothing and crashes nothing', async t => {
   const deep = 200_000
   t.equal(of(`{"messages":${'['.repeat(deep)},"model":"m"}`), null)

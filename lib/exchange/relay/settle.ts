@@ -9,7 +9,15 @@ import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
-import { type AttemptNote, type End, type Line, type Protocol, rowCounts, type UsageRow } from '../../terms/records.ts'
+import {
+  type AttemptNote,
+  type Basis,
+  type End,
+  type Line,
+  type Protocol,
+  rowCounts,
+  type UsageRow,
+} from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
@@ -55,7 +63,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     channel: o.channel,
     status: o.status !== 0 ? o.status : o.refusal === undefined ? 0 : ERRORS[o.refusal].status,
     end: o.end,
-    basis: used.basis,
+    basis: basisOf(o, used, tariff),
     ...rowCounts(used.usage),
     charge: bill?.charge ?? ZERO,
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
@@ -78,6 +86,10 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   if (bill !== null) countUnpriced(x, services, bill)
   return group
 }
+
+/** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
+const basisOf = ({ reading }: Outcome, { basis }: Used, tariff: Tariff): Basis =>
+  basis === 'counted' && reading !== null && tariff.countsNothing ? 'reported' : basis
 
 const whole = (ms: number): number => Math.max(0, Math.round(ms))
 
