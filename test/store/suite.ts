@@ -546,6 +546,17 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     }
   })
 
+  check('rows that counted nothing are known again, beside new ones', async (t, { one, two }) => {
+    const { key } = await fund(one, 'demo', 1_000)
+    const nothing = { input: 0, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 0, images: 0 }
+    const [first, second] = ['r1', 'r2'].map(id => settlement(usageRow(id, key, 7, nothing), 'h1', 0))
+    t.match(await one.settle([first!]), { applied: 1, repeated: [] })
+    t.match(await two.settle([first!, second!]), { applied: 1, repeated: [first!] })
+    const other = settlement(usageRow('r1', key, 7, { ...nothing, output: 1 }), 'h1', 0)
+    t.match(await one.settle([other]), { applied: 0, clashing: [other] })
+    await clean(t, one, { charges: 14 })
+  })
+
   check('pruning leaves the books true', async (t, { one, two }) => {
     const { key } = await fund(one, 'demo', 1_000)
     const other = (await fund(one, 'other', 1_000)).key

@@ -18,7 +18,7 @@ import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, St
 import { bookingTime, raiseChargedHours } from './charged-hours.ts'
 import { prunedBefore } from './prune.ts'
 import { raiseSums, sumsOf } from './sums.ts'
-import { caseOf, chunks, integer, marks, padded, text } from './text.ts'
+import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from './text.ts'
 import { insertBooked } from './usage-rows.ts'
 
 const CLOSE_TRIES = 5
@@ -121,7 +121,7 @@ interface Known {
   clashing: Settlement[]
 }
 
-/** The columns by which two different requests with one id are told apart. */
+/** The columns by which two different requests with one id are told apart. An output of 0 stands in its column as NULL. */
 const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
 const contentOf = ({ row }: Settlement): string =>
   [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
@@ -133,7 +133,7 @@ async function present(tx: Statements, batch: readonly Settlement[]): Promise<Ma
     const asked = padded(some.map(({ row }) => row.requestId))
     const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${marks(asked.length)})`
     for (const row of await tx.query(sql, asked))
-      content.set(text(row, 'request_id'), COMPARED.map(column => integer(row, column)).join(' '))
+      content.set(text(row, 'request_id'), COMPARED.map(column => integerOrNull(row, column) ?? 0).join(' '))
   }
   return content
 }
