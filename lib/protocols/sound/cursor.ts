@@ -55,13 +55,13 @@ export class Cursor {
   /**
    * Walks over frames until the end. `frame` is asked at each place with at least `headBytes` behind it, and returns how long
    * the frame is that begins there; 0 = none does. Then the next place with the byte `sync` is tried, and `lost` is told how
-   * many bytes belong to no frame.
+   * many bytes belong to no frame. It returns whether the walk goes on.
    */
   *walk(
     headBytes: number,
     sync: number,
     frame: (data: Buffer, at: number) => number,
-    lost: (bytes: number) => void,
+    lost: (bytes: number) => boolean,
   ): Steps {
     for (;;) {
       const data = this.#data
@@ -71,8 +71,9 @@ export class Cursor {
         else {
           const next = data.indexOf(sync, this.#at + 1)
           const to = next < 0 ? data.length : next
-          lost(to - this.#at)
+          const goesOn = lost(to - this.#at)
           this.#at = to
+          if (!goesOn) return
         }
       }
       yield

@@ -3,11 +3,13 @@
  * header names. A frame is one whose header has the right check sum.
  */
 import type { Cursor, Steps } from './cursor.ts'
-import type { Found } from './found.ts'
+import { type Found, PLAIN_BYTES_PER_S } from './found.ts'
 
 const SYNC = 0xff
 const STREAM_INFO_BYTES = 34
 const LONGEST_HEAD = 16
+/** A frame is shorter: 65,535 samples of 8 channels with 32 bits. */
+const LONGEST_FRAME = 2_200_000
 const HERTZ = [0, 88_200, 176_400, 192_000, 8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 const MOST_BLOCKS = 1000
 
@@ -37,14 +39,20 @@ export function* flac(cursor: Cursor, found: Found): Steps {
     cursor.skip(bytes)
   }
   let counted = 0
+  let seen = 0
+  const add = (bytes: number, seconds: number) => {
+    seen += bytes
+    counted += seconds
+    found.known = counted > 0 || seen < LONGEST_FRAME
+    found.seconds = Math.max(claimed, counted, seen / PLAIN_BYTES_PER_S)
+    return found.known
+  }
   const frame = (data: Buffer, at: number) => {
     const bytes = headBytes(data, at)
-    if (bytes === 0) return 0
-    counted += samplesOf(data, at, bytes) / (hertzOf(data, at, bytes) || hertz || 192_000)
-    found.seconds = Math.max(claimed, counted)
+    if (bytes > 0) add(bytes, samplesOf(data, at, bytes) / (hertzOf(data, at, bytes) || hertz || 192_000))
     return bytes
   }
-  yield* cursor.walk(LONGEST_HEAD, SYNC, frame, () => {})
+  yield* cursor.walk(LONGEST_HEAD, SYNC, frame, bytes => add(bytes, 0))
 }
 
 const blockCode = (data: Buffer, at: number): number => (data[at + 2] as number) >> 4

@@ -6,6 +6,8 @@ import type { Cursor, Steps } from './cursor.ts'
 import { type Found, PACKED_BYTES_PER_S } from './found.ts'
 
 const SYNC = 0xff
+/** So many bytes more may belong to no frame than to one, before the search is given up. */
+const MOST_LOST_BYTES = 256 * 1024
 const BEHIND_FIRST_HEAD = 44
 
 /** kbit/s by the index in the header: of MPEG 1 layers 1, 2 and 3, and of MPEG 2 layer 1, and layers 2 and 3. */
@@ -34,9 +36,11 @@ class Frames {
     return bytes
   }
 
-  lose(bytes: number): void {
+  /** Returns whether it is still worth looking for frames. */
+  lose(bytes: number): boolean {
     this.#lost += bytes
     this.#tell()
+    return this.#lost <= this.#bytes + MOST_LOST_BYTES
   }
 
   #tell(): void {
@@ -140,5 +144,5 @@ export function* amr(cursor: Cursor, found: Found): Steps {
   const sizes = isWide ? AMR_WIDE_BYTES : AMR_BYTES
   const frames = new Frames(found)
   const frame = (data: Buffer, at: number) => frames.add(sizes[((data[at] as number) >> 3) & 15] ?? 1, AMR_FRAME_S)
-  yield* cursor.walk(1, 0, frame, () => {})
+  yield* cursor.walk(1, 0, frame, () => true)
 }

@@ -9,6 +9,7 @@ import { opusSeconds } from './opus.ts'
 const PAGE = 'OggS'
 const PAGE_HEAD_BYTES = 27
 const CONTINUES = 1
+const LETTER_O = 0x4f
 const MOST_STREAMS = 32
 const OPUS_HERTZ = 48_000
 /** An encoder pads the last packet: the position of the last page leaves the padding out. */
@@ -91,7 +92,7 @@ function packetsOf(sizes: Uint8Array, body: Buffer, continues: boolean): number 
   let at = 0
   let begins = !continues
   for (const size of sizes) {
-    const isHead = body.toString('latin1', at, at + 4) === 'Opus'
+    const isHead = body[at] === LETTER_O && body.toString('latin1', at, at + 4) === 'Opus'
     if (begins && size > 0 && !isHead) seconds += opusSeconds(body[at] as number, body[at + 1] ?? 0)
     at += size
     begins = size < 255
