@@ -28,7 +28,7 @@ export const TARGETS: readonly Target[] = [
   { workload: 'idle streams', figure: 'streamKiB', kind: 'times', than: BARE, most: 1.2 },
   { workload: '401 flood', figure: 'cpuUs', kind: 'times', than: BARE, most: 2 },
   { workload: '401 flood', figure: 'lookUps', kind: 'value', most: 0 },
-  { workload: '200 requests/s', figure: 'statements', kind: 'value', most: 0.03 },
+  { workload: '200 requests/s', figure: 'statements', kind: 'value', most: 0.032 },
   { workload: 'start', figure: 'startMs', kind: 'value', most: 400 },
 ]
 
