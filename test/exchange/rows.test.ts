@@ -3,6 +3,8 @@ import t from 'tap'
 import { HEADERS, type Options, open, PATHS } from './support/gateway.ts'
 import { answers, document, says } from './support/speech.ts'
 
+const event = (data: { type: string; item?: object; response?: object }): string =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 const two: Options = { channels: { a: { cost: 0.5 }, b: { cost: { m: { input: 1, output: 1 } } } } }
 
 t.test('each attempt is noted, and the cost is that of the channel that answered', async t => {
@@ -99,6 +101,34 @@ t.test('what the price does not list is counted', async t => {
   t.equal(rows.at(-1)?.charge, 2_000_000, 'the dearest')
   t.equal(await s.metric('gateway_tier_unlisted_total', { model: 'm' }), 1)
   t.equal(await s.metric('gateway_picture_unmatched_total', { model: 'drawn' }), 1)
+})
+
+t.test('a hold grows by searches that the request did not announce, while there is money', async t => {
+  const search = (id: string) =>
+    event({ type: 'response.output_item.added', item: { type: 'web_search_call', id, action: { type: 'search' } } })
+  const usage = { input_tokens: 10, output_tokens: 10 }
+  for (const [count, fee, whole] of [
+    [5, 2, true],
+    [5, 30, false],
+  ] as const) {
+    const price = { input: 1, output: 1, web_search: fee }
+    const s = await open(t, { model: { price, max_searches: 1 }, config: { hold: { output_tokens: 16 } } })
+    s.at('a').script = call => {
+      call.stream()
+      for (let i = 0; i < count; i++) call.chunk(search(`s${i}`))
+      call.chunk(event({ type: 'response.completed', response: { id: 'r', usage } }))
+      call.end()
+    }
+    const body = { model: 'm', stream: true, input: 'q', tools: [{ type: 'web_search' }] }
+    const asking = s.ask({ path: PATHS.responses, headers: HEADERS, body })
+    await asking.end()
+    const { rows, ok } = await s.books()
+    const searches = rows[0]?.lines.find(line => line.class === 'web_search')?.count ?? 0
+    t.ok(ok)
+    t.equal(searches === count, whole, `${searches} searches at ${fee}`)
+    t.ok((rows[0]?.held ?? 0) >= (rows[0]?.charge ?? 0), 'the hold covers the charge')
+    if (!whole) t.match(asking.text, /max_output_tokens/, 'the end of a stream whose money has ended')
+  }
 })
 
 t.test('what has no price is refused before the upstream is asked', async t => {
