@@ -1,5 +1,5 @@
 /**
- * What a key has spent and may still spend, for clients that ask for it. A key may spend what its account has, and not
+ * Finds out what a key has spent and may still spend, for clients that ask for it. A key may spend what its account has, and not
  * more than its cap and the account's budget leave. What open requests hold is not available.
  */
 import { type Micro, micro, ZERO } from '../base/money.ts'
@@ -8,10 +8,11 @@ import { accountPurse, keyPurse, limitPurse, type Purse, type PurseId, type Stor
 import { type Limit, periodOf } from '../terms/limits.ts'
 import type { Account, Key } from '../terms/records.ts'
 
-/** What this process knows beside the store. */
+/** What the asking process knows by itself; all else is read from the store. */
 export interface Here {
-  /** Its name in the store, and what its open requests hold of each purse. */
+  /** The name of the process in the store. */
   holder: string
+  /** What the open requests of the process hold of each purse. */
   held: ReadonlyMap<PurseId, Micro>
   /** The store's time; ms since 1970. */
   nowMs: number
@@ -35,7 +36,7 @@ function boundOf(kind: 'k' | 'b', id: number, limit: Limit | null, nowMs: number
   return [{ purse: limitPurse(kind, id, period === null ? null : periodName(period)), amount: limit.amount }]
 }
 
-/** Reads two short statements of the store, so the caller bounds how often it is asked. */
+/** Finds the funds of a key. It sends two short statements to the store, so the caller must limit how often it is called. */
 export async function fundsOf(store: Store, key: Key, account: Account, here: Here): Promise<Funds> {
   const bounds: Bound[] = [
     { purse: accountPurse(account.id), amount: null },

@@ -102,7 +102,7 @@ export class RateLimiter {
   async #renew(account: RateAccount, limit: number): Promise<void> {
     account.busy = true
     await this.#take(account, limit, 0, true)
-    await this.#serve(account) // for requests that came meanwhile
+    await this.#serve(account) // requests may have come meanwhile, and wait
   }
 
   async #giveBack(account: RateAccount): Promise<void> {

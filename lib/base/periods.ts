@@ -10,7 +10,7 @@ export type Every = (typeof EVERY)[number]
 
 const DAY_MS = 24 * HOUR_MS
 
-/** From `beginMs` until just before `endMs`, both in ms since 1970. */
+/** A period begins at `beginMs` and ends just before `endMs`, both in ms since 1970. */
 export interface Period {
   every: Every
   beginMs: number

@@ -10,7 +10,7 @@ export class Rounds {
   readonly #round: () => Promise<void>
   #cancel: (() => void) | null = null
   #running: Promise<void> = Promise.resolve()
-  /** Long rounds look at this, so that they can end early. */
+  /** True when `stop` was called. A long round looks at this, so that it can end early. */
   stopped = false
 
   /** `round` must never reject. */

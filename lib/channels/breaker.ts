@@ -34,7 +34,7 @@ export type Credential = 'refused' | 'suspected' | null
 const WINDOW_MS = 20_000
 const FEWEST_FAILURES = 5
 const SHARE = 0.5
-/** So do this many failures without a success in between. */
+/** This many failures without a success in between open the breaker too, whatever their share. */
 const IN_A_ROW = 10
 /** Refusals of the key without a success in between that open the breaker. */
 const FEWEST_REFUSALS = 3
@@ -52,7 +52,7 @@ const LONGEST_NAMED_REST_MS = 600_000
 const JITTER = 0.3
 /** After this long without a result, a probe is given up and another may pass. */
 const PROBE_MS = 30_000
-/** Within this time, this share of the requests that want to ask a resting channel may, and this many in any case. */
+/** Within this time, this share of the requests that want to ask a resting channel may ask it, and this many in any case. */
 const ANYWAY_MS = 10_000
 const ANYWAY_SHARE = 0.5
 const FEWEST_ANYWAY = 10

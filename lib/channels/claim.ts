@@ -12,11 +12,11 @@ export class Claim {
   readonly #health: Health
   readonly #ofChannel: ChannelHealth
   readonly #ofKey: KeyHealth
-  /** The account whose request it is. */
+  /** The account that sent the request. */
   readonly #account: number
-  /** Breakers are not told how the attempt ended. */
+  /** When true, the breakers are not told how the attempt ended. */
   readonly #silent: boolean
-  /** The channel, and the key, rested when the attempt began, or the attempt is their probe. */
+  /** Whether the channel, or the key, rested when the attempt began, or the attempt is its breaker's probe. */
   readonly #channelRested: boolean
   readonly #keyRested: boolean
   #reported = false

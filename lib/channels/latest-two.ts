@@ -15,7 +15,7 @@ export class LatestTwo {
     this.#latestMs = nowMs
   }
 
-  /** Whether it happened to another account after `sinceMs`. */
+  /** Whether the thing happened to another account than this one after `sinceMs`. */
   hasOther(account: number, sinceMs: number): boolean {
     return (account === this.#latest ? this.#otherMs : this.#latestMs) > sinceMs
   }

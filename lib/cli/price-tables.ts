@@ -13,7 +13,10 @@ interface VersionShown {
 const NONE = '-'
 const SHOWN = ['input', 'output', 'cache_read']
 
-/** Paths of an entry of `over`, of sizes or of tiers become one word. */
+/**
+ * Sums up, in one cell, the prices that have no column of their own. An entry of `over` is one word, however many prices it has,
+ * and so are all sizes of pictures, and all tiers.
+ */
 const summary = (flat: ReadonlyMap<string, string>): string => {
   const words = [...flat].flatMap(([path, amount]) => {
     if (SHOWN.includes(path)) return []
@@ -61,7 +64,7 @@ export function oneTable(price: object, terminal: boolean): string {
   return table(columns, lines, terminal)
 }
 
-/** Each version with what it changed of the one before it; the first one with all its prices. */
+/** Makes the table of a model's versions. Each shows what it changed in the version before it; the oldest shows all its prices. */
 export function historyTable(versions: readonly VersionShown[], terminal: boolean): string {
   const columns = [
     { name: 'version', right: true },

@@ -1,5 +1,5 @@
 /**
- * Tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
+ * Makes tables for people and programs: on a terminal the columns are aligned under a header, elsewhere they are separated by
  * tabs and have no header.
  */
 

@@ -1,9 +1,12 @@
-/** The memory that a request's body takes of what all bodies together may take, and of its account's share of that. */
+/**
+ * Counts the memory of request bodies. All bodies of a process together may take a limited number of bytes, and the bodies of one
+ * account a share of that. A request takes memory before it keeps bytes of its body, and gives it back with the body.
+ */
 import type { Buffered } from '../access/buffered.ts'
 import type { KeyEntry } from '../access/keys.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Before `bytes` of the body are kept. False: there is no room. */
+/** Takes memory for `bytes` more of the body. It is called before they are kept. False = there is no room for them. */
 export function takeMemory(x: Exchange, buffered: Buffered, bytes: number, limit: number): boolean {
   const { id } = (x.entry as KeyEntry).account
   if (!buffered.take(id, x.bufferedBytes, bytes, limit)) return false
@@ -11,7 +14,7 @@ export function takeMemory(x: Exchange, buffered: Buffered, bytes: number, limit
   return true
 }
 
-/** Gives the body and its memory back: no attempt needs it any more. */
+/** Drops the body and gives its memory back. It is called when no attempt needs the body any more. */
 export function dropBody(x: Exchange, buffered: Buffered): void {
   if (x.bufferedBytes === 0) return
   buffered.give((x.entry as KeyEntry).account.id, x.bufferedBytes)

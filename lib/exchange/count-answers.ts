@@ -6,7 +6,7 @@
 import type { CompiledChannel } from '../channels/table.ts'
 import type { Protocol } from '../terms/records.ts'
 
-/** No count is longer than this. */
+/** An answer that is longer, in bytes, is no count. */
 const LONGEST_BYTES = 64 * 1024
 
 interface Read {

@@ -23,15 +23,15 @@ import type { World } from '../world/world.ts'
 
 export type Listener = 'main' | 'direct'
 
-/** What takes an exchange over when an upstream is asked for it: the relay. */
+/** The relay, which takes an exchange over when an upstream is asked for it. */
 export interface Dispatched {
-  /** The upstream's part is over, and the books of the exchange are closed. */
+  /** True when the upstream's part is over and the books of the exchange are closed. */
   readonly closed: boolean
-  /** The client's connection closed before the answer was whole. */
+  /** Is called when the client's connection closed before the answer was whole. */
   leave(): void
-  /** Something of ours broke in the middle of it. */
+  /** Is called when a fault of ours has stopped the exchange in the middle. */
   fail(): void
-  /** The exchange is over: nothing waits any more. */
+  /** Is called when the exchange is over. The relay then waits for nothing any more. */
   release(): void
 }
 
@@ -42,76 +42,76 @@ export interface Arrival {
   world: World
   req: IncomingMessage
   reply: Reply
-  /** As requested, without the query. */
+  /** The path as the client sent it, without the query. */
   path: string
-  /** Without its `?`. */
+  /** The query as the client sent it, without the `?`. */
   query: string
-  /** Monotonic ms. */
+  /** When the head had come, in monotonic ms. */
   startedMs: number
 }
 
-/** What costs nothing, and is answered to a key whose cap is used up. */
+/** The actions that cost nothing. They are also answered to a key whose cap is used up. */
 const FREE = new Set<Action>(['count', 'funds', 'funds-limit', 'funds-used'])
 
 export class Exchange {
-  /** The newest at the request's head, and again when its body is whole. */
+  /** The newest world when the head came. The stage `confirm` puts in its place the newest one when the body is complete. */
   world: World
   readonly listener: Listener
   readonly id: string
   readonly req: IncomingMessage
   readonly reply: Reply
   readonly method: string
-  /** As requested, without the query. */
+  /** The path as the client sent it, without the query. */
   readonly path: string
-  /** Without its `?`. */
+  /** The query as the client sent it, without the `?`. */
   readonly query: string
-  /** Monotonic ms. */
+  /** When the head had come, in monotonic ms. */
   readonly startedMs: number
-  /** Address of the connection's other end, kept because a closed connection does not tell it any more. */
+  /** The address of the connection's other end. It is kept here because a closed connection does not tell it any more. */
   readonly remote: string | undefined
-  /** The client's address behind the proxies of `addressIn`; `addressOf` says it. */
+  /** The client's address, as the trusted proxies of the world `addressIn` report it. `addressOf` works it out and reads it. */
   address = ''
-  /** The world whose proxies the address stands behind; null = it was not asked for yet. */
+  /** The world by whose trusted proxies `address` was worked out; null = nobody has asked for the address yet. */
   addressIn: World | null = null
 
   target: Target | null = null
   secret: string | null = null
   entry: KeyEntry | null = null
-  /** A place among the account's open requests is taken. */
+  /** Whether the request has taken a place among the open requests of its account. */
   entered = false
   body: Buffer[] = []
   bodyBytes = 0
-  /** Bytes that the body takes of `limits.buffered`. */
+  /** How many bytes of `limits.buffered` the body takes. */
   bufferedBytes = 0
   facts: Facts | null = null
   model = ''
-  /** Of the earlier answer that the request continues: nobody else may be asked. */
+  /** The channel and key that made the earlier answer which this request continues; only they may be asked. null = any may. */
   maker: AnswerMaker | null = null
   candidates: Candidates | null = null
-  /** The place at the first channel to ask; given back at the end when it never was asked. */
+  /** The place at the channel that is asked first. `finish` gives it back when no upstream was asked. */
   claim: Claim | null = null
   tariff: Tariff | null = null
   hold: Hold | null = null
-  /** Output tokens the hold covers at first; 0 = all that the request allows. */
+  /** How many output tokens the hold covers at first; 0 = all that the request allows. */
   coveredOutput = 0
-  /** Where the hold covers only a part: what it has for the answer, and what the answer costs as it grows. */
+  /** Of a hold that covers only a part: what it has for the answer, and what a growing answer costs. null = it covers all. */
   answerHold: AnswerHold | null = null
 
   relay: Dispatched | null = null
   attempts = 0
-  /** Monotonic ms; 0 = no upstream was asked. */
+  /** When the first upstream was asked, in monotonic ms; 0 = none was. */
   dispatchedMs = 0
-  /** Of the time since dispatch, ms spent waiting for the upstream. */
+  /** For how many ms since `dispatchedMs` the upstream was waited for. */
   upstreamMs = 0
 
-  /** Sent to the client; 0 = none yet. */
+  /** The HTTP status that was sent to the client; 0 = none yet. */
   status = 0
   refusal: ErrorName | null = null
-  /** The whole answer was handed to the connection. */
+  /** Whether the whole answer was handed to the connection. */
   ended = false
-  /** The client's connection closed before the answer was whole. */
+  /** Whether the client's connection closed before the answer was whole. */
   left = false
-  /** The response's connection is done with this exchange. */
+  /** Whether the connection is done with this exchange. */
   closed = false
   finished = false
   row: UsageRow | null = null
@@ -133,12 +133,12 @@ export class Exchange {
     return this.target === null ? null : this.target.endpoint.protocol
   }
 
-  /** The row of the protocol's form in which the client asks. */
+  /** The form of the protocol in which the client asks (`formOf` in `lib/protocols/protocol.ts`); mostly the protocol itself. */
   get form(): Protocol | null {
     return this.target === null ? null : this.target.endpoint.form
   }
 
-  /** Answered without charge (token counting, a key's money). */
+  /** Whether the request is answered without charge: it counts tokens, or asks for the money of its key. */
   get free(): boolean {
     return this.target !== null && FREE.has(this.target.endpoint.action)
   }

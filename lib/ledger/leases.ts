@@ -1,4 +1,4 @@
-/** All leases of this process, by purse: makes them when they are first needed, sums them, and forgets unused ones. */
+/** Keeps the leases of this process by purse: makes them when they are first needed, sums them, and forgets unused ones. */
 import { type Micro, micro } from '../base/money.ts'
 import type { PurseId } from '../store/store.ts'
 import { Lease, type LeaseOptions } from './lease.ts'
@@ -38,7 +38,7 @@ export class Leases {
     return micro(sum)
   }
 
-  /** Open holds per purse. */
+  /** The sum of the open holds of each purse that has any. */
   held(): Map<PurseId, Micro> {
     const held = new Map<PurseId, Micro>()
     for (const lease of this.#leases.values()) if (lease.held > 0) held.set(lease.purse, lease.heldMicro)
@@ -54,7 +54,7 @@ export class Leases {
     }
   }
 
-  /** This process was taken for dead, so the store has given all its leases back. */
+  /** Is called when this process was taken for dead: the store has given all its leases back, so they are empty here too. */
   lost(): void {
     for (const lease of this.#leases.values()) lease.lost()
   }

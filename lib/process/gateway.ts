@@ -102,7 +102,7 @@ export class Gateway {
     return readinessOf({ store: this.store, ledger: this.ledger, clock }, () => this.services.draining)
   }
 
-  /** Puts a new config in force for every request whose body is not complete yet; all others keep the world that they have. */
+  /** Puts a new config in force, for new requests and for those whose body is not complete yet. The others keep their world. */
   async reconfigure(config: Config): Promise<void> {
     this.#config = config
     this.services.retries = createRetryBudget(config, clock)

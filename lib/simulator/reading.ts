@@ -1,4 +1,4 @@
-/** Functions that read the members of a request, of which nothing is certain. */
+/** Functions that read the members of a request. A client may have sent anything, so each takes any value. */
 import { fieldsOf, isFields } from '../protocols/fields.ts'
 import type { Block } from './prompt-cache.ts'
 import type { Fields, Tool } from './speech.ts'

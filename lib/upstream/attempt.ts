@@ -13,13 +13,13 @@ import type { Claim } from '../channels/claim.ts'
  * or `onError`.
  */
 export interface AttemptEvents {
-  /** `status` and `headers` are set. */
+  /** The head of the answer has come: `status` and `headers` of the attempt are set. */
   onHead(attempt: Attempt): void
   onData(attempt: Attempt, chunk: Buffer): void
   onEnd(attempt: Attempt): void
   /** Connecting failed, the connection broke, or `abort` was called. */
   onError(attempt: Attempt, error: Error): void
-  /** One of these methods has thrown: a bug of ours, which must end this exchange and no other. */
+  /** One of these methods has thrown. That is a bug of ours, and must end this exchange and no other. */
   onFault(error: unknown): void
   /** The attempt is over. This is called even after `discard` or `cut`, which end all other events. */
   onOver(attempt: Attempt): void
@@ -33,7 +33,7 @@ const DISCARD_MS = 5_000
 
 const NO_HEADERS: IncomingHttpHeaders = {}
 
-/** The answer was not wanted any more. */
+/** The error with which a connection is closed when nobody wants the rest of its answer any more. */
 class Cut extends Error {
   override name = 'Cut'
   readonly code = 'cut'

@@ -1,5 +1,5 @@
 /**
- * Burial: the leases of a dead process go back to their purses. Also here: deleting a live process's empty leases.
+ * Buries a dead process: gives its leases back to their purses. This file also deletes the empty leases of live processes.
  *
  * A process may have a lease of every purse there is, so a burial is many small transactions, and other transactions
  * run in between. The first one sets the holder's counter to -1: from then on the process can neither raise the counter
@@ -21,7 +21,7 @@ const MARK = `UPDATE holders SET beat = ${BURIED} WHERE id = ?`
 const NEXT = 'SELECT purse_id FROM leases WHERE holder = ? LIMIT ?'
 const NEXT_ZERO = 'SELECT purse_id FROM leases WHERE holder = ? AND amount = 0 AND held = 0 LIMIT ?'
 
-/** One step of a burial; see `Store.bury`. True when it is complete, or when the counter is no longer `beat`. */
+/** Takes one step of a burial; see `Store.bury`. True when the burial is complete, or the holder's counter is no longer `beat`. */
 export async function bury(driver: Driver, holder: string, beat: number | null, slice: number): Promise<boolean> {
   if (!(await mark(driver, holder, beat))) return true
   const leases = await driver.transaction('bury', tx => returnSlice(tx, holder, slice))
