@@ -70,6 +70,7 @@ t.test('a header that lies makes nothing free', async t => {
       (60 * 32_000) / 72_000,
     ],
     ['FLAC that claims a second', make.flac(100, 16_000), 100 * make.FLAC_FRAME_S],
+    ['FLAC whose frames are none', Buffer.concat([make.flac(0, 16_000), junk(3_000_000)]), 4000],
     ['Ogg Opus that claims a second', make.oggOpus(500, 48_000), 9.9],
     ['Ogg Vorbis that claims a second', make.oggVorbis(44_100, 7_200_000), 99],
     ['M4A that claims a second', make.mp4({ seconds: 60, claimedS: 1 }), 30 - 0.02],
@@ -81,6 +82,7 @@ t.test('a header that lies makes nothing free', async t => {
     ['film that claims a second', make.mp4({ seconds: 60, claimedS: 1, film: true }), 30 - 0.02],
     ['WebM that claims a second', make.webm(60, 1), 60],
     ['WebM whose blocks have no time', make.webm(60, 1, false), 60],
+    ['an MP3 of bytes that begin no frame', Buffer.concat([make.mp3(1), Buffer.alloc(1_000_000, 0xff)]), 1333],
     ['an MP3 that is no MP3', Buffer.concat([make.mp3(1), junk(75_000)]), 100],
     ['an index without an end', Buffer.concat([make.mp4({ seconds: 1 }).subarray(0, 40), junk(75_000)]), 100],
   ]

@@ -13,6 +13,7 @@ const MODELS = [
   { name: 'voice-by-token', price: { request: 0, input: 4.2, output: 84 } },
   { name: 'voice-tokens-only', price: { input: 4.2, output: 84 } },
   { name: 'ear-by-second', price: { second: 0.0007 } },
+  { name: 'ear-that-is-dear', price: { second: 1 } },
   { name: 'ear-by-request', price: { request: 0.01 } },
   { name: 'ear-by-token', price: { input: 9, output: 36, input_audio: 18 }, input_factor: 1 },
 ]
@@ -182,6 +183,32 @@ t.test('translations go to their own path, under the name that the upstream know
   const [asked] = gateway.simulator.stats.served.filter(({ id }) => id === 'translated')
   t.match(asked, { protocol: 'transcriptions', model: 'up-ear-by-request' })
 })
+
+t.test(
+  'what is set aside: a second for each character of speech, the seconds of the files, and the default output',
+  async t => {
+    const need = async (path: string, body: string | FormData) => {
+      const headers = { authorization: `Bearer ${KEY}` }
+      const answer = await fetch(`${gateway.main}/v1/audio/${path}`, { method: 'POST', headers, body })
+      t.equal(answer.status, 403)
+      return ((await answer.json()) as { error: { message: string } }).error.message
+    }
+    const input = 'x'.repeat(600_000)
+    t.match(await need('speech', JSON.stringify({ model: 'voice-by-second', input })), /1200\.00/)
+    const body = new FormData()
+    body.append('model', 'ear-that-is-dear')
+    body.append('file', new Blob(['x'.repeat(900_000)]), 'an-hour')
+    t.match(await need('transcriptions', body), /1200\.00/)
+    const answer = await openai.audio.transcriptions.create({
+      model: 'ear-by-token',
+      file: await toFile(wav(5), 'a.wav'),
+    })
+    t.ok(answer.text)
+    const [row] = await gateway.usage('rich', ++rows)
+    const held = Math.round(Number(row?.['held']) * 1e6)
+    t.ok(held > 4096 * 36 + 5 * 32 * 18 && held < 4096 * 36 + 1000 * 18, `${held}`)
+  },
+)
 
 t.test('transcriptions that are refused', async t => {
   const send = async (fields: Record<string, string | Blob>, key = KEY, type?: string) => {
