@@ -35,6 +35,8 @@ const RICH = {
   tiers: { priority: 2.5, flex: 0.5, fast: 3, 'geo:us': 1.1 },
   image: { default: 0.02, '1024x1024': 0.05, '1024x1536/low': 0.01, '1024x1536/high': 0.3 },
 }
+/** The same where pictures are charged as their tokens. */
+const { image: _, ...RICH_TOKENS } = RICH
 /** The largest factor of all tiers together. */
 const MOST_TIER = 2.5 * 3 * 1.1
 
@@ -46,17 +48,17 @@ const inputOf = ({ text, input, prompt }: Dearest, isRich: boolean) => {
   return isRich && prompt > THRESHOLD ? Math.max(usual, THRESHOLD + 1) : usual
 }
 
-/** The dearest usage, as its protocol reports it. `isRich`: all output is sound, and tools have searched. */
+/** The dearest usage, as its protocol reports it. `isRich`: output is sound or pictures where it may be, and tools have searched. */
 function usageOf(d: Dearest, isRich: boolean): object {
   const input = inputOf(d, isRich)
   const output = d.output * d.n
-  const sound = isRich ? output : 0
+  const kind = isRich && d.sound ? 'audio' : isRich && d.pictures ? 'image' : 'text'
   if (d.protocol === 'generate')
     return {
       promptTokenCount: input,
       candidatesTokenCount: output,
       totalTokenCount: input + output,
-      candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: sound }],
+      candidatesTokensDetails: [{ modality: kind.toUpperCase(), tokenCount: output }],
       ...(d.tiers.service === null ? {} : { serviceTier: d.tiers.service }),
     }
   if (d.protocol === 'chat')
@@ -64,7 +66,7 @@ function usageOf(d: Dearest, isRich: boolean): object {
       prompt_tokens: input,
       completion_tokens: output,
       prompt_tokens_details: { cache_write_tokens: input },
-      completion_tokens_details: { audio_tokens: sound },
+      completion_tokens_details: { [`${kind}_tokens`]: output },
       num_search_queries: isRich ? d.searches : 0,
     }
   if (d.protocol === 'responses')
@@ -72,7 +74,7 @@ function usageOf(d: Dearest, isRich: boolean): object {
       input_tokens: input,
       output_tokens: output,
       input_tokens_details: { cache_write_tokens: input },
-      output_tokens_details: { audio_tokens: sound },
+      output_tokens_details: { [`${kind}_tokens`]: output },
     }
   const { service, speed, geo } = d.tiers
   const more = {
@@ -103,18 +105,34 @@ const kindOf = ({ picture: { size, quality } }: Dearest) => ({
   quality: quality ?? 'high',
 })
 
+/** As many searches as there may be, each as its protocol shows it in an answer. */
+const searches = <T>({ searches }: Dearest, each: (id: string) => T): T[] =>
+  Array.from({ length: searches }, (_, i) => each(`s${i}`))
+const searchBlock = (id: string) => ({ type: 'server_tool_use', id, name: 'web_search', input: {} })
+const searchItem = (id: string) => ({ type: 'web_search_call', id, action: { type: 'search', query: id } })
+
 function answer(d: Dearest, usage: object | undefined, isRich: boolean): object {
   const more = usage === undefined ? {} : { usage, ...(isRich ? beside(d) : {}) }
   switch (d.protocol) {
     case 'messages':
-      return { type: 'message', content: [{ type: 'text', text: textOf(d) }], ...more }
+      return { type: 'message', content: [...searches(d, searchBlock), { type: 'text', text: textOf(d) }], ...more }
     case 'chat':
       return { choices: [{ message: { content: textOf(d) } }], ...more }
     case 'responses':
-      return { object: 'response', output: [{ content: [{ type: 'output_text', text: textOf(d) }] }], ...more }
+      return {
+        object: 'response',
+        output: [...searches(d, searchItem), { content: [{ type: 'output_text', text: textOf(d) }] }],
+        ...more,
+      }
     case 'generate':
       return {
-        candidates: [{ content: { parts: [{ text: textOf(d) }] }, finishReason: 'STOP' }],
+        candidates: [
+          {
+            content: { parts: [{ text: textOf(d) }] },
+            groundingMetadata: { webSearchQueries: searches(d, id => id) },
+            finishReason: 'STOP',
+          },
+        ],
         ...(usage === undefined ? {} : { usageMetadata: usage }),
       }
     case 'images':
@@ -127,6 +145,9 @@ function events(d: Dearest, usage: object | undefined, isRich: boolean): string[
   if (d.protocol === 'messages')
     return [
       event({ type: 'message_start', message: { id: 'm', usage: { input_tokens: 0, output_tokens: 1 } } } as object),
+      ...searches(d, searchBlock).map((content_block, index) =>
+        event({ type: 'content_block_start', index, content_block } as object),
+      ),
       event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: textOf(d) } } as object),
       event({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, ...more } as object),
       event({ type: 'message_stop' }),
@@ -134,6 +155,9 @@ function events(d: Dearest, usage: object | undefined, isRich: boolean): string[
   if (d.protocol === 'responses')
     return [
       event({ type: 'response.created', response: { id: 'r' } } as object),
+      ...searches(d, searchItem).map((item, output_index) =>
+        event({ type: 'response.output_item.done', output_index, item } as object),
+      ),
       event({ type: 'response.output_text.delta', delta: textOf(d) } as object),
       event({ type: 'response.completed', response: { id: 'r', ...more } } as object),
     ]
@@ -227,7 +251,8 @@ t.test(
   'nor at a price that has everything: lists for large prompts, tiers, searches, sound, kinds of pictures',
   async t => {
     const random = seeded(t)
-    for (let round = 0; round < ROUNDS; round++) t.ok((await run(t, random, { price: RICH, isRich: true })) >= 0)
+    for (let round = 0; round < ROUNDS; round++)
+      for (const price of [RICH, RICH_TOKENS]) t.ok((await run(t, random, { price, isRich: true })) >= 0)
   },
 )
 
@@ -237,5 +262,6 @@ t.test('nor there where holds grow, by more than a step', async t => {
   const config = { hold: { output_tokens: step } }
   const random = seeded(t)
   for (let round = 0; round < ROUNDS; round++)
-    t.ok((await run(t, random, { price: RICH, isRich: true, over, config })) >= -over)
+    for (const price of [RICH, RICH_TOKENS])
+      t.ok((await run(t, random, { price, isRich: true, over, config })) >= -over)
 })

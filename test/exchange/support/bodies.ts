@@ -4,6 +4,8 @@
  */
 import type { Random } from '../../support/random.ts'
 import type { Talking } from '../../support/talking.ts'
+import { type AnswerKinds, kindsOf, searchesOf } from './answer-asked.ts'
+import { Writer } from './body-writer.ts'
 import { MODEL } from './gateway.ts'
 
 export const CEILING = 20_000
@@ -22,7 +24,7 @@ export const SETTINGS = {
   max_searches: SEARCHES,
 }
 
-export interface Dearest {
+export interface Dearest extends AnswerKinds {
   protocol: Talking
   text: string
   streams: boolean
@@ -32,7 +34,7 @@ export interface Dearest {
   output: number
   n: number
   cacheTtl: '5m' | '1h' | null
-  /** The most that tools may search. */
+  /** The most that the upstream may search. */
   searches: number
   /** The most tokens that the prompt may turn out to be. */
   prompt: number
@@ -45,76 +47,6 @@ export interface Dearest {
 const SERVICES = ['priority', 'flex', 'auto', 'default', 'scale']
 export const SIZES = ['1024x1024', '1024x1536', 'auto']
 export const QUALITIES = ['high', 'low', 'auto']
-
-/** JSON text and what it is to a lenient reader: NaN = anything it likes. */
-type Numeral = [text: string, value: number | null]
-
-function numeral(random: Random, most: number): Numeral {
-  const value = random.int(1, most)
-  return random.pick<() => Numeral>([
-    () => [`${value}`, value],
-    () => [`${value}`, value],
-    () => [`"${value}"`, value],
-    () => [`" ${value}"`, value],
-    () => [`${value}.5`, value + 1],
-    () => [`${value}e0`, value],
-    () => [`"${value}.0"`, value],
-    () => ['0', 0],
-    () => ['null', null],
-    () => ['-1', Number.NaN],
-    () => ['1e400', Number.NaN],
-    () => ['true', Number.NaN],
-    () => ['"lots"', Number.NaN],
-    () => ['{"value":7}', Number.NaN],
-    () => [`"${'0'.repeat(80)}${value}"`, value],
-  ])()
-}
-
-/** A name as some readers take it for this one. */
-function spelled(random: Random, name: string): string {
-  const at = random.int(0, name.length - 1)
-  const c = name[at] as string
-  const put = (other: string) => `"${name.slice(0, at)}${other}${name.slice(at + 1)}"`
-  const odd = random.int(0, 11)
-  if (odd === 0) return put(c.toUpperCase())
-  if (odd === 1) return put(`\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  if (odd === 2) return `"${name.replace('k', '\u212A').replace('s', '\u017F')}"`
-  return `"${name}"`
-}
-
-class Writer {
-  readonly random: Random
-  readonly members: string[] = []
-  constructor(random: Random) {
-    this.random = random
-  }
-
-  chance(share: number): boolean {
-    return this.random.next() < share
-  }
-
-  add(name: string, value: string): void {
-    this.members.push(`${spelled(this.random, name)}:${value}`)
-  }
-
-  /** The largest that any reader may take from the spellings; null = it may take none. */
-  numbers(names: readonly string[], most: number, share: number): number | null {
-    let largest: number | null = null
-    for (const name of names) {
-      for (let times = this.chance(share) ? (this.chance(0.05) ? 2 : 1) : 0; times > 0; times--) {
-        const [text, value] = numeral(this.random, most)
-        this.add(name, text)
-        if (value !== null) largest = Math.max(largest ?? 0, Number.isNaN(value) ? Number.POSITIVE_INFINITY : value)
-      }
-    }
-    return largest
-  }
-
-  get text(): string {
-    const mixed = [...this.members].sort(() => this.random.next() - 0.5)
-    return `{${mixed.join(this.random.pick([',', ', ', ' ,\n']))}}`
-  }
-}
 
 const MAXIMA: Record<Talking, string[]> = {
   messages: ['max_tokens'],
@@ -200,6 +132,7 @@ export function dearest(random: Random, protocol: Talking, id: string, rich = fa
   const nested = protocol === 'generate' ? new Writer(random) : w
   const maximum = nested.numbers(MAXIMA[protocol], CEILING * 2, 0.5)
   const counts = nested.numbers(COUNTS[protocol], 4, 0.2)
+  const kinds = kindsOf(nested, protocol)
   if (protocol === 'generate') {
     if (w.chance(0.1)) nested.add('stopSequences', `["${'x'.repeat(70_000)}"]`)
     w.add(random.pick(['generationConfig', 'generation_config']), nested.text)
@@ -225,20 +158,9 @@ export function dearest(random: Random, protocol: Talking, id: string, rich = fa
     const mark = `{"type":"ephemeral"${cacheTtl === '1h' ? random.pick([',"ttl":"1h"', ',"t\\u0074l":"\\u0031h"']) : ''}}`
     w.add('system', `[{"type":"text","text":"x",${random.pick(['"cache_control"', '"cache\\u005fcontrol"'])}:${mark}}]`)
   }
-  let searches = 0
-  if (protocol === 'messages' && w.chance(0.3)) {
-    const uses = random.pick([null, 2])
-    w.add(
-      'tools',
-      `[{"type":"web_search_20250305","name":"web_search"${uses === null ? '' : `,"max_uses":"${uses}"`}}]`,
-    )
-    searches = uses ?? SEARCHES
-  }
-  if ((protocol === 'responses' || protocol === 'chat') && w.chance(0.3)) {
-    w.add('tools', '[{"type":"web_search"}]')
-    searches = SEARCHES
-  }
-  input += searches * TOOL
+  const toolUses = w.chance(0.3) ? searchesOf(w, protocol, SEARCHES) : 0
+  const searches = protocol === 'chat' ? Math.max(SEARCHES, toolUses) : toolUses
+  input += toolUses * TOOL
   const asked = rich ? askRich(w, protocol) : ASKS_NOTHING
   const n = Math.min(Math.max(1, counts ?? 1), 50)
   // messages warm a cache with 0 and write nothing; to the others it names none, and they do as they like
@@ -247,5 +169,5 @@ export function dearest(random: Random, protocol: Talking, id: string, rich = fa
   const { text } = w
   const media = text.match(/(QUJD){20,}/g)?.reduce((sum, one) => sum + one.length, 0) ?? 0
   const prompt = Math.ceil((text.length - media) / 2) + input
-  return { protocol, text, streams, input, output, n, cacheTtl, searches, prompt, ...asked }
+  return { protocol, text, streams, input, output, n, cacheTtl, searches, prompt, ...asked, ...kinds }
 }
