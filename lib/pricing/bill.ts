@@ -116,7 +116,7 @@ function addTokens(
     checkCount(count, name)
     if (count === 0 || isPiece(name as keyof Usage)) continue
     const { price, list, tier } = offers === null ? first : dearestOffer(offers, name as TokenClass)
-    made.lines.push({
+    addLine(made.lines, {
       model: price.model,
       priceVersion: price.version,
       list: list.name,
@@ -128,6 +128,22 @@ function addTokens(
     })
   }
 }
+
+/** An upstream may report thousands of passes, so those of one model and list share their lines: rows stay short. */
+function addLine(lines: Line[], line: Line): void {
+  const same = lines.find(one => isSame(one, line))
+  if (same === undefined) lines.push(line)
+  else same.count += line.count
+}
+
+/** Whether two lines differ in nothing that the charge depends on but their count. */
+const isSame = (a: Line, b: Line): boolean =>
+  a.class === b.class &&
+  a.model === b.model &&
+  a.priceVersion === b.priceVersion &&
+  a.list === b.list &&
+  a.tier === b.tier &&
+  a.price === b.price
 
 /** A class that is negative or no whole number would hide behind the others in the sum. */
 function checkCount(count: number, name: string): void {

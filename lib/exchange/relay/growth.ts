@@ -48,6 +48,8 @@ export class Growth {
     this.#step = this.#costOf(x.coveredOutput, 0, 0)
     this.#smallest = Math.max(1, this.#costOf(SMALLEST_TOKENS, 0, 0))
     this.#covered = answer.held
+    // what is held for seconds stands beside the output, and does not pay for it
+    this.#produced.seconds = answer.most.seconds
   }
 
   #costOf(tokens: number, images: number, searches: number): number {

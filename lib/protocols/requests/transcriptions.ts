@@ -6,7 +6,12 @@ import { formBody } from '../form-body.ts'
 import { Place } from '../places.ts'
 import * as read from '../readers.ts'
 
-const place = new Place()
+const place = new Place({
+  // where no sound was sent, an upstream would fetch it by a name that only this upstream knows
+  end(draft) {
+    if (draft.prompt.sounds === 0) draft.invalid ??= 'file'
+  },
+})
   .has('model', read.model)
   .has('stream', read.stream)
   .has('file', {
@@ -15,7 +20,8 @@ const place = new Place()
       draft.invalid ??= 'file'
     },
   })
-for (const name of ['url', 'file_url', 'audio_url', 'file_id']) place.has(name, read.stored(name))
+for (const name of ['url', 'file_url', 'audio_url', 'cloud_storage_url', 'source_url', 'file_id'])
+  place.has(name, read.stored(name))
 
 export const transcriptionsBody = formBody({
   place,
