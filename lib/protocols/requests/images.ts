@@ -33,6 +33,15 @@ const asked = (member: keyof PictureKind): FieldOptions => {
   }
 }
 
+/** A side of the picture. Upstreams that read it pass over the size, which nobody can rely on then. */
+const side: FieldOptions = {
+  read(draft, value, frame) {
+    if (read.isNull(value)) return
+    read.pictureSaid('size')(draft, { ...value, text: null }, frame)
+    draft.picture = frame.picture
+  },
+}
+
 const imagesPlace = new Place()
   .has('model', read.model)
   .has('stream', read.stream)
@@ -51,6 +60,8 @@ const imagesPlace = new Place()
   .has('size', asked('size'))
   .has('image_size', asked('size'))
   .has('resolution', asked('size'))
+  .has('width', side)
+  .has('height', side)
   .has('quality', asked('quality'))
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
