@@ -33,9 +33,15 @@ const TALKS: Record<Talking, Sent> = {
 /** Protocols that do not talk are asked at their first path, with any body that names a model. */
 function sentOf(protocol: Protocol): Sent {
   if (Object.hasOwn(TALKS, protocol)) return TALKS[protocol as Talking]
-  const { versions, paths } = protocolRow(protocol).client
-  return { path: `${versions[0]}${paths[0]?.path}`, headers: BEARER, body: {} }
+  const { client, body } = protocolRow(protocol)
+  const headers = body.reads('application/json') ? BEARER : { ...BEARER, 'content-type': FORM }
+  return { path: `${client.versions[0]}${client.paths[0]?.path}`, headers, body: {} }
 }
+
+const FORM = 'multipart/form-data; boundary=b'
+const partOf = (name: string, content: string, more = '') =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${content}\r\n`
+const formOf = (model: string) => `${partOf('model', model)}${partOf('file', 'x', '; filename="x"')}--b--\r\n`
 
 interface Case {
   /** Path of the channel's address. */
@@ -64,12 +70,16 @@ async function ask(t: Test, cases: Case[]) {
       ...channel,
     },
   ])
-  const scene = await open(t, { channels: Object.fromEntries(channels), models })
+  const prices = Object.fromEntries(models.map(model => [model, { request: 0.01 }])) // covers each protocol
+  const scene = await open(t, { channels: Object.fromEntries(channels), prices })
   const seen = []
   for (const [i, { protocol, ...change }] of cases.entries()) {
     const model = models[i] as string
     const { path, headers, body } = { ...sentOf(protocol), ...change }
-    await scene.ask({ path: path.replace('MODEL', model), headers, body: { model, ...body } }).end()
+    const isForm = headers['content-type'] === FORM
+    await scene
+      .ask({ path: path.replace('MODEL', model), headers, body: isForm ? formOf(model) : { model, ...body } })
+      .end()
     const call = upstream.calls.at(-1)
     const line = call?.head.split(' ')[1]?.replace(new RegExp(`/${model}(?=[:/]|$)`), '/MODEL')
     seen.push({ line, key: `up-${model}`, header: (name: string) => call?.header(name) })
