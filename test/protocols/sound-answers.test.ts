@@ -1,9 +1,9 @@
 /** What the meters of speech and transcriptions say of answers, cut into chunks at random, and what the facts say of requests. */
 import t from 'tap'
+import type { Facts } from '../../lib/protocols/facts.ts'
 import type { Meter, MeterOptions } from '../../lib/protocols/meter.ts'
 import { bytesAsText } from '../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../lib/protocols/table.ts'
-import type { Facts } from '../../lib/protocols/facts.ts'
 import type { Usage } from '../../lib/protocols/usage.ts'
 import { cut, seeded } from '../support/random.ts'
 import { MP3_FRAME_S, mp3, wav } from '../support/sound.ts'

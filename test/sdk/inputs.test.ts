@@ -3,10 +3,10 @@
  * and what they are charged, to the micro-unit.
  */
 import { GoogleGenAI } from '@google/genai'
-import OpenAI from 'openai'
 import t from 'tap'
 import { vectorOf } from '../../lib/simulator/dialects/embeddings.ts'
-import { KEY, POOR_KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, POOR_KEY } from '../support/gateway.ts'
+import { startWithModels } from '../support/models.ts'
 
 const PROTOCOLS = ['embeddings', 'rerank', 'moderations']
 const MODELS = [
@@ -17,37 +17,8 @@ const MODELS = [
   { name: 'judge-free', price: { request: 0 } },
   { name: 'painter', price: { image: 1 } },
 ]
-const gateway = await startGateway({
-  catalog: upstream => {
-    const catalog = testCatalog(upstream)
-    const names = MODELS.map(({ name }) => [name, `up-${name}`])
-    const more = { name: 'more', base_url: upstream, protocols: PROTOCOLS, key: 'up', groups: ['default'] }
-    return {
-      ...catalog,
-      models: [...(catalog['models'] as object[]), ...MODELS],
-      channels: [...(catalog['channels'] as object[]), { ...more, models: Object.fromEntries(names) }],
-    }
-  },
-})
+const { gateway, openai, post, charged } = await startWithModels(PROTOCOLS, MODELS)
 t.teardown(() => gateway.stop())
-const openai = new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY, maxRetries: 0 })
-const post = (path: string, body: object, key = KEY) =>
-  fetch(gateway.main + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify(body),
-  })
-
-let rows = 0
-async function charged(): Promise<{ basis: unknown; input: unknown; output: unknown; micro: number }> {
-  const [row] = await gateway.usage('rich', ++rows)
-  return {
-    basis: row?.['basis'],
-    input: row?.['input'],
-    output: row?.['output'],
-    micro: Math.round(Number(row?.['charge']) * 1e6),
-  }
-}
 
 t.test('embeddings: base64 that the SDK decodes, floats, tokens', async t => {
   const text = 'The quick brown fox jumps over the lazy dog.'

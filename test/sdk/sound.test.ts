@@ -1,9 +1,10 @@
 /**
  * Speech and transcriptions through a whole gateway: the official SDK, what it gets, and what is charged, to the micro-unit.
  */
-import OpenAI, { toFile } from 'openai'
+import { toFile } from 'openai'
 import t from 'tap'
-import { KEY, POOR_KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, POOR_KEY } from '../support/gateway.ts'
+import { startWithModels } from '../support/models.ts'
 
 const PROTOCOLS = ['speech', 'transcriptions']
 const MODELS = [
@@ -17,37 +18,8 @@ const MODELS = [
   { name: 'ear-by-request', price: { request: 0.01 } },
   { name: 'ear-by-token', price: { input: 9, output: 36, input_audio: 18 }, input_factor: 1 },
 ]
-const gateway = await startGateway({
-  catalog: upstream => {
-    const catalog = testCatalog(upstream)
-    const names = MODELS.map(({ name }) => [name, `up-${name}`])
-    const more = { name: 'sound', base_url: upstream, protocols: PROTOCOLS, key: 'up', groups: ['default'] }
-    return {
-      ...catalog,
-      models: [...(catalog['models'] as object[]), ...MODELS],
-      channels: [...(catalog['channels'] as object[]), { ...more, models: Object.fromEntries(names) }],
-    }
-  },
-})
+const { gateway, openai, post, row, charged } = await startWithModels(PROTOCOLS, MODELS)
 t.teardown(() => gateway.stop())
-const openai = new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY, maxRetries: 0 })
-const post = (path: string, body: object, key = KEY) =>
-  fetch(gateway.main + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}` },
-    body: JSON.stringify(body),
-  })
-
-let rows = 0
-async function charged(): Promise<{ basis: unknown; input: unknown; output: unknown; micro: number }> {
-  const [row] = await gateway.usage('rich', ++rows)
-  return {
-    basis: row?.['basis'],
-    input: row?.['input'],
-    output: row?.['output'],
-    micro: Math.round(Number(row?.['charge']) * 1e6),
-  }
-}
 
 const speak = (model: string, input: string, more: object = {}) =>
   openai.audio.speech.create({ model, voice: 'alloy', input, ...more })
@@ -204,8 +176,7 @@ t.test(
       file: await toFile(wav(5), 'a.wav'),
     })
     t.ok(answer.text)
-    const [row] = await gateway.usage('rich', ++rows)
-    const held = Math.round(Number(row?.['held']) * 1e6)
+    const held = Math.round(Number((await row())?.['held']) * 1e6)
     t.ok(held > 4096 * 36 + 5 * 32 * 18 && held < 4096 * 36 + 1000 * 18, `${held}`)
   },
 )
