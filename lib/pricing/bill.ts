@@ -33,6 +33,8 @@ interface AnswerTiers {
 /** What an answer used and said of itself, beside what its request asked for. */
 export interface Answer<T extends Priced = Priced> {
   usage: Usage
+  /** The client left before any answer, so that nothing is charged for the request as such. */
+  unanswered?: boolean
   /**
    * What each model used; together they are the tokens of `usage`. Empty: the asked model used all. One: that model
    * answered in place of the asked one, and fees are its own. Several: fees are the asked model's.
@@ -172,7 +174,7 @@ interface Charged {
 function addFees(made: Lines, answer: Answer, prices: Priced['prices'], prompt: number): void {
   const { images, searches, seconds, characters } = answer.usage
   if (images > 0 || searches > 0) addPicturesAndSearches(made, answer, prices, prompt)
-  addFee(made, 'request', prices, prompt, ofRequest)
+  if (answer.unanswered !== true) addFee(made, 'request', prices, prompt, ofRequest)
   if (seconds > 0 || characters > 0) addLengths(made, answer, prices, prompt)
 }
 

@@ -52,6 +52,8 @@ export class Draft {
   documents = 0
   /** See `Facts`; seconds in fractions. */
   characters = 0
+  /** How fast text is spoken, where it is slower than usual: 0.25 to 1. */
+  pace = 1
   uploadS = 0
   soundBytesPerS: number | null = null
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */

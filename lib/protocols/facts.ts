@@ -45,6 +45,8 @@ export interface Facts {
   advisors: readonly Advisor[]
   /** Code points of text that is to be spoken. */
   characters: number
+  /** The most seconds that speaking this text takes. */
+  spokenS: number
   /** Seconds of sound in files that are to be written down. */
   uploadS: number
   /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
@@ -64,6 +66,7 @@ export interface Facts {
 const MOST_N = 1e6
 /** Pictures of a sequence whose length is not said. */
 const LONGEST_SEQUENCE = 15
+const LEAST_SPOKEN_S = 10
 
 /**
  * The facts of a whole body, from what its scan has written down. `openedAt`: see `Facts`; 0 where bodies have no braces.
@@ -93,6 +96,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     answersPictures: draft.pictures ?? true,
     advisors: draft.advisors,
     characters: draft.characters,
+    spokenS: spokenS(draft),
     uploadS: wholeSeconds(draft.uploadS),
     soundBytesPerS: draft.soundBytesPerS,
     otherModels: draft.otherModels,
@@ -102,6 +106,10 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     openedAt,
   }
 }
+
+/** Nothing is spoken slower than a character in a second; but the shortest text has a silence before and behind it. */
+const spokenS = ({ characters, pace }: Draft): number =>
+  characters === 0 ? 0 : Math.ceil(Math.max(LEAST_SPOKEN_S, characters) / pace)
 
 const searchesOf = ({ searches, maxToolCalls }: Draft): ToolUses =>
   maxToolCalls !== null && searches.unlimited > 0 ? { uses: maxToolCalls, unlimited: 0 } : searches

@@ -122,7 +122,17 @@ export interface Mp4Options {
   wide?: boolean
   film?: boolean
   bytes?: number
+  /** What a decoder of AAC is told (AudioSpecificConfig). */
+  given?: Buffer
 }
+
+const descriptor = (tag: number, ...parts: Buffer[]): Buffer => {
+  const body = Buffer.concat(parts)
+  return Buffer.concat([u8(tag, 0x80, 0x80, 0x80, body.length), body])
+}
+
+const esds = (given: Buffer): Buffer =>
+  box('esds', be(0, 4), descriptor(3, u8(0, 1, 0), descriptor(4, Buffer.alloc(13), descriptor(5, given))))
 
 /** AAC at 48,000 Hz: samples of 1,024. */
 export function mp4(options: Mp4Options): Buffer {
@@ -135,7 +145,15 @@ export function mp4(options: Mp4Options): Buffer {
   const inIndex = fragments ? 0 : samples
   const table = box(
     'stbl',
-    box('stsd', be(0, 4), be(1, 4), be(36, 4), ascii('mp4a'), Buffer.alloc(28)),
+    box(
+      'stsd',
+      be(0, 4),
+      be(1, 4),
+      be(36, 4),
+      ascii('mp4a'),
+      Buffer.alloc(28),
+      ...(options.given ? [esds(options.given)] : []),
+    ),
     box('stts', be(0, 4), be(fragments ? 0 : 1, 4), ...(fragments ? [] : [be(samples, 4), be(units / samples, 4)])),
     box('stsz', be(0, 4), be(0, 4), be(inIndex, 4), Buffer.alloc(inIndex * 4)),
   )

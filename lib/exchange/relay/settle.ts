@@ -103,6 +103,7 @@ function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmat
 function answerOf(x: Exchange, { channel, reading }: Outcome, { usage, passes }: Used): Answer<Tariff> {
   const { tiers, picture } = x.facts as Facts
   const answer: Answer<Tariff> = { usage }
+  if (reading === null) answer.unanswered = true
   if (passes.length > 0) answer.parts = partsOf(x, channel, passes)
   const reported = reading?.meter.tiers ?? NO_TIERS
   if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }

@@ -57,8 +57,7 @@ function requestOf(x: Exchange): Request {
     protocol: x.protocol as Protocol,
   }
   if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
-  // nothing is spoken slower than a character in a second
-  if (facts.uploadS + facts.characters > 0) request.seconds = facts.uploadS + facts.characters
+  if (facts.uploadS + facts.spokenS > 0) request.seconds = facts.uploadS + facts.spokenS
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture

@@ -1,11 +1,14 @@
 /** The places of a speech request's body in which something matters: the text above all, which is charged by its characters. */
-import { Place } from '../places.ts'
+import { scalarOf } from '../json-text.ts'
+import { Place, type Value } from '../places.ts'
 import * as read from '../readers.ts'
 
 /** No upstream speaks so long a text at once. */
 const LONGEST_TEXT_BYTES = 1024 * 1024
 /** What upstreams send as `pcm`: 24,000 samples of 16 bits in a second. */
 const PCM_BYTES_PER_S = 48_000
+/** The slowest speech that upstreams offer, as a share of the usual speed. */
+const SLOWEST = 0.25
 
 export const speechBody = new Place()
   .has('model', read.model)
@@ -15,6 +18,11 @@ export const speechBody = new Place()
       const text = read.textOf(value)
       if (text === null) draft.invalid ??= 'input'
       else draft.characters = codePoints(text)
+    },
+  })
+  .has('speed', {
+    read(draft, value) {
+      draft.pace = Math.min(draft.pace, paceOf(value))
     },
   })
   .has('response_format', {
@@ -33,4 +41,11 @@ function codePoints(text: string): number {
   let count = 0
   for (const _ of text) count++
   return count
+}
+
+/** A speed that is no number may be read in any way by the upstream, so that it counts as the slowest. */
+function paceOf({ kind, text }: Value): number {
+  const speed = kind === 'scalar' && text !== null ? scalarOf(text) : undefined
+  if (speed === null) return 1
+  return typeof speed === 'number' && speed >= SLOWEST ? speed : SLOWEST
 }

@@ -2,6 +2,7 @@
  * Sound as a row of frames, each with a header that tells its length: MP3, AAC (ADTS) and AMR. The frames are counted, so that
  * no number in front of them has to be believed.
  */
+import { AAC_HERTZ } from './aac.ts'
 import type { Cursor, Steps } from './cursor.ts'
 import { type Found, PACKED_BYTES_PER_S } from './found.ts'
 
@@ -102,13 +103,12 @@ function isTable(frame: Buffer): boolean {
   return ['Xing', 'Info'].includes(frame.toString('latin1', at, at + 4)) || frame.toString('latin1', 36, 40) === 'VBRI'
 }
 
-const ADTS_HERTZ = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350]
 const ADTS_HEAD_BYTES = 7
 const AAC_SAMPLES = 1024
 
 function adtsBytes(data: Buffer, at: number): number {
   if (data[at] !== SYNC || ((data[at + 1] as number) & 0xf6) !== 0xf0) return 0
-  if (((data[at + 2] as number) >> 2) % 16 >= ADTS_HERTZ.length) return 0
+  if (((data[at + 2] as number) >> 2) % 16 >= AAC_HERTZ.length) return 0
   const bytes =
     (((data[at + 3] as number) & 3) << 11) | ((data[at + 4] as number) << 3) | ((data[at + 5] as number) >> 5)
   return bytes < ADTS_HEAD_BYTES ? 0 : bytes
@@ -121,7 +121,7 @@ export function* adts(cursor: Cursor, found: Found): Steps {
   const frame = (data: Buffer, at: number) => {
     const bytes = adtsBytes(data, at)
     if (bytes === 0) return 0
-    const hertz = ADTS_HERTZ[((data[at + 2] as number) >> 2) % 16] as number
+    const hertz = AAC_HERTZ[((data[at + 2] as number) >> 2) % 16] as number
     return frames.add(bytes, (AAC_SAMPLES * (((data[at + 6] as number) & 3) + 1)) / hertz)
   }
   yield* cursor.walk(ADTS_HEAD_BYTES, SYNC, frame, bytes => frames.lose(bytes))

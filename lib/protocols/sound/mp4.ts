@@ -1,7 +1,9 @@
 /**
  * MP4 and M4A: a tree of boxes, whose index (`moov`) may stand before or behind the sound, or in fragments. What the index says
  * of a length is compared with the number of samples, each of which lasts a certain time at least, and with the number of bytes.
+ * For AAC the description of the stream tells this time (`aac.ts`).
  */
+import { aacFrameS } from './aac.ts'
 import type { Cursor, Steps } from './cursor.ts'
 import { FILM_BYTES_PER_S, type Found, MOST_PARTS, PACKED_BYTES_PER_S, PLAIN_BYTES_PER_S } from './found.ts'
 
@@ -13,7 +15,7 @@ const READ: Readonly<Record<string, number>> = {
   mdhd: 32,
   tkhd: 24,
   hdlr: 12,
-  stsd: 16,
+  stsd: 256,
   stts: 8,
   stsz: 12,
   stz2: 12,
@@ -37,6 +39,8 @@ class Track {
   id = 0
   kind = ''
   codec = ''
+  /** The least seconds of a frame of AAC; 0 = not known. */
+  frameS = 0
   scale = 0
   claimed = 0
   units = 0
@@ -45,7 +49,7 @@ class Track {
 
   get seconds(): number {
     const told = this.scale === 0 ? 0 : Math.max(this.claimed, this.units) / this.scale
-    return Math.max(told, this.samples * (LEAST_S[this.codec] ?? 0))
+    return Math.max(told, this.samples * (this.frameS || (LEAST_S[this.codec] ?? 0)))
   }
 }
 
@@ -57,6 +61,11 @@ class Index {
   unitsEach = 0
   movieS = 0
   bytes = 0
+
+  /** Whether anything tells a length. An index that has nothing of the kind is not understood. */
+  get tells(): boolean {
+    return this.tracks.some(track => this.movieS + track.claimed + track.units + track.samples * track.frameS > 0)
+  }
 
   get seconds(): number {
     const sounds = this.tracks.filter(track => track.kind === 'soun')
@@ -74,6 +83,7 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
   const count = (bytes: number) => {
     index.bytes += bytes
     found.seconds = index.seconds
+    found.known = index.tells
   }
   for (let boxes = 0; boxes < MOST_PARTS; boxes++) {
     const head = yield* cursor.take(8)
@@ -83,7 +93,6 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
     if (small === 1) size = Number((yield* cursor.take(8)).readBigUInt64BE(0)) - 16
     if (size < 0) break
     if (name === 'trak') {
-      found.known = true
       index.track = new Track()
       if (index.tracks.push(index.track) > MOST_TRACKS) break
     }
@@ -99,6 +108,7 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
       cursor.skip(left - (yield* readBox(cursor, name, body, left, index)))
     }
     found.seconds = index.seconds
+    found.known = index.tells
   }
   found.known = false
 }
@@ -113,13 +123,18 @@ function* readBox(cursor: Cursor, name: string, body: Buffer, left: number, inde
     track.claimed = lengthOf(body)
   } else if (name === 'tkhd') track.id = body.readUInt32BE(wide ? 20 : 12)
   else if (name === 'hdlr') track.kind = body.toString('latin1', 8, 12)
-  else if (name === 'stsd') track.codec = body.toString('latin1', 12, 16)
+  else if (name === 'stsd') readCodec(track, body)
   else if (name === 'stsz' || name === 'stz2') track.samples += body.readUInt32BE(8)
   else if (name === 'trex') trackOf(index, body.readUInt32BE(4)).unitsEach = body.readUInt32BE(12)
   else if (name === 'tfhd') readFragment(index, body)
   else if (name === 'stts') return yield* addRows(cursor, Math.min(body.readUInt32BE(4), left / 8), 8, addRow(track))
   else if (name === 'trun') return yield* addRun(cursor, body, left, index)
   return 0
+}
+
+function readCodec(track: Track, body: Buffer): void {
+  track.codec = body.toString('latin1', 12, 16)
+  if (track.codec === 'mp4a') track.frameS = aacFrameS(body)
 }
 
 const scaleOf = (body: Buffer): number => body.readUInt32BE(body[0] === 1 ? 20 : 12)
