@@ -16,15 +16,17 @@ const lengthOf = (bytes: Buffer): number => {
 const LC_16_KHZ = Buffer.from([0x14, 0x08])
 /** The kind 2, the index 15, 16,000 in 24 bits, and one channel. */
 const LC_RATE_IN_FULL = Buffer.from([0x17, 0x80, 0x1f, 0x40, 0x08])
+const LC_96_KHZ = Buffer.from([0x10, 0x08, 0, 0, 0])
 const S = 64
 const samples = (S * 16_000) / 1024
 
 const FILES: [name: string, file: make.Mp4Options, least: number, most: number][] = [
-  ['24 kbit/s, honest', { seconds: S, samples, given: LC_16_KHZ, bytes: S * 3000 }, S - 0.1, S + 0.1],
-  ['320 kbit/s, honest', { seconds: S, samples, given: LC_16_KHZ, bytes: S * 40_000 }, S - 0.1, S + 0.1],
-  ['all tables 0', { seconds: S, claimedS: 0, samples, given: LC_16_KHZ, bytes: S * 3000 }, S * 0.9, S],
-  ['all tables tiny', { seconds: S, claimedS: 0.1, samples, given: LC_16_KHZ, bytes: S * 3000 }, S * 0.9, S],
-  ['the rate in full', { seconds: S, claimedS: 0.1, samples, given: LC_RATE_IN_FULL, bytes: S * 3000 }, S * 0.9, S],
+  ['24 kbit/s, honest', { seconds: S, samples, given: [LC_16_KHZ], bytes: S * 3000 }, S - 0.1, S + 0.1],
+  ['320 kbit/s, honest', { seconds: S, samples, given: [LC_16_KHZ], bytes: S * 40_000 }, S - 0.1, S + 0.1],
+  ['all tables 0', { seconds: S, claimedS: 0, samples, given: [LC_16_KHZ], bytes: S * 3000 }, S * 0.9, S],
+  ['all tables tiny', { seconds: S, claimedS: 0.1, samples, given: [LC_16_KHZ], bytes: S * 3000 }, S * 0.9, S],
+  ['the rate in full', { seconds: S, claimedS: 0.1, samples, given: [LC_RATE_IN_FULL], bytes: S * 3000 }, S * 0.9, S],
+  ['a false rate first', { seconds: S, claimedS: 0.1, samples, given: [LC_96_KHZ, LC_16_KHZ] }, S * 0.9, S],
   ['all tables 0, and no rate', { seconds: S, claimedS: 0, samples, bytes: S * 3000 }, S, S * 400],
 ]
 

@@ -122,8 +122,8 @@ export interface Mp4Options {
   wide?: boolean
   film?: boolean
   bytes?: number
-  /** What a decoder of AAC is told (AudioSpecificConfig). */
-  given?: Buffer
+  /** What a decoder of AAC is told (AudioSpecificConfig), each in a box of its own. */
+  given?: readonly Buffer[]
 }
 
 const descriptor = (tag: number, ...parts: Buffer[]): Buffer => {
@@ -145,15 +145,7 @@ export function mp4(options: Mp4Options): Buffer {
   const inIndex = fragments ? 0 : samples
   const table = box(
     'stbl',
-    box(
-      'stsd',
-      be(0, 4),
-      be(1, 4),
-      be(36, 4),
-      ascii('mp4a'),
-      Buffer.alloc(28),
-      ...(options.given ? [esds(options.given)] : []),
-    ),
+    box('stsd', be(0, 4), be(1, 4), be(36, 4), ascii('mp4a'), Buffer.alloc(28), ...(options.given ?? []).map(esds)),
     box('stts', be(0, 4), be(fragments ? 0 : 1, 4), ...(fragments ? [] : [be(samples, 4), be(units / samples, 4)])),
     box('stsz', be(0, 4), be(0, 4), be(inIndex, 4), Buffer.alloc(inIndex * 4)),
   )

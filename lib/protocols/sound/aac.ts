@@ -15,21 +15,31 @@ const LOW_DELAY = 23
 const OTHER_KIND = 31
 /** In place of an index: the rate itself follows, in 24 bits. */
 const RATE_FOLLOWS = 15
+const NAME = 'esds'
 /** The tags of the descriptors in an `esds` box: of the stream, of its decoder, and of what the decoder is given. */
 const STREAM_TAG = 3
 const DECODER_TAG = 4
 const GIVEN_TAG = 5
 
-/** The least seconds of a frame of AAC; 0 = the box does not describe AAC. */
+/**
+ * The least seconds of a frame of AAC, from the beginning of the box `stsd`; 0 = it does not describe AAC. Of several
+ * descriptions the one with the longest frames counts, because any of them may be there only to mislead.
+ */
 export function aacFrameS(body: Buffer): number {
-  const found = body.indexOf('esds')
+  let longest = 0
+  for (let found = body.indexOf(NAME); found >= 0; found = body.indexOf(NAME, found + NAME.length))
+    longest = Math.max(longest, describedS(body, found))
+  return longest
+}
+
+function describedS(body: Buffer, found: number): number {
   let at = found + 8 // behind the name, version and flags
   const enter = (tag: number): boolean => {
     if (body[at++] !== tag) return false
     while ((body[at++] ?? 0) & 0x80); // a length takes up to four bytes, of which the last has no high bit
     return true
   }
-  if (found < 0 || !enter(STREAM_TAG)) return 0
+  if (!enter(STREAM_TAG)) return 0
   const flags = body[at + 2] ?? 0
   at += 3
   if (flags & 0x80) at += 2

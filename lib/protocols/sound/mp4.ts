@@ -15,7 +15,7 @@ const READ: Readonly<Record<string, number>> = {
   mdhd: 32,
   tkhd: 24,
   hdlr: 12,
-  stsd: 256,
+  stsd: 1024,
   stts: 8,
   stsz: 12,
   stz2: 12,
