@@ -41,7 +41,7 @@ export function* flac(cursor: Cursor, found: Found): Steps {
   let counted = 0
   let seen = 0
   const add = (bytes: number, seconds: number) => {
-    seen += bytes
+    found.bytes = seen += bytes
     counted += seconds
     found.known = counted > 0 || seen < LONGEST_FRAME
     found.seconds = Math.max(claimed, counted, seen / PLAIN_BYTES_PER_S)

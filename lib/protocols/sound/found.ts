@@ -1,6 +1,8 @@
 /** What the reader of a container has found out so far about the length of its sound. */
 export interface Found {
   seconds: number
+  /** Bytes that are known to be the sound of these seconds. */
+  bytes: number
   /** The container is understood. Otherwise the number of bytes has to tell the length. */
   known: boolean
 }

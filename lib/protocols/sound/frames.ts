@@ -4,7 +4,7 @@
  */
 import { AAC_HERTZ } from './aac.ts'
 import type { Cursor, Steps } from './cursor.ts'
-import { type Found, PACKED_BYTES_PER_S } from './found.ts'
+import type { Found } from './found.ts'
 
 const SYNC = 0xff
 /** So many bytes more may belong to no frame than to one, before the search is given up. */
@@ -45,8 +45,9 @@ class Frames {
   }
 
   #tell(): void {
+    this.#found.bytes = this.#bytes
     this.#found.known = this.#lost <= this.#bytes
-    this.#found.seconds = this.#seconds + this.#lost / PACKED_BYTES_PER_S
+    this.#found.seconds = this.#seconds
   }
 }
 

@@ -81,7 +81,7 @@ export function* mp4(cursor: Cursor, found: Found): Steps {
   const index = new Index()
   found.known = false
   const count = (bytes: number) => {
-    index.bytes += bytes
+    found.bytes = index.bytes += bytes
     found.seconds = index.seconds
     found.known = index.tells
   }

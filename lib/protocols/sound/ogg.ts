@@ -48,7 +48,10 @@ export function* ogg(cursor: Cursor, found: Found): Steps {
     if (stream === undefined) {
       if (streams.size === MOST_STREAMS) break
       streams.set(serial, streamOf(body))
-    } else if (stream !== null) addPage(stream, { position, sizes, body, continues: (flags & CONTINUES) !== 0 })
+    } else if (stream !== null) {
+      found.bytes += head.length + body.length
+      addPage(stream, { position, sizes, body, continues: (flags & CONTINUES) !== 0 })
+    }
     const sounds = [...streams.values()].filter(one => one !== null)
     found.known = sounds.length > 0
     found.seconds = sounds.reduce((sum, one) => sum + secondsOf(one), 0)

@@ -1,11 +1,12 @@
 /**
  * How long a piece of sound is, found out while its bytes pass. The container is told by its first bytes, never by a name or a
  * media type, and a reader of that container finds the length. No single number of a container is believed that would make
- * the sound shorter than its bytes can be. What is not understood counts as a second for so few bytes that no sound has fewer.
+ * the sound shorter than its bytes can be, and bytes that are no sound for this reader could be sound for another, so they have
+ * the highest plausible rate. What is not understood counts as a second for so few bytes that no sound has fewer.
  */
 import { Cursor, type Steps } from './cursor.ts'
 import { flac } from './flac.ts'
-import type { Found } from './found.ts'
+import { type Found, PACKED_BYTES_PER_S } from './found.ts'
 import { adts, amr, isAdts, isAmr, isMp3, mp3 } from './frames.ts'
 import { mp4 } from './mp4.ts'
 import { ogg } from './ogg.ts'
@@ -29,7 +30,7 @@ type Reader = (cursor: Cursor, found: Found) => Steps
 
 export class SoundMeter {
   readonly #cursor = new Cursor()
-  readonly #found: Found = { seconds: 0, known: false }
+  readonly #found: Found = { seconds: 0, bytes: 0, known: false }
   readonly #reader: Steps
   readonly #bytesPerS: number
   #isDone = false
@@ -48,8 +49,9 @@ export class SoundMeter {
 
   /** Of all that has come so far. Never more than 10^9. */
   get seconds(): number {
-    const { known, seconds } = this.#found
-    return Math.min(MOST_SECONDS, known && seconds >= 0 ? seconds : this.bytes / this.#bytesPerS)
+    const { known, seconds, bytes } = this.#found
+    if (!known || !(seconds >= 0)) return Math.min(MOST_SECONDS, this.bytes / this.#bytesPerS)
+    return Math.min(MOST_SECONDS, Math.max(seconds, (this.bytes - bytes) / PACKED_BYTES_PER_S))
   }
 }
 

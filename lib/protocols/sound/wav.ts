@@ -24,7 +24,7 @@ export function* wav(cursor: Cursor, found: Found): Steps {
   let bytesPerS = 0
   let bytes = 0
   const count = (more: number) => {
-    bytes += more
+    found.bytes = bytes += more
     found.seconds = bytes / bytesPerS
   }
   for (let chunks = 0; chunks < MOST_CHUNKS; chunks++) {

@@ -111,7 +111,7 @@ export function* webm(cursor: Cursor, found: Found): Steps {
       const body = yield* cursor.take(Math.min(size, READ_BYTES))
       movie.read(id, body)
       const count = (bytes: number) => {
-        if (id === SIMPLE_BLOCK || id === BLOCK) movie.bytes += bytes
+        if (id === SIMPLE_BLOCK || id === BLOCK) found.bytes = movie.bytes += bytes
       }
       count(body.length)
       yield* cursor.pass(size - body.length, count)
