@@ -51,8 +51,12 @@ const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
+const NO_SUCH_TABLE = 1146
 /** The table, column or index exists; there is no such table, also in OceanBase's words. */
-const REPEATED = new Set([1050, 1060, 1061, 1146, 9749])
+const REPEATED = new Set([1050, 1060, 1061, NO_SUCH_TABLE, 9749])
+/** How long a table that one connection created may stay unseen by the others: OceanBase shows it a moment later. */
+const VISIBLE_MS = 3_000
+const VISIBLE_PAUSE_MS = 100
 
 class MysqlDriver implements Driver {
   readonly dialect = dialect
@@ -160,10 +164,17 @@ class MysqlDriver implements Driver {
     )
   }
 
-  prove(): Promise<void> {
-    return this.#persist(() =>
-      this.#pool.using(one => this.#pool.using(two => proveEngine(this.#session(one), this.#session(two)))),
-    )
+  async prove(): Promise<void> {
+    for (let waitedMs = 0; ; waitedMs += VISIBLE_PAUSE_MS) {
+      try {
+        return await this.#persist(() =>
+          this.#pool.using(one => this.#pool.using(two => proveEngine(this.#session(one), this.#session(two)))),
+        )
+      } catch (error) {
+        if ((error as { errno?: number }).errno !== NO_SUCH_TABLE || waitedMs >= VISIBLE_MS) throw error
+        await sleep(VISIBLE_PAUSE_MS)
+      }
+    }
   }
 
   #session(connection: mysql.PoolConnection): Session {
