@@ -8,8 +8,6 @@ import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 
 /** More than processors: many files wait for timers of stores and gateways, and others can run meanwhile. */
 const JOBS = 4
-/** Rooms whose files take longest, and begin first: at the end of a run nothing waits for one of them alone. */
-const FIRST = ['test/store/', 'test/faults/', 'test/ledger/', 'test/process/']
 const SLOWEST = 10
 const RESULTS = '.tap/test-results'
 
@@ -22,7 +20,7 @@ if (!existsSync('.tap/plugins')) spawnSync(tap, ['build'], { stdio: 'ignore' })
 const seed = process.env['SEED'] ?? String(Math.floor(Math.random() * 2 ** 32))
 const options = process.argv.slice(2).filter(argument => argument.startsWith('-'))
 const named = process.argv.slice(2).filter(argument => !argument.startsWith('-'))
-const files = (named.length === 0 ? ['test'] : named).flatMap(filesOf).sort((a, b) => order(a) - order(b))
+const files = (named.length === 0 ? ['test'] : named).flatMap(filesOf)
 const beganMs = Date.now()
 const run = spawn(tap, ['--reporter=terse', `--jobs=${JOBS}`, ...options, ...files], {
   stdio: ['ignore', 'pipe', 'inherit'],
@@ -66,11 +64,6 @@ function filesOf(argument: string): string[] {
   const names = readdirSync(argument, { recursive: true, encoding: 'utf8' })
   const tests = names.filter(name => name.endsWith('.test.ts')).sort()
   return tests.map(name => `${argument.replace(/\/+$/, '')}/${name}`)
-}
-
-function order(file: string): number {
-  const room = FIRST.findIndex(room => file.startsWith(room))
-  return room < 0 ? FIRST.length : room
 }
 
 /** The files of this run that took longest, as tap noted it at the end of each. */
