@@ -8,8 +8,8 @@ import t, { type Test } from 'tap'
 import { type MariadbStore, onMariadb } from '../faults/stores.ts'
 import { MOST, Scene } from '../faults/support.ts'
 import { twoGateways } from '../faults/two.ts'
-import { OCEANBASE_MISSING, startOceanbase } from '../support/oceanbase.ts'
 import { storeSuite } from '../store/suite.ts'
+import { OCEANBASE_MISSING, startOceanbase } from '../support/oceanbase.ts'
 
 const OUTAGE_MS = 10_000
 const WARM_MS = 1_500
