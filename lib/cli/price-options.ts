@@ -87,7 +87,9 @@ export function addPrices(group: (name: string, description: string) => MakeComm
 function addImport(command: Command): void {
   command
     .argument('<file>', 'price list of at most 20 MiB')
-    .addOption(new Option('--format <format>', 'form of the list').choices(['litellm', 'gateway', 'csv']))
+    .addOption(
+      new Option('--format <format>', 'form of the list').choices(['litellm', 'gateway', 'csv'] satisfies ListFormat[]),
+    )
     .option('--rate <cny>', "CNY for one unit of the list's currency (default: 1; needed for litellm)")
     .option('--factor <factor>', 'factor on every price', '1')
     .option('--match <glob>', 'only models with such names: * stands for any characters, ? for one')

@@ -19,7 +19,6 @@ import { type PriceChanges, priceChanges } from './prices.ts'
 
 const READERS = { litellm: readLitellm, gateway: readGateway, csv: readCsv }
 export type ListFormat = keyof typeof READERS
-export const LIST_FORMATS = Object.keys(READERS) as ListFormat[]
 
 export interface PriceList {
   text: string
