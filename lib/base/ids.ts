@@ -33,6 +33,15 @@ export function timeOfId(id: string): number {
   return ms
 }
 
+/** The length of an outward id in characters. */
+export const PUBLIC_ID_LENGTH = 20
+
+/**
+ * A random id of 100 bits, by which people outside name an account, a key, a user or an order. It tells nothing of how
+ * many there are, and nobody can guess another one.
+ */
+export const publicId = (): string => [...randomBytes(PUBLIC_ID_LENGTH)].map(byte => DIGITS[byte % 32]).join('')
+
 /** A random name that no other process has; a restarted process gets a new one. */
 export const processName = (): string => digits(randomBytes(6).readUIntBE(0, 6), NODE_LENGTH + 4)
 

@@ -48,7 +48,14 @@ export class Refusal extends Error {
   }
 }
 
-export const STATUS_OF_FAULT: Record<OperationFault, number> = { invalid: 400, missing: 404, conflict: 409 }
+export const STATUS_OF_FAULT: Record<OperationFault, number> = {
+  invalid: 400,
+  missing: 404,
+  conflict: 409,
+  forbidden: 403,
+  throttled: 429,
+  gone: 410,
+}
 
 export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
   renderError(refusal.row, refusal.args, requestId, english, false)

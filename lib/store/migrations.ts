@@ -5,11 +5,13 @@
  * change of the schema is a new entry at the end.
  */
 import { randomBytes } from 'node:crypto'
+import { ACTIONS } from './action-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
+import { givePublicIds } from './sql/public-ids.ts'
 import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
 import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
 import { addColumn, createIndex, createTable, renameTable, type Table } from './tables.ts'
@@ -183,6 +185,18 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ],
   async driver => {
     await firstVersions(driver)
+    return []
+  },
+  // The log of actions, and random ids by which people outside name accounts and keys.
+  ({ dialect }) => [
+    ...createTable(ACTIONS, dialect),
+    ...['accounts', 'api_keys'].flatMap(name => [
+      addColumn({ name }, ['public_id', 'code?'], dialect),
+      createIndex({ name }, ['public_id'], dialect),
+    ]),
+  ],
+  async driver => {
+    for (const table of ['accounts', 'api_keys']) await givePublicIds(driver, table)
     return []
   },
 ]

@@ -6,10 +6,12 @@ import type { Micro } from '../base/money.ts'
 import { DEFAULT_ZONE } from '../base/zone.ts'
 import type { Channel } from '../terms/channel.ts'
 import type { Group, Model, Price } from '../terms/records.ts'
+import type { ActionFilter } from './action-store.ts'
 import type { Driver } from './driver.ts'
 import { migrate, storeId } from './migrations.ts'
 import type { Sealer } from './secrets.ts'
 import { Accounts } from './sql/accounts.ts'
+import { readActions } from './sql/actions.ts'
 import { answerMaker } from './sql/answers.ts'
 import { moveMark, readMarks } from './sql/applied.ts'
 import { audit } from './sql/audit.ts'
@@ -98,12 +100,14 @@ export class SqlStore implements Store {
   accounts = () => this.#accounts.list()
   accountPage = (filter: PageFilter) => this.#accounts.page(filter)
   account = (id: number) => this.#accounts.byId(id)
+  accountByPublicId = (id: string) => this.#accounts.byPublicId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
   createAccount = (account: NewAccount, mark?: Mark) => this.#accounts.create(account, mark)
   updateAccount = (id: number, change: AccountChange, mark?: Mark) => this.#accounts.update(id, change, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
   keyPage = (filter: PageFilter, accountId?: number) => this.#keys.page(filter, accountId)
   key = (id: number) => this.#keys.byId(id)
+  keyByPublicId = (id: string) => this.#keys.byPublicId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
   createKey = (key: NewKey, mark?: Mark) => this.#keys.create(key, mark)
@@ -159,6 +163,8 @@ export class SqlStore implements Store {
   rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
   swapRateWindow = (accountId: number, version: number, state: string) =>
     this.#holders.swapRateWindow(accountId, version, state)
+
+  actions = (filter: ActionFilter) => readActions(this.#driver, filter)
 
   answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)

@@ -13,16 +13,23 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
-import type { Limit } from '../terms/limits.ts'
-import type { Account, Group, Key, Model, UsageRow } from '../terms/records.ts'
+import type { Group, Model, UsageRow } from '../terms/records.ts'
+import type { AccountStore } from './account-store.ts'
+import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
+import type { Mark, Said } from './marks.ts'
 import type { ModelEdit, PriceActor, PriceStore } from './price-store.ts'
+import type { Purse, PurseId } from './purses.ts'
 import type { UsageStore } from './usage-store.ts'
 
+export type * from './account-store.ts'
+export type * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'
+export * from './marks.ts'
 export type * from './price-store.ts'
+export * from './purses.ts'
 export * from './usage-store.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
@@ -38,45 +45,6 @@ export class StoreConflict extends Error {
 /** Another process applies the same catalogue file and has written this row first; nothing was written here. */
 export class AppliedElsewhere extends Error {
   override name = 'AppliedElsewhere'
-}
-
-/**
- * Digests of what a catalogue file said of a row when it was last applied, by which the next apply sees what the file
- * changed; see `sql/applied.ts`. An empty string means unknown: the row is older than these digests.
- */
-export interface Said {
-  row: string
-  price: string
-  /** A signature of the row's credentials, made by `Store.sign`. */
-  secret: string
-}
-
-/** Part of a write from a catalogue file: it happens only if the store still has `before`, which `after` replaces. */
-export interface Mark {
-  kind: 'group' | 'model' | 'channel' | 'account' | 'key'
-  /** For a key, the name of its account; for the other kinds, the empty string. */
-  owner: string
-  name: string
-  /** null: the file has never said anything of this row. */
-  before: Said | null
-  after: Said
-}
-
-export const markId = (kind: string, owner: string, name: string): string => JSON.stringify([kind, owner, name])
-
-/** `a`: an account's balance. `k`: a key, whose cap is its credit. `b`: an account's budget. After `.`: a period. */
-export type PurseId = `a${number}` | `${'k' | 'b'}${number}` | `${'k' | 'b'}${number}.${string}`
-export const accountPurse = (id: number): PurseId => `a${id}`
-export const keyPurse = (id: number): PurseId => `k${id}`
-/** The purse of a cap (`k`) or a budget (`b`) in a period; `null` = its amount is for ever. */
-export const limitPurse = (kind: 'k' | 'b', id: number, period: string | null): PurseId =>
-  period === null ? `${kind}${id}` : `${kind}${id}.${period}`
-
-export interface Purse {
-  id: PurseId
-  credit: Micro | null
-  spent: Micro
-  leased: Micro
 }
 
 /** A process that may have leases. It raises the counter `beat` while it lives; -1 means that its burial has begun. */
@@ -139,47 +107,7 @@ export interface Catalog {
   priceVersions: ReadonlyMap<string, number>
 }
 
-export interface NewAccount {
-  name: string
-  groups: string[]
-  /** The opening balance, if any, and who gives it. */
-  opening?: { amount: Micro; actor: string }
-  budget?: Limit | null
-}
-
-/** A cap or a budget as it is to become, by `changedLimit`. Periods that ended before `atMs` keep their amounts. */
-export interface LimitChange {
-  limit: Limit | null
-  atMs: number
-}
-
-/** A field that is absent or undefined stays as it is. */
-export type AccountChange = Partial<Pick<Account, 'status' | 'groups' | 'rate'> & { budget: LimitChange }>
-export type KeyChange = Partial<Omit<NewKey, 'accountId' | 'cap'> & { cap: LimitChange }>
-
-export interface NewKey {
-  accountId: number
-  name: string
-  hash: string
-  hint: string
-  group: string
-  status: 'enabled' | 'disabled'
-  expiresAtMs: number | null
-  cap: Limit | null
-  allowIps: string[] | null
-  models: string[] | null
-}
-
-/** A page of accounts or keys, in the order in which they were made. */
-export interface PageFilter {
-  /** Part of a name, in any case of its letters. */
-  q?: string
-  /** Only rows with a larger id. */
-  afterId?: number
-  limit: number
-}
-
-export interface Store extends UsageStore, EntryStore, PriceStore {
+export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore {
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
@@ -193,25 +121,6 @@ export interface Store extends UsageStore, EntryStore, PriceStore {
   id(): Promise<number>
   /** The engine's clock in ms since 1970, exact to about a second; null when that is this machine's clock (SQLite). */
   now(): Promise<number | null>
-
-  // --- keys and accounts; the methods that change something throw StoreConflict
-  findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
-  accounts(): Promise<Account[]>
-  accountPage(filter: PageFilter): Promise<Account[]>
-  account(id: number): Promise<Account | null>
-  accountByName(name: string): Promise<Account | null>
-  createAccount(account: NewAccount, mark?: Mark): Promise<Account>
-  updateAccount(id: number, change: AccountChange, mark?: Mark): Promise<Account>
-  keys(accountId?: number): Promise<Key[]>
-  /** `q` is looked for in the names and the hints of keys. */
-  keyPage(filter: PageFilter, accountId?: number): Promise<Key[]>
-  key(id: number): Promise<Key | null>
-  keyByName(accountId: number, name: string): Promise<Key | null>
-  createKey(key: NewKey, mark?: Mark): Promise<Key>
-  updateKey(id: number, change: KeyChange, mark?: Mark): Promise<Key>
-  deleteKey(id: number): Promise<boolean>
-  /** The names of keys by id, deleted keys included, because usage rows refer to them. */
-  keyNames(ids: readonly number[]): Promise<Map<number, string>>
 
   // --- catalogue; a new price or multiplier becomes a version, which names the actor
   catalog(): Promise<Catalog>

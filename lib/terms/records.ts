@@ -34,6 +34,8 @@ export interface Rate {
 
 export interface Account {
   id: number
+  /** Random; the id that is shown to people outside. */
+  publicId: string
   name: string
   status: 'active' | 'banned'
   groups: string[]
@@ -45,6 +47,8 @@ export interface Account {
 
 export interface Key {
   id: number
+  /** Random; the id that is shown to people outside. */
+  publicId: string
   accountId: number
   name: string
   /** SHA-256 of the secret in lower-case hexadecimal. The secret itself is kept nowhere. */

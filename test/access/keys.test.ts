@@ -22,6 +22,7 @@ class Rows {
     const id = this.rows.size + 1
     const key: Key = {
       id,
+      publicId: `key-${id}`,
       accountId,
       name: secret,
       hash: digestOf(secret),
@@ -36,6 +37,7 @@ class Rows {
     }
     const account: Account = {
       id: accountId,
+      publicId: `account-${accountId}`,
       name: `a${accountId}`,
       status: 'active',
       groups: ['default'],

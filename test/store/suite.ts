@@ -103,9 +103,19 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   check('accounts', async (t, { one, two }) => {
     const a = await one.createAccount({ name: 'Demo', groups: ['default', '组'] })
-    t.strictSame(a, { id: a.id, name: 'Demo', status: 'active', groups: ['default', '组'], rate: null, budget: null })
+    t.strictSame(a, {
+      id: a.id,
+      publicId: a.publicId,
+      name: 'Demo',
+      status: 'active',
+      groups: ['default', '组'],
+      rate: null,
+      budget: null,
+    })
     t.strictSame(await two.account(a.id), a)
     t.strictSame(await two.accountByName('Demo'), a)
+    t.match(a.publicId, /^[0-9a-z]{20}$/)
+    t.strictSame(await two.accountByPublicId(a.publicId), a)
     t.equal(await two.accountByName('demo'), null, 'names differ by case')
     await t.rejects(two.createAccount({ name: 'Demo', groups: [] }), StoreConflict)
     const rate = { requests: 3, minutes: 2 }

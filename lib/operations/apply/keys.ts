@@ -1,7 +1,7 @@
 /** Writes keys of a catalogue file. The keys of an account are read from the store when its first key comes. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
-import { type Store, StoreConflict } from '../../store/store.ts'
+import { type NewKey, type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogKey } from '../../terms/catalog.ts'
 import { hashOf, hintOf } from '../../terms/key-secret.ts'
 import { sameLimit } from '../../terms/limits.ts'
@@ -54,11 +54,11 @@ export class KeyWriter {
 }
 
 /** Whether the stored key is what the file says. Its cap may still renew as it did before a change. */
-function isSame({ id: _, cap, ...stored }: Key, { cap: wanted, ...row }: Omit<Key, 'id'>): boolean {
+function isSame({ id: _, publicId: __, cap, ...stored }: Key, { cap: wanted, ...row }: NewKey): boolean {
   return sameLimit(cap, wanted) && isDeepStrictEqual(stored, row)
 }
 
-function toRow(key: CatalogKey, accountId: number): Omit<Key, 'id'> {
+function toRow(key: CatalogKey, accountId: number): NewKey {
   const { account: _, secret, cap, ...rest } = key
   return { accountId, ...rest, cap: firstLimit(cap), hash: hashOf(secret), hint: hintOf(secret) }
 }

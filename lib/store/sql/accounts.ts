@@ -1,6 +1,7 @@
 /**
  * Accounts. One transaction creates an account together with its purse and the entry of its opening balance.
  */
+import { publicId } from '../../base/ids.ts'
 import { ZERO } from '../../base/money.ts'
 import type { Account } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
@@ -18,7 +19,7 @@ import { insertEntry } from './entries.ts'
 import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
 import { contains, integer, json, jsonOrNull, marks, pattern, text, toJson } from './text.ts'
 
-export const ACCOUNT_COLUMNS = `a.id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
+export const ACCOUNT_COLUMNS = `a.id, a.public_id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
   .map(c => `a.${c}`)
   .join(', ')}`
 
@@ -27,6 +28,7 @@ const OPENING = 'opening'
 
 export const toAccount = (row: Row): Account => ({
   id: integer(row, 'id'),
+  publicId: text(row, 'public_id'),
   name: text(row, 'name'),
   status: text(row, 'status') as Account['status'],
   groups: json(row, 'allowed_groups'),
@@ -64,11 +66,17 @@ export class Accounts {
     return (await this.#select('WHERE a.name = ?', [name]))[0] ?? null
   }
 
+  async byPublicId(id: string): Promise<Account | null> {
+    return (await this.#select('WHERE a.public_id = ?', [id]))[0] ?? null
+  }
+
   /**
    * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
    */
   async create({ name, groups, opening, budget = null }: NewAccount, mark?: Mark): Promise<Account> {
+    const outward = publicId()
     const columns: [string, Param][] = [
+      ['public_id', outward],
       ['name', name],
       ['status', 'active'],
       ['allowed_groups', toJson(groups)],
@@ -88,7 +96,7 @@ export class Accounts {
         const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
         if (amount !== 0) await insertEntry(tx, this.#driver, id, entry)
         await recordChange(tx, 'account', String(id))
-        return { id, name, status: 'active', groups: [...groups], rate: null, budget }
+        return { id, publicId: outward, name, status: 'active', groups: [...groups], rate: null, budget }
       })
     } catch (error) {
       throw error instanceof DuplicateKey ? new StoreConflict(`account ${name} exists already`) : error

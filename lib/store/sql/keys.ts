@@ -2,6 +2,7 @@
  * Keys. A key's purse counts all that it spends; a cap for ever is the credit of that purse (see `limit-purses.ts`).
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
+import { publicId } from '../../base/ids.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import {
@@ -22,13 +23,14 @@ import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLi
 import { chunks, contains, integer, integerOrNull, jsonOrNull, marks, padded, pattern, text, toJson } from './text.ts'
 
 const KEY_COLUMNS =
-  'k.id AS key_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
+  'k.id AS key_id, k.public_id AS key_public_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
   `k.expires_at_ms, ${limitColumns('cap')
     .map(c => `k.${c}`)
     .join(', ')}, k.allow_ips, k.models`
 
 const toKey = (row: Row): Key => ({
   id: integer(row, 'key_id'),
+  publicId: text(row, 'key_public_id'),
   accountId: integer(row, 'account_id'),
   name: text(row, 'key_name'),
   hash: text(row, 'hash'),
@@ -107,6 +109,10 @@ export class Keys {
     return (await this.#select('AND k.id = ?', [id]))[0] ?? null
   }
 
+  async byPublicId(id: string): Promise<Key | null> {
+    return (await this.#select('AND k.public_id = ?', [id]))[0] ?? null
+  }
+
   async byName(accountId: number, name: string): Promise<Key | null> {
     return (await this.#select('AND k.account_id = ? AND k.name = ?', [accountId, name]))[0] ?? null
   }
@@ -122,7 +128,13 @@ export class Keys {
   }
 
   async create(key: NewKey, mark?: Mark): Promise<Key> {
-    const set: [string, Param][] = [['account_id', key.accountId], ...columns(key), ['deleted', 0]]
+    const outward = publicId()
+    const set: [string, Param][] = [
+      ['public_id', outward],
+      ['account_id', key.accountId],
+      ...columns(key),
+      ['deleted', 0],
+    ]
     const names = set.map(([column]) => column).join(', ')
     try {
       return await this.#driver.transaction('createKey', async tx => {
@@ -137,7 +149,7 @@ export class Keys {
           creditForEver(key.cap),
         ])
         await recordChange(tx, 'key', key.hash)
-        return { id, ...key }
+        return { id, publicId: outward, ...key }
       })
     } catch (error) {
       throw conflict(error)

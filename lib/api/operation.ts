@@ -1,0 +1,82 @@
+/**
+ * One call of an API as a row of data. A table of such rows drives everything that must agree about the API: routing,
+ * the checks of who may call and of what is sent, the OpenAPI document, and the tests of permissions.
+ *
+ * A row says what a call is; the rules stand in lib/operations, to which `run` leads.
+ */
+import type { z } from 'zod'
+import type { Actor, Language, Role, Scope, User } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
+
+/**
+ * Who may call. `anyone`: no sign-in is needed. `user`: whoever is signed in. `operator`: operators only. A list: members
+ * with one of these roles of the account in the path.
+ */
+export type Who = 'anyone' | 'user' | 'operator' | readonly Role[]
+
+/** Which bound on the number of calls a call counts in. `heavy`: reports, exports, and everything that hashes. */
+export type CallLimit = 'light' | 'heavy' | 'sign-in'
+
+/** Who calls, and from where. */
+export interface Caller {
+  /** null = nobody is signed in. */
+  user: User | null
+  /** The caller's role in the account of the path; null where the path has none, and for operators that are no members. */
+  role: Role | null
+  /** The session's row; null without one, and for callers with a personal token. */
+  sessionId: number | null
+  /** The personal token's row; null for callers with a session. */
+  tokenId: number | null
+  ip: string
+  /** The `user-agent` header, cut to a bounded length. */
+  agent: string
+  language: Language
+  actor: Actor
+}
+
+/** What a call is given, checked. `account`: that of the path, in which the caller may do this. */
+export interface Call<P = unknown, Q = unknown, B = unknown> {
+  caller: Caller
+  account: Account
+  path: P
+  query: Q
+  body: B
+}
+
+/** A body that is sent piece by piece, each piece when the caller has taken the last one. */
+export interface Streamed {
+  type: string
+  /** The name under which a browser saves it. */
+  file: string
+  pieces: AsyncGenerator<string>
+}
+
+export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
+  /** Its name everywhere: in the OpenAPI document, in the log of actions, in tests. `keys.create`. */
+  id: string
+  /** Method and path below the API's root; `{account}` stands for the public id of an account. */
+  call: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+  /** One sentence for the reference. */
+  summary: string
+  who: Who
+  /** `read` changes nothing. `danger` changes what cannot be taken back, or who can get in. */
+  effect: 'read' | 'write' | 'danger'
+  /** What a personal token must be allowed for this call; null = personal tokens may not make it. */
+  scope: Scope | null
+  /** The caller must have given the password or a second factor within the last minutes. */
+  stepUp?: true
+  /** For reads of an account: false = operators that are no members of the account may not make it in their place. */
+  viewAs?: false
+  limit?: CallLimit
+  path?: z.ZodType<P>
+  query?: z.ZodType<Q>
+  body?: z.ZodType<B>
+  /** Status and form of the answer; null = no body. */
+  answer: { status: 200 | 201 | 202 | 204; body: z.ZodType | null | 'stream' }
+  /** Statuses with which the call may refuse beside those that every call may. */
+  refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
+  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | null>
+}
+
+/** Writes a row with the types of what it is given, and forgets them, so that rows of all kinds stand in one table. */
+export const operation = <D, P, Q, B>(row: Operation<D, P, Q, B>): Operation<D> => row as unknown as Operation<D>

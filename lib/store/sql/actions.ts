@@ -1,0 +1,65 @@
+/**
+ * The log of actions. A transaction that changes something on behalf of somebody calls `recordAction` before it commits,
+ * so that there is no change without its line and no line without its change. Nothing in this program changes or deletes
+ * a line.
+ */
+import type { Act, Actor } from '../../terms/people.ts'
+import type { ActionFilter, Changed, LoggedAction, SubjectKind } from '../action-store.ts'
+import type { Driver, Param, Row, Statements } from '../driver.ts'
+import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
+
+const COLUMNS =
+  'seq, at_ms, actor_kind, user_id, actor_name, ip, operation, account_id, subject_kind, subject_id, before_doc, after_doc'
+
+export async function recordAction(tx: Statements, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
+  const { actor, operation } = act
+  const { subject, accountId, before, after } = changed
+  await tx.run(
+    'INSERT INTO actions (at_ms, actor_kind, user_id, actor_name, ip, operation, account_id, subject_kind, subject_id, ' +
+      `before_doc, after_doc) VALUES (${dialect.nowMs}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [
+      actor.kind,
+      actor.userId,
+      actor.name,
+      actor.ip,
+      operation,
+      accountId,
+      subject.kind,
+      subject.id,
+      toJson(before),
+      toJson(after),
+    ],
+  )
+}
+
+const toAction = (row: Row): LoggedAction => ({
+  seq: integer(row, 'seq'),
+  atMs: integer(row, 'at_ms'),
+  actor: {
+    kind: text(row, 'actor_kind') as Actor['kind'],
+    userId: integerOrNull(row, 'user_id'),
+    name: text(row, 'actor_name'),
+    ip: textOrNull(row, 'ip'),
+  },
+  operation: text(row, 'operation'),
+  accountId: integerOrNull(row, 'account_id'),
+  subject: { kind: text(row, 'subject_kind') as SubjectKind, id: text(row, 'subject_id') },
+  before: jsonOrNull(row, 'before_doc'),
+  after: jsonOrNull(row, 'after_doc'),
+})
+
+export async function readActions(driver: Driver, filter: ActionFilter): Promise<LoggedAction[]> {
+  const { accountId, userId, operation, subject, beforeSeq, limit } = filter
+  const conditions: [string, Param | undefined][] = [
+    ['account_id = ?', accountId],
+    ['user_id = ?', userId],
+    ['operation = ?', operation],
+    ['subject_kind = ?', subject?.kind],
+    ['subject_id = ?', subject?.id],
+    ['seq < ?', beforeSeq],
+  ]
+  const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
+  const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
+  const sql = `SELECT ${COLUMNS} FROM actions ${where}ORDER BY seq DESC LIMIT ?`
+  return (await driver.query('actions', sql, [...used.map(([, value]) => value), limit])).map(toAction)
+}

@@ -1,0 +1,59 @@
+/**
+ * The records of people: users, what they are in an account, how they are signed in. They know nothing of SQL or HTTP.
+ *
+ * A user is a person with an e-mail. An account has the money and the keys. A user is a member of any number of accounts,
+ * with one role in each. An operator looks after the whole gateway; that is no role in an account.
+ */
+
+/**
+ * `owner`: everything in the account. `member`: makes and manages own keys, sees the balance, own keys and own requests.
+ * `billing`: top-ups, statements, totals by key, no keys. `viewer`: reads everything, changes nothing.
+ */
+export const ROLES = ['owner', 'member', 'billing', 'viewer'] as const
+export type Role = (typeof ROLES)[number]
+
+/** What a personal token may do. `read`: read what its user may read. `keys`: that, and manage keys. */
+export const SCOPES = ['read', 'keys', 'operator'] as const
+export type Scope = (typeof SCOPES)[number]
+
+export const LANGUAGES = ['zh', 'en'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+export interface User {
+  id: number
+  /** Random; the id that is shown outside. */
+  publicId: string
+  email: string
+  name: string
+  status: 'active' | 'disabled'
+  operator: boolean
+  createdAtMs: number
+}
+
+export interface Member {
+  userId: number
+  accountId: number
+  role: Role
+}
+
+/** Who makes a change, as the log of actions keeps it. */
+export interface Actor {
+  /**
+   * `user`: a signed-in person, or a personal token of one. `token`: the admin token. `cli`: a command on the machine.
+   * `file`: an applied catalogue file. `gateway`: the program by itself.
+   */
+  kind: 'user' | 'token' | 'cli' | 'file' | 'gateway'
+  /** The user's id; null for the other kinds. */
+  userId: number | null
+  /** What people know the actor by: an e-mail, or the kind. */
+  name: string
+  /** The address that the change came from; null = from no connection. */
+  ip: string | null
+}
+
+/** A change that somebody makes: what the log of actions says of it beside what changed. */
+export interface Act {
+  actor: Actor
+  /** Name of the operation, such as `keys.create`. */
+  operation: string
+}
