@@ -34,10 +34,18 @@ export interface Caller {
   actor: Actor
 }
 
+/** The cookies of a call. Only the calls by which people sign in and out use them. */
+export interface Cookies {
+  get(name: string): string | null
+  /** `line`: a whole `set-cookie` line, which the answer carries, also when the call is refused. */
+  set(line: string): void
+}
+
 /** What a call is given, checked. `account`: that of the path, in which the caller may do this. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   caller: Caller
   account: Account
+  cookies: Cookies
   path: P
   query: Q
   body: B
