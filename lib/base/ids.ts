@@ -42,6 +42,18 @@ export const PUBLIC_ID_LENGTH = 20
  */
 export const publicId = (): string => [...randomBytes(PUBLIC_ID_LENGTH)].map(byte => DIGITS[byte % 32]).join('')
 
+const ATTEMPT = '.'
+
+/** The id of an attempt of a request that has a row of its own: it sorts right behind the request's. `nth` begins with 1. */
+export const attemptId = (requestId: string, nth: number): string => requestId + ATTEMPT + nth
+export const isAttemptId = (id: string): boolean => id[ID_LENGTH] === ATTEMPT
+/** What all ids of the attempts of a request lie between. */
+export const attemptIds = (requestId: string): [from: string, to: string] => [requestId + ATTEMPT, `${requestId}/`]
+
+const ID = new RegExp(`^[${DIGITS}]{${ID_LENGTH}}(\\${ATTEMPT}\\d{1,9})?$`)
+/** Whether a text could be the id of a request or of one of its attempts. */
+export const isRequestId = (text: string): boolean => ID.test(text)
+
 /** A random name that no other process has; a restarted process gets a new one. */
 export const processName = (): string => digits(randomBytes(6).readUIntBE(0, 6), NODE_LENGTH + 4)
 

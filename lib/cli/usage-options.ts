@@ -11,7 +11,8 @@ const FILTERS: [flags: string, description: string][] = [
   ['--group <name>', 'of this group'],
   ['--channel <name>', 'of this channel'],
   ['--protocol <name>', 'of this protocol'],
-  ['--outcome <outcome>', 'ok, client or upstream'],
+  ['--outcome <outcome>', 'ok, client, upstream, or attempt: an attempt that cost something and was not charged'],
+  ['--attempts <with>', 'with or without the rows of such attempts (default: with)'],
   ['--from <time>', 'that arrived at this time or later'],
   ['--to <time>', 'that arrived before this time'],
 ]
@@ -37,7 +38,7 @@ export function addUsage(command: MakeCommand, group: (name: string, description
     .option('--limit <n>', 'how many are shown (default: 100)')
     .option('--after <id>', 'only those before the request with this id')
     .option('--by <names>', 'totals by some of day, hour, model, key, account, group, channel, protocol')
-    .option('--zone <zone>', 'where days begin (default: Asia/Shanghai)')
+    .option('--zone <zone>', 'where days begin (default: the zone of the config)')
     .option('--csv', 'all rows as CSV')
     .option('--jsonl', 'all rows with their receipts, a JSON object a line')
     .action(async (flags: UsageFlags) => {

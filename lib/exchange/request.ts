@@ -3,8 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { clientAddress } from '../access/ip.ts'
 import type { Placement } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
+import type { Attempt } from '../upstream/attempt.ts'
 import type { Exchange } from './exchange.ts'
 import { passedQuery, queryKey } from './query.ts'
+import { quotesSecret } from './redact.ts'
 
 /** The header under its own name or one of its aliases. */
 export function headerOf({ req, world }: Exchange, name: string): string | undefined {
@@ -28,7 +30,10 @@ const ID = /^[\x21-\x7e]+$/
 export const clientIdOf = ({ req }: Exchange): string | null => idIn(req.headers, CLIENT_ID_HEADERS)
 
 /** The id that an upstream gave its answer; null = none that can be kept. */
-export const upstreamIdIn = (headers: IncomingHttpHeaders): string | null => idIn(headers, UPSTREAM_ID_HEADERS)
+export function upstreamIdOf({ claim, headers }: Attempt): string | null {
+  const id = idIn(headers, UPSTREAM_ID_HEADERS)
+  return id === null || quotesSecret(id, claim.candidate.channel) ? null : id
+}
 
 function idIn(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
   for (const name of names) {

@@ -6,7 +6,7 @@
  * budget, which have purses of their own (`limit-leases.ts`). docs/ledger.md explains the whole.
  */
 import type { Clock } from '../base/clock.ts'
-import type { Micro } from '../base/money.ts'
+import { type Micro, ZERO } from '../base/money.ts'
 import type { Change, PurseId, Store } from '../store/store.ts'
 import type { UsageRow } from '../terms/records.ts'
 import { CommitGroup } from './commit-group.ts'
@@ -28,6 +28,9 @@ export { Hold, type Refusal } from './hold.ts'
 
 /** What is asked of a cap's purse when only a look at it is needed: the request will need some of it. */
 const LIKELY_NEED = 1_000_000
+const NO_ROWS: readonly UsageRow[] = []
+/** What the leases pay for a row without a charge. */
+const UNPAID = { fromAccountLease: ZERO, fromKeyLease: ZERO, limits: [] }
 const FLUSH_WAIT_MS = 500
 /** How long a stop waits for the store. Settlements that the store has not taken by then stay in the journal. */
 const STOP_WAIT_MS = 10_000
@@ -173,12 +176,17 @@ export class Ledger {
 
   // --- resolves
 
-  /** Ends the hold with the charge `row.charge`. The end of the answer must wait for the group's `whenKept`. */
-  settle(hold: Hold, row: UsageRow): CommitGroup {
+  /**
+   * Ends the hold with the charge `row.charge`. The end of the answer must wait for the group's `whenKept`. `attempts`: rows
+   * of attempts, which are charged nothing.
+   */
+  settle(hold: Hold, row: UsageRow, attempts: readonly UsageRow[] = NO_ROWS): CommitGroup {
     if (this.#group === null) this.#clock.soon(() => this.write())
     const group = (this.#group ??= new CommitGroup())
     const paid = this.#holds.charge(hold, row.keyId, row.charge)
-    group.settlements.push({ row, holder: this.#life.holder, ...paid })
+    const { holder } = this.#life
+    group.settlements.push({ row, holder, ...paid })
+    for (const attempt of attempts) group.settlements.push({ row: attempt, holder, ...UNPAID })
     return group
   }
 

@@ -1,12 +1,12 @@
 /** The filters of usage as callers send them. The list, the summary and the export take the same ones. */
 import { z } from 'zod'
-import { SUMMARY_BY, type SummaryBy, type UsageFilter } from '../store/store.ts'
+import { SUMMARY_BY, type SummaryBy, type UsageFilter, WITH_ATTEMPTS } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { OUTCOMES } from '../terms/outcome.ts'
 import { PROTOCOLS } from '../terms/records.ts'
 
 const requestId = kind.scalar('a request id', {}, value =>
-  typeof value === 'string' && /^[0-9a-z]{1,64}$/.test(value) ? value : undefined,
+  typeof value === 'string' && /^[0-9a-z.]{1,64}$/.test(value) ? value : undefined,
 )
 
 export const moment = kind.scalar('a time like "2030-01-31T00:00:00Z", or ms since 1970', {}, value => {
@@ -26,7 +26,6 @@ const MOST_ROWS = 1000
 const ROWS = 100
 /** The longest name of a zone is shorter. */
 const ZONE = /^[\w+/-]{1,64}$/
-const DEFAULT_ZONE = 'Asia/Shanghai'
 
 const shared = {
   account: kind.name.optional(),
@@ -37,30 +36,31 @@ const shared = {
   channel: kind.name.optional(),
   protocol: kind.oneOf(...PROTOCOLS).optional(),
   outcome: kind.oneOf(...OUTCOMES).optional(),
+  attempts: kind.oneOf(...WITH_ATTEMPTS).optional(),
+  request_id: requestId.optional(),
   from: moment.optional(),
   to: moment.optional(),
 }
 
-export const exportFilter = z.strictObject({ ...shared, request_id: requestId.optional() })
+export const exportFilter = z.strictObject(shared)
 
 export const pageFilter = exportFilter.extend({
   limit: kind.whole(1, MOST_ROWS).prefault(ROWS),
   after: requestId.optional(),
 })
 
-export const summaryFilter = z.strictObject({
-  ...shared,
+export const summaryFilter = exportFilter.extend({
   by: by.prefault('day'),
   zone: kind
     .scalar('the name of a time zone', {}, value => (typeof value === 'string' && ZONE.test(value) ? value : undefined))
-    .prefault(DEFAULT_ZONE),
+    .optional(),
 })
 
 type Sent = z.output<typeof exportFilter>
 
 /** The filter as the store takes it, without what was not sent. */
 export function storeFilter(sent: Omit<Sent, 'account'>, accountId: number | undefined): Omit<UsageFilter, 'limit'> {
-  const { key: keyId, request_id: requestId, from: fromMs, to: toMs, model, group, channel, protocol, outcome } = sent
-  const all = { accountId, keyId, requestId, fromMs, toMs, model, group, channel, protocol, outcome }
+  const { key: keyId, request_id: requestId, from: fromMs, to: toMs, ...traits } = sent
+  const all = { accountId, keyId, requestId, fromMs, toMs, ...traits }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
 }

@@ -64,6 +64,14 @@ export const shownReceipt = (row: BookedRow, account: string | undefined) => ({
   lines: row.lines.map(shownLine),
 })
 
+/** An attempt with a row of its own, on the receipt of its request. */
+export const shownAttempt = (row: BookedRow) => ({
+  request_id: row.requestId,
+  ...row.attempts[0],
+  cost: moneyOrNull(row.cost),
+  upstream_id: row.upstreamId,
+})
+
 export const shownRefusal = (refusal: Refusal, account: string | undefined) => ({
   refused: {
     request_id: refusal.requestId,

@@ -2,23 +2,20 @@
  * Operations on usage: pages of the log, totals, exports of any size, and one request by its id.
  * `usage-filter.ts` has what callers may send, `usage-shown.ts` what they see.
  */
-import { timeOfId } from '../base/ids.ts'
+import { isRequestId, timeOfId } from '../base/ids.ts'
 import { latest } from '../base/lru.ts'
+import { periodAt } from '../base/periods.ts'
 import { type BookedRow, SummaryRefused, type UsageFilter } from '../store/store.ts'
 import type { OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { read, type Sent } from './read.ts'
 import { type ExportFormat, exportText } from './usage-export.ts'
 import { exportFilter, pageFilter, storeFilter, summaryFilter } from './usage-filter.ts'
-import { shownReceipt, shownRefusal, shownRow, shownTotals } from './usage-shown.ts'
+import { shownAttempt, shownReceipt, shownRefusal, shownRow, shownTotals } from './usage-shown.ts'
 
 const NAMES_KEPT = 10_000
 /** Each export takes its turns at the store; more at once would leave little of it to others. */
 const MOST_EXPORTS = 4
-const DAY_MS = 86_400_000
-/** Where the days begin whose totals stand for pruned rows. */
-const ZONE = 'Asia/Shanghai'
-const ZONE_MS = 8 * 3_600_000
 
 type UsageDeps = Pick<OperationDeps, 'store'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
@@ -51,7 +48,7 @@ export class Usage {
   async summary(sent: Sent) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { account, by, zone, ...filter } = read(summaryFilter, sent)
+    const { account, by, zone = store.zone, ...filter } = read(summaryFilter, sent)
     const wanted = await this.#wanted(account, filter)
     if (wanted === null) return { data: [] }
     const rows = await store.summary({ ...wanted, by, zone }).catch(refused)
@@ -92,21 +89,29 @@ export class Usage {
     await fleet.settled()
     const { request_id: requestId = '' } = read(exportFilter, { request_id: id })
     const [row] = await store.usage({ requestId, limit: 1 })
-    if (row !== undefined) return { row: shownReceipt(row, (await this.#namesOf([row.accountId])).get(row.accountId)) }
+    if (row !== undefined) {
+      const account = (await this.#namesOf([row.accountId])).get(row.accountId)
+      return {
+        row: { ...shownReceipt(row, account), uncharged: (await store.attemptsOf(requestId)).map(shownAttempt) },
+      }
+    }
     const refusal = await store.refusal(requestId)
     if (refusal !== null) {
       const names = await this.#namesOf([refusal.accountId])
       return { row: shownRefusal(refusal, names.get(refusal.accountId)) }
     }
     const atMs = timeOfId(requestId)
-    if (atMs >= (await store.prunedBefore())) throw new OperationError('missing', `there is no request ${requestId}`)
+    if (!isRequestId(requestId) || atMs >= (await store.prunedBefore()))
+      throw new OperationError('missing', `there is no request ${requestId}`)
     return { pruned: await this.#dayOf(atMs) }
   }
 
   async #dayOf(atMs: number): Promise<object> {
-    const fromMs = Math.floor((atMs + ZONE_MS) / DAY_MS) * DAY_MS - ZONE_MS
+    const { store } = this.#deps
+    const { zone } = store
+    const { beginMs: fromMs, endMs: toMs } = periodAt('day', atMs, zone)
     const by = ['day'] as const
-    const [day] = await this.#deps.store.summary({ by, zone: ZONE, fromMs, toMs: fromMs + DAY_MS })
+    const [day] = await store.summary({ by, zone, fromMs, toMs })
     return day === undefined ? {} : shownTotals(by, day, new Map())
   }
 

@@ -30,7 +30,7 @@ import { rebuildSums } from './sql/rebuild.ts'
 import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
 import { settle } from './sql/settle.ts'
 import { summary } from './sql/summary.ts'
-import { usage, usageSlices } from './sql/usage.ts'
+import { attemptsOf, usage, usageSlices } from './sql/usage.ts'
 import type {
   AccountChange,
   BookFilter,
@@ -168,6 +168,7 @@ export class SqlStore implements Store {
 
   answerMaker = (accountId: number, answerId: string) => answerMaker(this.#driver, accountId, answerId)
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
+  attemptsOf = (requestId: string) => attemptsOf(this.#driver, requestId)
   usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
   summary = (query: SummaryQuery) => summary(this.#driver, query)
   rebuildSums = () => rebuildSums(this.#driver)

@@ -22,9 +22,16 @@ export interface UsageTraits {
   outcome?: Outcome
 }
 
-export interface UsageFilter extends UsageTraits {
+/** Whose rows are meant. */
+export interface UsageOwner {
   accountId?: number
   keyId?: number
+  /** `without`: only the rows of requests, one for each, and not those of attempts that have rows of their own. */
+  attempts?: (typeof WITH_ATTEMPTS)[number]
+}
+export const WITH_ATTEMPTS = ['with', 'without'] as const
+
+export interface UsageFilter extends UsageTraits, UsageOwner {
   requestId?: string
   /** ms since 1970, inclusive. */
   fromMs?: number
@@ -46,13 +53,13 @@ export const SUMMARY_BY = ['day', 'hour', 'model', 'key', 'account', 'group', 'c
 export type SummaryBy = (typeof SUMMARY_BY)[number]
 
 /** Periods are of whole hours: the first hour that `fromMs` is in, and the last one that `toMs` cuts, count whole. */
-export interface SummaryQuery extends UsageTraits {
+export interface SummaryQuery extends UsageTraits, UsageOwner {
+  /** Only this row; it is read from the log. */
+  requestId?: string
   /** In the order of the report; `day` or `hour` or neither. */
   by: readonly SummaryBy[]
   /** Where days begin: an IANA name. */
   zone: string
-  accountId?: number
-  keyId?: number
   fromMs?: number
   toMs?: number
 }
@@ -95,6 +102,8 @@ export interface UsageStore {
   answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
   /** Newest first. */
   usage(filter: UsageFilter): Promise<BookedRow[]>
+  /** The attempts of a request that have rows of their own, in the order in which they were given up. */
+  attemptsOf(requestId: string): Promise<BookedRow[]>
   /**
    * All rows of a filter, newest first, in slices. A slice is read when the caller asks for it; between two slices nothing
    * is held in the store.

@@ -70,6 +70,37 @@ for (const [name, row] of Object.entries(ROWS)) {
   })
 }
 
+for (const first of [true, false])
+  t.test(`whoever loses has taken the question: ${first ? 'the first' : 'the second'} wins`, async t => {
+    const s = await open(t, { ...two, channels: { a: { cost: 0.5 }, b: { cost: 2 } } })
+    const client = s.ask(document({ messages: [{ role: 'user', content: 'x'.repeat(400) }] }))
+    const a = await s.at('a').call()
+    s.clock.advance(6_000)
+    const b = await s.at('b').call()
+    ;(first ? answers(100, 10) : answers(50, 5))(first ? a : b)
+    t.equal(await client.end(), 'whole')
+    const { rows, ok } = await s.books()
+    t.ok(ok)
+    const [row, lost] = rows.sort((x, y) => (x.requestId < y.requestId ? -1 : 1))
+    const [winner, loser] = first ? ['a', 'b'] : ['b', 'a']
+    t.match(row, { channel: winner, charge: first ? 280 : 140, cost: first ? 140 : 280 })
+    t.match(lost, {
+      requestId: `${row?.requestId}.1`,
+      channel: loser,
+      outcome: 'attempt',
+      end: 'upstream_cut',
+      status: 0,
+      basis: 'none',
+      charge: 0,
+      attempts: [{ channel: loser, status: 0, error: 'lost' }],
+    })
+    const input = Math.ceil(
+      (JSON.stringify(document({ messages: [{ role: 'user', content: 'x'.repeat(400) }] }).body).length / 4) * 1.1,
+    )
+    t.equal(lost?.cost, input * 2 * (first ? 2 : 0.5), 'the estimated input at the price of the list')
+    t.equal(rows.length, 2)
+  })
+
 t.test('one of two fails, and the other goes on; both fail, and the client hears of it', async t => {
   const s = await open(t, two)
   for (const [loser, winner] of [

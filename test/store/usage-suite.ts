@@ -1,12 +1,12 @@
 /** What every store must do with usage beyond its rows: sums, reports, rebuilding, refusals. */
 import type { Test } from 'tap'
-import { idAt, timeOfId } from '../../lib/base/ids.ts'
+import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { type BookedRow, type Refusal, type Store, SUMMARY_BY, SummaryRefused } from '../../lib/store/store.ts'
 import { REPORTED_SUMS } from '../../lib/store/usage-sums.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
-import { ENDS, type Key, type Line, PROTOCOLS, type UsageRow } from '../../lib/terms/records.ts'
+import { ENDS, type Key, type Line, noUsage, PROTOCOLS, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 import { openDriver } from './old-log.ts'
@@ -31,16 +31,30 @@ const line = (name: Line['class'], count: number): Line => ({
   price: 1,
 })
 
+/** An attempt that has a row of its own. */
+const NOTHING_BUT_COST: Partial<UsageRow> = {
+  ...rowCounts(noUsage()),
+  cost: micro(5),
+  firstByteMs: null,
+  basis: 'none',
+}
+
 function randomRow(random: Random, keys: readonly Key[], n: number): UsageRow {
   const at = idAt(FROM_MS + random.int(0, DAYS * DAY_MS - 1))
   const lines = [line('input', 4), line('input_audio', random.int(0, 9)), line('web_search', random.int(0, 3))]
-  return usageRow(`${at}node00${String(n).padStart(5, '0')}`, random.pick(keys), random.int(0, 99), {
+  const id = `${at}node00${String(n).padStart(5, '0')}`
+  const shared = {
     model: random.pick(['m1', 'm2']),
     group: random.pick(['default', '组']),
     channel: random.pick(['one', 'two']),
     protocol: random.pick(PROTOCOLS),
     end: random.pick(ENDS),
     status: random.pick([200, 200, 400, 429, 502]),
+  }
+  if (random.int(0, 5) === 0)
+    return usageRow(attemptId(id, random.int(1, 3)), random.pick(keys), 0, { ...shared, ...NOTHING_BUT_COST })
+  return usageRow(id, random.pick(keys), random.int(0, 99), {
+    ...shared,
     firstByteMs: random.pick([null, 12, 100, 101, 99_999]),
     cost: random.pick([null, micro(7)]),
     lines: random.pick([[], lines]),
@@ -68,7 +82,7 @@ function folded(rows: readonly UsageRow[], by: readonly (typeof BY)[number][], z
     const add = (name: string, count: number) => {
       totals[name] = (totals[name] as number) + count
     }
-    add('requests', 1)
+    add('requests', isAttemptId(row.requestId) ? 0 : 1)
     add('errors', outcomeOf(row) === 'upstream' ? 1 : 0)
     for (const name of ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output', 'images'] as const)
       add(name, row[name])
@@ -163,6 +177,13 @@ async function filters(t: Test, store: Store): Promise<void> {
   }
   const [first] = await store.summary({ by: ['hour'], zone: 'Asia/Shanghai' })
   t.match(first, { by: [FROM_MS], offset: 8, requests: 2, errors: 1 })
+  for (const { requestId, charge: own } of rows) {
+    const all = { requestId, by: ['day', 'model', 'key'], zone: 'Europe/Berlin' } as const
+    t.match(await store.summary(all), [{ charge: own, requests: 1, input: 1, images: 6 }])
+    t.strictSame(await charge({ requestId, model: 'none' }), [])
+  }
+  t.strictSame(await charge({ requestId: rows[2]!.requestId, fromMs: FROM_MS + 2 * HOUR_MS }), [])
+  t.strictSame(await charge({ requestId: at(5, 5) }), [])
   await store.settle([settlement(usageRow(at(400 * DAY_MS, 5), a, 1), 'h', 0)])
   for (const [query, what] of [
     [{ by: ['day'], zone: 'Asia/Kolkata' }, 'zone'],
@@ -173,6 +194,54 @@ async function filters(t: Test, store: Store): Promise<void> {
     t.match(error, { what }, JSON.stringify(query))
     t.ok(error instanceof SummaryRefused)
   }
+}
+
+/** What was not charged and cost something belongs to a request, and is none. */
+async function attempts(t: Test, store: Store): Promise<void> {
+  const { key } = await fund(store, 'a', 100)
+  const [one, two] = [`${idAt(FROM_MS)}node0000001`, `${idAt(FROM_MS)}node0000002`]
+  const rows = [
+    usageRow(one, key, 7, { cost: micro(3) }),
+    usageRow(attemptId(one, 1), key, 0, { ...NOTHING_BUT_COST, channel: 'two' }),
+    usageRow(attemptId(one, 2), key, 0, { ...NOTHING_BUT_COST, channel: 'three' }),
+    usageRow(two, key, 8, { cost: micro(4) }),
+  ]
+  const batch = rows.map(row => settlement(row, 'h', 0))
+  t.match(await store.settle(batch, false), { applied: 4 })
+  t.match(await store.settle(batch, true), { applied: 0, repeated: { length: 4 } }, 'a journal that is applied again')
+  const ids = async (filter: object) => (await store.usage({ limit: 9, ...filter })).map(row => row.requestId).sort()
+  t.strictSame(await ids({}), rows.map(row => row.requestId).sort())
+  for (const owner of [{}, { accountId: key.accountId }, { keyId: key.id }, { model: 'beta-4.7' }])
+    t.strictSame(await ids({ ...owner, attempts: 'without' }), [one, two], JSON.stringify(owner))
+  t.strictSame(await ids({ outcome: 'attempt' }), [attemptId(one, 1), attemptId(one, 2)])
+  t.strictSame(await ids({ outcome: 'attempt', attempts: 'without' }), [])
+  t.strictSame(await ids({ requestId: one }), [one])
+  t.strictSame(
+    (await store.attemptsOf(one)).map(row => [row.requestId, row.outcome, row.cost]),
+    [1, 2].map(nth => [attemptId(one, nth), 'attempt', 5]),
+  )
+  t.strictSame(await store.attemptsOf(two), [])
+  const totals = async (query: object) =>
+    (await store.summary({ by: ['channel'], zone: 'UTC', ...query })).map(({ by, requests, errors, charge, cost }) => [
+      by[0],
+      requests,
+      errors,
+      charge,
+      cost,
+    ])
+  t.strictSame(await totals({}), [
+    ['one', 2, 0, 15, 7],
+    ['three', 0, 0, 0, 5],
+    ['two', 0, 0, 0, 5],
+  ])
+  t.strictSame(await totals({ attempts: 'without' }), [['one', 2, 0, 15, 7]])
+  t.strictSame(await totals({ requestId: attemptId(one, 1) }), [['two', 0, 0, 0, 5]])
+  t.equal(await store.rebuildSums(), 0)
+  t.match(await store.audit(), { ok: true })
+  t.equal(await store.pruneUsage(FROM_MS + 1, 1), 1)
+  t.equal(await store.pruneUsage(FROM_MS + 1, 9), 3)
+  t.strictSame((await totals({}))[2], ['two', 0, 0, 0, 5], 'kept when the rows are pruned')
+  t.match(await store.audit(), { ok: true })
 }
 
 /** More rows than are looked through: what is rare is found by the sums. */
@@ -249,5 +318,6 @@ export function usageSuite(t: Test, newUrl: () => Promise<string>): void {
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
   check('reports', filters)
   check('rows that are rare', rare)
+  check('attempts that cost something', attempts)
   check('refusals', refusals)
 }

@@ -1,11 +1,14 @@
 /** What a relay hears of the upstreams that are asked for it. `Attempts` calls these, and the relay has them. */
 import type { ErrorName } from '../../terms/errors.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import type { GivenUp } from './attempt-row.ts'
 
 /** Receives the one answer that counts, of all that upstreams give. */
 export interface AnswerEvents {
   /** An upstream is being asked; whatever an earlier one said is void. */
   onAsked(): void
+  /** An attempt is over, and its answer does not count. */
+  onGivenUp(givenUp: GivenUp): void
   onHead(attempt: Attempt): void
   onData(chunk: Buffer): void
   onEnd(): void

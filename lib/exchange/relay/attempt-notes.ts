@@ -10,12 +10,14 @@ export class AttemptNotes {
   #given: Attempt[] | null = null
   #notes: AttemptNote[] | null = null
 
-  /** An attempt is over, and another one counts in its place. */
-  giveUp(attempt: Attempt, nowMs: number, why: string): void {
+  /** An attempt is over, and another one counts in its place. Returns its note. */
+  giveUp(attempt: Attempt, nowMs: number, why: string): AttemptNote {
     this.#given ??= []
     this.#notes ??= []
     this.#given.push(attempt)
-    this.#notes.push(noteOf(attempt, nowMs, attempt.error === null ? why : wordOf(attempt.error)))
+    const note = noteOf(attempt, nowMs, attempt.error === null ? why : wordOf(attempt.error))
+    this.#notes.push(note)
+    return note
   }
 
   /** Of all attempts. `current`: the one that counts. `why`: what is wrong with its answer; null = nothing. */

@@ -12,8 +12,7 @@ import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
-import { quotesSecret } from '../redact.ts'
-import { upstreamIdIn } from '../request.ts'
+import { upstreamIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
@@ -52,7 +51,7 @@ export class Attempts implements AttemptEvents {
     this.#services = services
     this.#row = row
     this.#answer = answer
-    this.#rivals = new Rivals(x, services)
+    this.#rivals = new Rivals(x, services, (attempt, note) => answer.onGivenUp({ attempt, note, why: 'lost' }))
   }
 
   // --- the attempt that counts
@@ -73,9 +72,7 @@ export class Attempts implements AttemptEvents {
 
   /** The id that its upstream gave the answer; null = none that can be kept. */
   get upstreamId(): string | null {
-    const { claim, headers } = this.#rivals.current
-    const id = upstreamIdIn(headers)
-    return id === null || quotesSecret(id, claim.candidate.channel) ? null : id
+    return upstreamIdOf(this.#rivals.current)
   }
 
   /** Of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
@@ -154,7 +151,9 @@ export class Attempts implements AttemptEvents {
     if (claim === null) return false
     current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
-    this.#rivals.notes.giveUp(current, this.#services.clock.monotonic(), faultOf(current) ?? 'answer')
+    const note = this.#rivals.notes.giveUp(current, this.#services.clock.monotonic(), faultOf(current) ?? 'answer')
+    if (current.status > 0 && current.status < 300)
+      this.#answer.onGivenUp({ attempt: current, note, why: 'taken back' })
     const next = this.#begin(claim)
     this.#rivals.current = next
     this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(next))

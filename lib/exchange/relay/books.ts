@@ -5,16 +5,19 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { CommitGroup } from '../../ledger/ledger.ts'
 import type { ErrorName } from '../../terms/errors.ts'
-import type { End } from '../../terms/records.ts'
+import type { End, UsageRow } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
 import { finish } from '../finish.ts'
 import type { Services } from '../services.ts'
 import { CLIENT_CLOSED } from '../verdict.ts'
 import type { Answer } from './answer.ts'
+import { attemptRow, type GivenUp } from './attempt-row.ts'
 import type { Attempts } from './attempts.ts'
 import { settle } from './settle.ts'
 import type { Telling } from './telling.ts'
 import type { How } from './used.ts'
+
+const NO_ROWS: readonly UsageRow[] = []
 
 export class Books {
   readonly #x: Exchange
@@ -24,6 +27,8 @@ export class Books {
   readonly #telling: Telling
   /** Until the charge is kept the client may not see the end. */
   #charge: CommitGroup | null = null
+  /** Rows of attempts that do not count. */
+  #besides: readonly UsageRow[] = NO_ROWS
   /** Content tokens that the meter had when the answer was charged. */
   #chargedTokens = 0
   /** Its upstream has a place among those that are read on without a client. */
@@ -42,6 +47,14 @@ export class Books {
   }
 
   // --- the charge
+
+  /** An attempt that does not count, and whose upstream may take money for it. */
+  note(givenUp: GivenUp): void {
+    const x = this.#x
+    if (x.free || x.hold === null || x.row !== null) return
+    const row = attemptRow(x, givenUp, this.#answer.reading, this.#besides.length + 1)
+    if (row !== null) this.#besides = [...this.#besides, row]
+  }
 
   /** Charges the exchange, unless it is charged already or free. */
   settle(how: How, refusal?: ErrorName): void {
@@ -65,6 +78,7 @@ export class Books {
       firstByteMs: firstByteMs < 0 ? null : firstByteMs - x.startedMs,
       attempts: this.#attempts.notes(how === 'completed' || how === 'stopped' || how === 'left'),
       upstreamId: this.#attempts.upstreamId,
+      besides: this.#besides,
     })
     if (how !== 'completed') this.#services.ledger.write() // the client is told at once
   }

@@ -13,6 +13,7 @@ import type { Services } from '../services.ts'
 import type { Swept } from '../sweeper.ts'
 import { Answer } from './answer.ts'
 import type { AnswerEvents } from './answer-events.ts'
+import type { GivenUp } from './attempt-row.ts'
 import { Attempts } from './attempts.ts'
 import { BackPressure, SLOW_CLIENT } from './back-pressure.ts'
 import { Books } from './books.ts'
@@ -77,6 +78,10 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.machine.answer.void()
     this.machine.telling.void()
     this.#reader.void()
+  }
+
+  onGivenUp(givenUp: GivenUp): void {
+    this.machine.books.note(givenUp)
   }
 
   onHead(attempt: Attempt): void {

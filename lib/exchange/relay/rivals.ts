@@ -2,6 +2,7 @@
  * The attempts of one exchange that are under way. Usually that is one. Where a group hedges there may be two for a while, and
  * whoever has something for the client first is kept; of the other one nothing was learnt, and it is closed.
  */
+import type { AttemptNote } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Services } from '../services.ts'
@@ -17,9 +18,12 @@ export class Rivals {
   /** The second one, while neither has sent a byte. */
   #second: Attempt | null = null
 
-  constructor(x: Exchange, services: Services) {
+  readonly #onLost: (attempt: Attempt, note: AttemptNote) => void
+
+  constructor(x: Exchange, services: Services, onLost: (attempt: Attempt, note: AttemptNote) => void) {
     this.#x = x
     this.#services = services
+    this.#onLost = onLost
   }
 
   /** The attempt that counts; there is one as soon as an upstream was asked. */
@@ -69,7 +73,7 @@ export class Rivals {
   }
 
   #lose(attempt: Attempt): void {
-    this.notes.giveUp(attempt, this.#services.clock.monotonic(), 'lost')
+    this.#onLost(attempt, this.notes.giveUp(attempt, this.#services.clock.monotonic(), 'lost'))
     this.#give(attempt)
   }
 

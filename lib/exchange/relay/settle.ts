@@ -22,7 +22,7 @@ import type { Exchange } from '../exchange.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
-import { type Ended, NOTHING, type Used, usedOf } from './used.ts'
+import { type Ended, type Used, usedOf } from './used.ts'
 
 export interface Outcome extends Ended {
   end: End
@@ -37,6 +37,8 @@ export interface Outcome extends Ended {
   attempts: readonly AttemptNote[]
   /** The id that the upstream gave its answer in a header. */
   upstreamId: string | null
+  /** Rows of attempts that cost something and are not charged. */
+  besides: readonly UsageRow[]
 }
 
 const NO_KINDS: readonly CountedKind[] = []
@@ -81,7 +83,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     clientRequestId: clientIdOf(x),
     via: null,
   }
-  const group = services.ledger.settle(hold, row)
+  const group = services.ledger.settle(hold, row, o.besides)
   x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
   if (bill !== null) countUnpriced(x, services, bill)
   return group
@@ -100,7 +102,11 @@ function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmat
 }
 
 /** What was used, in the words of the tariff: beside what was asked for, what the answer says of itself. */
-function answerOf(x: Exchange, { channel, reading }: Outcome, { usage, passes }: Used): Answer<Tariff> {
+function answerOf(
+  x: Exchange,
+  { channel, reading }: Pick<Outcome, 'channel' | 'reading'>,
+  { usage, passes }: Used,
+): Answer<Tariff> {
   const { tiers, picture } = x.facts as Facts
   const answer: Answer<Tariff> = { usage }
   if (reading === null) answer.unanswered = true
@@ -112,13 +118,18 @@ function answerOf(x: Exchange, { channel, reading }: Outcome, { usage, passes }:
 }
 
 /** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */
-function costOf(x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null {
+const costOf = (x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null =>
+  bill === null
+    ? costOfUncharged(x, { ...o, how: 'broken' })
+    : (x.world.cost(o.channel)?.of(bill.lines, answer, x.tariff as Tariff) ?? null)
+
+/** What an upstream takes for an answer that nobody is charged for; null = not known. */
+export function costOfUncharged(x: Exchange, o: Ended & Pick<Outcome, 'channel'>): Micro | null {
   const cost = x.world.cost(o.channel)
   if (cost === null) return null
+  const used = usedOf(x, o)
+  if (used.basis === 'none') return ZERO
   const tariff = x.tariff as Tariff
-  if (bill !== null) return cost.of(bill.lines, answer, tariff)
-  const taken = o.reading === null ? NOTHING : usedOf(x, { ...o, how: 'broken' })
-  if (taken.basis === 'none') return ZERO
-  const ofTaken = answerOf(x, o, taken)
-  return cost.of(tariff.bill(ofTaken).lines, ofTaken, tariff)
+  const answer = answerOf(x, o, used)
+  return cost.of(tariff.bill(answer).lines, answer, tariff)
 }

@@ -36,7 +36,7 @@ export interface Used {
 /** The highest number of tokens of one class that a row can hold. */
 const MOST_TOKENS = 1e9
 const NO_PASSES: readonly Pass[] = []
-export const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES }
+const NOTHING: Used = { basis: 'none', usage: noUsage(), passes: NO_PASSES }
 
 export function usedOf(x: Exchange, o: Ended): Used {
   const used = withoutSeconds(x, o)

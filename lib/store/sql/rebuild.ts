@@ -17,8 +17,8 @@ const NAMES = SUM_KEY.slice(2).join(', ')
 const TRAITS = SUM_KEY.slice(4).join(', ')
 
 /** What one row of the log adds to each of the sums. */
-const OF_ROW: Record<string, string> = {
-  requests: '1',
+export const OF_ROW: Record<string, string> = {
+  requests: "CASE WHEN outcome = 'attempt' THEN 0 ELSE 1 END",
   cost: 'COALESCE(cost, 0)',
   first_byte_ms: 'COALESCE(first_byte_ms, 0)',
   ...Object.fromEntries(['charge', ...ROW_COUNTS, ...LINE_SUMS].map(name => [name, name])),

@@ -4,11 +4,13 @@
  * report is by hour, or by days of a zone whose days are not those of the sums. A period is cut where the zone's clocks
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
+import { timeOfId } from '../../base/ids.ts'
 import { offsetHours } from '../../base/zone.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
 import { REPORTED_SUMS, type ReportedSum } from '../usage-sums.ts'
 import { GRAIN, NO_HOUR } from '../usage-tables.ts'
+import { OF_ROW } from './rebuild.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { count, integer, marks, padded, text } from './text.ts'
 import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } from './usage-page.ts'
@@ -110,6 +112,11 @@ const BUCKETS: Partial<Record<SummaryBy, string>> = {
   day: `(hour_no + ?) - (hour_no + ?) % ${DAY_HOURS} AS bucket`,
 }
 
+/** One row of the log as the sums would have it. */
+const OF_LOG =
+  `SELECT ${GRAIN.hour} AS grain, ? AS hour_no, account_id, key_id, model, group_name, channel, protocol, outcome, ` +
+  `${REPORTED_SUMS.map(name => `${OF_ROW[name]} AS ${name}`).join(', ')} FROM usage_log WHERE request_id = ?`
+
 const SUMS = [
   ...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`),
   "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors",
@@ -127,10 +134,12 @@ function statement(query: SummaryQuery, part: Part): [sql: string, params: Param
   ]
   const shown = [...(bucket === undefined ? [] : [BUCKETS[bucket] as string]), ...columns]
   const groups = [...(bucket === undefined ? [] : ['bucket']), ...columns]
+  const { requestId } = query
   const sql =
-    `SELECT ${[...shown, SUMS].join(', ')} FROM usage_sums ${whereOf(all)}` +
-    `${groups.length === 0 ? '' : `GROUP BY ${groups.join(', ')} `}LIMIT ${MOST_ROWS + 1}`
-  return [sql, [...(bucket === 'day' ? [part.offset, part.offset] : []), ...paramsOf(all)]]
+    `SELECT ${[...shown, SUMS].join(', ')} FROM ${requestId === undefined ? 'usage_sums' : `(${OF_LOG}) AS one`} ` +
+    `${whereOf(all)}${groups.length === 0 ? '' : `GROUP BY ${groups.join(', ')} `}LIMIT ${MOST_ROWS + 1}`
+  const shift = bucket === 'day' ? [part.offset, part.offset] : []
+  return [sql, [...shift, ...(requestId === undefined ? [] : [part.from, requestId]), ...paramsOf(all)]]
 }
 
 class Report {
@@ -142,7 +151,7 @@ class Report {
   }
 
   add(row: Row, { offset }: Part): void {
-    if (Number(row['requests'] ?? 0) === 0) return
+    if (count(row, 'requests') === 0 && count(row, 'cost') === 0) return
     const by = this.#query.by.map(name => {
       if (name === 'hour') return integer(row, 'bucket') * HOUR_MS
       if (name === 'day') return new Date(integer(row, 'bucket') * HOUR_MS).toISOString().slice(0, 10)
@@ -174,14 +183,23 @@ const daysOf = ({ by, accountId, keyId }: SummaryQuery): Part['grain'] => {
 }
 
 /** The hours from the first to the last one asked for; null when the sums have none of them. */
-async function hoursOf(tx: Statements, { fromMs, toMs }: SummaryQuery): Promise<{ from: number; to: number } | null> {
+async function hoursOf(
+  tx: Statements,
+  { fromMs, toMs, requestId }: SummaryQuery,
+): Promise<{ from: number; to: number } | null> {
+  const asked = {
+    from: fromMs === undefined ? Number.NEGATIVE_INFINITY : hourOf(fromMs),
+    to: toMs === undefined ? Number.POSITIVE_INFINITY : Math.ceil(toMs / HOUR_MS),
+  }
+  if (requestId !== undefined) {
+    const hour = hourOf(timeOfId(requestId))
+    return asked.from <= hour && hour < asked.to ? { from: hour, to: hour + 1 } : null
+  }
   const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE grain = ? AND hour_no > ?'
   const [row] = await tx.query(sql, [GRAIN.dayOfAll, NO_HOUR])
   if (row === undefined || row['first'] === null) return null
-  const oldest = integer(row, 'first')
-  const newest = integer(row, 'last') + DAY_HOURS
-  const from = Math.max(oldest, fromMs === undefined ? oldest : hourOf(fromMs))
-  const to = Math.min(newest, toMs === undefined ? newest : Math.ceil(toMs / HOUR_MS))
+  const from = Math.max(integer(row, 'first'), asked.from)
+  const to = Math.min(integer(row, 'last') + DAY_HOURS, asked.to)
   return from < to ? { from, to } : null
 }
 

@@ -34,9 +34,9 @@ const FIRST_OF_LINES = at(LINE_SUMS[0] as string)
 const FIRST_BYTE = at('first_byte_ms')
 const FIRST_BUCKET = at(FIRST_BYTE_BUCKETS[0] as string)
 
-/** Adds a row to `sums`, which are in the order of SUM_COLUMNS. */
-function addRow(sums: number[], row: UsageRow): void {
-  sums[0]! += 1
+/** Adds a row to `sums`, which are in the order of SUM_COLUMNS. The row of an attempt has a cost, and is no request. */
+function addRow(sums: number[], row: UsageRow, outcome: Outcome): void {
+  if (outcome !== 'attempt') sums[0]! += 1
   for (let i = 0; i < ROW_COUNTS.length; i++) sums[FIRST_COUNT + i]! += row[ROW_COUNTS[i]!]
   sums[CHARGE]! += row.charge
   sums[COST]! += row.cost ?? 0
@@ -85,7 +85,7 @@ function alike(rows: readonly UsageRow[]): Alike[] {
     for (let i = ofKey.length - 1; i >= 0 && found === undefined; i--)
       if (isAlike(ofKey[i]!, row, hour, outcome)) found = ofKey[i]
     if (found === undefined) ofKey.push((found = { first: row, hour, outcome, sums: SUM_COLUMNS.map(() => 0) }))
-    addRow(found.sums, row)
+    addRow(found.sums, row, outcome)
   }
   return [...byKey.values()].flat()
 }

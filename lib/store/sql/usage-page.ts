@@ -1,6 +1,6 @@
 /** The SQL of a page of the usage log: which rows a filter means, and which index holds them in order. */
 import type { Dialect, Param } from '../driver.ts'
-import type { UsageFilter, UsageTraits } from '../store.ts'
+import type { UsageFilter, UsageOwner, UsageTraits } from '../store.ts'
 import { indexName } from '../tables.ts'
 import { USAGE_LOG } from '../usage-tables.ts'
 import { USAGE_COLUMNS } from './usage-rows.ts'
@@ -31,9 +31,10 @@ export const traitConditions = (filter: UsageTraits): Condition[] =>
     return value === undefined ? [] : [[`${TRAITS[name]} = ?`, value] as const]
   })
 
-export const ownerConditions = ({ accountId, keyId }: Pick<UsageFilter, 'accountId' | 'keyId'>): Condition[] => [
+export const ownerConditions = ({ accountId, keyId, attempts }: UsageOwner): Condition[] => [
   ...(accountId === undefined ? [] : [['account_id = ?', accountId] as const]),
   ...(keyId === undefined ? [] : [['key_id = ?', keyId] as const]),
+  ...(attempts === 'without' ? [["outcome <> 'attempt'"] as const] : []),
 ]
 
 export const timeConditions = ({ fromMs, toMs }: UsageFilter, before: Place | null): Condition[] => [

@@ -6,7 +6,7 @@
  * Where they are rare, the sums tell in which hours which keys have such rows, and only these ranges are read
  * (`usage-rare.ts`).
  */
-import { timeOfId } from '../../base/ids.ts'
+import { attemptIds, timeOfId } from '../../base/ids.ts'
 import type { Dialect, Driver, Statements } from '../driver.ts'
 import type { BookedRow, UsageFilter } from '../store.ts'
 import { integer, marks, padded } from './text.ts'
@@ -60,6 +60,12 @@ async function ofOneRequest(tx: Statements, filter: UsageFilter, requestId: stri
   ]
   return (await tx.query(`SELECT ${USAGE_COLUMNS} FROM usage_log ${whereOf(all)}`, paramsOf(all))).map(toBookedRow)
 }
+
+export const attemptsOf = (driver: Driver, requestId: string): Promise<BookedRow[]> =>
+  driver.snapshot('attemptsOf', async tx => {
+    const sql = `SELECT ${USAGE_COLUMNS} FROM usage_log WHERE request_id > ? AND request_id < ? ORDER BY seq`
+    return (await tx.query(sql, attemptIds(requestId))).map(toBookedRow)
+  })
 
 async function readPage(
   tx: Statements,

@@ -115,18 +115,16 @@ export class Expected {
   /** The sums of usage are what the rows come to, whatever broke off, or was sent again. Nothing is pruned here. */
   #checkSums(): void {
     const totals = (sql: string) => JSON.stringify(this.#database.read(sql))
-    const rows = totals(
-      'SELECT account_id AS id, COUNT(*) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_log GROUP BY 1 ORDER BY 1',
-    )
-    const all = totals('SELECT COUNT(*) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_log')
-    const ofSums = 'SUM(requests) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_sums WHERE grain ='
+    const money = 'COALESCE(SUM(charge), 0) AS charge, COALESCE(SUM(cost), 0) AS cost'
+    const ofLog = `COALESCE(SUM(CASE WHEN outcome = 'attempt' THEN 0 ELSE 1 END), 0) AS n, ${money} FROM usage_log`
+    const ofSums = `COALESCE(SUM(requests), 0) AS n, ${money} FROM usage_sums WHERE grain =`
+    const rows = totals(`SELECT account_id AS id, ${ofLog} GROUP BY 1 ORDER BY 1`)
+    const all = totals(`SELECT ${ofLog}`)
     for (const grain of [GRAIN.hour, GRAIN.day]) {
       const sums = totals(`SELECT account_id AS id, ${ofSums} ${grain} GROUP BY 1 ORDER BY 1`)
       must(sums === rows, () => `sums of grain ${grain} are ${sums}, rows come to ${rows}`)
     }
-    const ofAll = totals(
-      `SELECT COALESCE(SUM(requests), 0) AS n, COALESCE(SUM(charge), 0) AS charge FROM usage_sums WHERE grain = ${GRAIN.dayOfAll}`,
-    )
+    const ofAll = totals(`SELECT ${ofSums} ${GRAIN.dayOfAll}`)
     must(ofAll === all, () => `sums of all are ${ofAll}, rows come to ${all}`)
   }
 

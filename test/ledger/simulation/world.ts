@@ -1,6 +1,7 @@
 /** One run: some gateways, some accounts, and a number of random steps with the checks after each; then the end. */
 import { readdirSync } from 'node:fs'
-import { idAt } from '../../../lib/base/ids.ts'
+import { attemptId, idAt } from '../../../lib/base/ids.ts'
+import { micro } from '../../../lib/base/money.ts'
 import { EVERY, periodAt, periodName } from '../../../lib/base/periods.ts'
 import { Hold } from '../../../lib/ledger/ledger.ts'
 import { firstLimit } from '../../../lib/operations/caps-and-budgets.ts'
@@ -8,7 +9,7 @@ import { Sealer } from '../../../lib/store/secrets.ts'
 import { SqlStore } from '../../../lib/store/sql.ts'
 import { accountPurse, keyPurse, limitPurse, type PurseId, type Store } from '../../../lib/store/store.ts'
 import { changedLimit, type Limit, periodOf, type SetLimit } from '../../../lib/terms/limits.ts'
-import type { Account, Key } from '../../../lib/terms/records.ts'
+import type { Account, Key, UsageRow } from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
 import { newKey, topUp, usageRow } from '../../support/store.ts'
@@ -291,11 +292,20 @@ export class World {
     const charge =
       random.next() < 0.1 ? random.int(0, hold.amount * 2) : random.pick([0, hold.amount, random.int(0, hold.amount)])
     const row = usageRow(`${idAt(this.timeline.now)}${String(++this.#count).padStart(11, '0')}`, key, charge)
-    const kept = this.expected.charged(open, row)
-    const group = gateway.ledger!.settle(hold, row)
-    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}`)
-    const said = () => void (kept.state = 'kept')
+    const besides = random.next() < 0.2 ? this.#besides(row, key) : []
+    const made = [row, ...besides].map(one => this.expected.charged(open, one))
+    const group = gateway.ledger!.settle(hold, row, besides)
+    this.#around.note(`  ${gateway.name}: ${charge} of ${hold.amount}, and ${besides.length} attempts beside it`)
+    const said = () => {
+      for (const one of made) one.state = 'kept'
+    }
     this.#await(gateway, `settle of ${row.requestId}`, whenKept(group).then(said))
+  }
+
+  /** Rows of attempts of the same request that cost something and are not charged. */
+  #besides({ requestId }: UsageRow, key: Key): UsageRow[] {
+    const row = (nth: number) => usageRow(attemptId(requestId, nth), key, 0, { cost: micro(this.random.int(1, 99)) })
+    return Array.from({ length: this.random.int(1, 2) }, (_, i) => row(i + 1))
   }
 
   #void(): void {

@@ -7,7 +7,7 @@ import { openOps } from '../support.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const MINUTE = 60_000
-const idOf = (i: number): string => `${idAt(START + i * MINUTE)}node01${String(i).padStart(5, '0')}`
+const idOf = (i: number): string => `${idAt(START + i * MINUTE)}n0de01${String(i).padStart(5, '0')}`
 
 const RECORDED: Partial<UsageRow> = {
   via: 'chat',
