@@ -36,6 +36,7 @@ export interface Caller {
 
 /** The cookies of a call. Only the calls by which people sign in and out use them. */
 export interface Cookies {
+  /** null = there is none, or there are several with different values, of which none is to be trusted. */
   get(name: string): string | null
   /** `line`: a whole `set-cookie` line, which the answer carries, also when the call is refused. */
   set(line: string): void
@@ -59,11 +60,22 @@ export interface Streamed {
   pieces: AsyncGenerator<string>
 }
 
+/** The answer of a call with the status 303: the browser goes to this path of the same origin. */
+export interface Redirect {
+  location: string
+}
+
 export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   /** Its name everywhere: in the OpenAPI document, in the log of actions, in tests. `keys.create`. */
   id: string
-  /** Method and path below the API's root; `{account}` stands for the public id of an account. */
+  /**
+   * Method and path below the API's root, or below the console's root with `at: 'console'`. `{account}` stands for the
+   * public id of an account.
+   */
   call: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+  at?: 'console'
+  /** A browser may open the answer as a page, also from a link on another site. Downloads may be opened anyway. */
+  page?: true
   /** One sentence for the reference. */
   summary: string
   who: Who
@@ -79,11 +91,14 @@ export interface Operation<D = never, P = unknown, Q = unknown, B = unknown> {
   path?: z.ZodType<P>
   query?: z.ZodType<Q>
   body?: z.ZodType<B>
-  /** Status and form of the answer; null = no body. */
-  answer: { status: 200 | 201 | 202 | 204; body: z.ZodType | null | 'stream' }
+  /**
+   * Status and form of the answer; null = no body. A call with 303 returns a `Redirect`. `types`: the content types that
+   * a stream may have.
+   */
+  answer: { status: 200 | 201 | 202 | 204 | 303; body: z.ZodType | null | 'stream'; types?: readonly string[] }
   /** Statuses with which the call may refuse beside those that every call may. */
   refuses?: readonly (400 | 403 | 404 | 409 | 410 | 422 | 429)[]
-  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | null>
+  run(deps: D, call: Call<P, Q, B>): Promise<object | Streamed | Redirect | null>
 }
 
 /** Writes a row with the types of what it is given, and forgets them, so that rows of all kinds stand in one table. */

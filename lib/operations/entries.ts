@@ -18,7 +18,10 @@ import { read, type Sent } from './read.ts'
 const RESERVED = /^(opening|topup:|bsc:|refund:|freeze:|dispute:|release:)/
 
 const reference = kind.scalar(
-  'a reference: a name that does not begin with opening, topup:, bsc:, refund:, freeze:, dispute: or release:',
+  {
+    zh: '凭证号:不以opening、topup:、bsc:、refund:、freeze:、dispute:或release:开头的名称',
+    en: 'a reference: a name that does not begin with opening, topup:, bsc:, refund:, freeze:, dispute: or release:',
+  },
   {},
   (value): string | undefined => {
     const name = kind.name.safeParse(value)
@@ -31,17 +34,24 @@ const MOST_NOTE = 1_000
 const CONTROL = /\p{Cc}/u
 
 const topUp = z.strictObject({
-  amount: kind.scalar('an amount of CNY above 0 with at most 6 decimal places', {}, (value): Micro | undefined => {
-    const amount = parseMicro(value)
-    return amount === null || amount <= 0 ? undefined : amount
-  }),
+  amount: kind.scalar(
+    { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
+    {},
+    (value): Micro | undefined => {
+      const amount = parseMicro(value)
+      return amount === null || amount <= 0 ? undefined : amount
+    },
+  ),
   reference,
 })
 
 const adjustment = z
   .strictObject({
     amount: kind.scalar(
-      'an amount of CNY with at most 6 decimal places, negative to take it away, not 0',
+      {
+        zh: '不为0的人民币金额,最多6位小数,负数表示扣除',
+        en: 'an amount of CNY with at most 6 decimal places, negative to take it away, not 0',
+      },
       {},
       (value): Micro | undefined => {
         const amount = parseMicro(value)
@@ -51,7 +61,10 @@ const adjustment = z
     reference,
     note: kind
       .scalar(
-        `a text of at most ${MOST_NOTE} characters without control characters`,
+        {
+          zh: `最多${MOST_NOTE}个字符、不含控制字符的文字`,
+          en: `a text of at most ${MOST_NOTE} characters without control characters`,
+        },
         {},
         (value): string | undefined =>
           typeof value === 'string' && value.length <= MOST_NOTE && value.isWellFormed() && !CONTROL.test(value)
@@ -61,16 +74,21 @@ const adjustment = z
       .prefault(''),
     force: z.boolean('true or false').prefault(false),
   })
-  .refine(({ force, note }) => !force || note !== '', { path: ['note'], message: 'a reason, because of `force`' })
+  .refine(({ force, note }) => !force || note !== '', {
+    path: ['note'],
+    ...kind.problem({ zh: '使用`force`时须说明原因', en: 'a reason, because of `force`' }),
+  })
 
 const MOST_LINES = 1_000
 const LINES = 100
 
+const day = kind.scalar({ zh: '日期,例如“2030-01-31”,或时间', en: 'a day like "2030-01-31", or a time' }, {}, readDay)
+
 const listFilter = z.strictObject({
-  from: kind.scalar('a day like "2030-01-31", or a time', {}, readDay).optional(),
-  to: kind.scalar('a day like "2030-01-31", or a time', {}, readDay).optional(),
+  from: day.optional(),
+  to: day.optional(),
   limit: kind.whole(1, MOST_LINES).prefault(LINES),
-  after: kind.scalar('the `next` of another page', {}, readCursor).optional(),
+  after: kind.scalar({ zh: '另一页的`next`', en: 'the `next` of another page' }, {}, readCursor).optional(),
 })
 
 /** How often, and at what interval, a debit is tried again while processes give back what they leased and do not need. */

@@ -2,7 +2,9 @@
  * The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the
  * value.
  */
-import type { Language } from '../terms/people.ts'
+import type { Words } from '../terms/people.ts'
+
+export type { Words } from '../terms/people.ts'
 
 /**
  * `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against
@@ -10,8 +12,11 @@ import type { Language } from '../terms/people.ts'
  */
 export type OperationFault = 'invalid' | 'missing' | 'conflict' | 'forbidden' | 'throttled' | 'gone'
 
-/** A text in every language that people may choose. */
-export type Words = Record<Language, string>
+/** A field of what was sent that is wrong, and what should stand there. */
+export interface FieldFault {
+  field: string
+  expected: Words
+}
 
 export class OperationError extends Error {
   override name = 'OperationError'
@@ -21,12 +26,20 @@ export class OperationError extends Error {
 
   /** The message in the other languages; null = it is said in English to everybody. */
   readonly words: Words | null
+  /** The fields that are wrong, where the message is about fields. */
+  readonly fields: readonly FieldFault[]
 
   /** `message`: a text in English alone is for calls that only operators make. */
-  constructor(fault: OperationFault, message: string | Words, details: Record<string, string> = {}) {
+  constructor(
+    fault: OperationFault,
+    message: string | Words,
+    details: Record<string, string> = {},
+    fields: readonly FieldFault[] = [],
+  ) {
     super(typeof message === 'string' ? message : message.en)
     this.words = typeof message === 'string' ? null : message
     this.fault = fault
     this.details = details
+    this.fields = fields
   }
 }

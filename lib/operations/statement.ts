@@ -14,7 +14,7 @@ import { OperationError } from './error.ts'
 import { accountNamed } from './lookups.ts'
 import { read, type Sent } from './read.ts'
 
-const month = kind.scalar('a month like "2030-01"', {}, value => {
+const month = kind.scalar({ zh: '月份,例如“2030-01”', en: 'a month like "2030-01"' }, {}, value => {
   const m = typeof value === 'string' ? /^(\d{4})-(0[1-9]|1[0-2])$/.exec(value) : null
   return m === null ? undefined : { name: m[0], middleMs: Date.UTC(Number(m[1]), Number(m[2]) - 1, 15) }
 })

@@ -5,22 +5,36 @@ import * as kind from '../terms/config-scalars.ts'
 import { OUTCOMES } from '../terms/outcome.ts'
 import { PROTOCOLS } from '../terms/records.ts'
 
-const requestId = kind.scalar('a request id', {}, value =>
+const requestId = kind.scalar({ zh: '请求编号', en: 'a request id' }, {}, value =>
   typeof value === 'string' && /^[0-9a-z.]{1,64}$/.test(value) ? value : undefined,
 )
 
-export const moment = kind.scalar('a time like "2030-01-31T00:00:00Z", or ms since 1970', {}, value => {
-  if (typeof value === 'string' && /^\d{5,15}$/.test(value)) return Number(value)
-  const time = kind.time.safeParse(value)
-  return time.success ? time.data : undefined
-})
+export const moment = kind.scalar(
+  {
+    zh: '时间,例如“2030-01-31T00:00:00Z”,或1970年以来的毫秒数',
+    en: 'a time like "2030-01-31T00:00:00Z", or ms since 1970',
+  },
+  {},
+  value => {
+    if (typeof value === 'string' && /^\d{5,15}$/.test(value)) return Number(value)
+    const time = kind.time.safeParse(value)
+    return time.success ? time.data : undefined
+  },
+)
 
-const by = kind.scalar(`some of ${SUMMARY_BY.join(', ')}, at most one of day and hour`, {}, value => {
-  const names = String(value).split(',')
-  const known = names.filter((name): name is SummaryBy => (SUMMARY_BY as readonly string[]).includes(name))
-  if (known.length < names.length || new Set(names).size < names.length) return undefined
-  return known.includes('day') && known.includes('hour') ? undefined : known
-})
+const by = kind.scalar(
+  {
+    zh: `${SUMMARY_BY.join('、')}中的若干项,day与hour最多一项`,
+    en: `some of ${SUMMARY_BY.join(', ')}, at most one of day and hour`,
+  },
+  {},
+  value => {
+    const names = String(value).split(',')
+    const known = names.filter((name): name is SummaryBy => (SUMMARY_BY as readonly string[]).includes(name))
+    if (known.length < names.length || new Set(names).size < names.length) return undefined
+    return known.includes('day') && known.includes('hour') ? undefined : known
+  },
+)
 
 const MOST_ROWS = 1000
 const ROWS = 100
@@ -52,7 +66,9 @@ export const pageFilter = exportFilter.extend({
 export const summaryFilter = exportFilter.extend({
   by: by.prefault('day'),
   zone: kind
-    .scalar('the name of a time zone', {}, value => (typeof value === 'string' && ZONE.test(value) ? value : undefined))
+    .scalar({ zh: '时区名称', en: 'the name of a time zone' }, {}, value =>
+      typeof value === 'string' && ZONE.test(value) ? value : undefined,
+    )
     .optional(),
 })
 

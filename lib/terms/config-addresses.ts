@@ -27,23 +27,27 @@ export const listener = scalar(
 )
 
 /** An IP address or a CIDR, kept as text. */
-export const network = scalar('an address or a CIDR, like "10.0.0.0/8"', { type: 'string' }, value => {
-  const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
-  const version = m === null ? 0 : isIP(m[1] as string)
-  if (m === null || version === 0) return undefined
-  try {
-    if (m[2] !== undefined) new BlockList().addSubnet(m[1] as string, Number(m[2]), version === 6 ? 'ipv6' : 'ipv4')
-    return m[0]
-  } catch {
-    return undefined
-  }
-})
+export const network = scalar(
+  { zh: 'IP地址或网段,例如“10.0.0.0/8”', en: 'an address or a CIDR, like "10.0.0.0/8"' },
+  { type: 'string' },
+  value => {
+    const m = matched(/^([^/]+)(?:\/(\d{1,3}))?$/, value)
+    const version = m === null ? 0 : isIP(m[1] as string)
+    if (m === null || version === 0) return undefined
+    try {
+      if (m[2] !== undefined) new BlockList().addSubnet(m[1] as string, Number(m[2]), version === 6 ? 'ipv6' : 'ipv4')
+      return m[0]
+    } catch {
+      return undefined
+    }
+  },
+)
 
 const LONGEST_ADDRESS = 2000
 
 /** An http(s) URL without query, fragment and credentials; slashes at its end are dropped. */
 export const webAddress = scalar(
-  'an http:// or https:// URL without query',
+  { zh: '不带查询参数的http://或https://网址', en: 'an http:// or https:// URL without query' },
   { type: 'string', pattern: '^https?://[^?#]+$' },
   value => {
     const url = typeof value === 'string' ? URL.parse(value) : null

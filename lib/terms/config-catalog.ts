@@ -21,7 +21,7 @@ export const MODEL_DEFAULTS = { maxInput: 200_000, mediaInput: 2000, toolInput: 
 const group = z.strictObject({
   name: kind.name.meta({ description: 'Name of the group; `default` always exists.' }),
   multiplier: kind
-    .millionths('a factor, 0 or more,')
+    .millionths({ zh: '不小于0的倍率', en: 'a factor, 0 or more,' })
     .prefault(1)
     .meta({ description: 'Factor for every price in this group.' }),
   rate: rate
@@ -52,7 +52,7 @@ const model = z.strictObject({
     .prefault(DEFAULT_OUTPUT)
     .meta({ description: 'Output tokens held for a request that names no maximum.' }),
   input_factor: kind
-    .millionths('a factor above 0', 1)
+    .millionths({ zh: '大于0的倍率', en: 'a factor above 0' }, 1)
     .prefault(1.1)
     .meta({ description: 'The input tokens of a text are estimated as its bytes / 4 × this factor.' }),
   max_input: kind.whole(1, MOST_TOKENS).prefault(MODEL_DEFAULTS.maxInput).meta({

@@ -17,7 +17,10 @@ const JSON_SCHEMA = {
 }
 
 export const limit = scalar(
-  'an amount of CNY, 0 or more, with at most 6 decimal places, or { amount, every: day | week | month }',
+  {
+    zh: '不小于0的人民币金额,最多6位小数,或{ amount, every: day | week | month }',
+    en: 'an amount of CNY, 0 or more, with at most 6 decimal places, or { amount, every: day | week | month }',
+  },
   JSON_SCHEMA,
   read,
 )

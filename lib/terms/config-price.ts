@@ -110,7 +110,10 @@ const tiers = composed(amounts, (value, found) => {
 })
 
 const priced = (meaning: string) =>
-  kind.millionths('a price in CNY, 0 or more,').optional().meta({ description: meaning })
+  kind
+    .millionths({ zh: '不小于0的人民币价格', en: 'a price in CNY, 0 or more,' })
+    .optional()
+    .meta({ description: meaning })
 const perMillion = (meaning: string) => priced(`CNY per million tokens: ${meaning}`)
 
 const list = {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { type Micro, parseMicro, parseMillionths } from '../base/money.ts'
+import type { Words } from './people.ts'
 import { oneOfThese } from './typos.ts'
 
 // zod would compile each schema, which pays off after thousands of runs; ours run once
@@ -12,12 +13,18 @@ z.config({ jitless: true })
 type Json = Record<string, unknown>
 
 /**
+ * What problems call a kind of value. A text in English alone is for values that stand only in files: whatever people
+ * send with the console has it in every language.
+ */
+export type Expected = string | Words
+
+/**
  * Makes the schema of one kind of value. `expected` is what problems call it, or a function of the value found. `json`
  * is its JSON Schema. `read` converts the value and returns undefined when the value is not of this kind. `hidden` says
  * whether the value is a secret that problems must not show, or decides so from the value found.
  */
 export function scalar<T>(
-  expected: string | ((value: unknown) => string),
+  expected: Expected | ((value: unknown) => Expected),
   json: Json,
   read: (value: unknown) => T | undefined,
   hidden: boolean | ((value: unknown) => boolean) = false,
@@ -27,13 +34,21 @@ export function scalar<T>(
     .transform((value, context): T => {
       const result = read(value)
       if (result !== undefined) return result
-      const message = typeof expected === 'string' ? expected : expected(value)
+      const wanted = typeof expected === 'function' ? expected(value) : expected
       const secret = typeof hidden === 'boolean' ? hidden : hidden(value)
-      context.addIssue({ code: 'custom', message, params: { hidden: secret } })
+      context.addIssue({ code: 'custom', ...problem(wanted, secret) })
       return z.NEVER
     })
     .meta(json)
 }
+
+/** The parts of zod's issue that say what was expected. Checks of whole objects (`refine`) use it too. */
+export const problem = (expected: Expected, hidden = false) =>
+  typeof expected === 'string'
+    ? { message: expected, params: { hidden } }
+    : { message: expected.en, params: { hidden, words: expected } }
+
+const both = (zh: string, en: string): Words => ({ zh, en })
 
 /** The match of a text with `pattern`; null when the value is no text or does not match. */
 export const matched = (pattern: RegExp, value: unknown): RegExpExecArray | null =>
@@ -52,8 +67,9 @@ const HOUR_MS = 3_600_000
  */
 export const duration = ({ least = 0, most = 24 * HOUR_MS }: { least?: number; most?: number } = {}) => {
   const range = `${least > 0 ? `, at least ${least}ms` : ''}${most === 24 * HOUR_MS ? ', at most 24h' : ''}`
+  const chinese = `${least > 0 ? `,至少${least}ms` : ''}${most === 24 * HOUR_MS ? ',最多24h' : ''}`
   return scalar(
-    `a duration like "250ms", "5s" or "2m"${range}`,
+    both(`时长,例如“250ms”、“5s”或“2m”${chinese}`, `a duration like "250ms", "5s" or "2m"${range}`),
     { type: 'string', pattern: DURATION.source },
     value => {
       const m = matched(DURATION, value)
@@ -76,7 +92,7 @@ const PERCENT = /^(\d{1,3}(?:\.\d{1,3})?)%$/
 
 /** A percentage like `20%`, as a fraction from 0 to 1. */
 export const percent = scalar(
-  'a percentage from "0%" to "100%"',
+  both('从“0%”到“100%”的百分比', 'a percentage from "0%" to "100%"'),
   { type: 'string', pattern: PERCENT.source },
   value => {
     const m = matched(PERCENT, value)
@@ -87,7 +103,7 @@ export const percent = scalar(
 /** A whole number. Digits in a text are accepted too, because a variable `${NAME}` always becomes text. */
 export const whole = (least: number, most = 1_000_000_000) =>
   scalar(
-    `a whole number from ${least} to ${most}`,
+    both(`从${least}到${most}的整数`, `a whole number from ${least} to ${most}`),
     { type: ['integer', 'string'], minimum: least, maximum: most, pattern: '^-?\\d+$' },
     value => {
       const number = matched(/^-?\d{1,15}$/, value) ? Number(value) : value
@@ -99,14 +115,14 @@ export const whole = (least: number, most = 1_000_000_000) =>
 export const AMOUNT = { type: ['number', 'string'], minimum: 0, pattern: '^\\d{1,9}(\\.\\d{1,6})?$' }
 
 /** A decimal with at most six places, in millionths: prices, multipliers, factors. `least` is in millionths too. */
-export const millionths = (what: string, least = 0) =>
-  scalar(`${what} with at most 6 decimal places`, AMOUNT, value => {
+export const millionths = (what: Words, least = 0) =>
+  scalar(both(`${what.zh},最多6位小数`, `${what.en} with at most 6 decimal places`), AMOUNT, value => {
     const number = parseMillionths(value)
     return number === null ? undefined : within(number, least, Number.MAX_SAFE_INTEGER)
   })
 
 export const cny = scalar(
-  'an amount of CNY, 0 or more, with at most 6 decimal places',
+  both('不小于0的人民币金额,最多6位小数', 'an amount of CNY, 0 or more, with at most 6 decimal places'),
   AMOUNT,
   (value): Micro | undefined => {
     const amount = parseMicro(value)
@@ -119,7 +135,7 @@ export const LONGEST_NAME = 190
 
 /** A name that people choose. Control characters, lone surrogates and spaces at either end are refused. */
 export const name = scalar(
-  `a name of 1 to ${LONGEST_NAME} characters`,
+  both(`1到${LONGEST_NAME}个字符的名称`, `a name of 1 to ${LONGEST_NAME} characters`),
   { type: 'string', minLength: 1, maxLength: LONGEST_NAME },
   asName,
 )
@@ -136,18 +152,18 @@ export function asName(value: unknown): string | undefined {
 }
 
 const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/
-export const text = (expected: string) =>
+export const text = (expected: Expected) =>
   scalar(expected, { type: 'string' }, value => (typeof value === 'string' && value !== '' ? value : undefined))
 
 export const flag = scalar(
-  'true or false',
+  both('true或false', 'true or false'),
   { type: ['boolean', 'string'], enum: [true, false, 'true', 'false'] },
   value => (typeof value === 'boolean' ? value : value === 'true' ? true : value === 'false' ? false : undefined),
 )
 
 export const oneOf = <const T extends string>(...values: T[]) =>
   scalar(
-    value => oneOfThese(value, values),
+    value => both(`以下之一:${values.join('、')}`, oneOfThese(value, values)),
     { type: 'string', enum: values },
     value => values.find(v => v === value),
   )
@@ -156,16 +172,20 @@ export const oneOf = <const T extends string>(...values: T[]) =>
  * A secret, which problems never show. `pattern` must allow only printable ASCII, so that the secret fits into a
  * header.
  */
-export const secret = (expected: string, pattern: RegExp) =>
+export const secret = (expected: Expected, pattern: RegExp) =>
   scalar(expected, { type: 'string', pattern: pattern.source }, value => matched(pattern, value)?.[0], true)
 
 /** An ISO 8601 time with its zone, or a date (midnight in UTC), in ms since 1970. */
-export const time = scalar('a time like "2030-01-31T00:00:00Z"', { type: 'string', pattern: TIME.source }, value => {
-  const m = matched(TIME, value)
-  if (m === null || !isDay(m[0].slice(0, 10))) return undefined
-  const ms = Date.parse(m[0])
-  return Number.isNaN(ms) ? undefined : ms
-})
+export const time = scalar(
+  both('时间,例如“2030-01-31T00:00:00Z”', 'a time like "2030-01-31T00:00:00Z"'),
+  { type: 'string', pattern: TIME.source },
+  value => {
+    const m = matched(TIME, value)
+    if (m === null || !isDay(m[0].slice(0, 10))) return undefined
+    const ms = Date.parse(m[0])
+    return Number.isNaN(ms) ? undefined : ms
+  },
+)
 
 /** Whether the day exists: `Date.parse` would read the 30th of February as the 2nd of March. */
 function isDay(day: string): boolean {

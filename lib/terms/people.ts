@@ -19,6 +19,9 @@ export type Scope = (typeof SCOPES)[number]
 export const LANGUAGES = ['zh', 'en'] as const
 export type Language = (typeof LANGUAGES)[number]
 
+/** A text in every language that people may choose. */
+export type Words = Record<Language, string>
+
 export interface User {
   id: number
   /** Random; the id that is shown outside. */

@@ -17,6 +17,7 @@ export function didYouMean(found: unknown, known: Iterable<string>): string {
   return best === '' ? '' : ` (did you mean ${best}?)`
 }
 
+/** What somebody should have written who did not write one of the known names. */
 export const oneOfThese = (written: unknown, known: readonly string[]): string =>
   `one of ${known.join(', ')}${didYouMean(written, known)}`
 

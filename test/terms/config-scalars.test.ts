@@ -59,7 +59,7 @@ const tables: Record<string, { schema: z.ZodType; good: [unknown, unknown][]; ba
     bad: [0, 101, 1.5, '1.5', '', ' 1', '0x10', true, null, Number.NaN],
   },
   price: {
-    schema: kind.millionths('a price'),
+    schema: kind.millionths({ zh: '价格', en: 'a price' }),
     good: [
       [21, 21_000_000],
       ['2.1', 2_100_000],
