@@ -5,7 +5,7 @@
 import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
-import { FORMS, type Protocol } from '../terms/records.ts'
+import { FORMS, isOffline, type Model, type Protocol } from '../terms/records.ts'
 import type { KindName } from '../terms/upstream-kinds.ts'
 import { pathAt, queryAt } from '../terms/upstream-paths.ts'
 
@@ -111,7 +111,10 @@ export interface Candidate {
   readonly upstreamModel: string
 }
 
-/** All candidates for one group, model and protocol, in tiers by falling priority. */
+/**
+ * All candidates for one group, model and protocol, in tiers by falling priority. There are none where the model is
+ * temporarily offline: such a request is refused as if every channel were switched off.
+ */
 export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
 }
@@ -123,17 +126,35 @@ interface Building extends Route {
 /** The routes of one model in one group. */
 class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
-  /** Protocols that an enabled channel speaks. */
-  readonly offered: Protocol[] = []
+  /** Protocols that an enabled channel speaks, also while the model is offline. */
+  readonly spoken: Protocol[] = []
+  readonly offline: boolean
+
+  constructor(offline: boolean) {
+    this.offline = offline
+  }
 
   add(protocol: Protocol, candidate: Candidate): void {
     let route = this.ofProtocol.get(protocol)
     if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [] }))
+    if (candidate.channel.enabled && !this.spoken.includes(protocol)) this.spoken.push(protocol)
+    if (this.offline) return
     const last = route.tiers.at(-1)
     if (last?.[0]?.channel.priority === candidate.channel.priority) last.push(candidate)
     else route.tiers.push([candidate])
-    if (candidate.channel.enabled && !this.offered.includes(protocol)) this.offered.push(protocol)
   }
+
+  get offered(): readonly Protocol[] {
+    return this.offline ? [] : this.spoken
+  }
+}
+
+/** A model that a group offers, or would offer if it were not temporarily offline. */
+export interface Listed {
+  readonly model: string
+  /** Protocols that an enabled channel of the group speaks. */
+  readonly protocols: readonly Protocol[]
+  readonly offline: boolean
 }
 
 export class Routes {
@@ -142,8 +163,13 @@ export class Routes {
   readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
+  readonly #offline: ReadonlyMap<string, Model>
 
-  constructor(rows: readonly Channel[]) {
+  /** `models`: the rows of the catalogue, of which some may be temporarily offline. */
+  constructor(rows: readonly Channel[], models: readonly Model[]) {
+    this.#offline = new Map(
+      models.flatMap(row => (row.offline === true || row.offline.length > 0 ? [[row.name, row]] : [])),
+    )
     const sorted = [...rows].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
     this.channels = sorted.map((row, index) => new CompiledChannel(row, index))
     this.connections = new Map(this.channels.map(({ connection }) => [connection.id, connection]))
@@ -167,7 +193,10 @@ export class Routes {
     let models = this.#groups.get(group)
     if (models === undefined) this.#groups.set(group, (models = new Map()))
     let routes = models.get(model)
-    if (routes === undefined) models.set(model, (routes = new ModelRoutes()))
+    if (routes === undefined) {
+      const row = this.#offline.get(model)
+      models.set(model, (routes = new ModelRoutes(row !== undefined && isOffline(row, group))))
+    }
     return routes
   }
 
@@ -176,18 +205,28 @@ export class Routes {
     return this.#groups.get(group)?.get(model)?.ofProtocol.get(protocol)
   }
 
-  /** The names of the models that an enabled channel of the group serves, sorted. */
+  /** The names of the models that an enabled channel of the group serves and that are not offline, sorted. */
   models(group: string): readonly string[] {
     return this.#models.get(group) ?? []
   }
 
-  /** The protocols on which an enabled channel of the group serves the model. */
+  /** The protocols on which an enabled channel of the group serves the model; none while it is offline. */
   protocolsOf(group: string, model: string): readonly Protocol[] {
     return this.#groups.get(group)?.get(model)?.offered ?? []
   }
+
+  /** What the catalogue lists for a group, by name: what it offers, and what is only temporarily offline there. */
+  listed(group: string): Listed[] {
+    return [...(this.#groups.get(group) ?? [])]
+      .flatMap(([model, { spoken, offline }]) => (spoken.length > 0 ? [{ model, protocols: spoken, offline }] : []))
+      .sort((a, b) => (a.model < b.model ? -1 : 1))
+  }
 }
 
-export const compileRoutes = (catalog: Pick<Catalog, 'channels'>): Routes => new Routes(catalog.channels)
+export const compileRoutes = ({
+  channels,
+  models = [],
+}: Pick<Catalog, 'channels'> & Partial<Pick<Catalog, 'models'>>): Routes => new Routes(channels, models)
 
 /** The 32-bit FNV-1a hash of a text. */
 function hashText(text: string): number {

@@ -18,7 +18,7 @@ export async function check(configFile: string, env: NodeJS.ProcessEnv): Promise
   const config = loadConfig(configFile, env)
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
   catalog?.checkReferences({ accounts: [], groups: [] })
-  const warnings = catalog?.warnings({ priced: [], served: [] }) ?? []
+  const warnings = catalog?.warnings({ priced: [], served: [], publicGroup: false }) ?? []
   warnings.push(...(await storeWarnings(config)))
   const of = catalog === null ? '' : `, catalogue ${config.catalog}: ${contents(catalog)}`
   return { text: `ok: ${configFile}${of}`, warnings }

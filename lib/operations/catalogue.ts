@@ -4,6 +4,7 @@
  */
 import type { Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
+import type { Model } from '../terms/records.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
@@ -40,11 +41,17 @@ export class Catalogue {
     const { store } = this.#deps
     const fields = { ...withoutState(withoutNulls(sent)), name }
     if (kind === 'groups') await store.putGroup(readGroup(fields), TOKEN)
-    else if (kind === 'models') await store.putModel(readModel(fields), TOKEN)
+    else if (kind === 'models') await this.#putModel(readModel(fields))
     else await this.#putChannel(name, fields, sent?.['proxy'] === null)
     const row = await this.one(kind, name)
     await inForce(this.#deps)
     return row
+  }
+
+  async #putModel(model: Model): Promise<void> {
+    const { store } = this.#deps
+    if (model.offline !== true) await checkGroups(store, 'offline', model.offline)
+    await store.putModel(model, TOKEN)
   }
 
   async #putChannel(name: string, fields: Record<string, unknown>, direct: boolean): Promise<void> {

@@ -14,21 +14,23 @@ const groupRow = catalogSchema.shape.groups.unwrap().element
 
 export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
 
-export const showGroup = ({ name, multiplier, rate, hedgeMs }: Group): object => ({
+export const showGroup = ({ name, multiplier, rate, hedgeMs, ...group }: Group): object => ({
   name,
   multiplier: decimal(multiplier),
   rate,
   hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
+  public: group.public,
 })
 
 /**
- * Throws OperationError `conflict` when a channel, an account or a key names the group. Without the group's row, the
- * prices and limits of these would silently become others.
+ * Throws OperationError `conflict` when a channel, a model, an account or a key names the group. Without the group's
+ * row, the prices and limits of these would silently become others.
  */
 export async function checkUnused(store: Store, group: string): Promise<void> {
-  const [{ channels }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])
+  const [{ channels, models }, accounts, keys] = await Promise.all([store.catalog(), store.accounts(), store.keys()])
   const user =
     channels.find(row => row.groups.includes(group)) ??
+    models.find(row => row.offline !== true && row.offline.includes(group)) ??
     accounts.find(row => row.groups.includes(group)) ??
     keys.find(row => row.group === group)
   if (user !== undefined) throw new OperationError('conflict', `group ${group} is still named by ${user.name}`)

@@ -20,4 +20,6 @@ export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor, 
   media_input: model.mediaInput,
   tool_input: model.toolInput,
   max_searches: model.maxSearches,
+  family: model.family,
+  offline: model.offline === true || model.offline.length > 0 ? model.offline : false,
 })

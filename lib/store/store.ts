@@ -105,7 +105,12 @@ export interface Catalog {
   channels: Channel[]
   /** The versions of the models' prices; a model without price has none. */
   priceVersions: ReadonlyMap<string, number>
+  /** Since when models are temporarily offline, by model and group; see OfflineSince. Models that are not are not in it. */
+  offlineSince: ReadonlyMap<string, OfflineSince>
 }
+
+/** ms since 1970 by group; `*` stands for all groups. */
+export type OfflineSince = ReadonlyMap<string, number>
 
 export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore {
   /** Name of the time zone in which periods begin. */

@@ -8,16 +8,18 @@ import { didYouMean } from './typos.ts'
 import { protocolEnding } from './upstream-paths.ts'
 import type { Source } from './yaml.ts'
 
-/** Names of the models that the store has already. */
-export interface KnownModels {
+/** What the store has already. */
+export interface KnownRows {
   /** Models that have a price. */
   priced: Iterable<string>
   /** Models that an enabled channel serves. */
   served: Iterable<string>
+  /** Some group is public. */
+  publicGroup: boolean
 }
 
 /** Adds the warnings to `source`. */
-export function warnOf(form: CatalogForm, source: Source, known: KnownModels): void {
+export function warnOf(form: CatalogForm, source: Source, known: KnownRows): void {
   const priced = new Set([...known.priced, ...form.models.flatMap(row => (row.price === undefined ? [] : [row.name]))])
   const served = new Set(known.served)
   for (const { status, models } of form.channels)
@@ -38,6 +40,11 @@ export function warnOf(form: CatalogForm, source: Source, known: KnownModels): v
   for (const [i, { name, price }] of form.models.entries())
     if (price !== undefined && !served.has(name))
       source.warn(['models', i, 'name'], `a model that an enabled channel serves${didYouMean(name, unpriced)}`)
+  if (served.size > 0 && !known.publicGroup && !form.groups.some(row => row.public))
+    source.warn(
+      ['groups'],
+      'a group with public: true, because the catalogue shows no other to people who have not signed in',
+    )
   warnOfWeights(form, source)
   warnOfKeys(form, source, served)
 }

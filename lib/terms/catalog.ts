@@ -5,7 +5,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
-import { type KnownModels, warnOf } from './catalog-warnings.ts'
+import { type KnownRows, warnOf } from './catalog-warnings.ts'
 import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
@@ -60,7 +60,7 @@ export interface CatalogFile {
    */
   checkReferences(known: KnownNames): void
   /** One line for each thing that is allowed and probably not meant. */
-  warnings(known: KnownModels): string[]
+  warnings(known: KnownRows): string[]
 }
 
 /** The group that always exists, also when no row describes it. */
@@ -140,7 +140,10 @@ function groupsNamed(form: CatalogForm): { name: string; path: Path }[] {
   const lists = (['channels', 'accounts'] as const).flatMap(kind =>
     form[kind].flatMap((row, i) => row.groups.map((name, j) => ({ name, path: [kind, i, 'groups', j] }))),
   )
-  return [...lists, ...form.keys.map((key, i) => ({ name: key.group, path: ['keys', i, 'group'] }))]
+  const offline = form.models.flatMap((row, i) =>
+    row.offline === true ? [] : row.offline.map((name, j) => ({ name, path: ['models', i, 'offline', j] })),
+  )
+  return [...lists, ...offline, ...form.keys.map((key, i) => ({ name: key.group, path: ['keys', i, 'group'] }))]
 }
 
 function toCatalog(form: CatalogForm, source: Source): CatalogFile {
@@ -164,11 +167,12 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
   }
 }
 
-export const toGroup = ({ name, multiplier, rate, hedge }: CatalogForm['groups'][number]): Group => ({
+export const toGroup = ({ name, multiplier, rate, hedge, ...group }: CatalogForm['groups'][number]): Group => ({
   name,
   multiplier,
   rate: rate ?? null,
   hedgeMs: hedge?.after ?? 0,
+  public: group.public,
 })
 
 export const toModel = (model: CatalogForm['models'][number]): Model => ({
@@ -181,6 +185,8 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   mediaInput: model.media_input,
   toolInput: model.tool_input,
   maxSearches: model.max_searches,
+  family: model.family ?? null,
+  offline: model.offline,
 })
 
 export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({

@@ -9,6 +9,7 @@ import { limit } from './config-limit.ts'
 import { price } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { rate } from './config-schema.ts'
+import type { Offline } from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096
 const MOST_TOKENS = 1_000_000_000
@@ -16,7 +17,14 @@ const MOST_TOKENS = 1_000_000_000
  * Estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack these
  * fields.
  */
-export const MODEL_DEFAULTS = { maxInput: 200_000, mediaInput: 2000, toolInput: 16_000, maxSearches: 10 }
+export const MODEL_DEFAULTS = {
+  maxInput: 200_000,
+  mediaInput: 2000,
+  toolInput: 16_000,
+  maxSearches: 10,
+  family: null as string | null,
+  offline: [] as Offline,
+}
 
 const group = z.strictObject({
   name: kind.name.meta({ description: 'Name of the group; `default` always exists.' }),
@@ -38,7 +46,22 @@ const group = z.strictObject({
       description:
         'Hedging: when the first attempt stays silent, a second one begins at another channel. Default: never.',
     }),
+  public: kind.flag.prefault(false).meta({
+    description:
+      'The group’s models, prices and figures are shown to everybody, also to people who have not signed in.',
+  }),
 })
+
+const offline = kind.scalar(
+  'true, false, or a list of groups',
+  { anyOf: [{ type: 'boolean' }, { type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+  (value): Offline | undefined => {
+    const all = kind.flag.safeParse(value)
+    if (all.success) return all.data ? true : []
+    const names = Array.isArray(value) ? value.map(kind.asName) : [undefined]
+    return names.every(name => name !== undefined) ? [...new Set(names)] : undefined
+  },
+)
 
 const model = z.strictObject({
   name: kind.name.meta({ description: 'Name that clients use, exactly.' }),
@@ -71,6 +94,13 @@ const model = z.strictObject({
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.maxSearches)
     .meta({ description: 'How many uses of such a tool are held when the request does not limit them.' }),
+  family: kind.name
+    .optional()
+    .meta({ description: 'Family under which the catalogue lists the model. Default: none.' }),
+  offline: offline.prefault(false).meta({
+    description:
+      'The model is temporarily offline: `true` in every group, or a list of groups. Requests for it are refused with 503, and model lists leave it out.',
+  }),
 })
 
 const account = z.strictObject({

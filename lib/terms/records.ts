@@ -74,6 +74,8 @@ export interface Group {
   rate: Rate | null
   /** Hedging: how long a first attempt may be silent until a second one begins beside it; 0 = never. */
   hedgeMs: number
+  /** Its models, prices and figures are shown to everybody. */
+  public: boolean
 }
 
 /** Prices of tokens in micro-CNY per million tokens, which is the same number of pico-CNY per token. */
@@ -148,7 +150,16 @@ export interface Model {
   toolInput: number
   /** How many uses of such a tool are held when the request does not limit them. */
   maxSearches: number
+  /** The family under which the catalogue lists it; null = none. */
+  family: string | null
+  offline: Offline
 }
+
+/** Where a model is temporarily offline: everywhere, or in these groups. */
+export type Offline = true | string[]
+
+export const isOffline = ({ offline }: Pick<Model, 'offline'>, group: string): boolean =>
+  offline === true || offline.includes(group)
 
 /** How a request ended; `docs/charging.md` says what each end costs. */
 export const ENDS = ['completed', 'client_gone', 'upstream_error', 'upstream_cut'] as const

@@ -16,7 +16,7 @@ import type { Group, Model, Rate } from '../terms/records.ts'
  * they ask, and fetch the model list at every start.
  */
 const COUNTS_PER_REQUEST = 10
-const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0 }
+const DEFAULT_GROUP = { multiplier: 1_000_000, rate: null, hedgeMs: 0, public: false }
 
 export class World {
   readonly config: Config

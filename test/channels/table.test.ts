@@ -1,9 +1,20 @@
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
+import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
+import type { Model, Offline } from '../../lib/terms/records.ts'
 import { channel } from './support.ts'
 
 const routes = (...channels: Channel[]) => compileRoutes({ channels })
+const row = (name: string, offline: Offline): Model => ({
+  name,
+  price: null,
+  maxOutput: null,
+  defaultOutput: 1,
+  inputFactor: 1_000_000,
+  ...MODEL_DEFAULTS,
+  offline,
+})
 
 t.test('a route is of one group, model and protocol; tiers by falling priority', async t => {
   const table = routes(
@@ -41,6 +52,25 @@ t.test('models that a group is offered: by enabled channels only, sorted, each o
   t.same(table.protocolsOf('default', 'off'), [])
   t.same(table.models('nobody'), [])
   t.ok(table.find('default', 'off', 'responses'), 'a disabled channel is a route all the same: 503, not 400')
+})
+
+t.test('a model that is offline is a route without candidates, and is listed as offline', async t => {
+  const both = channel('a', { groups: ['default', 'vip'], models: { all: 'x', some: 'x', on: 'x' } })
+  const off = channel('off', { models: { some: 'x', gone: 'x' }, status: 'disabled' })
+  const models = [row('all', true), row('some', ['vip']), row('on', []), row('gone', true)]
+  const table = compileRoutes({ channels: [both, off], models })
+  t.same([table.models('default'), table.models('vip')], [['on', 'some'], ['on']])
+  t.same([table.protocolsOf('vip', 'some'), table.protocolsOf('default', 'some')], [[], ['chat']])
+  t.equal(table.find('default', 'all', 'chat')?.tiers.length, 0)
+  t.equal(table.find('default', 'all', 'messages'), undefined, 'no channel has it there: 400, not 503')
+  t.equal(table.find('default', 'some', 'chat')?.tiers[0]?.length, 2)
+  const listed = (group: string) => table.listed(group).map(one => [one.model, one.offline, one.protocols.join()])
+  t.same(listed('default'), [
+    ['all', true, 'chat'],
+    ['on', false, 'chat'],
+    ['some', false, 'chat'],
+  ])
+  t.same(listed('vip').at(-1), ['some', true, 'chat'])
 })
 
 t.test('a channel named twice for a group or protocol is one candidate', async t => {

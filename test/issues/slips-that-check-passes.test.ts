@@ -23,7 +23,7 @@ const CHANNEL = {
   models: ['beta-4.7'],
 }
 const FILE = {
-  groups: [{ name: 'vip' }],
+  groups: [{ name: 'vip', public: true }],
   models: [{ name: 'beta-4.7', price: { input: 1, output: 2 } }],
   channels: [CHANNEL],
   accounts: [{ name: 'acme', groups: ['default'] }],
@@ -31,7 +31,8 @@ const FILE = {
 }
 const NOTHING = { accounts: [], groups: [] }
 const parse = (change: Json) => parseCatalog(JSON.stringify({ ...FILE, ...change }, null, 1), 'cat.yaml', {})
-const warned = (change: Json) => parse(change).warnings({ priced: [], served: [] })
+const NONE = { priced: [], served: [], publicGroup: false }
+const warned = (change: Json) => parse(change).warnings(NONE)
 
 t.test('what can be applied and is probably not meant', async t => {
   const [key] = FILE.keys
@@ -89,6 +90,11 @@ t.test('what can be applied and is probably not meant', async t => {
       },
     ],
     [
+      { groups: [{ name: 'vip' }, { name: 'new', public: 'false' }] },
+      /^cat\.yaml:\d+:\d+: groups: expected a group with public: true, because .*, found a list$/,
+    ],
+    [{ groups: [{ name: 'vip' }], channels: [] }, /models\[0\]\.name: expected a model that an enabled channel serves/],
+    [
       { keys: [{ ...key, group: 'vip' }] },
       /keys\[0\]\.group: expected a group of account acme \(default\), found "vip"$/,
     ],
@@ -102,7 +108,7 @@ t.test('what can be applied and is probably not meant', async t => {
     t.match(found, expected, JSON.stringify(change))
     t.equal(found.length, expected.length, JSON.stringify(found))
   }
-  t.same(loadCatalog(`${ROOT}config/catalog.yaml`, {}).warnings({ priced: [], served: [] }), [], 'the example is clean')
+  t.same(loadCatalog(`${ROOT}config/catalog.yaml`, {}).warnings(NONE), [], 'the example is clean')
 })
 
 t.test('names that stand nowhere are refused, with what was probably meant', async t => {
@@ -130,9 +136,9 @@ t.test('apply knows what the store has beside the file', async t => {
   const store = openStore('sqlite::memory:', { secret: 'a test secret' })
   t.teardown(() => store.close())
   await store.migrate()
-  const models = { models: FILE.models, groups: [], channels: [], accounts: [], keys: [] }
+  const models = { models: FILE.models, groups: FILE.groups, channels: [], accounts: [], keys: [] }
   await applyCatalog(store, parse(models), systemClock)
-  const channels = { ...models, models: [], channels: [CHANNEL] }
+  const channels = { ...models, models: [], groups: [], channels: [CHANNEL] }
   await applyCatalog(store, parse(channels), systemClock)
   t.same(await warningsOf(store, parse(models)), [])
   t.same(await warningsOf(store, parse(channels)), [])

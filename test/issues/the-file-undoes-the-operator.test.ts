@@ -74,7 +74,7 @@ const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store
   ['m', s => s.deleteModel('m', 'token'), async s => (await s.catalog()).models.length],
   [
     'vip',
-    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }, 'token'),
+    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, 'token'),
     async s => (await s.catalog()).groups,
   ],
   ['a', async s => s.updateAccount(1, { groups: ['vip'] }), async s => (await s.accounts())[0]?.groups],
@@ -118,7 +118,7 @@ t.test('what the file says anew of a row is written, and of no other row', async
     [{ keys: [{ ...KEY, group: 'default' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.group, 'default'],
     [
       { groups: [{ name: 'vip', multiplier: 3 }] },
-      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0 }, 'token'),
+      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, 'token'),
       async s => (await s.catalog()).groups[0]?.multiplier,
       3_000_000,
     ],

@@ -84,7 +84,13 @@ t.test('everything is created, with opening balances', async t => {
     keys: { created: ['rich/k', 'poor/k'], updated: [], kept: [], same: 0 },
   })
   const { groups, models, channels } = parse(FILE)
-  t.strictSame(await store.catalog(), { groups, models, channels, priceVersions: new Map([['m', 2]]) })
+  t.strictSame(await store.catalog(), {
+    groups,
+    models,
+    channels,
+    priceVersions: new Map([['m', 2]]),
+    offlineSince: new Map(),
+  })
   t.equal(await credit(store, 'rich'), 100_000_000)
   t.equal(await credit(store, 'poor'), 0)
   const hash = createHash('sha256').update('sk-rich-0123').digest('hex')

@@ -26,6 +26,7 @@ const group = (name: string, multiplier: number, change: Partial<Group> = {}): G
   multiplier,
   rate: null,
   hedgeMs: 0,
+  public: false,
   ...change,
 })
 

@@ -8,7 +8,7 @@ import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from 
 import type { Channel } from '../../lib/terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
-import type { UsageRow } from '../../lib/terms/records.ts'
+import type { Offline, UsageRow } from '../../lib/terms/records.ts'
 import { fund, limitOf, newKey, settlement, topUp, usageRow } from '../support/store.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
@@ -161,7 +161,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   check('catalogue', async (t, { one, two, url }) => {
-    const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0 }
+    const group = { name: 'default', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }
     const model = {
       name: 'm',
       price: { input: 1 },
@@ -178,6 +178,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       models: [model],
       channels: [channel()],
       priceVersions: new Map([['m', 2]]),
+      offlineSince: new Map(),
     })
     const seq = await one.changeSeq()
     await Promise.all([two.putGroup(group, 'token'), two.putModel(model, 'token'), two.putChannel(channel())])
@@ -205,7 +206,47 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.equal(await one.deleteChannel('one'), true)
     t.equal(await one.deleteChannel('one'), false)
     t.strictSame([await two.deleteModel('m', 'token'), await two.deleteGroup('default', 'token')], [true, true])
-    t.strictSame(await one.catalog(), { groups: [], models: [], channels: [], priceVersions: new Map() })
+    t.strictSame(await one.catalog(), {
+      groups: [],
+      models: [],
+      channels: [],
+      priceVersions: new Map(),
+      offlineSince: new Map(),
+    })
+  })
+
+  check('since when models are offline', async (t, { one, two }) => {
+    const model = (name: string, offline: Offline, family: string | null = null) => ({
+      name,
+      price: { input: 1 },
+      maxOutput: null,
+      defaultOutput: 4096,
+      inputFactor: 1_100_000,
+      ...MODEL_DEFAULTS,
+      family,
+      offline,
+    })
+    const since = async (name: string) => Object.fromEntries((await two.catalog()).offlineSince.get(name) ?? [])
+    await one.putModel(model('m', []), 'token')
+    t.strictSame(await since('m'), {})
+    await one.putModel(model('m', ['a', '__proto__']), 'token')
+    const first = await since('m')
+    t.same(Object.keys(first), ['a', '__proto__'])
+    t.match(first['a'], /^\d{13}$/)
+    await one.putModel(model('m', ['a', 'b'], 'beta'), 'token')
+    const second = await since('m')
+    t.same([Object.keys(second), second['a']], [['a', 'b'], first['a']], 'an entry that stays keeps its time')
+    const seq = await one.changeSeq()
+    await two.putModel(model('m', ['a', 'b'], 'beta'), 'token')
+    t.equal(await one.changeSeq(), seq, 'the same again is no change')
+    t.same((await two.catalog()).models, [model('m', ['a', 'b'], 'beta')])
+    await one.putModel(model('m', true), 'token')
+    const third = await since('m')
+    t.same(Object.keys(third), ['*'])
+    await one.putModel(model('m', ['b']), 'token')
+    t.strictSame(await since('m'), { b: third['*'] }, 'it was offline there before, too')
+    await one.putModel(model('m', []), 'token')
+    t.strictSame(await since('m'), {})
   })
 
   check('changes', async (t, { one, two }) => {

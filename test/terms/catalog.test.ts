@@ -30,23 +30,28 @@ function problemsOf(document: unknown): readonly string[] {
   }
 }
 
+const OTHER = { price: null, maxOutput: null, defaultOutput: 4096, inputFactor: 1_100_000, ...MODEL_DEFAULTS }
+
 t.test('records, with every default', async t => {
   const file = parse({
     groups: [
       { name: 'default' },
-      { name: 'vip', multiplier: '0.5', rate: { requests: 3, minutes: 2 }, hedge: { after: '2s' } },
+      { name: 'vip', multiplier: '0.5', rate: { requests: 3, minutes: 2 }, hedge: { after: '2s' }, public: true },
     ],
     models: [
       { name: 'm', price: { input: 2.1, output: '0.000001' } },
       { name: 'n', max_output: 5, default_output: 6, input_factor: 1.3, max_input: 7, max_searches: 0 },
+      { name: 'o', family: 'beta', offline: true },
+      { name: 'p', offline: ['vip', 'vip'] },
+      { name: 'q', offline: 'false' },
     ],
     channels: [CHANNEL],
     accounts: [{ name: 'a' }, { name: 'b', groups: ['vip'], balance: 0.5, budget: { amount: '3', every: 'month' } }],
     keys: [KEY],
   })
   t.strictSame(file.groups, [
-    { name: 'default', multiplier: 1_000_000, rate: null, hedgeMs: 0 },
-    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000 },
+    { name: 'default', multiplier: 1_000_000, rate: null, hedgeMs: 0, public: false },
+    { name: 'vip', multiplier: 500_000, rate: { requests: 3, minutes: 2 }, hedgeMs: 2000, public: true },
   ])
   t.strictSame(file.models, [
     {
@@ -67,6 +72,9 @@ t.test('records, with every default', async t => {
       maxInput: 7,
       maxSearches: 0,
     },
+    { ...OTHER, name: 'o', family: 'beta', offline: true },
+    { ...OTHER, name: 'p', offline: ['vip'] },
+    { ...OTHER, name: 'q' },
   ])
   t.strictSame(file.channels, [
     {
@@ -175,6 +183,13 @@ t.test('problems', async t => {
       /models\[1\]\.name: expected something else than models\[0\]\.name has, found "m"/,
     ],
     [{ models: [{ name: 'm', input_factor: 0 }] }, /models\[0\]\.input_factor: expected a factor above 0/],
+    [{ models: [{ name: 'm', offline: 'today' }] }, /models\[0\]\.offline: expected true, false, or a list of groups/],
+    [{ models: [{ name: 'm', offline: [''] }] }, /models\[0\]\.offline: expected true, false, or a list of groups/],
+    [
+      { models: [{ name: 'm', offline: ['default', 'gone'] }] },
+      /models\[0\]\.offline\[1\]: expected one of the groups default, found "gone"/,
+    ],
+    [{ groups: [{ name: 'g', public: 1 }] }, /groups\[0\]\.public: expected true or false, found 1/],
     [{ groups: [{ name: 'g', multiplier: -1 }] }, /groups\[0\]\.multiplier: expected a factor, 0 or more/],
     [
       { channels: [{ ...CHANNEL, base_url: 'not a url' }] },

@@ -18,8 +18,9 @@ export const findMaker = stage<'model', 'maker'>((x, services) => {
   const { previousAnswer } = x.facts as Facts
   if (previousAnswer === null) return NEXT
   const { key, account } = x.entry as KeyEntry
-  // when no channel has the model at all, the next stage says so
-  if (x.world.routes.find(key.group, x.model, x.protocol as Protocol) === undefined) return NEXT
+  // when no channel has the model at all, or it is offline, the next stage says so
+  const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
+  if (route === undefined || route.tiers.length === 0) return NEXT
   const found = services.answers.find(account.id, previousAnswer)
   if (!(found instanceof Promise)) return judge(x, services, found)
   return found.then(

@@ -9,13 +9,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
 import type { Group, Model } from '../../terms/records.ts'
-import type { Driver, Row } from '../driver.ts'
+import type { Driver, Row, Statements } from '../driver.ts'
 import type { ModelEdit, PriceActor } from '../price-store.ts'
 import type { Sealer } from '../secrets.ts'
-import type { Catalog, Mark } from '../store.ts'
+import type { Catalog, Mark, OfflineSince } from '../store.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { appendVersion, lockVersions, type PricedKind, versionValue } from './price-versions.ts'
+import { movedSince } from './offline-since.ts'
 import { openChannel, type SealedChannel, sealChannel } from './sealed.ts'
 import { integer, integerOrNull, json, text } from './text.ts'
 
@@ -33,12 +34,19 @@ const PRICED = { model: 'price', group: 'multiplier' } as const
 const priced = <T>(row: Row, field: string, rest: T): T =>
   row['price'] === null ? rest : { ...rest, [field]: versionValue(row, 'price') }
 
+type ModelDoc = Partial<Model> & { offlineSince?: [string, number][] }
+
 /** A document that an earlier version wrote lacks the fields that later versions added, so these get defaults. */
-const modelOf = (row: Row): Model =>
-  priced(row, PRICED.model, { ...MODEL_DEFAULTS, ...json<Partial<Model>>(row, 'doc') } as Model)
+function modelOf(row: Row): Model {
+  const { offlineSince: _, ...doc } = json<ModelDoc>(row, 'doc')
+  return priced(row, PRICED.model, { ...MODEL_DEFAULTS, ...doc } as Model)
+}
+
+const sinceOf = (row: Row | undefined): OfflineSince =>
+  new Map(row === undefined ? [] : json<ModelDoc>(row, 'doc').offlineSince)
 
 const groupOf = (row: Row): Group =>
-  priced(row, PRICED.group, { hedgeMs: 0, ...json<Partial<Group>>(row, 'doc') } as Group)
+  priced(row, PRICED.group, { hedgeMs: 0, public: false, ...json<Partial<Group>>(row, 'doc') } as Group)
 
 /** The defaults of the fields of a channel that later versions added. */
 const CHANNEL_DEFAULTS = {
@@ -87,6 +95,12 @@ export class Catalogue {
       channels: of('channel').map(row => this.#open(channelOf(row))),
       priceVersions: new Map(
         of('model').flatMap(row => (row['price'] === null ? [] : [[text(row, 'name'), integer(row, 'version')]])),
+      ),
+      offlineSince: new Map(
+        of('model').flatMap(row => {
+          const since = sinceOf(row)
+          return since.size === 0 ? [] : [[text(row, 'name'), since]]
+        }),
       ),
     }
   }
@@ -147,9 +161,16 @@ secret_previous, or apply a catalogue file with its key`)
           ? null
           : integerOrNull(row, 'version')
         : await appendVersion(tx, this.#driver, kind, name, actor, value(next))
-      await tx.run(this.#put, [kind, name, JSON.stringify(next), version])
+      await tx.run(this.#put, [kind, name, JSON.stringify(await this.#docOf(tx, row, next)), version])
       await recordChange(tx, 'catalog', '')
     })
+  }
+
+  /** What is written of a row: beside the row itself, since when a model is offline. */
+  async #docOf(tx: Statements, before: Row | undefined, row: Model | Group): Promise<object> {
+    if (!('offline' in row) || (row.offline !== true && row.offline.length === 0)) return row
+    const [clock] = await tx.query(`SELECT ${this.#driver.dialect.nowMs} AS now`, [])
+    return { ...row, offlineSince: movedSince(sinceOf(before), row.offline, integer(clock!, 'now')) }
   }
 
   putChannel(channel: Channel, mark?: Mark): Promise<void> {

@@ -16,7 +16,7 @@ const FRESH = {
 
 t.test('creating', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0 }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
   const made = await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['vip', 'default'], balance: '12.5' })
   const row = { ...FRESH, groups: ['vip', 'default'], balance: '12.500000', held: '0.000000', available: '12.500000' }
   t.equal(made.status, 201)
@@ -54,7 +54,7 @@ t.test('creating', async t => {
 
 t.test('changing', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0 }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
   await ops.admin('POST', '/admin/accounts', { name: 'acme' })
   const good: [change: object, expected: object][] = [
     [{ status: 'banned' }, { status: 'banned', groups: ['default'], rate: null }],

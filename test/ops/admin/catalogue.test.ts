@@ -10,7 +10,14 @@ const CHANNEL = {
 }
 
 /** Of a model, what is assumed of what a request brings beside its text. */
-const BESIDE = { max_input: 200_000, media_input: 2000, tool_input: 16_000, max_searches: 10 }
+const BESIDE = {
+  max_input: 200_000,
+  media_input: 2000,
+  tool_input: 16_000,
+  max_searches: 10,
+  family: null,
+  offline: false,
+}
 
 /** A price with all that there is. It is shown in the form in which it was set. */
 const PRICE = {
@@ -28,13 +35,13 @@ const PRICE = {
 
 t.test('rows: as written, as shown, as shown again after a PUT of what was shown', async t => {
   const rows: [path: string, sent: object, shown: object][] = [
-    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
+    ['groups/vip', {}, { name: 'vip', multiplier: 1, rate: null, hedge: null, public: false }],
     [
       'groups/vip',
-      { multiplier: '0.5', rate: { requests: 3 }, hedge: { after: '2s' } },
-      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 }, hedge: { after: '2000ms' } },
+      { multiplier: '0.5', rate: { requests: 3 }, hedge: { after: '2s' }, public: true },
+      { name: 'vip', multiplier: 0.5, rate: { requests: 3, minutes: 1 }, hedge: { after: '2000ms' }, public: true },
     ],
-    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null, hedge: null }],
+    ['groups/vip', { rate: null }, { name: 'vip', multiplier: 1, rate: null, hedge: null, public: false }],
     [
       'models/m',
       { price: { input: 21, output: '105', cache_read: 2.1, image: 0.000001 } },
@@ -59,6 +66,25 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         ...BESIDE,
         tool_input: 9,
       },
+    ],
+    [
+      'models/m',
+      { price: { input: 1, output: 2 }, family: 'beta', offline: ['vip', 'default'] },
+      {
+        name: 'm',
+        price: { input: 1, output: 2 },
+        max_output: null,
+        default_output: 4096,
+        input_factor: 1.1,
+        ...BESIDE,
+        family: 'beta',
+        offline: ['vip', 'default'],
+      },
+    ],
+    [
+      'models/m',
+      { offline: true },
+      { name: 'm', price: null, max_output: null, default_output: 4096, input_factor: 1.1, ...BESIDE, offline: true },
     ],
     [
       'models/m',
@@ -307,5 +333,11 @@ t.test('deleting', async t => {
   for (const [method, path, body, status] of rows) {
     t.equal((await ops.admin(method, `/admin/${path}`, body)).status, status, `${method} ${path}`)
   }
-  t.same(await ops.store.catalog(), { groups: [], models: [], channels: [], priceVersions: new Map() })
+  t.same(await ops.store.catalog(), {
+    groups: [],
+    models: [],
+    channels: [],
+    priceVersions: new Map(),
+    offlineSince: new Map(),
+  })
 })

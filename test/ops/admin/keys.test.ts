@@ -19,7 +19,7 @@ const DEFAULTS = {
 
 async function withAccount(t: Parameters<typeof openOps>[0]) {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0 }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
   await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['default', 'vip'], balance: 10 })
   return ops
 }
