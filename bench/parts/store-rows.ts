@@ -5,6 +5,7 @@ import { openStore } from '../../lib/store/open.ts'
 import type { Settlement, Store } from '../../lib/store/store.ts'
 import { type Key, type Line, NOT_RECORDED, type Protocol, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
+import { SETUP } from '../../test/support/store.ts'
 
 export const ACCOUNTS = 200
 export const MODELS = Array.from({ length: 20 }, (_, i) => `beta-${i}.${i % 7}-2026-0${(i % 9) + 1}-15`)
@@ -27,21 +28,24 @@ export async function openBooks(url: string): Promise<Books> {
   await store.register({ id: HOLDER, host: 'bench', beat: 0 })
   const keys: Key[] = []
   for (let i = 0; i < ACCOUNTS; i++) {
-    const account = await store.createAccount({ name: `account-${i}`, groups: ['default'] })
+    const account = await store.createAccount({ name: `account-${i}`, groups: ['default'] }, SETUP)
     const opening = { kind: 'opening', reference: 'opening', amount: micro(CREDIT), actor: '', note: '' } as const
-    await store.addEntry(account.id, opening)
-    const key = await store.createKey({
-      accountId: account.id,
-      name: 'laptop',
-      hash: String(i).padStart(64, '0'),
-      hint: 'sk-…0000',
-      group: 'default',
-      status: 'enabled',
-      expiresAtMs: null,
-      cap: null,
-      allowIps: null,
-      models: null,
-    })
+    await store.addEntry(account.id, opening, SETUP)
+    const key = await store.createKey(
+      {
+        accountId: account.id,
+        name: 'laptop',
+        hash: String(i).padStart(64, '0'),
+        hint: 'sk-…0000',
+        group: 'default',
+        status: 'enabled',
+        expiresAtMs: null,
+        cap: null,
+        allowIps: null,
+        models: null,
+      },
+      SETUP,
+    )
     keys.push(key)
   }
   return { store, keys, holder: HOLDER }

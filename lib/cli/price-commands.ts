@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { type ImportOptions, type ListFormat, type Planned, planImport, runImport } from '../operations/price-import.ts'
 import { type PriceChanges, Prices } from '../operations/prices.ts'
 import { ConfigError } from '../terms/config.ts'
+import { COMMAND } from '../terms/people.ts'
 import { historyTable, listTable, oneTable } from './price-tables.ts'
 import { table } from './table.ts'
 import { withStoreOf } from './with-store.ts'
@@ -56,7 +57,7 @@ const DRY = 'nothing was changed: this was a dry run'
 
 export const setPrice = (wanted: Wanted, model: string, assignments: readonly string[], dry: boolean): Promise<Said> =>
   inStore(wanted, async prices => {
-    const changes = await prices.set(model, readAssignments(assignments), 'cli', dry)
+    const changes = await prices.set(model, readAssignments(assignments), COMMAND, dry)
     if (wanted.json) return asJson({ model, changes })
     const same = Object.keys(changes).length === 0 ? [`${model} has this price already`] : []
     return { data: changesTable([{ model, changes }], wanted.terminal), talk: [...same, ...(dry ? [DRY] : [])] }
@@ -101,7 +102,7 @@ export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): 
       throw new Error('--rate: expected how many CNY one USD is, because the list is in USD')
     const list = { text: readList(file), file, format }
     const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
-    if (!flags.dry) await runImport(store, planned)
+    if (!flags.dry) await runImport(store, planned, COMMAND)
     if (wanted.json) return asJson({ models: planned.map(({ price: _, row: __, ...rest }) => rest) })
     const talk = [...planned.flatMap(notesOf), totals(planned), ...(flags.dry ? [DRY] : [])]
     return { data: changesTable(planned, wanted.terminal), talk }

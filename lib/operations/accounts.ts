@@ -9,9 +9,12 @@ import { catalogSchema } from '../terms/config-catalog.ts'
 import { limit } from '../terms/config-limit.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { rate } from '../terms/config-schema.ts'
+import { showLimit } from '../terms/limits.ts'
+import type { Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
-import { firstLimit, limitChange, renewals, showLimit } from './caps-and-budgets.ts'
-import { ADMIN, inForce, type OperationDeps } from './deps.ts'
+import { act, entryActor } from './acts.ts'
+import { firstLimit, limitChange, renewals } from './caps-and-budgets.ts'
+import { inForce, type OperationDeps } from './deps.ts'
 import { accountNamed, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { nextOf, pageFields, toPage } from './paging.ts'
@@ -49,18 +52,19 @@ export class Accounts {
     return this.#showOne(await accountNamed(store, name))
   }
 
-  async create(sent: Sent) {
+  async create(sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const { name, groups, balance, budget } = read(newAccount, withoutNulls(sent))
     await checkGroups(store, 'groups', groups)
-    const opening = { amount: balance ?? ZERO, actor: ADMIN }
-    const row = await this.#showOne(await store.createAccount({ name, groups, opening, budget: firstLimit(budget) }))
+    const opening = { amount: balance ?? ZERO, actor: entryActor(actor) }
+    const made = { name, groups, opening, budget: firstLimit(budget) }
+    const row = await this.#showOne(await store.createAccount(made, act(actor, 'accounts.create')))
     await inForce(this.#deps)
     return row
   }
 
-  async change(name: string, sent: Sent) {
+  async change(name: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
@@ -70,7 +74,7 @@ export class Accounts {
       ...rest,
       budget: budget === undefined ? undefined : await limitChange(this.#deps, account.budget, budget),
     } as AccountChange // the store leaves alone what is undefined
-    const row = await this.#showOne(await store.updateAccount(account.id, change))
+    const row = await this.#showOne(await store.updateAccount(account.id, change, act(actor, 'accounts.change')))
     await inForce(this.#deps)
     return row
   }

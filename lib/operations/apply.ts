@@ -12,6 +12,8 @@ import type { Clock } from '../base/clock.ts'
 import { AppliedElsewhere, type Store } from '../store/store.ts'
 import type { CatalogFile } from '../terms/catalog.ts'
 import { KINDS, type Kind } from '../terms/catalog-text.ts'
+import { FILE } from '../terms/people.ts'
+import { act } from './acts.ts'
 import { AccountWriter } from './apply/accounts.ts'
 import { type Changes, fileChanges, type Outcome, type RowChange } from './apply/changes.ts'
 import { KeyWriter } from './apply/keys.ts'
@@ -42,11 +44,15 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
   const tally = new Tally(file, changes)
 
   const needed = neededGroups(file, changes)
-  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, 'file', mark))
+  const groups = new RowWriter(store, stored.groups, (row, mark) => store.putGroup(row, act(FILE, 'groups.put'), mark))
   await tally.each('groups', (row, change) => groups.write(row, change, needed.has(row.name)))
-  const models = new RowWriter(store, stored.models, (row, mark, edit) => store.editModel(row.name, edit, 'file', mark))
+  const models = new RowWriter(store, stored.models, (row, mark, edit) =>
+    store.editModel(row.name, edit, act(FILE, 'models.put'), mark),
+  )
   await tally.each('models', (row, change) => models.write(row, change))
-  const channels = new RowWriter(store, stored.channels, (row, mark) => store.putChannel(row, mark))
+  const channels = new RowWriter(store, stored.channels, (row, mark) =>
+    store.putChannel(row, act(FILE, 'channels.put'), mark),
+  )
   await tally.each('channels', (row, change) => channels.write(row, change))
   const accountWriter = new AccountWriter(store, clock, accounts)
   await tally.each('accounts', (row, change) => accountWriter.write(row, change))

@@ -22,13 +22,6 @@ export async function limitChange(deps: Deps, old: Limit | null, next: SetLimit 
   return { limit: changedLimit(old, next, atMs, deps.store.zone), atMs }
 }
 
-/** A limit as somebody set it. */
-export function showLimit(limit: Limit | null): string | { amount: string; every: string } | null {
-  if (limit === null) return null
-  const amount = formatMicro(limit.amount)
-  return limit.every === null ? amount : { amount, every: limit.every }
-}
-
 export interface Renewal {
   /** What was spent in the running period; null for a limit that does not renew. */
   used_period: string | null

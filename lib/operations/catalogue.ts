@@ -3,19 +3,19 @@
  * kind is read and shown stands in `groups.ts`, `models.ts` and `channels.ts`.
  */
 import type { Store } from '../store/store.ts'
+import { showGroup, showModel } from '../terms/catalogue-shown.ts'
 import type { ChannelState } from '../terms/channel.ts'
+import type { Act, Actor } from '../terms/people.ts'
 import type { Model } from '../terms/records.ts'
+import { act } from './acts.ts'
 import { readChannel, showChannel, withCredentials, withoutState } from './channels.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
-import { checkUnused, readGroup, showGroup } from './groups.ts'
+import { checkUnused, readGroup } from './groups.ts'
 import { checkGroups } from './lookups.ts'
-import { readModel, showModel } from './models.ts'
+import { readModel } from './models.ts'
 import { withoutNulls } from './nulls.ts'
 import type { Sent } from './read.ts'
-
-/** The actor of the versions that are made with the admin token. */
-const TOKEN = 'token'
 
 export type CatalogueKind = 'groups' | 'models' | 'channels'
 
@@ -37,35 +37,36 @@ export class Catalogue {
   }
 
   /** Creates or replaces a row. Its name is `name`; a name among the fields that were sent is ignored. */
-  async put(kind: CatalogueKind, name: string, sent: Sent): Promise<object> {
+  async put(kind: CatalogueKind, name: string, sent: Sent, actor: Actor): Promise<object> {
     const { store } = this.#deps
     const fields = { ...withoutState(withoutNulls(sent)), name }
-    if (kind === 'groups') await store.putGroup(readGroup(fields), TOKEN)
-    else if (kind === 'models') await this.#putModel(readModel(fields))
-    else await this.#putChannel(name, fields, sent?.['proxy'] === null)
+    const put = act(actor, `${kind}.put`)
+    if (kind === 'groups') await store.putGroup(readGroup(fields), put)
+    else if (kind === 'models') await this.#putModel(readModel(fields), put)
+    else await this.#putChannel(name, fields, sent?.['proxy'] === null, put)
     const row = await this.one(kind, name)
     await inForce(this.#deps)
     return row
   }
 
-  async #putModel(model: Model): Promise<void> {
+  async #putModel(model: Model, put: Act): Promise<void> {
     const { store } = this.#deps
     if (model.offline !== true) await checkGroups(store, 'offline', model.offline)
-    await store.putModel(model, TOKEN)
+    await store.putModel(model, put)
   }
 
-  async #putChannel(name: string, fields: Record<string, unknown>, direct: boolean): Promise<void> {
+  async #putChannel(name: string, fields: Record<string, unknown>, direct: boolean, put: Act): Promise<void> {
     const { store } = this.#deps
     const before = (await store.catalog()).channels.find(channel => channel.name === name)
     const channel = readChannel(withCredentials(fields, before, direct))
     await checkGroups(store, 'groups', channel.groups)
-    await store.putChannel(channel)
+    await store.putChannel(channel, put)
   }
 
-  async remove(kind: CatalogueKind, name: string): Promise<void> {
+  async remove(kind: CatalogueKind, name: string, actor: Actor): Promise<void> {
     const { store } = this.#deps
     if (kind === 'groups') await checkUnused(store, name)
-    if (!(await REMOVE[kind](store, name))) throw missing(kind, name)
+    if (!(await REMOVE[kind](store, name, act(actor, `${kind}.remove`)))) throw missing(kind, name)
     await inForce(this.#deps)
   }
 
@@ -79,10 +80,10 @@ export class Catalogue {
   }
 }
 
-const REMOVE: Record<CatalogueKind, (store: Store, name: string) => Promise<boolean>> = {
-  groups: (store, name) => store.deleteGroup(name, TOKEN),
-  models: (store, name) => store.deleteModel(name, TOKEN),
-  channels: (store, name) => store.deleteChannel(name),
+const REMOVE: Record<CatalogueKind, (store: Store, name: string, act: Act) => Promise<boolean>> = {
+  groups: (store, name, act) => store.deleteGroup(name, act),
+  models: (store, name, act) => store.deleteModel(name, act),
+  channels: (store, name, act) => store.deleteChannel(name, act),
 }
 
 const CLOSED: ChannelState = { state: 'closed', keys: [], open: 0 }

@@ -5,12 +5,11 @@
  * are stored.
  */
 import { keyProblem, NOT_RESERVED, protocolProblem, reservedField, toChannel } from '../terms/catalog.ts'
+import { HIDDEN, shownChannel, shownProxy } from '../terms/catalogue-shown.ts'
 import type { Channel, ChannelKey, ChannelState } from '../terms/channel.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import { CERTIFICATES, readCertificates } from '../terms/config-channel.ts'
-import { secretHeaders } from '../terms/credentials.ts'
 import { OperationError } from './error.ts'
-import { showCost } from './price-shown.ts'
 import { read } from './read.ts'
 
 const channelRow = catalogSchema.shape.channels.unwrap().element
@@ -31,20 +30,6 @@ export function readChannel(sent: object): Channel {
   return toChannel(row)
 }
 
-/** The address of the proxy without the user and password in it. */
-function shownProxy(proxy: string | null): string | null {
-  if (proxy === null) return null
-  if (proxy === '') return '…' // the stored address cannot be decrypted
-  const url = new URL(proxy)
-  url.username = url.password = ''
-  return url.href
-}
-
-/** Shown in place of a header value that is a secret. When it is sent back, the stored value stays. */
-const HIDDEN = '=…'
-const shownSecrets = (headers: Channel['headers']): Channel['headers'] =>
-  Object.fromEntries(Object.keys(secretHeaders(headers)).map(name => [name, HIDDEN]))
-
 /** Shown as the state of a channel whose credentials cannot be decrypted. Such a channel is not used. */
 const SEALED = 'sealed under another secret'
 
@@ -54,27 +39,8 @@ const showKey = ({ maxConcurrency }: ChannelKey, state: string): object => ({ ma
  * A channel as the admin API shows it. Keys are left out; when there are several, each is shown by its limit and state.
  */
 export const showChannel = (channel: Channel, { state, keys }: ChannelState): object => ({
-  name: channel.name,
-  base_url: channel.baseUrl,
-  kind: channel.kind,
-  paths: channel.paths,
-  query: channel.query,
-  protocols: channel.protocols,
+  ...shownChannel(channel),
   ...(channel.keys.length > 1 ? { keys: channel.keys.map((key, i) => showKey(key, keys[i] ?? state)) } : {}),
-  auth: channel.authHeader === null ? null : { header: channel.authHeader },
-  headers: { ...channel.headers, ...shownSecrets(channel.headers) },
-  pass_headers: channel.passHeaders,
-  groups: channel.groups,
-  models: channel.models,
-  weight: channel.weight,
-  priority: channel.priority,
-  max_concurrency: channel.maxConcurrency,
-  proxy: shownProxy(channel.proxy),
-  ca: channel.ca,
-  http2: channel.http2,
-  private: channel.private,
-  cost: showCost(channel.cost),
-  status: channel.status,
   state: channel.sealed === true ? SEALED : state,
 })
 

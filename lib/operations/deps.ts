@@ -10,9 +10,6 @@ import type { PurseId, Store } from '../store/store.ts'
 import type { ChannelState } from '../terms/channel.ts'
 import type { Logger } from '../terms/log.ts'
 
-/** The actor of what is done with the admin token. */
-export const ADMIN = 'admin'
-
 /** What an operation asks of, and tells, the serving processes of this gateway. */
 export interface Running {
   /** Money set aside for open requests, per purse. */

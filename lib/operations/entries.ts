@@ -7,9 +7,11 @@ import { pause } from '../base/clock.ts'
 import { formatMicro, type Micro, parseMicro, subtract, ZERO } from '../base/money.ts'
 import { accountPurse, type Booked, type Entry, type NewEntry, type Purse } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
+import type { Act, Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
+import { act, entryActor } from './acts.ts'
 import { bookLines, cursorOf, formatCursor, readCursor, readDay, showEntry, showLine } from './book.ts'
-import { ADMIN, inForce, type OperationDeps } from './deps.ts'
+import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { accountNamed } from './lookups.ts'
 import { read, type Sent } from './read.ts'
@@ -103,13 +105,13 @@ export class Entries {
   }
 
   /** Credits an amount once for each reference. `created` is false when this reference has credited the account before. */
-  async topUp(name: string, sent: Sent) {
+  async topUp(name: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
     const { amount, reference } = read(topUp, sent)
-    const entry: NewEntry = { kind: 'topup', amount, reference, actor: ADMIN, note: '' }
-    const { created } = this.#accepted(entry, await store.addEntry(account.id, entry))
+    const entry: NewEntry = { kind: 'topup', amount, reference, actor: entryActor(actor), note: '' }
+    const { created } = this.#accepted(entry, await store.addEntry(account.id, entry, act(actor, 'entries.topUp')))
     const balance = await this.#balanceOf(account)
     await inForce(this.#deps)
     return { created, row: { account: name, amount: formatMicro(amount), reference, balance: formatMicro(balance) } }
@@ -119,13 +121,13 @@ export class Entries {
    * Adds a signed amount to the balance. Money is taken away only where no process has charged or leased it, or with
    * `force` in any case. `created` is false when the same adjustment was made before.
    */
-  async adjust(name: string, sent: Sent) {
+  async adjust(name: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const account = await accountNamed(store, name)
     const { amount, reference, note, force } = read(adjustment, sent)
-    const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: ADMIN, note }
-    const booked = await this.#book(account, entry, force && amount < 0)
+    const entry: NewEntry = { kind: 'adjustment', amount, reference, actor: entryActor(actor), note }
+    const booked = await this.#book(account, entry, act(actor, 'entries.adjust'), force && amount < 0)
     const { created, entry: there } = this.#accepted(entry, booked)
     const balance = await this.#balanceOf(account)
     await inForce(this.#deps)
@@ -155,10 +157,10 @@ export class Entries {
   }
 
   /** Books an entry. When too little is free, the processes give back what they leased and do not need. */
-  async #book({ id }: Account, entry: NewEntry, forced: boolean): Promise<Booked> {
+  async #book({ id }: Account, entry: NewEntry, act: Act, forced: boolean): Promise<Booked> {
     const { store, clock, fleet } = this.#deps
     const purse = accountPurse(id)
-    let booked = await store.addEntry(id, entry, forced)
+    let booked = await store.addEntry(id, entry, act, forced)
     for (let tries = 0; booked.outcome === 'short' && tries < RECALL_TRIES; tries++) {
       if (tries === 0) {
         await store.recall(purse)
@@ -166,7 +168,7 @@ export class Entries {
       }
       const { leased } = (await store.purses([purse]))[0] as Purse
       if (leased > 0) await pause(clock, RECALL_WAIT_MS)
-      booked = await store.addEntry(id, entry, forced)
+      booked = await store.addEntry(id, entry, act, forced)
       if (leased <= 0) break
     }
     return booked

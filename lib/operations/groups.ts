@@ -1,26 +1,14 @@
-/**
- * Turns groups from the form that people write into the form that the store keeps, and back; says whether one is in
- * use.
- */
+/** Turns groups from the form that people write into the form that the store keeps; says whether one is in use. */
 import type { Store } from '../store/store.ts'
 import { toGroup } from '../terms/catalog.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import type { Group } from '../terms/records.ts'
-import { decimal } from './decimal.ts'
 import { OperationError } from './error.ts'
 import { read } from './read.ts'
 
 const groupRow = catalogSchema.shape.groups.unwrap().element
 
 export const readGroup = (sent: object): Group => toGroup(read(groupRow, sent))
-
-export const showGroup = ({ name, multiplier, rate, hedgeMs, ...group }: Group): object => ({
-  name,
-  multiplier: decimal(multiplier),
-  rate,
-  hedge: hedgeMs === 0 ? null : { after: `${hedgeMs}ms` },
-  public: group.public,
-})
 
 /**
  * Throws OperationError `conflict` when a channel, a model, an account or a key names the group. Without the group's

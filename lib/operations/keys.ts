@@ -10,11 +10,14 @@ import { catalogSchema } from '../terms/config-catalog.ts'
 import { limit } from '../terms/config-limit.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { hashOf, hintOf, newSecret } from '../terms/key-secret.ts'
+import { showLimit } from '../terms/limits.ts'
+import type { Actor } from '../terms/people.ts'
 import type { Key } from '../terms/records.ts'
-import { firstLimit, limitChange, renewals, showLimit } from './caps-and-budgets.ts'
+import { act } from './acts.ts'
+import { firstLimit, limitChange, renewals } from './caps-and-budgets.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
-import { accountNamed, checkGroups } from './lookups.ts'
+import { accountNamed, accountNames, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { nextOf, pageFields, toPage } from './paging.ts'
 import { read, type Sent } from './read.ts'
@@ -51,11 +54,11 @@ export class Keys {
     return { data: await this.#show(keys), next: nextOf(keys, form.limit) }
   }
 
-  async create(sent: Sent) {
+  async create(sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const secret = newSecret()
-    const key = await store.createKey(await this.#readNew(sent, secret))
+    const key = await store.createKey(await this.#readNew(sent, secret), act(actor, 'keys.create'))
     const { id, ...rest } = await this.#showOne(key)
     await inForce(this.#deps)
     return { id, secret, ...rest }
@@ -65,14 +68,16 @@ export class Keys {
    * Makes sure that an account has a key of this name with a secret that is known beforehand. A key of this name that
    * exists already gets the secret, and stays as it is otherwise: when an administrator disabled it, it stays disabled.
    */
-  async provide(sent: Sent, secret: string) {
+  async provide(sent: Sent, secret: string, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const row = await this.#readNew(sent, secret)
     const { hash, hint } = row
     const known = await store.keyByName(row.accountId, row.name)
     if (known?.hash === hash) return this.#showOne(known)
-    const key = known === null ? await store.createKey(row) : await store.updateKey(known.id, { hash, hint })
+    const provide = act(actor, 'keys.provide')
+    const key =
+      known === null ? await store.createKey(row, provide) : await store.updateKey(known.id, { hash, hint }, provide)
     const shown = await this.#showOne(key)
     await inForce(this.#deps)
     return shown
@@ -98,7 +103,7 @@ export class Keys {
     }
   }
 
-  async change(id: string, sent: Sent) {
+  async change(id: string, sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
     const key = await this.#named(id)
@@ -111,15 +116,15 @@ export class Keys {
       allowIps,
       cap: cap === undefined ? undefined : await limitChange(this.#deps, key.cap, cap),
     } as KeyChange // the store leaves alone what is undefined
-    const row = await this.#showOne(await store.updateKey(key.id, change))
+    const row = await this.#showOne(await store.updateKey(key.id, change, act(actor, 'keys.change')))
     await inForce(this.#deps)
     return row
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, actor: Actor): Promise<void> {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    await store.deleteKey((await this.#named(id)).id)
+    await store.deleteKey((await this.#named(id)).id, act(actor, 'keys.remove'))
     await inForce(this.#deps)
   }
 
@@ -137,7 +142,10 @@ export class Keys {
     const { store } = this.#deps
     const [purses, names, renewal] = await Promise.all([
       store.purses(keys.map(key => keyPurse(key.id))),
-      this.#accounts(keys),
+      accountNames(
+        store,
+        keys.map(key => key.accountId),
+      ),
       renewals(
         this.#deps,
         'k',
@@ -159,13 +167,5 @@ export class Keys {
       models: key.models,
       hint: key.hint,
     }))
-  }
-
-  /** The names of the keys' accounts, by id. When it is one account, only that one is read: this is the usual case. */
-  async #accounts(keys: readonly Key[]): Promise<Map<number, string>> {
-    const { store } = this.#deps
-    const ids = [...new Set(keys.map(key => key.accountId))]
-    const accounts = ids.length > 1 ? await store.accounts() : await Promise.all(ids.map(id => store.account(id)))
-    return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account.name] as const])))
   }
 }

@@ -12,6 +12,13 @@ export async function accountNamed(store: Store, name: string): Promise<Account>
   return account
 }
 
+/** The names of accounts by id. When it is one account, only that one is read: this is the usual case. */
+export async function accountNames(store: Store, accountIds: readonly number[]): Promise<Map<number, string>> {
+  const ids = [...new Set(accountIds)]
+  const accounts = ids.length > 1 ? await store.accounts() : await Promise.all(ids.map(id => store.account(id)))
+  return new Map(accounts.flatMap(account => (account === null ? [] : [[account.id, account.name] as const])))
+}
+
 /** Throws OperationError `invalid` when one of the groups does not exist. */
 export async function checkGroups(store: Store, field: string, names: readonly string[]): Promise<void> {
   const known = new Set([DEFAULT_GROUP, ...(await store.catalog()).groups.map(group => group.name)])

@@ -4,9 +4,11 @@
  * decimals, and each amount rounded up at the sixth place. In the folder `price-import`, a file for each form of list
  * makes `Offer`s of it.
  */
-import type { Store } from '../store/store.ts'
+import { PRICE_IMPORT, type Store } from '../store/store.ts'
 import { DEFAULT_OUTPUT } from '../terms/config-catalog.ts'
+import type { Actor } from '../terms/people.ts'
 import type { Model, Price } from '../terms/records.ts'
+import { act } from './acts.ts'
 import { OperationError } from './error.ts'
 import { readModel } from './models.ts'
 import { readCsv } from './price-import/csv.ts'
@@ -68,11 +70,12 @@ export async function planImport(store: Store, list: PriceList, options: ImportO
 }
 
 /** Writes what was planned, a model at a time, and returns how many were written. */
-export async function runImport(store: Store, planned: readonly Planned[]): Promise<number> {
+export async function runImport(store: Store, planned: readonly Planned[], actor: Actor): Promise<number> {
   const written = planned.filter(({ outcome }) => outcome === 'new' || outcome === 'changed')
   for (const { model, outcome, price, row } of written) {
     const made = outcome === 'new' ? row : null
-    await store.editModel(model, there => (there === null ? made : { ...there, price }), 'import')
+    const edit = (there: Model | null) => (there === null ? made : { ...there, price })
+    await store.editModel(model, edit, act(actor, PRICE_IMPORT))
   }
   return written.length
 }

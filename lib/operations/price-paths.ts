@@ -4,9 +4,9 @@
  */
 import { toPrice } from '../terms/catalog.ts'
 import { price as schema } from '../terms/config-price.ts'
+import { showPrice } from '../terms/price-shown.ts'
 import type { Price } from '../terms/records.ts'
 import { OperationError } from './error.ts'
-import { showPrice } from './price-shown.ts'
 import { read } from './read.ts'
 
 type Written = Record<string, unknown>

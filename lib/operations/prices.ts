@@ -4,14 +4,16 @@
  * `price-import.ts`.
  */
 import { z } from 'zod'
-import type { PriceActor, Store, Version } from '../store/store.ts'
+import type { Store, Version } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
+import { decimal } from '../terms/decimal.ts'
+import type { Actor } from '../terms/people.ts'
+import { showPrice } from '../terms/price-shown.ts'
 import type { Price } from '../terms/records.ts'
 import { didYouMean } from '../terms/typos.ts'
-import { decimal } from './decimal.ts'
+import { act } from './acts.ts'
 import { OperationError } from './error.ts'
 import { flatPrice, readPrice, setPaths } from './price-paths.ts'
-import { showPrice } from './price-shown.ts'
 import { read, type Sent } from './read.ts'
 import { moment } from './usage-filter.ts'
 
@@ -90,7 +92,7 @@ export class Prices {
   async set(
     model: string,
     paths: ReadonlyMap<string, string | null>,
-    actor: PriceActor,
+    actor: Actor,
     dry = false,
   ): Promise<PriceChanges> {
     let changes: PriceChanges = {}
@@ -103,7 +105,7 @@ export class Prices {
         changes = priceChanges(there.price, price)
         return dry ? null : { ...there, price }
       },
-      actor,
+      act(actor, 'prices.set'),
     )
     return changes
   }

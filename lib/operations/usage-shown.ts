@@ -3,8 +3,8 @@ import { timeOfId } from '../base/ids.ts'
 import { formatMicro, type Micro, subtract } from '../base/money.ts'
 import { hourInZone } from '../base/zone.ts'
 import type { BookedRow, Refusal, SummaryBy, SummaryRow } from '../store/store.ts'
+import { decimal } from '../terms/decimal.ts'
 import type { Line } from '../terms/records.ts'
-import { decimal } from './decimal.ts'
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 const moneyOrNull = (value: Micro | null): string | null => (value === null ? null : formatMicro(value))

@@ -3,6 +3,7 @@
  * is answered. Rules stand in lib/operations; HTTP itself in `server.ts`.
  */
 import { Accounts } from '../operations/accounts.ts'
+import { Actions } from '../operations/actions.ts'
 import { readAudit } from '../operations/audit.ts'
 import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
@@ -13,13 +14,14 @@ import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
+import type { Actor } from '../terms/people.ts'
 import { type Answer, created, gone, NO_CONTENT, ok, streamed, TextFile } from './answer.ts'
 
 type Body = Record<string, unknown> | undefined
 
 /** `names`: the decoded parts of the path that stand where the route has a `*`. */
-type Handler = (names: string[], query: URLSearchParams, body: Body) => Promise<Answer>
-export type Call = (query: URLSearchParams, body: Body) => Promise<Answer>
+type Handler = (names: string[], query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
+export type Call = (query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
 
 interface Route {
   method: string
@@ -37,30 +39,37 @@ export class Admin {
     const usage = new Usage(deps)
     const catalogue = new Catalogue(deps)
     const prices = new Prices(deps)
+    const actions = new Actions(deps)
     this.#routes = [
       route('GET /admin/accounts', async (_, query) => ok(await accounts.list(parameters(query)))),
-      route('POST /admin/accounts', async (_, __, body) => created(await accounts.create(body))),
+      route('POST /admin/accounts', async (_, __, body, actor) => created(await accounts.create(body, actor))),
       route('GET /admin/accounts/*', async ([name]) => ok(await accounts.one(name!))),
-      route('PATCH /admin/accounts/*', async ([name], _, body) => ok(await accounts.change(name!, body))),
-      route('POST /admin/accounts/*/topups', async ([name], _, body) => once(await entries.topUp(name!, body))),
-      route('POST /admin/accounts/*/adjustments', async ([name], _, body) => once(await entries.adjust(name!, body))),
+      route('PATCH /admin/accounts/*', async ([name], _, body, actor) => ok(await accounts.change(name!, body, actor))),
+      route('POST /admin/accounts/*/topups', async ([name], _, body, actor) =>
+        once(await entries.topUp(name!, body, actor)),
+      ),
+      route('POST /admin/accounts/*/adjustments', async ([name], _, body, actor) =>
+        once(await entries.adjust(name!, body, actor)),
+      ),
       route('GET /admin/accounts/*/entries', async ([name], query) => ok(await entries.page(name!, parameters(query)))),
       route('GET /admin/accounts/*/statement', async ([name], query) =>
         statementAnswer(await readStatement(deps, name!, parameters(query))),
       ),
       route('GET /admin/keys', async (_, query) => ok(await keys.list(parameters(query)))),
-      route('POST /admin/keys', async (_, __, body) => created(await keys.create(body))),
-      route('PATCH /admin/keys/*', async ([id], _, body) => ok(await keys.change(id!, body))),
-      route('DELETE /admin/keys/*', async ([id]) => {
-        await keys.remove(id!)
+      route('POST /admin/keys', async (_, __, body, actor) => created(await keys.create(body, actor))),
+      route('PATCH /admin/keys/*', async ([id], _, body, actor) => ok(await keys.change(id!, body, actor))),
+      route('DELETE /admin/keys/*', async ([id], _, __, actor) => {
+        await keys.remove(id!, actor)
         return NO_CONTENT
       }),
       ...(['groups', 'models', 'channels'] as const).flatMap(kind => [
         route(`GET /admin/${kind}`, async () => ok({ data: await catalogue.list(kind) })),
         route(`GET /admin/${kind}/*`, async ([name]) => ok(await catalogue.one(kind, name!))),
-        route(`PUT /admin/${kind}/*`, async ([name], _, body) => ok(await catalogue.put(kind, name!, body))),
-        route(`DELETE /admin/${kind}/*`, async ([name]) => {
-          await catalogue.remove(kind, name!)
+        route(`PUT /admin/${kind}/*`, async ([name], _, body, actor) =>
+          ok(await catalogue.put(kind, name!, body, actor)),
+        ),
+        route(`DELETE /admin/${kind}/*`, async ([name], _, __, actor) => {
+          await catalogue.remove(kind, name!, actor)
           return NO_CONTENT
         }),
       ]),
@@ -80,6 +89,7 @@ export class Admin {
         const found = await usage.request(id!)
         return 'row' in found ? ok(found.row) : gone(found)
       }),
+      route('GET /admin/actions', async (_, query) => ok(await actions.list(parameters(query)))),
       route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
     ]
   }
@@ -92,7 +102,7 @@ export class Admin {
     const found = this.#routes.find(route => route.method === asked && fits(route.steps, steps))
     if (found === undefined) return null
     const names = steps.filter((_, i) => found.steps[i] === '*')
-    return (query, body) => found.handle(names, query, body)
+    return (query, body, actor) => found.handle(names, query, body, actor)
   }
 }
 

@@ -10,6 +10,7 @@ import { OperationError } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import { prefersEnglish } from '../terms/language.ts'
+import { type Actor, adminToken } from '../terms/people.ts'
 import type { Admin } from './admin.ts'
 import { type Answer, Refusal, renderRefusal, renderText, STATUS_OF_FAULT, TextFile } from './answer.ts'
 import { readObject } from './body.ts'
@@ -99,7 +100,7 @@ class Visit {
     if (!timingSafeEqual(digest(given), digest(this.#deps.token()))) throw new Refusal('key')
     const call = (await admin()).find(this.#method, this.#path)
     if (call === null) throw this.#noSuchPage()
-    const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req))
+    const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req), this.#actor())
     if (this.#method !== 'GET' && this.#method !== 'HEAD') {
       const { log } = this.#deps
       log.info({ id: this.#id, method: this.#method, path: this.#path, status: answer.status }, 'admin request')
@@ -117,6 +118,10 @@ class Visit {
     this.#setHeaders(type)
     this.#res.writeHead(status)
     await sendPieces(this.#res, pieces, this.#deps.clock)
+  }
+
+  #actor(): Actor {
+    return adminToken(this.#req.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null)
   }
 
   #noSuchPage(): Refusal {

@@ -12,6 +12,7 @@ import { Keys } from '../operations/keys.ts'
 import { type Simulator, simulate } from '../simulator/main.ts'
 import { loadConfig } from '../terms/config.ts'
 import { newSecret } from '../terms/key-secret.ts'
+import { GATEWAY } from '../terms/people.ts'
 import { ConfigError } from '../terms/yaml.ts'
 import { serve } from './serve.ts'
 import type { ServeOptions } from './serve-parts.ts'
@@ -99,7 +100,7 @@ function recall(file: string): Remembered {
 /** Makes the key work, and says why it does not where it cannot: an administrator's decision stays in force. */
 async function provideKey(operations: OperationDeps, secret: string): Promise<string | null> {
   try {
-    const key = await new Keys(operations).provide({ account: ACCOUNT, name: KEY, group: GROUP }, secret)
+    const key = await new Keys(operations).provide({ account: ACCOUNT, name: KEY, group: GROUP }, secret, GATEWAY)
     return key.status === 'enabled' ? null : 'disabled by an administrator'
   } catch (error) {
     if (error instanceof OperationError) return `does not work: ${error.message}`

@@ -1,9 +1,10 @@
 /**
  * The part of the store's interface that is about accounts and keys. The methods that change something throw
- * StoreConflict.
+ * StoreConflict, and write their line of the log of actions, which names the act, in the same transaction.
  */
 import type { Micro } from '../base/money.ts'
 import type { Limit } from '../terms/limits.ts'
+import type { Act } from '../terms/people.ts'
 import type { Account, Key } from '../terms/records.ts'
 import type { Mark } from './marks.ts'
 import type { Purse } from './purses.ts'
@@ -56,8 +57,8 @@ export interface AccountStore {
   /** `id`: the account's `publicId`. */
   accountByPublicId(id: string): Promise<Account | null>
   accountByName(name: string): Promise<Account | null>
-  createAccount(account: NewAccount, mark?: Mark): Promise<Account>
-  updateAccount(id: number, change: AccountChange, mark?: Mark): Promise<Account>
+  createAccount(account: NewAccount, act: Act, mark?: Mark): Promise<Account>
+  updateAccount(id: number, change: AccountChange, act: Act, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
   /** `q` is looked for in the names and the hints of keys. */
   keyPage(filter: PageFilter, accountId?: number): Promise<Key[]>
@@ -65,9 +66,9 @@ export interface AccountStore {
   /** `id`: the key's `publicId`. */
   keyByPublicId(id: string): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
-  createKey(key: NewKey, mark?: Mark): Promise<Key>
-  updateKey(id: number, change: KeyChange, mark?: Mark): Promise<Key>
-  deleteKey(id: number): Promise<boolean>
+  createKey(key: NewKey, act: Act, mark?: Mark): Promise<Key>
+  updateKey(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key>
+  deleteKey(id: number, act: Act): Promise<boolean>
   /** The names of keys by id, deleted keys included, because usage rows refer to them. */
   keyNames(ids: readonly number[]): Promise<Map<number, string>>
 }

@@ -1,5 +1,6 @@
 /** The part of the store's interface that is about an account's own ledger: its entries, and its charges by time of booking. */
 import type { Micro } from '../base/money.ts'
+import type { Act } from '../terms/people.ts'
 
 /** `topup`: by an administrator; `payment`: proven by a provider; `release`: the end of a freeze. */
 export type EntryKind = 'opening' | 'topup' | 'payment' | 'adjustment' | 'refund' | 'freeze' | 'release' | 'reversal'
@@ -60,7 +61,7 @@ export interface EntryStore {
    * Books an entry once. A debit (a negative amount) is booked only if that much is free: neither charged nor leased to
    * any process. A `forced` debit is always booked, and recalls the leases in the same transaction.
    */
-  addEntry(accountId: number, entry: NewEntry, forced?: boolean): Promise<Booked>
+  addEntry(accountId: number, entry: NewEntry, act: Act, forced?: boolean): Promise<Booked>
   /** A part of the ledger of an account. Charges are read for the time that the entries of the page span. */
   book(accountId: number, filter: BookFilter): Promise<BookPage>
 }

@@ -3,10 +3,17 @@
  * multiplier, appends a version in the transaction that changes the catalogue; nothing changes or deletes a version. The
  * versions of models and groups are numbered in one sequence, in the order in which they came into force.
  */
+import type { Act, Actor } from '../terms/people.ts'
 import type { Model, Price } from '../terms/records.ts'
 
-/** Who makes a change: the admin API, an applied catalogue file, the command line, an import of prices. */
-export type PriceActor = 'token' | 'file' | 'cli' | 'import'
+/** Who made a version: the kind of the actor, or `import` for whoever imported a price list. */
+export type PriceActor = Actor['kind'] | 'import'
+
+/** The operation by which price lists are imported. */
+export const PRICE_IMPORT = 'prices.import'
+
+export const priceActor = ({ actor, operation }: Act): PriceActor =>
+  operation === PRICE_IMPORT ? 'import' : actor.kind
 
 export interface Version<T> {
   version: number

@@ -5,6 +5,7 @@
 import type { Micro } from '../base/money.ts'
 import { DEFAULT_ZONE } from '../base/zone.ts'
 import type { Channel } from '../terms/channel.ts'
+import type { Act } from '../terms/people.ts'
 import type { Group, Model, Price } from '../terms/records.ts'
 import type { ActionFilter } from './action-store.ts'
 import type { Driver } from './driver.ts'
@@ -42,7 +43,6 @@ import type {
   NewEntry,
   NewKey,
   PageFilter,
-  PriceActor,
   PurseId,
   Refusal,
   Settlement,
@@ -102,28 +102,28 @@ export class SqlStore implements Store {
   account = (id: number) => this.#accounts.byId(id)
   accountByPublicId = (id: string) => this.#accounts.byPublicId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
-  createAccount = (account: NewAccount, mark?: Mark) => this.#accounts.create(account, mark)
-  updateAccount = (id: number, change: AccountChange, mark?: Mark) => this.#accounts.update(id, change, mark)
+  createAccount = (account: NewAccount, act: Act, mark?: Mark) => this.#accounts.create(account, act, mark)
+  updateAccount = (id: number, change: AccountChange, act: Act, mark?: Mark) =>
+    this.#accounts.update(id, change, act, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
   keyPage = (filter: PageFilter, accountId?: number) => this.#keys.page(filter, accountId)
   key = (id: number) => this.#keys.byId(id)
   keyByPublicId = (id: string) => this.#keys.byPublicId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
-  createKey = (key: NewKey, mark?: Mark) => this.#keys.create(key, mark)
-  updateKey = (id: number, change: KeyChange, mark?: Mark) => this.#keys.update(id, change, mark)
-  deleteKey = (id: number) => this.#keys.delete(id)
+  createKey = (key: NewKey, act: Act, mark?: Mark) => this.#keys.create(key, act, mark)
+  updateKey = (id: number, change: KeyChange, act: Act, mark?: Mark) => this.#keys.update(id, change, act, mark)
+  deleteKey = (id: number, act: Act) => this.#keys.delete(id, act)
 
   catalog = () => this.#catalogue.read()
   reseal = () => this.#catalogue.reseal()
-  putGroup = (group: Group, actor: PriceActor, mark?: Mark) => this.#catalogue.putGroup(group, actor, mark)
-  putModel = (model: Model, actor: PriceActor, mark?: Mark) => this.editModel(model.name, () => model, actor, mark)
-  editModel = (name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark) =>
-    this.#catalogue.editModel(name, edit, actor, mark)
-  putChannel = (channel: Channel, mark?: Mark) => this.#catalogue.putChannel(channel, mark)
-  deleteGroup = (name: string, actor: PriceActor) => this.#catalogue.delete('group', name, actor)
-  deleteModel = (name: string, actor: PriceActor) => this.#catalogue.delete('model', name, actor)
-  deleteChannel = (name: string) => this.#catalogue.deleteChannel(name)
+  putGroup = (group: Group, act: Act, mark?: Mark) => this.#catalogue.putGroup(group, act, mark)
+  putModel = (model: Model, act: Act, mark?: Mark) => this.editModel(model.name, () => model, act, mark)
+  editModel = (name: string, edit: ModelEdit, act: Act, mark?: Mark) => this.#catalogue.editModel(name, edit, act, mark)
+  putChannel = (channel: Channel, act: Act, mark?: Mark) => this.#catalogue.putChannel(channel, act, mark)
+  deleteGroup = (name: string, act: Act) => this.#catalogue.deleteGroup(name, act)
+  deleteModel = (name: string, act: Act) => this.#catalogue.deleteModel(name, act)
+  deleteChannel = (name: string, act: Act) => this.#catalogue.deleteChannel(name, act)
   priceVersions = (model: string, page: VersionPage) => versionsOf<Price>(this.#driver, 'model', model, page)
   multiplierVersions = (group: string, page: VersionPage) => versionsOf<number>(this.#driver, 'group', group, page)
   pricesAt = (atMs: number) => pricesAt(this.#driver, atMs)
@@ -137,7 +137,8 @@ export class SqlStore implements Store {
   changesSince = (seq: number) => changesSince(this.#driver, seq)
 
   purses = (ids: PurseId[]) => this.#books.purses(ids)
-  addEntry = (accountId: number, entry: NewEntry, forced = false) => addEntry(this.#driver, accountId, entry, forced)
+  addEntry = (accountId: number, entry: NewEntry, act: Act, forced = false) =>
+    addEntry(this.#driver, accountId, entry, act, forced)
   book = (accountId: number, filter: BookFilter) => book(this.#driver, accountId, filter)
   lease = (purse: PurseId, holder: string, need: Micro, want: Micro, partial: boolean) =>
     this.#books.lease(purse, holder, need, want, partial)

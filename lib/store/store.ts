@@ -13,13 +13,14 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
+import type { Act } from '../terms/people.ts'
 import type { Group, Model, UsageRow } from '../terms/records.ts'
 import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { Mark, Said } from './marks.ts'
-import type { ModelEdit, PriceActor, PriceStore } from './price-store.ts'
+import type { ModelEdit, PriceStore } from './price-store.ts'
 import type { Purse, PurseId } from './purses.ts'
 import type { UsageStore } from './usage-store.ts'
 
@@ -28,7 +29,7 @@ export type * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'
 export * from './marks.ts'
-export type * from './price-store.ts'
+export * from './price-store.ts'
 export * from './purses.ts'
 export * from './usage-store.ts'
 
@@ -127,21 +128,21 @@ export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore,
   /** The engine's clock in ms since 1970, exact to about a second; null when that is this machine's clock (SQLite). */
   now(): Promise<number | null>
 
-  // --- catalogue; a new price or multiplier becomes a version, which names the actor
+  // --- catalogue; a change writes its line of the log of actions; a new price or multiplier becomes a version
   catalog(): Promise<Catalog>
   /** Encrypts the credentials of all channels under the present secret that were encrypted under the previous one. */
   reseal(): Promise<void>
-  putGroup(group: Group, actor: PriceActor, mark?: Mark): Promise<void>
-  putModel(model: Model, actor: PriceActor, mark?: Mark): Promise<void>
+  putGroup(group: Group, act: Act, mark?: Mark): Promise<void>
+  putModel(model: Model, act: Act, mark?: Mark): Promise<void>
   /**
    * Reads a model and writes it in one transaction, so that nothing that another process changes meanwhile is undone.
    * `edit` may be called several times.
    */
-  editModel(name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark): Promise<void>
-  putChannel(channel: Channel, mark?: Mark): Promise<void>
-  deleteGroup(name: string, actor: PriceActor): Promise<boolean>
-  deleteModel(name: string, actor: PriceActor): Promise<boolean>
-  deleteChannel(name: string): Promise<boolean>
+  editModel(name: string, edit: ModelEdit, act: Act, mark?: Mark): Promise<void>
+  putChannel(channel: Channel, act: Act, mark?: Mark): Promise<void>
+  deleteGroup(name: string, act: Act): Promise<boolean>
+  deleteModel(name: string, act: Act): Promise<boolean>
+  deleteChannel(name: string, act: Act): Promise<boolean>
 
   // --- the catalogue file; every write with a mark throws AppliedElsewhere when another process was first
   /** The digests of every row that a catalogue file has said something of, by `markId`. */

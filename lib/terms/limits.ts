@@ -2,7 +2,7 @@
  * Caps of keys and budgets of accounts: the most that may be spent, in all or in each period. When somebody changes
  * the length of the periods, the period that is running ends first; until then it goes on with the new amount.
  */
-import type { Micro } from '../base/money.ts'
+import { formatMicro, type Micro } from '../base/money.ts'
 import { type Every, type Period, periodAt } from '../base/periods.ts'
 
 /** What people set. */
@@ -37,3 +37,10 @@ export function changedLimit(old: Limit | null, next: SetLimit | null, atMs: num
 
 export const sameLimit = (a: SetLimit | null, b: SetLimit | null): boolean =>
   a?.amount === b?.amount && a?.every === b?.every
+
+/** A limit as somebody set it. */
+export function showLimit(limit: SetLimit | null): string | { amount: string; every: string } | null {
+  if (limit === null) return null
+  const amount = formatMicro(limit.amount)
+  return limit.every === null ? amount : { amount, every: limit.every }
+}

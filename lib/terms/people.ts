@@ -54,6 +54,12 @@ export interface Actor {
   ip: string | null
 }
 
+/** A command on the machine, an applied catalogue file, and the program by itself. */
+export const COMMAND: Actor = { kind: 'cli', userId: null, name: 'cli', ip: null }
+export const FILE: Actor = { kind: 'file', userId: null, name: 'file', ip: null }
+export const GATEWAY: Actor = { kind: 'gateway', userId: null, name: 'gateway', ip: null }
+export const adminToken = (ip: string | null): Actor => ({ kind: 'token', userId: null, name: 'token', ip })
+
 /** A change that somebody makes: what the log of actions says of it beside what changed. */
 export interface Act {
   actor: Actor

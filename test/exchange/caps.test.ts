@@ -2,7 +2,7 @@
 import t from 'tap'
 import { periodAt } from '../../lib/base/periods.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'
-import { limitOf } from '../support/store.ts'
+import { limitOf, SETUP } from '../support/store.ts'
 import { NOTHING_LEFT, open } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
 
@@ -21,14 +21,14 @@ for (const every of ['day', 'week', 'month'] as const)
     t.equal(await ask(0), 200)
     await s.books()
     const key = (await s.store.keys())[0]!
-    await s.store.updateKey(key.id, { cap: { limit: limitOf(COST, every), atMs: s.clock.now() } })
+    await s.store.updateKey(key.id, { cap: { limit: limitOf(COST, every), atMs: s.clock.now() } }, SETUP)
     await s.follow()
     const refused = s.ask(document())
     await refused.end()
     t.equal(refused.status, 401)
     t.match(refused.text, /无效的令牌/)
     s.clock.step(periodAt(every, s.clock.now(), 'Asia/Shanghai').endMs - s.clock.now())
-    await s.store.updateKey(key.id, { cap: { limit: limitOf(5_000_000, every), atMs: s.clock.now() } })
+    await s.store.updateKey(key.id, { cap: { limit: limitOf(5_000_000, every), atMs: s.clock.now() } }, SETUP)
     await s.follow()
     t.equal(await ask(1), 200)
     t.match(await s.books(), { ok: true, left: NOTHING_LEFT, failures: [] })
@@ -51,7 +51,7 @@ t.test('the store is away when a period begins: 503, and nobody is told that the
 t.test('a budget: what is left of it is told', async t => {
   const s = await open(t)
   const set = async (amount: number) => {
-    await s.store.updateAccount(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } })
+    await s.store.updateAccount(1, { budget: { limit: limitOf(amount, 'day'), atMs: s.clock.now() } }, SETUP)
     await s.follow()
   }
   const refusal = async () => {

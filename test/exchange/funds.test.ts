@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { accountPurse, keyPurse } from '../../lib/store/store.ts'
+import { SETUP } from '../support/store.ts'
 import { KEY, type Options, OTHER_KEY, open, POOR_KEY, type Scene } from './support/gateway.ts'
 import { answers, document } from './support/speech.ts'
 
@@ -62,7 +63,7 @@ t.test('what is left of an account', async t => {
   await s.store.reportHeld('elsewhere', new Map([[accountPurse(one.id), micro(7)]]))
   t.strictSame(await balance(s), [99.999993, CHARGE, 99.999983], 'what open requests hold elsewhere is not available')
   const entry = { kind: 'adjustment', amount: micro(-200_000_000), reference: 'x', actor: '', note: 'lost' } as const
-  await s.store.addEntry(one.id, entry, true)
+  await s.store.addEntry(one.id, entry, SETUP, true)
   t.equal((await balance(s))[2], -100.000017, 'below zero')
 })
 
@@ -90,10 +91,10 @@ t.test('a cap and a budget bound it', async t => {
     limit: { amount: micro(amount), every, before: null },
     atMs: 0,
   })
-  await s.store.updateKey(key.id, { cap: set(2_000_000, 'day') })
+  await s.store.updateKey(key.id, { cap: set(2_000_000, 'day') }, SETUP)
   await s.follow()
   t.strictSame(await balance(s), [2 + CHARGE, CHARGE, 2], 'a cap that renews counts what its period has spent')
-  await s.store.updateAccount(key.accountId, { budget: set(1_000_000, 'day') })
+  await s.store.updateAccount(key.accountId, { budget: set(1_000_000, 'day') }, SETUP)
   await s.follow()
   t.equal((await balance(s))[2], 1)
 })

@@ -11,7 +11,7 @@ import { keyPurse, type Store } from '../../lib/store/store.ts'
 import { changed, house, reserve, row } from '../ledger/house.ts'
 import { TestClock } from '../support/clock.ts'
 import { kept } from '../support/kept.ts'
-import { fund, topUp, usageRow } from '../support/store.ts'
+import { fund, SETUP, topUp, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const PURSES = 1_500
@@ -104,10 +104,13 @@ t.test('a pause between the steps', async t => {
 t.test('a lease of which nothing is left is forgotten, also when charges used it up', async t => {
   const { store, account, count, rows } = await crowded(t)
   while (!(await store.bury('dead')));
-  const key = (await store.createKey({
-    ...{ accountId: account.id, name: 'k', hash: '1'.repeat(64), hint: '', group: 'default', status: 'enabled' },
-    ...{ expiresAtMs: null, cap: null, allowIps: null, models: null },
-  } as Parameters<Store['createKey']>[0]))!
+  const key = (await store.createKey(
+    {
+      ...{ accountId: account.id, name: 'k', hash: '1'.repeat(64), hint: '', group: 'default', status: 'enabled' },
+      ...{ expiresAtMs: null, cap: null, allowIps: null, models: null },
+    } as Parameters<Store['createKey']>[0],
+    SETUP,
+  ))!
   const clock = new TestClock()
   const log = { info() {}, warn() {}, error() {} }
   const ledger = await Ledger.open({ store, clock, log, folder: t.testdir(), limitBytes: 1 << 20 })

@@ -6,7 +6,7 @@ import { type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { changed } from '../ledger/house.ts'
 import { openOps } from '../ops/support.ts'
-import { memoryStore } from '../support/store.ts'
+import { memoryStore, SETUP } from '../support/store.ts'
 
 const away = () => Promise.reject(new StoreUnavailable('away'))
 /** It answers until the account is there. */
@@ -26,7 +26,7 @@ t.test('by the catalogue file', async t => {
   const rich = await store.accountByName('rich')
   const opening = { kind: 'opening', reference: 'opening', amount: 100_000_000 as never, actor: '', note: '' } as const
   t.match(
-    await store.addEntry(rich!.id, opening),
+    await store.addEntry(rich!.id, opening, SETUP),
     { outcome: 'same', entry: { actor: 'catalogue' } },
     'under its reference',
   )

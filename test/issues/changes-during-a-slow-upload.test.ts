@@ -2,7 +2,7 @@
 import t from 'tap'
 import { MODEL, NOTHING_LEFT, open, type Scene } from '../exchange/support/gateway.ts'
 import { answers, document } from '../exchange/support/speech.ts'
-import { limitOf } from '../support/store.ts'
+import { limitOf, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
 const ASK = document()
@@ -26,21 +26,24 @@ const model = async (s: Scene) => (await s.store.catalog()).models.find(({ name 
 
 const CHANGES: Record<string, [(s: Scene) => Promise<unknown>, RegExp]> = {
   nothing: [async () => {}, /^200/],
-  'the account is banned': [s => s.store.updateAccount(1, { status: 'banned' }), /^403 .*用户已被封禁/],
-  'the account leaves the group': [s => s.store.updateAccount(1, { groups: [] }), /^403 .*无权访问 default 分组/],
-  'the key is deleted': [async s => s.store.deleteKey((await key(s)).id), /^401 .*无效的令牌/],
-  'the key is switched off': [async s => s.store.updateKey((await key(s)).id, { status: 'disabled' }), /^401/],
-  'the key expires': [async s => s.store.updateKey((await key(s)).id, { expiresAtMs: s.clock.now() }), /^401/],
+  'the account is banned': [s => s.store.updateAccount(1, { status: 'banned' }, SETUP), /^403 .*用户已被封禁/],
+  'the account leaves the group': [
+    s => s.store.updateAccount(1, { groups: [] }, SETUP),
+    /^403 .*无权访问 default 分组/,
+  ],
+  'the key is deleted': [async s => s.store.deleteKey((await key(s)).id, SETUP), /^401 .*无效的令牌/],
+  'the key is switched off': [async s => s.store.updateKey((await key(s)).id, { status: 'disabled' }, SETUP), /^401/],
+  'the key expires': [async s => s.store.updateKey((await key(s)).id, { expiresAtMs: s.clock.now() }, SETUP), /^401/],
   'the key may not use the model': [
-    async s => s.store.updateKey((await key(s)).id, { models: ['x'] }),
+    async s => s.store.updateKey((await key(s)).id, { models: ['x'] }, SETUP),
     /^403 .*无权访问模型/,
   ],
   'the key gets a cap': [
-    async s => s.store.updateKey((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }),
+    async s => s.store.updateKey((await key(s)).id, { cap: { limit: limitOf(1), atMs: 0 } }, SETUP),
     /^403 .*预扣费额度失败/,
   ],
-  'the model is no longer priced': [s => s.store.deleteModel(MODEL, 'token'), /^400 .*价格尚未/],
-  'the channel goes': [s => s.store.deleteChannel('a'), /^400 .*无可用渠道/],
+  'the model is no longer priced': [s => s.store.deleteModel(MODEL, SETUP), /^400 .*价格尚未/],
+  'the channel goes': [s => s.store.deleteChannel('a', SETUP), /^400 .*无可用渠道/],
 }
 
 for (const [name, [change, want]] of Object.entries(CHANGES)) {
@@ -56,6 +59,6 @@ t.test('the price of the hold is the price of the charge', async t => {
   const s = await open(t)
   s.at('a').script = answers(100, 10)
   const row = (await model(s)) as NonNullable<Awaited<ReturnType<typeof model>>>
-  await during(s, () => s.store.putModel({ ...row, price: { input: 20_000_000, output: 0 } }, 'token'))
+  await during(s, () => s.store.putModel({ ...row, price: { input: 20_000_000, output: 0 } }, SETUP))
   t.match((await s.books()).rows, [{ charge: 2000 }])
 })

@@ -13,6 +13,7 @@ import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import type { Key, Model } from '../../lib/terms/records.ts'
 import { openDriver } from '../store/old-log.ts'
+import { SETUP } from '../support/store.ts'
 
 const SECRET = 'the secret of the store'
 const CHANNEL = {
@@ -64,22 +65,22 @@ const kept = (summary: Summary) => Object.values(summary).flatMap(({ kept }) => 
 
 /** What the administrator does, and how it looks while it stays. */
 const ACTS: [name: string, act: (store: Store) => Promise<unknown>, seen: (store: Store) => Promise<unknown>][] = [
-  ['c', async s => s.putChannel({ ...(await channel(s)), status: 'disabled' }), async s => (await channel(s)).status],
-  ['c', s => s.deleteChannel('c'), async s => (await s.catalog()).channels.length],
   [
-    'm',
-    async s => s.putModel({ ...(await model(s)), price: { input: 7 } }, 'token'),
-    async s => (await model(s)).price,
+    'c',
+    async s => s.putChannel({ ...(await channel(s)), status: 'disabled' }, SETUP),
+    async s => (await channel(s)).status,
   ],
-  ['m', s => s.deleteModel('m', 'token'), async s => (await s.catalog()).models.length],
+  ['c', s => s.deleteChannel('c', SETUP), async s => (await s.catalog()).channels.length],
+  ['m', async s => s.putModel({ ...(await model(s)), price: { input: 7 } }, SETUP), async s => (await model(s)).price],
+  ['m', s => s.deleteModel('m', SETUP), async s => (await s.catalog()).models.length],
   [
     'vip',
-    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, 'token'),
+    s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, SETUP),
     async s => (await s.catalog()).groups,
   ],
-  ['a', async s => s.updateAccount(1, { groups: ['vip'] }), async s => (await s.accounts())[0]?.groups],
-  ['a/k', async s => s.updateKey((await key(s)).id, { status: 'disabled' }), async s => (await key(s)).status],
-  ['a/k', async s => s.deleteKey((await key(s)).id), async s => (await s.keys()).length],
+  ['a', async s => s.updateAccount(1, { groups: ['vip'] }, SETUP), async s => (await s.accounts())[0]?.groups],
+  ['a/k', async s => s.updateKey((await key(s)).id, { status: 'disabled' }, SETUP), async s => (await key(s)).status],
+  ['a/k', async s => s.deleteKey((await key(s)).id, SETUP), async s => (await s.keys()).length],
 ]
 
 t.test(
@@ -110,22 +111,32 @@ t.test('what the file says anew of a row is written, and of no other row', async
   ][] = [
     [
       { channels: [{ ...CHANNEL, key: 'up-new' }] },
-      s => s.deleteChannel('c'),
+      s => s.deleteChannel('c', SETUP),
       async s => (await channel(s)).keys[0]?.key,
       'up-new',
     ],
-    [{ keys: [{ ...KEY, secret: 'sk-other' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.hint, 'sk-…ther'],
-    [{ keys: [{ ...KEY, group: 'default' }] }, s => s.deleteKey(1), async s => (await s.keys())[0]?.group, 'default'],
+    [
+      { keys: [{ ...KEY, secret: 'sk-other' }] },
+      s => s.deleteKey(1, SETUP),
+      async s => (await s.keys())[0]?.hint,
+      'sk-…ther',
+    ],
+    [
+      { keys: [{ ...KEY, group: 'default' }] },
+      s => s.deleteKey(1, SETUP),
+      async s => (await s.keys())[0]?.group,
+      'default',
+    ],
     [
       { groups: [{ name: 'vip', multiplier: 3 }] },
-      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, 'token'),
+      s => s.putGroup({ name: 'vip', multiplier: 9, rate: null, hedgeMs: 0, public: false }, SETUP),
       async s => (await s.catalog()).groups[0]?.multiplier,
       3_000_000,
     ],
   ]
   for (const [change, act, seen, want] of rows) {
     const store = await create(t)
-    await store.updateAccount(1, { groups: ['vip', 'default', 'vip'] })
+    await store.updateAccount(1, { groups: ['vip', 'default', 'vip'] }, SETUP)
     await act(store)
     t.strictSame(kept(await apply(store, { ...FILE, ...change })), ['a'])
     t.equal(await seen(store), want)
@@ -136,17 +147,17 @@ t.test('what the file says anew of a row is written, and of no other row', async
 t.test('a price is compared apart from the rest of its row', async t => {
   const store = await create(t)
   const [row] = FILE.models
-  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 }, 'token')
+  await store.putModel({ ...(await model(store)), price: { input: 7_000_000 }, maxOutput: 5 }, SETUP)
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200 }] })
   t.match(await model(store), { price: { input: 7_000_000 }, maxOutput: 200 }, 'a new ceiling brings no old price back')
-  await store.putModel({ ...(await model(store)), maxOutput: 6 }, 'token')
+  await store.putModel({ ...(await model(store)), maxOutput: 6 }, SETUP)
   await apply(store, { ...FILE, models: [{ ...row, max_output: 200, price: { input: 3 } }] })
   t.match(await model(store), { price: { input: 3_000_000 }, maxOutput: 6 }, 'nor a new price an old ceiling')
 })
 
 t.test('how a file is written is not what it says', async t => {
   const store = await create(t)
-  await store.updateKey(1, { status: 'disabled' })
+  await store.updateKey(1, { status: 'disabled' }, SETUP)
   const [row] = FILE.models
   const models = [{ max_output: '100', price: { output: '2', input: 1 }, name: row?.name }]
   t.strictSame(kept(await apply(store, { ...FILE, models })), ['a/k'])
@@ -161,8 +172,8 @@ t.test('several gateways apply at once: one writes, and none of them over what c
   const next = { ...FILE, channels: [{ ...CHANNEL, weight: 5 }], keys: [{ ...KEY, cap: 3 }] }
   const late = await store.marks()
   await apply(store, next)
-  await store.putChannel({ ...(await channel(store)), status: 'disabled' })
-  await store.updateKey(1, { status: 'disabled' })
+  await store.putChannel({ ...(await channel(store)), status: 'disabled' }, SETUP)
+  await store.updateKey(1, { status: 'disabled' }, SETUP)
   const slow = Object.assign(Object.create(store) as Store, { marks: async () => late }) // it has read before
   t.strictSame((await apply(slow, next)).channels.updated, [])
   t.equal((await channel(store)).status, 'disabled')
@@ -175,10 +186,10 @@ t.test('several gateways apply at once: one writes, and none of them over what c
 
 t.test('a group that somebody deleted comes back when the file names it anew', async t => {
   const store = await create(t)
-  await store.deleteChannel('c')
-  await store.updateAccount(1, { groups: ['default'] })
-  await store.updateKey(1, { group: 'default' })
-  await store.deleteGroup('vip', 'token')
+  await store.deleteChannel('c', SETUP)
+  await store.updateAccount(1, { groups: ['default'] }, SETUP)
+  await store.updateKey(1, { group: 'default' }, SETUP)
+  await store.deleteGroup('vip', SETUP)
   await apply(store)
   t.equal((await store.catalog()).groups.length, 0)
   await apply(store, { ...FILE, channels: [{ ...CHANNEL, weight: 2 }] })
@@ -203,9 +214,9 @@ t.test('an upgraded store: nothing that was changed, disabled or deleted comes b
   const old = openStore(`sqlite:${path}`, { secret: SECRET })
   await old.migrate()
   await apply(old, { ...FILE, keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }] })
-  await old.deleteKey(2)
-  await old.updateKey(1, { status: 'disabled' })
-  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } }, 'token')
+  await old.deleteKey(2, SETUP)
+  await old.updateKey(1, { status: 'disabled' }, SETUP)
+  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } }, SETUP)
   await old.close()
   await forgetWhatFilesSaid(path)
   const store = at(t, path)
@@ -229,7 +240,7 @@ t.test('secrets: none in the digests, sealed anew under another secret, the rest
   const first = at(t, path)
   await first.migrate()
   await apply(first)
-  await first.putChannel({ ...(await channel(first)), weight: 7 })
+  await first.putChannel({ ...(await channel(first)), weight: 7 }, SETUP)
   const marks = JSON.stringify([...(await first.marks())])
   for (const secret of ['up-secret', 'up-constant', 'hunter2', 'sk-leaked']) t.notMatch(marks, secret)
   const database = new DatabaseSync(path, { readOnly: true })

@@ -5,7 +5,7 @@ import { Hold, type Ledger, type Refusal } from '../../lib/ledger/ledger.ts'
 import { limitPurse, type PurseId, type Store } from '../../lib/store/store.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
 import type { TestClock } from '../support/clock.ts'
-import { limitOf } from '../support/store.ts'
+import { limitOf, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { away, changed, house, row } from './house.ts'
 
@@ -13,8 +13,8 @@ import { away, changed, house, row } from './house.ts'
 async function limited(t: Parameters<typeof house>[0], cap: Limit | null, budget: Limit | null) {
   const h = await house(t)
   const { store, clock } = h
-  const key = await store.updateKey(h.key.id, { cap: { limit: cap, atMs: clock.now() } })
-  const account = await store.updateAccount(h.key.accountId, { budget: { limit: budget, atMs: clock.now() } })
+  const key = await store.updateKey(h.key.id, { cap: { limit: cap, atMs: clock.now() } }, SETUP)
+  const account = await store.updateAccount(h.key.accountId, { budget: { limit: budget, atMs: clock.now() } }, SETUP)
   return {
     ...h,
     key,
@@ -137,7 +137,7 @@ t.test('a cap that is used up is known without asking, or asked for once', async
   t.equal(two.capUsedUp(key), null, 'another period')
   await two.learnCap(key)
   t.equal(two.capUsedUp(key), false)
-  const raised = await store.updateKey(key.id, { cap: { limit: limitOf(20, 'day'), atMs: clock.now() } })
+  const raised = await store.updateKey(key.id, { cap: { limit: limitOf(20, 'day'), atMs: clock.now() } }, SETUP)
   t.equal(two.capUsedUp(raised), false)
   await Promise.all([one.stop(), two.stop()])
 })

@@ -7,6 +7,7 @@ import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Kind } from '../../lib/terms/catalog-text.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { TestClock } from '../support/clock.ts'
+import { SETUP } from '../support/store.ts'
 
 const CHANNEL = {
   name: 'c',
@@ -159,7 +160,7 @@ t.test('a price that is changed while a file is applied stays', async t => {
   store.catalog = async () => {
     const read = await catalog()
     store.catalog = catalog
-    await store.editModel('v', there => ({ ...there!, price: { input: 7 } }), 'token')
+    await store.editModel('v', there => ({ ...there!, price: { input: 7 } }), SETUP)
     return read
   }
   await apply(store, file({ max_output: 5 }))

@@ -14,6 +14,7 @@ import { createLogger } from '../../lib/terms/log.ts'
 import { openDriver } from '../store/old-log.ts'
 import { TestClock } from '../support/clock.ts'
 import { type Random, seeded } from '../support/random.ts'
+import { ADMIN, SETUP } from '../support/store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -62,19 +63,24 @@ const refusalOf = async (call: Promise<unknown>): Promise<OperationError> =>
 
 t.test('what callers may credit and take away', async t => {
   const { entries, store } = await open(t)
-  const { id } = await store.createAccount({ name: 'acme', groups: [] })
+  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
   const sent = { amount: '5', reference: 'a', note: ' gift ' }
-  t.match(await entries.adjust('acme', sent), {
+  t.match(await entries.adjust('acme', sent, ADMIN), {
     created: true,
     row: { account: 'acme', kind: 'adjustment', amount: '5.000000', balance: '5.000000', actor: 'admin', note: 'gift' },
   })
-  t.match(await entries.adjust('acme', sent), { created: false, row: { balance: '5.000000' } })
-  t.match(await entries.topUp('acme', { amount: 1, reference: 'b' }), { created: true, row: { balance: '6.000000' } })
-  t.match(await entries.adjust('acme', { amount: '-2.5', reference: 'c' }), { row: { balance: '3.500000' } })
+  t.match(await entries.adjust('acme', sent, ADMIN), { created: false, row: { balance: '5.000000' } })
+  t.match(await entries.topUp('acme', { amount: 1, reference: 'b' }, ADMIN), {
+    created: true,
+    row: { balance: '6.000000' },
+  })
+  t.match(await entries.adjust('acme', { amount: '-2.5', reference: 'c' }, ADMIN), { row: { balance: '3.500000' } })
   const forced = { amount: -5, reference: 'd', note: 'lost', force: true }
-  t.match(await entries.adjust('acme', forced), { created: true, row: { balance: '-1.500000' } })
-  t.match(await entries.adjust('acme', forced), { created: false })
-  t.match(await entries.adjust('acme', { ...forced, amount: 5, reference: 'e' }), { row: { balance: '3.500000' } })
+  t.match(await entries.adjust('acme', forced, ADMIN), { created: true, row: { balance: '-1.500000' } })
+  t.match(await entries.adjust('acme', forced, ADMIN), { created: false })
+  t.match(await entries.adjust('acme', { ...forced, amount: 5, reference: 'e' }, ADMIN), {
+    row: { balance: '3.500000' },
+  })
 
   const refused: [sent: Record<string, unknown>, fault: string, message: RegExp][] = [
     [{ amount: 6, reference: 'a' }, 'conflict', /^reference a stands for another entry/],
@@ -97,12 +103,12 @@ t.test('what callers may credit and take away', async t => {
     ),
   ]
   for (const [body, fault, message] of refused) {
-    const error = await refusalOf(entries.adjust('acme', body))
+    const error = await refusalOf(entries.adjust('acme', body, ADMIN))
     t.match(error, { fault, message }, JSON.stringify(body).slice(0, 80))
   }
-  t.match(await refusalOf(entries.topUp('acme', { amount: 1, reference: 'opening' })), { fault: 'invalid' })
-  t.match(await refusalOf(entries.adjust('nobody', sent)), { fault: 'missing' })
-  t.match(await refusalOf(entries.adjust('acme', { amount: '-3.500001', reference: 'x' })), {
+  t.match(await refusalOf(entries.topUp('acme', { amount: 1, reference: 'opening' }, ADMIN)), { fault: 'invalid' })
+  t.match(await refusalOf(entries.adjust('nobody', sent, ADMIN)), { fault: 'missing' })
+  t.match(await refusalOf(entries.adjust('acme', { amount: '-3.500001', reference: 'x' }, ADMIN)), {
     fault: 'conflict',
     details: { available: '3.500000' },
   })
@@ -112,7 +118,10 @@ t.test('what callers may credit and take away', async t => {
 
 t.test('a debit waits for the processes to give back what they do not need', async t => {
   const { entries, store, clock, onChanged } = await open(t)
-  const { id } = await store.createAccount({ name: 'acme', groups: [], opening: { amount: micro(100), actor: '' } })
+  const { id } = await store.createAccount(
+    { name: 'acme', groups: [], opening: { amount: micro(100), actor: '' } },
+    SETUP,
+  )
   const purse = accountPurse(id)
   for (const holder of ['near', 'far']) await store.register({ id: holder, host: 'here', beat: 0 })
   await store.lease(purse, 'near', micro(60), micro(60), false)
@@ -129,13 +138,13 @@ t.test('a debit waits for the processes to give back what they do not need', asy
   }
   const stop = waiting()
   t.teardown(stop)
-  t.match(await entries.adjust('acme', { amount: '-0.00007', reference: 'a' }), { row: { balance: '0.000030' } })
+  t.match(await entries.adjust('acme', { amount: '-0.00007', reference: 'a' }, ADMIN), { row: { balance: '0.000030' } })
   t.strictSame(recalls, [1])
   // The process `far` does not answer, so its lease counts as held.
-  const error = await refusalOf(entries.adjust('acme', { amount: '-0.000001', reference: 'b' }))
+  const error = await refusalOf(entries.adjust('acme', { amount: '-0.000001', reference: 'b' }, ADMIN))
   t.match(error, { fault: 'conflict', details: { available: '0.000000' } })
   const force = { amount: '-0.000031', reference: 'c', note: 'lost', force: true }
-  t.match(await entries.adjust('acme', force), { row: { balance: '-0.000001' } })
+  t.match(await entries.adjust('acme', force, ADMIN), { row: { balance: '-0.000001' } })
   t.match(await store.audit(), { ok: true, balances: -1, leased: 30 })
 })
 
@@ -150,8 +159,8 @@ const dayIn = (zone: string, ms: number) => new Intl.DateTimeFormat('sv', { time
 
 /** Entries and charges at random times, written into the tables, oldest first. */
 async function fill({ store, driver }: Ground, random: Random, fromMs: number): Promise<Fact[]> {
-  const { id } = await store.createAccount({ name: 'acme', groups: [] })
-  await store.createAccount({ name: 'other', groups: [], opening: { amount: micro(7), actor: '' } })
+  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  await store.createAccount({ name: 'other', groups: [], opening: { amount: micro(7), actor: '' } }, SETUP)
   const times = Array.from({ length: 60 }, () => fromMs + random.int(0, 70 * DAY_MS)).sort((a, b) => a - b)
   const facts: Fact[] = []
   for (const [i, atMs] of times.entries()) {
@@ -246,8 +255,8 @@ for (const zone of ['Asia/Shanghai', 'Europe/Berlin', 'America/Los_Angeles', 'UT
 
 t.test('a month that has ended never changes', async t => {
   const { entries, store, deps, clock, driver } = await open(t)
-  const { id } = await store.createAccount({ name: 'acme', groups: [] })
-  await entries.topUp('acme', { amount: 5, reference: 'a' })
+  const { id } = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
+  await entries.topUp('acme', { amount: 5, reference: 'a' }, ADMIN)
   await driver.run('test', 'UPDATE entries SET booked_at_ms = ?', [Date.UTC(2026, 0, 31, 15, 59)])
   const january = async () => (await readStatement(deps, 'acme', { month: '2026-01' })).statement
   clock.advance(Date.UTC(2026, 0, 31, 16, 5) - clock.now())
@@ -255,20 +264,24 @@ t.test('a month that has ended never changes', async t => {
   clock.advance(HOUR_MS)
   const closed = await january()
   t.match(closed, { closed: true, opening: '0.000000', closing: '5.000000', to: '2026-01-31T16:00:00.000Z' })
-  await entries.topUp('acme', { amount: 7, reference: 'b' })
+  await entries.topUp('acme', { amount: 7, reference: 'b' }, ADMIN)
   await driver.run('test', 'INSERT INTO charged_hours (account_id, hour_no, charge) VALUES (?, ?, 9)', [id, 500_000])
   t.strictSame(await january(), closed)
 })
 
 t.test('a statement as a file', async t => {
   const { entries, store, deps } = await open(t)
-  await store.createAccount({ name: '<b>"Ünï" & Co', groups: [] })
-  await entries.adjust('<b>"Ünï" & Co', {
-    amount: '5',
-    reference: '=HYPERLINK("x")',
-    note: '@a,<script>alert(1)</script>',
-  })
-  await entries.adjust('<b>"Ünï" & Co', { amount: '-1', reference: '+1', note: "-it's" })
+  await store.createAccount({ name: '<b>"Ünï" & Co', groups: [] }, SETUP)
+  await entries.adjust(
+    '<b>"Ünï" & Co',
+    {
+      amount: '5',
+      reference: '=HYPERLINK("x")',
+      note: '@a,<script>alert(1)</script>',
+    },
+    ADMIN,
+  )
+  await entries.adjust('<b>"Ünï" & Co', { amount: '-1', reference: '+1', note: "-it's" }, ADMIN)
   const month = new Date(Date.now() + 8 * HOUR_MS).toISOString().slice(0, 7)
   const { statement } = await readStatement(deps, '<b>"Ünï" & Co', { month })
   const [head, opening, first, second, closing, end] = statementCsv(statement).split('\n')
@@ -287,7 +300,7 @@ t.test('a statement as a file', async t => {
 
 t.test('cursors and ranges that mean nothing are refused', async t => {
   const { entries, store } = await open(t)
-  await store.createAccount({ name: 'acme', groups: [] })
+  await store.createAccount({ name: 'acme', groups: [] }, SETUP)
   for (const sent of [
     { after: 'x' },
     { after: '2026-02-30' },

@@ -13,7 +13,7 @@ import type { PurseId } from '../../lib/store/store.ts'
 import { hashOf } from '../../lib/terms/key-secret.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'
-import { memoryStore } from '../support/store.ts'
+import { ADMIN, memoryStore } from '../support/store.ts'
 
 /** `told`: what the serving processes heard, in order. */
 async function open(t: { teardown(fn: () => unknown): void }, changed: () => Promise<void> = async () => {}) {
@@ -57,24 +57,28 @@ t.test('what shows money waits for settlements, what changes rows for the proces
   const { told, deps, accounts, entries, keys, usage, catalogue } = await open(t)
   const channel = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'k', groups: ['default'], models: ['m'] }
   const calls: [name: string, call: () => Promise<unknown>, told: string[]][] = [
-    ['create an account', () => accounts.create({ name: 'acme', balance: '5' }), ['settled', 'changed']],
-    ['change an account', () => accounts.change('acme', { status: 'banned' }), ['settled', 'changed']],
-    ['top up', () => entries.topUp('acme', { amount: 1, reference: 'r' }), ['settled', 'changed']],
+    ['create an account', () => accounts.create({ name: 'acme', balance: '5' }, ADMIN), ['settled', 'changed']],
+    ['change an account', () => accounts.change('acme', { status: 'banned' }, ADMIN), ['settled', 'changed']],
+    ['top up', () => entries.topUp('acme', { amount: 1, reference: 'r' }, ADMIN), ['settled', 'changed']],
     ['show an account', () => accounts.one('acme'), ['settled']],
     ['list accounts', () => accounts.list({}), ['settled']],
-    ['create a key', () => keys.create({ account: 'acme', name: 'k', group: 'default' }), ['settled', 'changed']],
-    ['change a key', () => keys.change('1', { status: 'disabled' }), ['settled', 'changed']],
-    ['provide a key', () => keys.provide(PROVIDED, 'sk-one'), ['settled', 'changed']],
-    ['provide it again', () => keys.provide(PROVIDED, 'sk-one'), ['settled']],
-    ['provide it with another secret', () => keys.provide(PROVIDED, 'sk-two'), ['settled', 'changed']],
+    [
+      'create a key',
+      () => keys.create({ account: 'acme', name: 'k', group: 'default' }, ADMIN),
+      ['settled', 'changed'],
+    ],
+    ['change a key', () => keys.change('1', { status: 'disabled' }, ADMIN), ['settled', 'changed']],
+    ['provide a key', () => keys.provide(PROVIDED, 'sk-one', ADMIN), ['settled', 'changed']],
+    ['provide it again', () => keys.provide(PROVIDED, 'sk-one', ADMIN), ['settled']],
+    ['provide it with another secret', () => keys.provide(PROVIDED, 'sk-two', ADMIN), ['settled', 'changed']],
     ['list keys', () => keys.list({ account: 'acme' }), ['settled']],
-    ['delete a key', () => keys.remove('1'), ['settled', 'changed']],
-    ['write a group', () => catalogue.put('groups', 'vip', { multiplier: 0.5 }), ['changed']],
-    ['write a model', () => catalogue.put('models', 'm', { price: { request: 1 } }), ['changed']],
-    ['write a channel', () => catalogue.put('channels', 'c', channel), ['changed']],
+    ['delete a key', () => keys.remove('1', ADMIN), ['settled', 'changed']],
+    ['write a group', () => catalogue.put('groups', 'vip', { multiplier: 0.5 }, ADMIN), ['changed']],
+    ['write a model', () => catalogue.put('models', 'm', { price: { request: 1 } }, ADMIN), ['changed']],
+    ['write a channel', () => catalogue.put('channels', 'c', channel, ADMIN), ['changed']],
     ['show a channel', () => catalogue.one('channels', 'c'), []],
     ['list models', () => catalogue.list('models'), []],
-    ['delete a channel', () => catalogue.remove('channels', 'c'), ['changed']],
+    ['delete a channel', () => catalogue.remove('channels', 'c', ADMIN), ['changed']],
     ['read usage', () => usage.page({}), ['settled']],
     ['audit', () => readAudit(deps), ['settled']],
   ]
@@ -87,25 +91,33 @@ t.test('what shows money waits for settlements, what changes rows for the proces
 
 t.test('what is refused has a name and changes nothing', async t => {
   const { told, accounts, entries, keys, catalogue, usage } = await open(t)
-  await accounts.create({ name: 'acme' })
-  await entries.topUp('acme', { amount: 1, reference: 'r' })
-  await catalogue.put('groups', 'vip', {})
-  await accounts.change('acme', { groups: ['vip'] })
+  await accounts.create({ name: 'acme' }, ADMIN)
+  await entries.topUp('acme', { amount: 1, reference: 'r' }, ADMIN)
+  await catalogue.put('groups', 'vip', {}, ADMIN)
+  await accounts.change('acme', { groups: ['vip'] }, ADMIN)
   told.length = 0
   const refused: [call: () => Promise<unknown>, fault: OperationFault, message: RegExp][] = [
-    [() => accounts.create({}), 'invalid', /^name: expected a name/],
+    [() => accounts.create({}, ADMIN), 'invalid', /^name: expected a name/],
     [() => accounts.one('nobody'), 'missing', /^there is no account nobody$/],
-    [() => entries.topUp('acme', { amount: 2, reference: 'r' }), 'conflict', /^reference r stands for another entry/],
-    [() => keys.create({ account: 'nobody', name: 'k', group: 'default' }), 'invalid', /^account: there is no account/],
     [
-      () => keys.provide({ ...PROVIDED, account: 'nobody' }, 'sk-one'),
+      () => entries.topUp('acme', { amount: 2, reference: 'r' }, ADMIN),
+      'conflict',
+      /^reference r stands for another entry/,
+    ],
+    [
+      () => keys.create({ account: 'nobody', name: 'k', group: 'default' }, ADMIN),
+      'invalid',
+      /^account: there is no account/,
+    ],
+    [
+      () => keys.provide({ ...PROVIDED, account: 'nobody' }, 'sk-one', ADMIN),
       'invalid',
       /^account: there is no account nobody$/,
     ],
-    [() => keys.change('x', {}), 'missing', /^there is no key with id x$/],
-    [() => catalogue.put('models', 'm', { price: {} }), 'invalid', /^price: expected at least one price$/],
+    [() => keys.change('x', {}, ADMIN), 'missing', /^there is no key with id x$/],
+    [() => catalogue.put('models', 'm', { price: {} }, ADMIN), 'invalid', /^price: expected at least one price$/],
     [() => catalogue.one('channels', 'c'), 'missing', /^there is no channel c$/],
-    [() => catalogue.remove('groups', 'vip'), 'conflict', /^group vip is still named by acme$/],
+    [() => catalogue.remove('groups', 'vip', ADMIN), 'conflict', /^group vip is still named by acme$/],
     [() => usage.page({ limit: '0' }), 'invalid', /^limit: expected/],
   ]
   for (const [call, fault, message] of refused) {
@@ -119,18 +131,18 @@ t.test('what is refused has a name and changes nothing', async t => {
 
 t.test('a key that is provided takes the secret and stays otherwise as an administrator left it', async t => {
   const { accounts, keys, deps } = await open(t)
-  await accounts.create({ name: 'acme' })
-  const { id } = await keys.provide(PROVIDED, 'sk-one')
-  await keys.change(String(id), { status: 'disabled', cap: 5 })
-  t.match(await keys.provide(PROVIDED, 'sk-one'), { id, status: 'disabled', cap: '5.000000' })
-  t.match(await keys.provide(PROVIDED, 'sk-two'), { id, status: 'disabled', cap: '5.000000' })
+  await accounts.create({ name: 'acme' }, ADMIN)
+  const { id } = await keys.provide(PROVIDED, 'sk-one', ADMIN)
+  await keys.change(String(id), { status: 'disabled', cap: 5 }, ADMIN)
+  t.match(await keys.provide(PROVIDED, 'sk-one', ADMIN), { id, status: 'disabled', cap: '5.000000' })
+  t.match(await keys.provide(PROVIDED, 'sk-two', ADMIN), { id, status: 'disabled', cap: '5.000000' })
   t.equal((await deps.store.findKey(hashOf('sk-two')))?.key.id, id)
   t.equal(await deps.store.findKey(hashOf('sk-one')), null)
 })
 
 t.test('the books as every edge shows them', async t => {
   const { deps, accounts } = await open(t)
-  await accounts.create({ name: 'acme', balance: '5' })
+  await accounts.create({ name: 'acme', balance: '5' }, ADMIN)
   const { row, balanced, broken } = await readAudit(deps)
   t.match(row, { ok: false, accounts: 1, credits: '5.000000', balances: '5.000000', set_aside: 1 })
   t.same({ balanced, broken }, { balanced: true, broken: [] })
@@ -138,7 +150,7 @@ t.test('the books as every edge shows them', async t => {
 
 t.test('a change that is not followed yet is written and said', async t => {
   const { accounts, logged, deps } = await open(t, () => Promise.reject(new Error('no answer')))
-  t.match(await accounts.create({ name: 'acme' }), { name: 'acme' })
+  t.match(await accounts.create({ name: 'acme' }, ADMIN), { name: 'acme' })
   t.not(await deps.store.accountByName('acme'), null)
   t.match(logged.join(), /not in force yet/)
 })

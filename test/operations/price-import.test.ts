@@ -9,7 +9,7 @@ import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Model } from '../../lib/terms/records.ts'
 import { ConfigError } from '../../lib/terms/yaml.ts'
 import { seeded } from '../support/random.ts'
-import { memoryStore } from '../support/store.ts'
+import { ADMIN, memoryStore, SETUP } from '../support/store.ts'
 
 const LITELLM = readFileSync(new URL('./price-import/litellm.json', import.meta.url), 'utf8')
 const AS_IT_IS: ImportOptions = { rate: '1', factor: '1', match: null, make: true, free: false }
@@ -189,9 +189,9 @@ t.test('rate, factor, match, and models that are free', async t => {
 
 t.test('only what differs is written, and applied again nothing is', async t => {
   const store = await create(t)
-  await store.putModel(model('chat-tiers', { input: 9, output: 10, request: 1 }), 'token')
-  await store.putModel(model('embedding', { input: 0.02, output: 0 }), 'token')
-  await store.putModel(model('pictures', null), 'token')
+  await store.putModel(model('chat-tiers', { input: 9, output: 10, request: 1 }), SETUP)
+  await store.putModel(model('embedding', { input: 0.02, output: 0 }), SETUP)
+  await store.putModel(model('pictures', null), SETUP)
   const list: PriceList = { text: LITELLM, file: 'list.json', format: 'litellm' }
   const seq = await store.changeSeq()
   const plan = (options = {}) => planImport(store, list, { ...AS_IT_IS, ...options })
@@ -207,8 +207,8 @@ t.test('only what differs is written, and applied again nothing is', async t => 
     'tiers.flex': { before: null, after: '0.5' },
     request: { before: '1', after: null },
   })
-  t.equal(await runImport(store, planned), 12)
-  t.equal(await runImport(store, await plan()), 0)
+  t.equal(await runImport(store, planned, ADMIN), 12)
+  t.equal(await runImport(store, await plan(), ADMIN), 0)
   const { models } = await store.catalog()
   const named = (name: string) => models.find(row => row.name === name)
   t.match(named('chat-tiers'), { maxOutput: 99, defaultOutput: 9 }, 'the rest of a model stays')
@@ -299,12 +299,12 @@ t.test('a list that is wrong changes nothing and says where', async t => {
 
 t.test('a model that somebody changes meanwhile keeps what it became', async t => {
   const store = await create(t)
-  await store.putModel(model('pictures', { image: 1 }), 'token')
-  await store.putModel(model('embedding', { input: 1 }), 'token')
+  await store.putModel(model('pictures', { image: 1 }), SETUP)
+  await store.putModel(model('embedding', { input: 1 }), SETUP)
   const planned = await planImport(store, { text: LITELLM, file: 'l', format: 'litellm' }, { ...AS_IT_IS, make: false })
-  await store.editModel('pictures', there => ({ ...there!, maxOutput: 5 }), 'token')
-  await store.deleteModel('embedding', 'token')
-  await runImport(store, planned)
+  await store.editModel('pictures', there => ({ ...there!, maxOutput: 5 }), SETUP)
+  await store.deleteModel('embedding', SETUP)
+  await runImport(store, planned, ADMIN)
   t.match((await store.catalog()).models, [{ name: 'pictures', maxOutput: 5, price: { image: 40_000 } }])
   t.equal((await store.catalog()).models.length, 1, 'and one that was deleted is not made again')
 })

@@ -12,7 +12,7 @@ import {
   StoreConflict,
 } from '../../lib/store/store.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { fund, settlement, usageRow } from '../support/store.ts'
+import { fund, SETUP, settlement, usageRow } from '../support/store.ts'
 
 const HOUR_MS = 3_600_000
 const ALL = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, limit: 1_000 }
@@ -39,11 +39,14 @@ export function entrySuite(t: Test, newUrl: () => Promise<string>): void {
     })
 
   check('an entry is booked once', async (t, one, two) => {
-    const rich = await one.createAccount({
-      name: 'rich',
-      groups: [],
-      opening: { amount: micro(500), actor: 'catalogue' },
-    })
+    const rich = await one.createAccount(
+      {
+        name: 'rich',
+        groups: [],
+        opening: { amount: micro(500), actor: 'catalogue' },
+      },
+      SETUP,
+    )
     const { account: other } = await fund(two, 'other', 0)
     const calls: [account: number, NewEntry, outcome: Booked['outcome']][] = [
       [rich.id, entry('opening', 500, 'opening'), 'same'],
@@ -64,11 +67,11 @@ export function entrySuite(t: Test, newUrl: () => Promise<string>): void {
     ]
     for (const [i, [id, row, outcome]] of calls.entries())
       t.equal(
-        (await (i % 2 ? one : two).addEntry(id, row)).outcome,
+        (await (i % 2 ? one : two).addEntry(id, row, SETUP)).outcome,
         outcome,
         `${row.kind} ${row.amount} ${row.reference}`,
       )
-    await t.rejects(one.addEntry(other.id + 1, entry('topup', 1, 'nobody')), StoreConflict)
+    await t.rejects(one.addEntry(other.id + 1, entry('topup', 1, 'nobody'), SETUP), StoreConflict)
 
     const { entries, balance } = await two.book(rich.id, ALL)
     t.strictSame(
@@ -94,17 +97,23 @@ export function entrySuite(t: Test, newUrl: () => Promise<string>): void {
     const { account } = await fund(one, 'demo', 1_000)
     const purse = accountPurse(account.id)
     await one.lease(purse, 'h1', micro(600), micro(600), false)
-    t.strictSame(await two.addEntry(account.id, entry('adjustment', -401, 'a')), { outcome: 'short', available: 400 })
-    t.equal((await two.addEntry(account.id, entry('adjustment', -400, 'a'))).outcome, 'created')
-    t.strictSame(await two.addEntry(account.id, entry('freeze', -1, 'b')), { outcome: 'short', available: 0 })
+    t.strictSame(await two.addEntry(account.id, entry('adjustment', -401, 'a'), SETUP), {
+      outcome: 'short',
+      available: 400,
+    })
+    t.equal((await two.addEntry(account.id, entry('adjustment', -400, 'a'), SETUP)).outcome, 'created')
+    t.strictSame(await two.addEntry(account.id, entry('freeze', -1, 'b'), SETUP), { outcome: 'short', available: 0 })
     const seq = await one.changeSeq()
-    t.equal((await two.addEntry(account.id, entry('reversal', -100, 'c'), true)).outcome, 'created')
+    t.equal((await two.addEntry(account.id, entry('reversal', -100, 'c'), SETUP, true)).outcome, 'created')
     t.match(
       (await one.changesSince(seq))?.map(({ kind, ref }) => `${kind} ${ref}`),
       [`recall ${purse}`, `account ${account.id}`],
       'with its recall in the same transaction',
     )
-    t.strictSame(await two.addEntry(account.id, entry('adjustment', -1, 'd')), { outcome: 'short', available: -100 })
+    t.strictSame(await two.addEntry(account.id, entry('adjustment', -1, 'd'), SETUP), {
+      outcome: 'short',
+      available: -100,
+    })
     t.match(await one.lease(purse, 'h2', micro(1), micro(1), true), { granted: 0 }, 'nothing is admitted below zero')
     await one.giveBack(purse, 'h1', micro(600))
     t.match(await creditOf(one, account.id), { credit: 500, spent: 0, leased: 0 })
@@ -115,7 +124,7 @@ export function entrySuite(t: Test, newUrl: () => Promise<string>): void {
     const { account, key } = await fund(one, 'demo', 1_000)
     const rows = [3, 0, 4].map((charge, i) => usageRow(`${idAt(i)}node0000000`, key, charge))
     await one.settle(rows.map(row => settlement(row, 'h1', 0)))
-    await one.addEntry(account.id, entry('topup', 5, 'more'))
+    await one.addEntry(account.id, entry('topup', 5, 'more'), SETUP)
     const { entries, charges, balance } = await one.book(account.id, ALL)
     const [more, opening] = entries
     t.equal(balance, 998)
@@ -157,7 +166,7 @@ async function crowd(t: Test, stores: readonly Store[], random: Random): Promise
   let forced = false
   const book = async (row: NewEntry, force: boolean) => {
     const before = booked.get(row.reference)
-    const { outcome } = await store().addEntry(account.id, row, force)
+    const { outcome } = await store().addEntry(account.id, row, SETUP, force)
     if (outcome !== 'created') return
     t.equal(before, undefined, `${row.reference} is booked once`)
     booked.set(row.reference, row.amount)

@@ -7,7 +7,7 @@ import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../
 import { startCommitProxy } from '../support/commit-proxy.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
-import { fund, settlement, topUp, usageRow } from '../support/store.ts'
+import { fund, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { storeSuite } from './suite.ts'
 
@@ -197,7 +197,7 @@ t.test('two change a secret at once: everybody hears of the one in between', asy
   await rival.query('START TRANSACTION')
   await rival.query("UPDATE api_keys SET hash = 'between' WHERE id = ?", [key.id])
   const from = await store.changeSeq()
-  const changing = store.updateKey(key.id, { hash: 'last' })
+  const changing = store.updateKey(key.id, { hash: 'last' }, SETUP)
   await waiting(server) // for the row of the key
   await rival.query('COMMIT')
   t.equal((await changing).hash, 'last')

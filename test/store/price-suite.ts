@@ -5,6 +5,7 @@ import { openStore } from '../../lib/store/open.ts'
 import { AppliedElsewhere, type Mark, type Store, StoreConflict } from '../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
+import { BY_CLI, BY_FILE, SETUP } from '../support/store.ts'
 import { openDriver } from './old-log.ts'
 
 /** The schema before there were versions. */
@@ -48,18 +49,18 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
 
   check('a version is made by each change of a price, and by nothing else', async (t, one, two) => {
     const acts: [what: string, act: () => Promise<unknown>, history: string[]][] = [
-      ['a model without price', () => one.putModel(model('m', null), 'token'), []],
-      ['its first price', () => two.putModel(model('m', { input: 1 }), 'token'), ['1: 1']],
-      ['the same again', () => one.putModel(model('m', { input: 1 }), 'token'), ['1: 1']],
-      ['another field', () => one.putModel(model('m', { input: 1 }, { maxOutput: 7 }), 'token'), ['1: 1']],
-      ['another model takes the next number', () => two.putModel(model('n', { input: 1 }), 'token'), ['1: 1']],
-      ['and a group', () => two.putGroup(group('vip', 500_000), 'file'), ['1: 1']],
-      ['another price', () => one.putModel(model('m', { input: 2 }), 'file'), ['4: 2', '1: 1']],
-      ['part of it', () => one.putModel(model('m', { input: 2, output: 1 }), 'cli'), ['5: 2', '4: 2', '1: 1']],
-      ['no price', () => one.putModel(model('m', null), 'cli'), ['5: 2', '4: 2', '1: 1']],
-      ['the one from before', () => one.putModel(model('m', { input: 1 }), 'cli'), ['7: 1', '5: 2', '4: 2', '1: 1']],
-      ['deleted', () => two.deleteModel('m', 'token'), ['7: 1', '5: 2', '4: 2', '1: 1']],
-      ['made again', () => two.putModel(model('m', { input: 1 }), 'token'), ['9: 1', '7: 1', '5: 2', '4: 2', '1: 1']],
+      ['a model without price', () => one.putModel(model('m', null), SETUP), []],
+      ['its first price', () => two.putModel(model('m', { input: 1 }), SETUP), ['1: 1']],
+      ['the same again', () => one.putModel(model('m', { input: 1 }), SETUP), ['1: 1']],
+      ['another field', () => one.putModel(model('m', { input: 1 }, { maxOutput: 7 }), SETUP), ['1: 1']],
+      ['another model takes the next number', () => two.putModel(model('n', { input: 1 }), SETUP), ['1: 1']],
+      ['and a group', () => two.putGroup(group('vip', 500_000), BY_FILE), ['1: 1']],
+      ['another price', () => one.putModel(model('m', { input: 2 }), BY_FILE), ['4: 2', '1: 1']],
+      ['part of it', () => one.putModel(model('m', { input: 2, output: 1 }), BY_CLI), ['5: 2', '4: 2', '1: 1']],
+      ['no price', () => one.putModel(model('m', null), BY_CLI), ['5: 2', '4: 2', '1: 1']],
+      ['the one from before', () => one.putModel(model('m', { input: 1 }), BY_CLI), ['7: 1', '5: 2', '4: 2', '1: 1']],
+      ['deleted', () => two.deleteModel('m', SETUP), ['7: 1', '5: 2', '4: 2', '1: 1']],
+      ['made again', () => two.putModel(model('m', { input: 1 }), SETUP), ['9: 1', '7: 1', '5: 2', '4: 2', '1: 1']],
     ]
     for (const [what, act, versions] of acts) {
       await act()
@@ -75,22 +76,22 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   check('times: each version ends where the next begins, the last is in force', async (t, one) => {
-    for (const input of [1, 2, 3]) await one.putModel(model('m', { input }), 'token')
+    for (const input of [1, 2, 3]) await one.putModel(model('m', { input }), SETUP)
     const [third, second, first] = await one.priceVersions('m', ALL)
     t.equal(third!.untilMs, null)
     t.equal(second!.untilMs, third!.atMs)
     t.equal(first!.untilMs, second!.atMs)
     t.ok(first!.atMs <= second!.atMs && second!.atMs <= third!.atMs && first!.atMs > 1e12)
-    await one.deleteModel('m', 'token')
+    await one.deleteModel('m', SETUP)
     t.type((await one.priceVersions('m', ALL))[0]!.untilMs, 'number', 'a deletion ends it')
   })
 
   check('the multipliers of a group', async (t, one, two) => {
-    await one.putGroup(group('vip', 500_000), 'token')
-    await one.putGroup(group('vip', 500_000, { hedgeMs: 9 }), 'token')
-    await two.putGroup(group('vip', 0), 'file')
-    await two.deleteGroup('vip', 'token')
-    await two.putGroup(group('vip', 0), 'token')
+    await one.putGroup(group('vip', 500_000), SETUP)
+    await one.putGroup(group('vip', 500_000, { hedgeMs: 9 }), SETUP)
+    await two.putGroup(group('vip', 0), BY_FILE)
+    await two.deleteGroup('vip', SETUP)
+    await two.putGroup(group('vip', 0), SETUP)
     const versions = await one.multiplierVersions('vip', ALL)
     t.strictSame(
       versions.map(({ version, value, actor }) => [version, value, actor]),
@@ -104,9 +105,9 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   check('what was in force at a moment', async (t, one) => {
-    await one.putModel(model('b', { input: 1 }), 'token')
-    await one.putModel(model('a', { input: 2 }), 'token')
-    await one.putGroup(group('vip', 5), 'token')
+    await one.putModel(model('b', { input: 1 }), SETUP)
+    await one.putModel(model('a', { input: 2 }), SETUP)
+    await one.putGroup(group('vip', 5), SETUP)
     const firstMs = (await one.priceVersions('b', ALL))[0]!.atMs
     const now = await one.pricesAt(Number.MAX_SAFE_INTEGER)
     t.match(now, [
@@ -116,14 +117,14 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
     t.equal(now.length, 2)
     t.strictSame(await one.pricesAt(firstMs - 1), [])
     t.equal((await one.pricesAt(firstMs)).at(-1)?.model, 'b', 'from that moment on')
-    await one.deleteModel('a', 'token')
-    await one.putModel(model('b', null), 'token')
+    await one.deleteModel('a', SETUP)
+    await one.putModel(model('b', null), SETUP)
     t.strictSame(await one.pricesAt(Number.MAX_SAFE_INTEGER), [], 'neither a deleted model nor one without price')
   })
 
   check('many changes at once: one version for each, numbered without gaps, the last in force', async (t, one, two) => {
     const prices = Array.from({ length: 24 }, (_, i) => i + 1)
-    await Promise.all(prices.map(input => (input % 2 ? one : two).putModel(model(`m${input % 3}`, { input }), 'token')))
+    await Promise.all(prices.map(input => (input % 2 ? one : two).putModel(model(`m${input % 3}`, { input }), SETUP)))
     const all = await Promise.all([0, 1, 2].map(i => one.priceVersions(`m${i}`, ALL)))
     const numbers = all.flat().map(({ version }) => version)
     t.strictSame(
@@ -136,40 +137,40 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
       t.equal(priceVersions.get(`m${i}`), versions[0]!.version)
       t.strictSame(models[i]!.price, versions[0]!.value)
     }
-    await Promise.all(prices.map(i => (i % 2 ? one : two).putModel(model('same', { input: 7 }), 'token')))
+    await Promise.all(prices.map(i => (i % 2 ? one : two).putModel(model('same', { input: 7 }), SETUP)))
     t.equal((await one.priceVersions('same', ALL)).length, 1, 'of equal changes only the first is one')
   })
 
   check('an edit works on the row as it is when it is written', async (t, one, two) => {
-    await one.putModel(model('m', { input: 0 }), 'token')
+    await one.putModel(model('m', { input: 0 }), SETUP)
     const raise = (store: Store) =>
-      store.editModel('m', there => ({ ...there!, price: { input: there!.price!.input! + 1 } }), 'cli')
+      store.editModel('m', there => ({ ...there!, price: { input: there!.price!.input! + 1 } }), BY_CLI)
     await Promise.all([one, two, one, two, one].map(raise))
     t.equal((await one.priceVersions('m', ALL)).length, 6)
     t.strictSame((await two.catalog()).models[0]?.price, { input: 5 })
     const seq = await one.changeSeq()
-    await one.editModel('m', () => null, 'cli')
-    await one.editModel('none', there => there, 'cli')
+    await one.editModel('m', () => null, BY_CLI)
+    await one.editModel('none', there => there, BY_CLI)
     t.equal(await one.changeSeq(), seq, 'nothing is written where nothing changes')
     const said = { row: 'r', price: 'p', secret: '' }
     const mark: Mark = { kind: 'model', owner: '', name: 'm', before: null, after: said }
-    await one.putModel(model('m', { input: 8 }), 'file', mark)
-    await t.rejects(two.putModel(model('m', { input: 9 }), 'file', mark), AppliedElsewhere)
+    await one.putModel(model('m', { input: 8 }), BY_FILE, mark)
+    await t.rejects(two.putModel(model('m', { input: 9 }), BY_FILE, mark), AppliedElsewhere)
     t.strictSame((await history(one, 'm')).at(0), '7: 8', 'what another process applied first makes no version')
   })
 
   check('a price in a format of a later version of the program', async (t, one, two, url) => {
-    await one.putModel(model('m', { input: 1 }), 'token')
+    await one.putModel(model('m', { input: 1 }), SETUP)
     const driver = openDriver(url)
     t.teardown(() => driver.close())
     await driver.run('test', 'UPDATE price_versions SET format = 2, doc = ?', ['{"per_page":"1"}'])
     const [there] = (await two.catalog()).models
     t.strictSame(there!.price, { format: 2 }, 'nothing of it is taken for a price')
-    await two.putModel({ ...there!, maxOutput: 9 }, 'token')
+    await two.putModel({ ...there!, maxOutput: 9 }, SETUP)
     t.strictSame((await one.catalog()).models, [{ ...there!, maxOutput: 9 }], 'it survives a change of the rest')
     t.strictSame(await inForce(one), { m: 1 })
-    await t.rejects(one.putModel(model('n', { format: 2 }), 'token'), StoreConflict)
-    await two.putModel(model('m', { input: 3 }), 'token')
+    await t.rejects(one.putModel(model('n', { format: 2 }), SETUP), StoreConflict)
+    await two.putModel(model('m', { input: 3 }), SETUP)
     t.strictSame(await history(one, 'm'), ['2: 3', '1: undefined'], 'and is replaced by a price of today')
     await driver.run('test', 'UPDATE price_versions SET format = 0 WHERE version = 2', [])
     t.strictSame((await one.catalog()).models[0]?.price, { input: 3 }, 'formats of before are read')
@@ -203,8 +204,8 @@ export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
       { model: 'b', version: 3, actor: 'migration', value: { input: 2 } },
     ])
     t.match(await store.multiplierVersions('vip', ALL), [{ version: 1, value: 0, actor: 'migration' }])
-    await store.putModel(model('b', { input: 2 }), 'token')
-    await store.putModel(model('none', { input: 2 }), 'token')
+    await store.putModel(model('b', { input: 2 }), SETUP)
+    await store.putModel(model('none', { input: 2 }), SETUP)
     t.strictSame(await inForce(store), { a: 2, b: 3, none: 4 })
   })
 }

@@ -5,11 +5,11 @@ import { idAt, idMaker } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, keyPurse, type PurseId, type Store, StoreConflict } from '../../lib/store/store.ts'
-import type { Channel } from '../../lib/terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
 import type { Offline, UsageRow } from '../../lib/terms/records.ts'
-import { fund, limitOf, newKey, settlement, topUp, usageRow } from '../support/store.ts'
+import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
+import { actionSuite } from './action-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
 import { priceSuite } from './price-suite.ts'
@@ -24,31 +24,6 @@ interface Pair {
   /** Statements of both by name, since the last clear. */
   ops: Map<string, number>
 }
-
-const channel = (change: Partial<Channel> = {}): Channel => ({
-  name: 'one',
-  baseUrl: 'https://upstream.example',
-  kind: null,
-  paths: {},
-  query: {},
-  protocols: ['chat'],
-  keys: [{ key: 'upstream-credential', maxConcurrency: 0 }],
-  authHeader: null,
-  headers: {},
-  passHeaders: [],
-  groups: ['default'],
-  models: { 'beta-4.7': 'real' },
-  weight: 1,
-  priority: 0,
-  maxConcurrency: 0,
-  proxy: null,
-  ca: null,
-  http2: false,
-  private: false,
-  cost: null,
-  status: 'enabled',
-  ...change,
-})
 
 /** What rows of today say beside those of before. */
 const RECORDED = {
@@ -102,7 +77,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   })
 
   check('accounts', async (t, { one, two }) => {
-    const a = await one.createAccount({ name: 'Demo', groups: ['default', '组'] })
+    const a = await one.createAccount({ name: 'Demo', groups: ['default', '组'] }, SETUP)
     t.strictSame(a, {
       id: a.id,
       publicId: a.publicId,
@@ -117,11 +92,15 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.match(a.publicId, /^[0-9a-z]{20}$/)
     t.strictSame(await two.accountByPublicId(a.publicId), a)
     t.equal(await two.accountByName('demo'), null, 'names differ by case')
-    await t.rejects(two.createAccount({ name: 'Demo', groups: [] }), StoreConflict)
+    await t.rejects(two.createAccount({ name: 'Demo', groups: [] }, SETUP), StoreConflict)
     const rate = { requests: 3, minutes: 2 }
-    t.strictSame(await two.updateAccount(a.id, { status: 'banned', rate }), { ...a, status: 'banned', rate })
-    t.strictSame(await one.updateAccount(a.id, { rate: null, groups: [] }), { ...a, status: 'banned', groups: [] })
-    await t.rejects(one.updateAccount(a.id + 1, { groups: [] }), StoreConflict)
+    t.strictSame(await two.updateAccount(a.id, { status: 'banned', rate }, SETUP), { ...a, status: 'banned', rate })
+    t.strictSame(await one.updateAccount(a.id, { rate: null, groups: [] }, SETUP), {
+      ...a,
+      status: 'banned',
+      groups: [],
+    })
+    await t.rejects(one.updateAccount(a.id + 1, { groups: [] }, SETUP), StoreConflict)
     t.strictSame(await one.purses([accountPurse(a.id)]), [{ id: `a${a.id}`, credit: 0, spent: 0, leased: 0 }])
   })
 
@@ -134,8 +113,8 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       accountPurse: { id: accountPurse(account.id), credit: 9, spent: 0, leased: 0 },
     })
     t.equal(await two.findKey('unknown'), null)
-    await t.rejects(two.createKey(newKey(account.id, { hash: 'other' })), StoreConflict, 'same name')
-    await t.rejects(two.createKey(newKey(account.id, { name: 'other' })), StoreConflict, 'same secret')
+    await t.rejects(two.createKey(newKey(account.id, { hash: 'other' }), SETUP), StoreConflict, 'same name')
+    await t.rejects(two.createKey(newKey(account.id, { name: 'other' }), SETUP), StoreConflict, 'same secret')
     const change = {
       allowIps: ['::1'],
       models: ['m'],
@@ -145,17 +124,21 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     } as const
     const changed = { ...key, ...change, cap: null, allowIps: ['::1'], models: ['m'] }
     t.strictSame(
-      await two.updateKey(key.id, { ...change, cap: { limit: null, atMs: 0 }, allowIps: ['::1'], models: ['m'] }),
+      await two.updateKey(
+        key.id,
+        { ...change, cap: { limit: null, atMs: 0 }, allowIps: ['::1'], models: ['m'] },
+        SETUP,
+      ),
       changed,
     )
     t.strictSame(await one.key(key.id), changed)
     t.strictSame(await one.keyByName(account.id, '手机'), changed)
     t.equal((await one.purses([keyPurse(key.id)]))[0]?.credit, null, 'the cap is the purse')
-    t.equal(await one.deleteKey(key.id), true)
-    t.equal(await two.deleteKey(key.id), false)
+    t.equal(await one.deleteKey(key.id, SETUP), true)
+    t.equal(await two.deleteKey(key.id, SETUP), false)
     t.strictSame([await one.keys(), await one.key(key.id), await one.findKey(key.hash)], [[], null, null])
-    await t.rejects(one.updateKey(key.id, { name: 'x' }), StoreConflict)
-    const again = await one.createKey(newKey(account.id, { name: '手机' }))
+    await t.rejects(one.updateKey(key.id, { name: 'x' }, SETUP), StoreConflict)
+    const again = await one.createKey(newKey(account.id, { name: '手机' }), SETUP)
     t.strictSame(await two.keys(account.id), [again], 'its name and secret are free again')
     t.strictSame(await two.keyNames([key.id, again.id]), new Map([key.id, again.id].map(id => [id, '手机'])))
   })
@@ -170,9 +153,9 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       inputFactor: 1_100_000,
       ...MODEL_DEFAULTS,
     }
-    await one.putGroup(group, 'token')
-    await one.putModel(model, 'token')
-    await one.putChannel(channel())
+    await one.putGroup(group, SETUP)
+    await one.putModel(model, SETUP)
+    await one.putChannel(channel(), SETUP)
     t.strictSame(await two.catalog(), {
       groups: [group],
       models: [model],
@@ -181,7 +164,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       offlineSince: new Map(),
     })
     const seq = await one.changeSeq()
-    await Promise.all([two.putGroup(group, 'token'), two.putModel(model, 'token'), two.putChannel(channel())])
+    await Promise.all([two.putGroup(group, SETUP), two.putModel(model, SETUP), two.putChannel(channel(), SETUP)])
     t.equal(await one.changeSeq(), seq, 'the same again is no change')
     await two.putChannel(
       channel({
@@ -190,6 +173,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
           { key: 'other', maxConcurrency: 0 },
         ],
       }),
+      SETUP,
     )
     t.strictSame(await one.changesSince(seq), [{ seq: seq + 1, kind: 'catalog', ref: '' }])
     t.same(
@@ -203,9 +187,9 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       { name: 'one', keys: [{ key: '' }, { key: '' }], status: 'enabled', sealed: true },
     ])
     t.match(warnings, [/channel one: sealed under another secret/])
-    t.equal(await one.deleteChannel('one'), true)
-    t.equal(await one.deleteChannel('one'), false)
-    t.strictSame([await two.deleteModel('m', 'token'), await two.deleteGroup('default', 'token')], [true, true])
+    t.equal(await one.deleteChannel('one', SETUP), true)
+    t.equal(await one.deleteChannel('one', SETUP), false)
+    t.strictSame([await two.deleteModel('m', SETUP), await two.deleteGroup('default', SETUP)], [true, true])
     t.strictSame(await one.catalog(), {
       groups: [],
       models: [],
@@ -227,25 +211,25 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       offline,
     })
     const since = async (name: string) => Object.fromEntries((await two.catalog()).offlineSince.get(name) ?? [])
-    await one.putModel(model('m', []), 'token')
+    await one.putModel(model('m', []), SETUP)
     t.strictSame(await since('m'), {})
-    await one.putModel(model('m', ['a', '__proto__']), 'token')
+    await one.putModel(model('m', ['a', '__proto__']), SETUP)
     const first = await since('m')
     t.same(Object.keys(first), ['a', '__proto__'])
     t.match(first['a'], /^\d{13}$/)
-    await one.putModel(model('m', ['a', 'b'], 'beta'), 'token')
+    await one.putModel(model('m', ['a', 'b'], 'beta'), SETUP)
     const second = await since('m')
     t.same([Object.keys(second), second['a']], [['a', 'b'], first['a']], 'an entry that stays keeps its time')
     const seq = await one.changeSeq()
-    await two.putModel(model('m', ['a', 'b'], 'beta'), 'token')
+    await two.putModel(model('m', ['a', 'b'], 'beta'), SETUP)
     t.equal(await one.changeSeq(), seq, 'the same again is no change')
     t.same((await two.catalog()).models, [model('m', ['a', 'b'], 'beta')])
-    await one.putModel(model('m', true), 'token')
+    await one.putModel(model('m', true), SETUP)
     const third = await since('m')
     t.same(Object.keys(third), ['*'])
-    await one.putModel(model('m', ['b']), 'token')
+    await one.putModel(model('m', ['b']), SETUP)
     t.strictSame(await since('m'), { b: third['*'] }, 'it was offline there before, too')
-    await one.putModel(model('m', []), 'token')
+    await one.putModel(model('m', []), SETUP)
     t.strictSame(await since('m'), {})
   })
 
@@ -253,7 +237,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.strictSame(await one.changesSince(0), [])
     const { account, key } = await fund(one, 'demo', 1)
     const start = await two.changeSeq()
-    await two.updateKey(key.id, { hash: 'new-hash' })
+    await two.updateKey(key.id, { hash: 'new-hash' }, SETUP)
     await one.recall(accountPurse(account.id))
     await topUp(one, account.id, 1, 'more')
     t.strictSame(
@@ -414,7 +398,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     const month: PurseId = `b${account.id}.m495600`
     const forEver: PurseId = `b${account.id}`
     const set = (amount: number, atMs = END - 1) =>
-      one.updateKey(key.id, { cap: { limit: limitOf(amount, 'day'), atMs } })
+      one.updateKey(key.id, { cap: { limit: limitOf(amount, 'day'), atMs } }, SETUP)
     t.strictSame((await set(100)).cap, limitOf(100, 'day'))
     t.strictSame((await two.findKey(key.hash))?.key.cap, limitOf(100, 'day'))
     t.equal((await one.purses([keyPurse(key.id)]))[0]?.credit, null, 'the purse for ever has no limit then')
@@ -433,10 +417,10 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     await set(120)
     t.match(await one.purses([first, second]), [{ credit: 120 }, { credit: 120 }])
     const changed = { ...limitOf(7, 'month'), before: { every: 'day', untilMs: END } } as const
-    t.strictSame((await one.updateKey(key.id, { cap: { limit: changed, atMs: END - 1 } })).cap, changed)
+    t.strictSame((await one.updateKey(key.id, { cap: { limit: changed, atMs: END - 1 } }, SETUP)).cap, changed)
     t.strictSame((await two.key(key.id))?.cap, changed)
 
-    const budget = (limit: Limit | null) => one.updateAccount(account.id, { budget: { limit, atMs: 0 } })
+    const budget = (limit: Limit | null) => one.updateAccount(account.id, { budget: { limit, atMs: 0 } }, SETUP)
     t.strictSame((await budget(limitOf(40, 'month'))).budget, limitOf(40, 'month'))
     t.match(await one.lease(month, 'h1', micro(40), micro(40), false), { granted: 40 })
     const limits = [
@@ -450,7 +434,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
     t.match(await one.purses([forEver]), [{ credit: 35, spent: 30 }], 'for ever: all that was ever spent')
     t.match(await one.lease(forEver, 'h1', micro(6), micro(6), false), { granted: 0 })
     t.equal((await budget(null)).budget, null)
-    const budgeted = await one.createAccount({ name: 'budgeted', groups: [], budget: limitOf(9) })
+    const budgeted = await one.createAccount({ name: 'budgeted', groups: [], budget: limitOf(9) }, SETUP)
     t.strictSame((await two.account(budgeted.id))?.budget, limitOf(9))
     t.match(await one.lease(`b${budgeted.id}`, 'h1', micro(9), micro(9), false), { granted: 9 })
     await t.rejects(one.lease('b99999.d1', 'h1', micro(1), micro(1), false), StoreConflict)
@@ -641,6 +625,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   usageSuite(t, newUrl)
   t.test('entries', async t => entrySuite(t, newUrl))
+  t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

@@ -2,8 +2,16 @@
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
+import type { Channel } from '../../lib/terms/channel.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
+import { type Act, adminToken, COMMAND, FILE } from '../../lib/terms/people.ts'
 import { type Account, type Key, NOT_RECORDED, type UsageRow } from '../../lib/terms/records.ts'
+
+/** Who tests act as, and the acts by which they make their rows. */
+export const ADMIN = adminToken(null)
+export const SETUP: Act = { actor: ADMIN, operation: 'test.setup' }
+export const BY_FILE: Act = { actor: FILE, operation: 'test.setup' }
+export const BY_CLI: Act = { actor: COMMAND, operation: 'test.setup' }
 
 export const memoryStore = async (): Promise<Store> => {
   const store = openStore('sqlite::memory:', { secret: 'a test secret' })
@@ -25,6 +33,31 @@ export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey 
   ...change,
 })
 
+export const channel = (change: Partial<Channel> = {}): Channel => ({
+  name: 'one',
+  baseUrl: 'https://upstream.example',
+  kind: null,
+  paths: {},
+  query: {},
+  protocols: ['chat'],
+  keys: [{ key: 'upstream-credential', maxConcurrency: 0 }],
+  authHeader: null,
+  headers: {},
+  passHeaders: [],
+  groups: ['default'],
+  models: { 'beta-4.7': 'real' },
+  weight: 1,
+  priority: 0,
+  maxConcurrency: 0,
+  proxy: null,
+  ca: null,
+  http2: false,
+  private: false,
+  cost: null,
+  status: 'enabled',
+  ...change,
+})
+
 /** A cap or a budget that nobody has changed. */
 export const limitOf = (amount: number, every: Limit['every'] = null): Limit => ({
   amount: micro(amount),
@@ -34,8 +67,13 @@ export const limitOf = (amount: number, every: Limit['every'] = null): Limit => 
 
 /** Credits an account, and returns what became of it. */
 export const topUp = async (store: Store, accountId: number, amount: number, reference: string): Promise<string> =>
-  (await store.addEntry(accountId, { kind: 'topup', amount: micro(amount), reference, actor: 'a test', note: '' }))
-    .outcome
+  (
+    await store.addEntry(
+      accountId,
+      { kind: 'topup', amount: micro(amount), reference, actor: 'a test', note: '' },
+      SETUP,
+    )
+  ).outcome
 
 /** Creates an account with this much money and one key. */
 export async function fund(
@@ -44,9 +82,9 @@ export async function fund(
   credit: number,
   cap: number | null = null,
 ): Promise<{ account: Account; key: Key }> {
-  const account = await store.createAccount({ name, groups: ['default'] })
+  const account = await store.createAccount({ name, groups: ['default'] }, SETUP)
   if (credit !== 0) await topUp(store, account.id, credit, 'opening')
-  const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }))
+  const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }), SETUP)
   return { account, key }
 }
 

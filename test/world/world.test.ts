@@ -3,7 +3,7 @@ import { parseConfig } from '../../lib/terms/config.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Model, Price } from '../../lib/terms/records.ts'
 import { World } from '../../lib/world/world.ts'
-import { memoryStore } from '../support/store.ts'
+import { memoryStore, SETUP } from '../support/store.ts'
 
 const config = parseConfig('{}', 'config', {})
 const model = (name: string, price: Price | null): Model => ({
@@ -19,12 +19,12 @@ t.test('a tariff names the version of its price and the multiplier of its group'
   const store = await memoryStore()
   t.teardown(() => store.close())
   const world = async () => new World(config, await store.catalog())
-  await store.putModel(model('a', { input: 1 }), 'token')
-  await store.putModel(model('b', { input: 1 }), 'token')
-  await store.putModel(model('none', null), 'token')
-  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
+  await store.putModel(model('a', { input: 1 }), SETUP)
+  await store.putModel(model('b', { input: 1 }), SETUP)
+  await store.putModel(model('none', null), SETUP)
+  await store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
   const old = await world()
-  await store.putModel(model('a', { input: 2 }), 'token')
+  await store.putModel(model('a', { input: 2 }), SETUP)
   const now = await world()
   const rows: [World, group: string, model: string, version: number | undefined, multiplier: number | undefined][] = [
     [old, 'default', 'a', 1, 1_000_000],

@@ -9,12 +9,11 @@ import { ZERO } from '../../base/money.ts'
 import { type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogAccount } from '../../terms/catalog.ts'
 import { sameLimit } from '../../terms/limits.ts'
+import { FILE } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
+import { act, entryActor } from '../acts.ts'
 import { firstLimit, limitChange } from '../caps-and-budgets.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
-
-/** The actor of what a catalogue file credits. */
-const FILE = 'catalogue'
 
 export class AccountWriter {
   readonly #store: Store
@@ -32,10 +31,9 @@ export class AccountWriter {
     const { name, groups, balance, budget } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
-      const opening = { amount: balance ?? ZERO, actor: FILE }
-      const created = await createdHere(
-        this.#store.createAccount({ name, groups, opening, budget: firstLimit(budget) }, movedMark(mark)),
-      )
+      const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
+      const made = { name, groups, opening, budget: firstLimit(budget) }
+      const created = await createdHere(this.#store.createAccount(made, act(FILE, 'accounts.create'), movedMark(mark)))
       account = created ?? (await this.#store.accountByName(name))
       if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)
       this.#stored.set(name, account)
@@ -49,7 +47,8 @@ export class AccountWriter {
     }
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameBudget ? { groups } : { groups, budget: await limitChange(deps, account.budget, budget) }
-    this.#stored.set(name, await this.#store.updateAccount(account.id, change, movedMark(mark)))
+    const changed = await this.#store.updateAccount(account.id, change, act(FILE, 'accounts.change'), movedMark(mark))
+    this.#stored.set(name, changed)
     return 'updated'
   }
 

@@ -5,7 +5,9 @@ import { type NewKey, type Store, StoreConflict } from '../../store/store.ts'
 import type { CatalogKey } from '../../terms/catalog.ts'
 import { hashOf, hintOf } from '../../terms/key-secret.ts'
 import { sameLimit } from '../../terms/limits.ts'
+import { FILE } from '../../terms/people.ts'
 import type { Key } from '../../terms/records.ts'
+import { act } from '../acts.ts'
 import { firstLimit, limitChange } from '../caps-and-budgets.ts'
 import type { AccountWriter } from './accounts.ts'
 import { createdHere, movedMark, type Outcome, type RowChange, rememberMark } from './changes.ts'
@@ -28,7 +30,8 @@ export class KeyWriter {
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
     if (stored === null && isNew) {
-      if ((await createdHere(this.#store.createKey(row, movedMark(mark)))) !== null) return 'created'
+      const creation = this.#store.createKey(row, act(FILE, 'keys.create'), movedMark(mark))
+      if ((await createdHere(creation)) !== null) return 'created'
       stored = await this.#store.keyByName(accountId, key.name)
       if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)
     }
@@ -40,7 +43,7 @@ export class KeyWriter {
     const { accountId: _, cap, ...rest } = row
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
-    await this.#store.updateKey(stored.id, change, movedMark(mark))
+    await this.#store.updateKey(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
     return 'updated'
   }
 

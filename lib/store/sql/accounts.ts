@@ -2,9 +2,10 @@
  * Accounts. One transaction creates an account together with its purse and the entry of its opening balance.
  */
 import { publicId } from '../../base/ids.ts'
-import { ZERO } from '../../base/money.ts'
+import { formatMicro, ZERO } from '../../base/money.ts'
+import type { Act } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
-import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import {
   type AccountChange,
   accountPurse,
@@ -13,10 +14,12 @@ import {
   type PageFilter,
   StoreConflict,
 } from '../store.ts'
+import { recordAction, recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
 import { insertEntry } from './entries.ts'
 import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
+import { loggedAccount } from './logged.ts'
 import { contains, integer, json, jsonOrNull, marks, pattern, text, toJson } from './text.ts'
 
 export const ACCOUNT_COLUMNS = `a.id, a.public_id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
@@ -35,6 +38,14 @@ export const toAccount = (row: Row): Account => ({
   rate: jsonOrNull(row, 'rate'),
   budget: toLimit(row, 'budget'),
 })
+
+const about = ({ id, publicId }: Account) => ({ subject: { kind: 'account', id: publicId }, accountId: id }) as const
+
+async function accountIn(tx: Statements, id: number): Promise<Account> {
+  const [row] = await tx.query(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
+  if (row === undefined) throw new StoreConflict(`there is no account with id ${id}`)
+  return toAccount(row)
+}
 
 export class Accounts {
   readonly #driver: Driver
@@ -73,7 +84,7 @@ export class Accounts {
   /**
    * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
    */
-  async create({ name, groups, opening, budget = null }: NewAccount, mark?: Mark): Promise<Account> {
+  async create({ name, groups, opening, budget = null }: NewAccount, act: Act, mark?: Mark): Promise<Account> {
     const outward = publicId()
     const columns: [string, Param][] = [
       ['public_id', outward],
@@ -95,15 +106,18 @@ export class Accounts {
         await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
         const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
         if (amount !== 0) await insertEntry(tx, this.#driver, id, entry)
+        const made: Account = { id, publicId: outward, name, status: 'active', groups: [...groups], rate: null, budget }
+        const after = { ...loggedAccount(made).shown, balance: formatMicro(amount) }
+        await recordAction(tx, this.#driver, act, { ...about(made), before: null, after })
         await recordChange(tx, 'account', String(id))
-        return { id, publicId: outward, name, status: 'active', groups: [...groups], rate: null, budget }
+        return made
       })
     } catch (error) {
       throw error instanceof DuplicateKey ? new StoreConflict(`account ${name} exists already`) : error
     }
   }
 
-  async update(id: number, change: AccountChange, mark?: Mark): Promise<Account> {
+  async update(id: number, change: AccountChange, act: Act, mark?: Mark): Promise<Account> {
     const set: [string, Param][] = []
     if (change.status !== undefined) set.push(['status', change.status])
     if (change.groups !== undefined) set.push(['allowed_groups', toJson(change.groups)])
@@ -112,17 +126,18 @@ export class Accounts {
     if (budget !== undefined) set.push(...limitValues('budget', budget.limit))
     return this.#driver.transaction('updateAccount', async tx => {
       if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-      if (set.length > 0) {
-        const assignments = set.map(([column]) => `${column} = ?`).join(', ')
-        await tx.run(`UPDATE accounts SET ${assignments} WHERE id = ?`, [...set.map(([, value]) => value), id])
-      }
-      const [row] = await tx.query(`SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
-      if (row === undefined) throw new StoreConflict(`there is no account with id ${id}`)
+      await tx.run('UPDATE accounts SET name = name WHERE id = ?', [id]) // the lock, under which the row is read
+      const before = await accountIn(tx, id)
+      if (set.length === 0) return before
+      const assignments = set.map(([column]) => `${column} = ?`).join(', ')
+      await tx.run(`UPDATE accounts SET ${assignments} WHERE id = ?`, [...set.map(([, value]) => value), id])
+      const after = await accountIn(tx, id)
       const recalled =
         budget === undefined ? [] : await limitChanged(tx, this.#driver, 'b', id, budget.limit, budget.atMs)
-      if (set.length > 0) await recordChange(tx, 'account', String(id))
+      await recordEdit(tx, this.#driver, act, about(after), loggedAccount(before), loggedAccount(after))
+      await recordChange(tx, 'account', String(id))
       await recallAll(tx, recalled)
-      return toAccount(row)
+      return after
     })
   }
 }

@@ -3,9 +3,11 @@
  * so that there is no change without its line and no line without its change. Nothing in this program changes or deletes
  * a line.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { Act, Actor } from '../../terms/people.ts'
 import type { ActionFilter, Changed, LoggedAction, SubjectKind } from '../action-store.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
+import type { Logged } from './logged.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
 
 const COLUMNS =
@@ -30,6 +32,34 @@ export async function recordAction(tx: Statements, { dialect }: Driver, act: Act
       toJson(after),
     ],
   )
+}
+
+/** What stands in the place of a secret that is another one than before. */
+const CHANGED = 'changed'
+
+/**
+ * Writes the line of a row that was made (`before` null), deleted (`after` null) or changed. A change is written as the
+ * fields that differ; when none does, nothing happened and no line is written.
+ */
+export async function recordEdit(
+  tx: Statements,
+  driver: Driver,
+  act: Act,
+  about: Pick<Changed, 'subject' | 'accountId'>,
+  before: Logged | null,
+  after: Logged | null,
+): Promise<void> {
+  if (before === null || after === null)
+    return recordAction(tx, driver, act, { ...about, before: before?.shown ?? null, after: after?.shown ?? null })
+  const fields = Object.keys(after.shown).filter(name => !isDeepStrictEqual(before.shown[name], after.shown[name]))
+  const secrets = Object.keys(after.secrets ?? {}).filter(name => before.secrets?.[name] !== after.secrets?.[name])
+  if (fields.length + secrets.length === 0) return
+  const only = ({ shown }: Logged) => Object.fromEntries(fields.map(name => [name, shown[name] ?? null]))
+  await recordAction(tx, driver, act, {
+    ...about,
+    before: only(before),
+    after: { ...only(after), ...Object.fromEntries(secrets.map(name => [name, CHANGED])) },
+  })
 }
 
 const toAction = (row: Row): LoggedAction => ({

@@ -8,15 +8,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Channel } from '../../terms/channel.ts'
 import { MODEL_DEFAULTS } from '../../terms/config-catalog.ts'
-import type { Group, Model } from '../../terms/records.ts'
+import type { Act } from '../../terms/people.ts'
+import type { Group, Model, Price } from '../../terms/records.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
-import type { ModelEdit, PriceActor } from '../price-store.ts'
+import { type ModelEdit, priceActor } from '../price-store.ts'
 import type { Sealer } from '../secrets.ts'
 import type { Catalog, Mark, OfflineSince } from '../store.ts'
+import { recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'
 import { recordChange } from './changes.ts'
-import { appendVersion, lockVersions, type PricedKind, versionValue } from './price-versions.ts'
+import { type Logged, loggedChannel, loggedGroup, loggedModel } from './logged.ts'
 import { movedSince } from './offline-since.ts'
+import { appendVersion, lockVersions, type PricedKind, versionValue } from './price-versions.ts'
 import { openChannel, type SealedChannel, sealChannel } from './sealed.ts'
 import { integer, integerOrNull, json, text } from './text.ts'
 
@@ -28,8 +31,9 @@ const SELECT =
 
 const DELETE = 'DELETE FROM catalog_rows WHERE kind = ? AND name = ?'
 
-/** Which field of a row has versions. */
-const PRICED = { model: 'price', group: 'multiplier' } as const
+const ONE = `${SELECT} WHERE c.kind = ? AND c.name = ?`
+
+const about = (kind: Kind, name: string) => ({ subject: { kind, id: name }, accountId: null })
 
 const priced = <T>(row: Row, field: string, rest: T): T =>
   row['price'] === null ? rest : { ...rest, [field]: versionValue(row, 'price') }
@@ -39,14 +43,24 @@ type ModelDoc = Partial<Model> & { offlineSince?: [string, number][] }
 /** A document that an earlier version wrote lacks the fields that later versions added, so these get defaults. */
 function modelOf(row: Row): Model {
   const { offlineSince: _, ...doc } = json<ModelDoc>(row, 'doc')
-  return priced(row, PRICED.model, { ...MODEL_DEFAULTS, ...doc } as Model)
+  return priced(row, 'price', { ...MODEL_DEFAULTS, ...doc } as Model)
 }
 
 const sinceOf = (row: Row | undefined): OfflineSince =>
   new Map(row === undefined ? [] : json<ModelDoc>(row, 'doc').offlineSince)
 
 const groupOf = (row: Row): Group =>
-  priced(row, PRICED.group, { hedgeMs: 0, public: false, ...json<Partial<Group>>(row, 'doc') } as Group)
+  priced(row, 'multiplier', { hedgeMs: 0, public: false, ...json<Partial<Group>>(row, 'doc') } as Group)
+
+/** A kind of row of which one field, the `value`, has versions. */
+interface Priced<T> {
+  kind: PricedKind
+  read(row: Row): T
+  value(row: T): Price | number | null
+  logged(row: T): Logged
+}
+const MODEL: Priced<Model> = { kind: 'model', read: modelOf, value: row => row.price, logged: loggedModel }
+const GROUP: Priced<Group> = { kind: 'group', read: groupOf, value: row => row.multiplier, logged: loggedGroup }
 
 /** The defaults of the fields of a channel that later versions added. */
 const CHANNEL_DEFAULTS = {
@@ -128,12 +142,12 @@ secret_previous, or apply a catalogue file with its key`)
     }
   }
 
-  putGroup(group: Group, actor: PriceActor, mark?: Mark): Promise<void> {
-    return this.#edit('group', group.name, groupOf, () => group, actor, mark)
+  putGroup(group: Group, act: Act, mark?: Mark): Promise<void> {
+    return this.#edit(GROUP, group.name, () => group, act, mark)
   }
 
-  editModel(name: string, edit: ModelEdit, actor: PriceActor, mark?: Mark): Promise<void> {
-    return this.#edit('model', name, modelOf, edit, actor, mark)
+  editModel(name: string, edit: ModelEdit, act: Act, mark?: Mark): Promise<void> {
+    return this.#edit(MODEL, name, edit, act, mark)
   }
 
   /**
@@ -141,27 +155,26 @@ secret_previous, or apply a catalogue file with its key`)
    * recorded change makes all processes reload the catalogue. A new price or multiplier becomes a version.
    */
   #edit<T extends Model | Group>(
-    kind: PricedKind,
+    { kind, read, value, logged }: Priced<T>,
     name: string,
-    read: (row: Row) => T,
     edit: (there: T | null) => T | null,
-    actor: PriceActor,
+    act: Act,
     mark?: Mark,
   ): Promise<void> {
-    const value = (row: T | null) => ((row as Record<string, unknown> | null)?.[PRICED[kind]] ?? null) as never
     return this.#driver.transaction('putCatalog', async tx => {
       if (mark !== undefined) await moveMark(tx, this.#driver, mark)
       await lockVersions(tx)
-      const [row] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, [kind, name])
+      const [row] = await tx.query(ONE, [kind, name])
       const there = row === undefined ? null : read(row)
       const next = edit(there)
       if (next === null || isDeepStrictEqual(there, next)) return
-      const version = isDeepStrictEqual(value(there), value(next))
+      const version = isDeepStrictEqual(there === null ? null : value(there), value(next))
         ? row === undefined
           ? null
           : integerOrNull(row, 'version')
-        : await appendVersion(tx, this.#driver, kind, name, actor, value(next))
+        : await appendVersion(tx, this.#driver, kind, name, priceActor(act), value(next))
       await tx.run(this.#put, [kind, name, JSON.stringify(await this.#docOf(tx, row, next)), version])
+      await recordEdit(tx, this.#driver, act, about(kind, name), there && logged(there), logged(next))
       await recordChange(tx, 'catalog', '')
     })
   }
@@ -173,32 +186,52 @@ secret_previous, or apply a catalogue file with its key`)
     return { ...row, offlineSince: movedSince(sinceOf(before), row.offline, integer(clock!, 'now')) }
   }
 
-  putChannel(channel: Channel, mark?: Mark): Promise<void> {
+  putChannel(channel: Channel, act: Act, mark?: Mark): Promise<void> {
     return this.#driver.transaction('putCatalog', async tx => {
       if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-      const [there] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, ['channel', channel.name])
-      if (there !== undefined && isDeepStrictEqual(openChannel(channelOf(there), this.#sealer).channel, channel)) return
+      const there = await this.#lockedChannel(tx, channel.name)
+      if (isDeepStrictEqual(there, channel)) return
       await tx.run(this.#put, ['channel', channel.name, JSON.stringify(sealChannel(channel, this.#sealer)), null])
+      const before = there && loggedChannel(there)
+      await recordEdit(tx, this.#driver, act, about('channel', channel.name), before, loggedChannel(channel))
       await recordChange(tx, 'catalog', '')
     })
   }
 
-  deleteChannel(name: string): Promise<boolean> {
+  deleteChannel(name: string, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteCatalog', async tx => {
-      const { changes } = await tx.run(DELETE, ['channel', name])
-      if (changes > 0) await recordChange(tx, 'catalog', '')
-      return changes > 0
+      const there = await this.#lockedChannel(tx, name)
+      if (there === null) return false
+      await tx.run(DELETE, ['channel', name])
+      await recordEdit(tx, this.#driver, act, about('channel', name), loggedChannel(there), null)
+      await recordChange(tx, 'catalog', '')
+      return true
     })
   }
 
+  async #lockedChannel(tx: Statements, name: string): Promise<Channel | null> {
+    await tx.run('UPDATE catalog_rows SET doc = doc WHERE kind = ? AND name = ?', ['channel', name])
+    const [row] = await tx.query(ONE, ['channel', name])
+    return row === undefined ? null : openChannel(channelOf(row), this.#sealer).channel
+  }
+
+  deleteGroup(name: string, act: Act): Promise<boolean> {
+    return this.#delete(GROUP, name, act)
+  }
+
+  deleteModel(name: string, act: Act): Promise<boolean> {
+    return this.#delete(MODEL, name, act)
+  }
+
   /** Ends the version that the row names, so that nobody takes it for one in force. */
-  delete(kind: PricedKind, name: string, actor: PriceActor): Promise<boolean> {
+  #delete<T extends Model | Group>({ kind, read, logged }: Priced<T>, name: string, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteCatalog', async tx => {
       await lockVersions(tx)
-      const [row] = await tx.query(`${SELECT} WHERE c.kind = ? AND c.name = ?`, [kind, name])
+      const [row] = await tx.query(ONE, [kind, name])
       if (row === undefined) return false
-      if (row['price'] !== null) await appendVersion(tx, this.#driver, kind, name, actor, null)
+      if (row['price'] !== null) await appendVersion(tx, this.#driver, kind, name, priceActor(act), null)
       await tx.run(DELETE, [kind, name])
+      await recordEdit(tx, this.#driver, act, about(kind, name), logged(read(row)), null)
       await recordChange(tx, 'catalog', '')
       return true
     })

@@ -5,10 +5,12 @@
  * second finds the first. Nothing in this program changes or deletes an entry.
  */
 import { invariant } from '../../base/assert.ts'
-import { micro } from '../../base/money.ts'
+import { formatMicro, micro } from '../../base/money.ts'
+import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, Entry, EntryKind, NewEntry } from '../entry-store.ts'
 import { accountPurse, StoreConflict } from '../store.ts'
+import { recordAction } from './actions.ts'
 import { recordChange } from './changes.ts'
 import { integer, money, text } from './text.ts'
 
@@ -58,6 +60,7 @@ async function add(
   driver: Driver,
   accountId: number,
   entry: NewEntry,
+  act: Act,
   forced: boolean,
 ): Promise<Booked> {
   const purse = accountPurse(accountId)
@@ -76,16 +79,26 @@ async function add(
   if (!Number.isSafeInteger(credit + amount)) throw new StoreConflict('the credits would pass all bounds')
   await tx.run('UPDATE purses SET credit = credit + ? WHERE id = ?', [amount, purse])
   const booked = await insertEntry(tx, driver, accountId, entry)
+  const { kind, reference, note } = entry
+  const after = { kind, amount: formatMicro(amount), reference, note, forced }
+  const subject = { kind: 'entry', id: String(booked.seq) } as const
+  await recordAction(tx, driver, act, { subject, accountId, before: null, after })
   if (forced) await recordChange(tx, 'recall', purse)
   await recordChange(tx, 'account', String(accountId))
   return { outcome: 'created', entry: booked }
 }
 
-export async function addEntry(driver: Driver, accountId: number, entry: NewEntry, forced: boolean): Promise<Booked> {
+export async function addEntry(
+  driver: Driver,
+  accountId: number,
+  entry: NewEntry,
+  act: Act,
+  forced: boolean,
+): Promise<Booked> {
   invariant(Number.isSafeInteger(entry.amount) && entry.amount !== 0, `an entry of ${entry.amount}`)
   invariant(!forced || entry.amount < 0, 'only a debit can be forced')
   try {
-    return await driver.transaction('addEntry', tx => add(tx, driver, accountId, entry, forced))
+    return await driver.transaction('addEntry', tx => add(tx, driver, accountId, entry, act, forced))
   } catch (error) {
     // The lock of the purse keeps apart what is booked for one account; this is a payment of another account.
     if (error instanceof DuplicateKey) return { outcome: 'conflict' }

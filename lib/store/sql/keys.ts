@@ -3,6 +3,7 @@
  * A deleted key keeps its row, because usage rows refer to it by id.
  */
 import { publicId } from '../../base/ids.ts'
+import type { Act } from '../../terms/people.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import {
@@ -16,10 +17,12 @@ import {
   StoreConflict,
 } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
+import { recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
 import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
+import { loggedKey } from './logged.ts'
 import { chunks, contains, integer, integerOrNull, jsonOrNull, marks, padded, pattern, text, toJson } from './text.ts'
 
 const KEY_COLUMNS =
@@ -59,10 +62,24 @@ function columns({ cap, ...change }: Partial<Omit<NewKey, 'accountId'>>): [strin
   return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
 }
 
+const about = ({ publicId, accountId }: Key) => ({ subject: { kind: 'key', id: publicId }, accountId }) as const
+
 const conflict = (error: unknown): unknown =>
   error instanceof DuplicateKey
     ? new StoreConflict('the account has a key of this name, or the secret is in use')
     : error
+
+const ONE_KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
+
+/**
+ * The row is locked before it is read. Otherwise two changes of a secret at once could both read the first secret, and
+ * no process would hear that the one in between is no longer valid.
+ */
+async function lockedKey(tx: Statements, id: number): Promise<Key | null> {
+  await tx.run('UPDATE api_keys SET name = name WHERE id = ?', [id])
+  const [row] = await tx.query(ONE_KEY, [id])
+  return row === undefined ? null : toKey(row)
+}
 
 export class Keys {
   readonly #driver: Driver
@@ -127,7 +144,7 @@ export class Keys {
     return names
   }
 
-  async create(key: NewKey, mark?: Mark): Promise<Key> {
+  async create(key: NewKey, act: Act, mark?: Mark): Promise<Key> {
     const outward = publicId()
     const set: [string, Param][] = [
       ['public_id', outward],
@@ -148,54 +165,52 @@ export class Keys {
           keyPurse(id),
           creditForEver(key.cap),
         ])
+        const made: Key = { id, publicId: outward, ...key }
+        await recordEdit(tx, this.#driver, act, about(made), null, loggedKey(made))
         await recordChange(tx, 'key', key.hash)
-        return { id, publicId: outward, ...key }
+        return made
       })
     } catch (error) {
       throw conflict(error)
     }
   }
 
-  async update(id: number, change: KeyChange, mark?: Mark): Promise<Key> {
+  async update(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key> {
     try {
       return await this.#driver.transaction('updateKey', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-        return this.#update(tx, id, change)
+        return this.#update(tx, id, change, act)
       })
     } catch (error) {
       throw conflict(error)
     }
   }
 
-  /**
-   * The row is locked before it is read. Otherwise two changes of a secret at once could both read the first secret, and
-   * no process would hear that the one in between is no longer valid.
-   */
-  async #update(tx: Statements, id: number, { cap, ...change }: KeyChange): Promise<Key> {
+  async #update(tx: Statements, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
     const set = columns({ ...change, ...(cap === undefined ? {} : { cap: cap.limit }) })
-    const select = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
-    await tx.run('UPDATE api_keys SET name = name WHERE id = ?', [id])
-    const [before] = await tx.query(select, [id])
-    if (before === undefined) throw new StoreConflict(`there is no key with id ${id}`)
-    if (set.length === 0) return toKey(before)
+    const before = await lockedKey(tx, id)
+    if (before === null) throw new StoreConflict(`there is no key with id ${id}`)
+    if (set.length === 0) return before
     const assignments = set.map(([column]) => `${column} = ?`).join(', ')
     const values = set.map(([, value]) => value)
     await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ?`, [...values, id])
     const recalled = cap === undefined ? [] : await limitChanged(tx, this.#driver, 'k', id, cap.limit, cap.atMs)
-    const after = toKey((await tx.query(select, [id]))[0]!)
+    const after = toKey((await tx.query(ONE_KEY, [id]))[0]!)
+    await recordEdit(tx, this.#driver, act, about(after), loggedKey(before), loggedKey(after))
     await recordChange(tx, 'key', after.hash)
-    if (text(before, 'hash') !== after.hash) await recordChange(tx, 'key', text(before, 'hash'))
+    if (before.hash !== after.hash) await recordChange(tx, 'key', before.hash)
     await recallAll(tx, recalled)
     return after
   }
 
   /** Sets `deleted` to the key's id, which frees its name and hash for another key. */
-  delete(id: number): Promise<boolean> {
+  delete(id: number, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteKey', async tx => {
-      const { changes } = await tx.run('UPDATE api_keys SET deleted = id WHERE id = ? AND deleted = 0', [id])
-      if (changes === 0) return false
-      const [row] = await tx.query('SELECT hash FROM api_keys WHERE id = ?', [id])
-      await recordChange(tx, 'key', text(row!, 'hash'))
+      const key = await lockedKey(tx, id)
+      if (key === null) return false
+      await tx.run('UPDATE api_keys SET deleted = id WHERE id = ?', [id])
+      await recordEdit(tx, this.#driver, act, about(key), loggedKey(key), null)
+      await recordChange(tx, 'key', key.hash)
       return true
     })
   }

@@ -19,7 +19,7 @@ import { Metrics } from '../../../lib/terms/metrics.ts'
 import { PROTOCOLS } from '../../../lib/terms/records.ts'
 import { World } from '../../../lib/world/world.ts'
 import { TestClock } from '../../support/clock.ts'
-import { memoryStore } from '../../support/store.ts'
+import { memoryStore, SETUP } from '../../support/store.ts'
 import type { Talking } from '../../support/talking.ts'
 import { until } from '../../support/wait.ts'
 import { type Ask, Client } from './client.ts'
@@ -182,7 +182,7 @@ export async function open(t: Test, options: Options = {}) {
   /** Changes a channel as an administrator would; the change is in force at once. */
   const changeChannel = async (name: string, change: Partial<Channel>) => {
     const { channels: rows } = await store.catalog()
-    await store.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change })
+    await store.putChannel({ ...(rows.find(row => row.name === name) as Channel), ...change }, SETUP)
     await newWorld()
   }
 

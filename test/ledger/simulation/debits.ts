@@ -6,6 +6,7 @@ import { formatMicro, micro, parseMicro } from '../../../lib/base/money.ts'
 import { Entries } from '../../../lib/operations/entries.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import type { Store } from '../../../lib/store/store.ts'
+import { ADMIN } from '../../support/store.ts'
 import { Broken } from './books.ts'
 import type { ProcessClock } from './timeline.ts'
 
@@ -34,7 +35,7 @@ export class Debits {
     const reference = `d${++this.#count}`
     try {
       const sent = { amount: formatMicro(micro(-amount)), reference, force, note: force ? FORCED : '' }
-      await this.#entries.adjust(account, sent)
+      await this.#entries.adjust(account, sent, ADMIN)
       return null
     } catch (error) {
       if (!(error instanceof OperationError)) throw error

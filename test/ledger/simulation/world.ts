@@ -12,7 +12,7 @@ import { changedLimit, type Limit, periodOf, type SetLimit } from '../../../lib/
 import type { Account, Key, UsageRow } from '../../../lib/terms/records.ts'
 import { kept as whenKept } from '../../support/kept.ts'
 import { type Random, withSeed } from '../../support/random.ts'
-import { newKey, topUp, usageRow } from '../../support/store.ts'
+import { newKey, SETUP, topUp, usageRow } from '../../support/store.ts'
 import { amountOf, Broken, Expected, type OpenHold } from './books.ts'
 import type { Database } from './database.ts'
 import { Debits } from './debits.ts'
@@ -156,13 +156,13 @@ export class World {
     for (let a = random.int(1, 2); a > 0; a--) {
       const credit = random.int(100, 1_000) * random.pick([1, 10, 1_000])
       const budget = firstLimit(this.#limit(credit))
-      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'], budget })
+      const account = await this.#admin.createAccount({ name: `account ${a}`, groups: ['default'], budget }, SETUP)
       this.accounts.set(account.id, account)
       await topUp(this.#admin, account.id, credit, 'opening')
       for (let k = random.int(1, 2); k > 0; k--) {
         const cap = firstLimit(this.#limit(credit))
         const hash = String(++this.#count).padStart(64, '0')
-        const key = await this.#admin.createKey(newKey(account.id, { name: `key ${k}`, hash, cap }))
+        const key = await this.#admin.createKey(newKey(account.id, { name: `key ${k}`, hash, cap }), SETUP)
         this.keys.push(key)
       }
     }
@@ -228,8 +228,8 @@ export class World {
     const atMs = this.timeline.now
     this.#around.note(`  the ${name} of ${id}: ${JSON.stringify(next)}`)
     const changed = { limit: changedLimit(this.#limits(key)[name], next, atMs, this.#admin.zone), atMs }
-    if (name === 'cap') this.keys[index] = await this.#admin.updateKey(id, { cap: changed })
-    else this.accounts.set(accountId, await this.#admin.updateAccount(accountId, { budget: changed }))
+    if (name === 'cap') this.keys[index] = await this.#admin.updateKey(id, { cap: changed }, SETUP)
+    else this.accounts.set(accountId, await this.#admin.updateAccount(accountId, { budget: changed }, SETUP))
     for (const purse of this.expected.purses.keys()) if (!purse.startsWith('a')) this.expected.limitChanged(purse, atMs)
   }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { micro } from '../../../lib/base/money.ts'
 import { accountPurse, type PurseId } from '../../../lib/store/store.ts'
-import { newKey, settlement, usageRow } from '../../support/store.ts'
+import { newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { openOps } from '../support.ts'
 
 const FRESH = {
@@ -16,7 +16,7 @@ const FRESH = {
 
 t.test('creating', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
   const made = await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['vip', 'default'], balance: '12.5' })
   const row = { ...FRESH, groups: ['vip', 'default'], balance: '12.500000', held: '0.000000', available: '12.500000' }
   t.equal(made.status, 201)
@@ -54,7 +54,7 @@ t.test('creating', async t => {
 
 t.test('changing', async t => {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
   await ops.admin('POST', '/admin/accounts', { name: 'acme' })
   const good: [change: object, expected: object][] = [
     [{ status: 'banned' }, { status: 'banned', groups: ['default'], rate: null }],
@@ -136,7 +136,7 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
   await ops.admin('POST', '/admin/accounts', { name: 'acme', balance: 10 })
   const { id } = (await store.accountByName('acme'))!
   const purse: PurseId = accountPurse(id)
-  const key = await store.createKey(newKey(id))
+  const key = await store.createKey(newKey(id), SETUP)
   for (const holder of ['here', 'elsewhere']) {
     await store.register({ id: holder, host: 'h', beat: 0 })
     await store.lease(purse, holder, micro(1_000_000), micro(1_000_000), false)
@@ -168,7 +168,7 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
 t.test('lists have pages and can be searched', async t => {
   const ops = await openOps(t)
   const names = ['Acme', 'acme 2', '100%', 'a_b', 'axb', '张三', '!']
-  for (const name of names) await ops.store.createAccount({ name, groups: ['default'] })
+  for (const name of names) await ops.store.createAccount({ name, groups: ['default'] }, SETUP)
   for (const [i, name] of ['Laptop', 'phone', 'lap!'].entries())
     for (const account of ['Acme', '张三'])
       await ops.admin('POST', '/admin/keys', { account, name: `${name}${i}`, group: 'default' })
@@ -205,7 +205,7 @@ t.test('lists have pages and can be searched', async t => {
 t.test('adjustments, entries and statements over HTTP', async t => {
   const ops = await openOps(t)
   ops.clock.advance(Date.now() - ops.clock.now())
-  await ops.store.createAccount({ name: 'acme', groups: ['default'] })
+  await ops.store.createAccount({ name: 'acme', groups: ['default'] }, SETUP)
   const path = '/admin/accounts/acme'
   const post = (body: object) => ops.admin('POST', `${path}/adjustments`, body)
   t.match(await post({ amount: '5', reference: 'a', note: '=1' }), {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { settlement, usageRow } from '../../support/store.ts'
+import { SETUP, settlement, usageRow } from '../../support/store.ts'
 import { openOps, type Row } from '../support.ts'
 
 const DEFAULTS = {
@@ -19,7 +19,7 @@ const DEFAULTS = {
 
 async function withAccount(t: Parameters<typeof openOps>[0]) {
   const ops = await openOps(t)
-  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, 'token')
+  await ops.store.putGroup({ name: 'vip', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
   await ops.admin('POST', '/admin/accounts', { name: 'acme', groups: ['default', 'vip'], balance: 10 })
   return ops
 }

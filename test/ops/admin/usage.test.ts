@@ -2,7 +2,7 @@ import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import type { UsageRow } from '../../../lib/terms/records.ts'
-import { fund, newKey, settlement, usageRow } from '../../support/store.ts'
+import { fund, newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
 import { openOps } from '../support.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
@@ -39,7 +39,7 @@ async function withUsage(t: Parameters<typeof openOps>[0]) {
   const { store } = ops
   const acme = await fund(store, 'acme', 1_000_000)
   const other = await fund(store, 'other', 1_000_000)
-  const second = await store.createKey(newKey(acme.account.id, { name: 'second', hash: 'ff'.repeat(32) }))
+  const second = await store.createKey(newKey(acme.account.id, { name: 'second', hash: 'ff'.repeat(32) }), SETUP)
   await store.register({ id: 'here', host: 'h', beat: 0 })
   for (let i = 0; i < 10; i++) {
     const key = i % 2 === 1 ? other.key : i < 6 ? acme.key : second

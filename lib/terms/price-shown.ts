@@ -1,7 +1,7 @@
 /** Shows prices in the form in which they were set, with decimals in the place of millionths. */
-import type { Channel } from '../terms/channel.ts'
-import type { Price, PriceList } from '../terms/records.ts'
+import type { Channel } from './channel.ts'
 import { decimal } from './decimal.ts'
+import type { Price, PriceList } from './records.ts'
 
 /** A map of prices, in which the prices of pictures may be a map themselves. */
 const decimals = (map: object): object =>
