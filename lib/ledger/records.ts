@@ -11,6 +11,7 @@ import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
 import { NOT_RECORDED, type UsageRow } from '../terms/records.ts'
+import { detailText, readDetail } from '../terms/row-detail.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 /** A journal is read in pieces of this size, so that reading a long one blocks the event loop only for milliseconds. */
@@ -21,7 +22,8 @@ const MOST_RECORD_BYTES = 16 * 1024 * 1024
 /**
  * What the array of a settlement has, in this order: after the holder and what the leases of account and key pay, the
  * fields of its row, and (`limits`) the purses of cap and budget, each followed by what its lease pays. Each version
- * added the values of its list. The order is part of the format, so a new field begins the list of a new version.
+ * added the values of its list. The order is part of the format, so a new field begins the list of a new version. Since
+ * version 4 `detail` is the text of `lines` and `attempts`, in whose places there is 0.
  */
 export const COLUMNS = [
   [
@@ -59,6 +61,7 @@ export const COLUMNS = [
     'via',
   ],
   ['limits'],
+  ['detail'],
 ] as const
 
 /** The version of the format. Records of version 0 have neither version nor store. */
@@ -66,9 +69,15 @@ export const RECORD_VERSION = COLUMNS.length - 1
 
 type Column = (typeof COLUMNS)[number][number]
 const ORDER: readonly Column[] = COLUMNS.flat()
-const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow | 'limits', Column> extends never ? true : false = true
+const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow | 'limits' | 'detail', Column> extends never ? true : false = true
 /** The values of fields that the version of a record did not have. */
-const DEFAULTS = EVERY_FIELD_IS_WRITTEN && { answerId: null, upstreamKey: null, ...NOT_RECORDED, limits: [] }
+const DEFAULTS = EVERY_FIELD_IS_WRITTEN && {
+  answerId: null,
+  upstreamKey: null,
+  ...NOT_RECORDED,
+  limits: [],
+  detail: null,
+}
 
 /** The index of the first column in a settlement's array. */
 const FIRST = 3
@@ -81,14 +90,22 @@ function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settl
   const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
   for (let i = 0; i < ORDER.length; i++) {
     const name = ORDER[i] as Column
-    values[FIRST + i] = name === 'limits' ? flat : row[name]
+    values[FIRST + i] =
+      name === 'detail'
+        ? detailText(row)
+        : name === 'limits'
+          ? flat
+          : name === 'lines' || name === 'attempts'
+            ? 0
+            : row[name]
   }
   return values
 }
 
 function settlementOf([holder, fromAccountLease, fromKeyLease, ...more]: unknown[]): Settlement {
   const read = Object.fromEntries(more.map((value, i) => [ORDER[i], value]))
-  const { limits: flat, ...row } = { ...DEFAULTS, ...read }
+  const { limits: flat, detail, ...row } = { ...DEFAULTS, ...read }
+  if (row.lines === 0) Object.assign(row, readDetail(row as unknown as UsageRow, detail))
   const limits = []
   for (let i = 0; i < flat.length; i += 2) limits.push({ purse: flat[i], fromLease: flat[i + 1] })
   return { row, holder, fromAccountLease, fromKeyLease, limits } as unknown as Settlement

@@ -131,8 +131,8 @@ export class Tariff implements Priced {
 
   /** What the answer is charged. */
   bill(answer: Answer): Bill {
-    const made = linesOf(answer, this)
-    return { ...made, charge: amountOf(made.lines, this.#factor) }
+    const { lines, unlistedTier, unmatchedPicture } = linesOf(answer, this)
+    return { lines, unlistedTier, unmatchedPicture, charge: amountOf(lines, this.#factor) }
   }
 }
 

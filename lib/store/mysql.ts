@@ -24,7 +24,6 @@ import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
 import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
-import { chunks } from './sql/text.ts'
 import { StoreUnavailable } from './store.ts'
 import { isChange } from './tables.ts'
 
@@ -50,6 +49,10 @@ const RECONNECTS = 2
 const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
 const KEPT_STATEMENT_CHARACTERS = 20_000
+/** Servers refuse a statement whose packet is too large (`max_allowed_packet`): the smallest default is 1 MiB. */
+const STATEMENT_BYTES = 768 * 1024
+/** The most bytes that a UTF-16 unit of a text has in UTF-8. */
+const UTF8_BYTES = 3
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const NO_SUCH_TABLE = 1146
 /** The table, column or index exists; there is no such table, also in OceanBase's words. */
@@ -219,10 +222,33 @@ function overlookRepeated(error: Error & { errno?: number }, sql: string): void 
  */
 function* statementsOf({ into, row, end = '' }: ManyRows, rows: readonly (readonly Param[])[]) {
   const most = 2 ** Math.floor(Math.log2((KEPT_STATEMENT_CHARACTERS - into.length - end.length) / (row.length + 2)))
-  for (const some of chunks(rows, most)) {
+  for (const some of pieces(rows, most)) {
     const sql = `${into} VALUES ${Array(some.length).fill(row).join(', ')} ${end}`
     yield { sql, params: some.flat(), rare: (some.length & (some.length - 1)) !== 0 }
   }
+}
+
+/** The rows in lists of at most `most`, whose texts together have at most STATEMENT_BYTES, unless one row alone has more. */
+function* pieces(rows: readonly (readonly Param[])[], most: number) {
+  let from = 0
+  let bytes = 0
+  for (let i = 0; i < rows.length; i++) {
+    const more = bytesOf(rows[i]!)
+    if (i > from && (i - from === most || bytes + more > STATEMENT_BYTES)) {
+      yield rows.slice(from, i)
+      from = i
+      bytes = 0
+    }
+    bytes += more
+  }
+  if (from < rows.length) yield rows.slice(from)
+}
+
+/** What the texts of a row take at most; what else it has is bounded by the number of rows. */
+function bytesOf(row: readonly Param[]): number {
+  let bytes = 0
+  for (const value of row) if (typeof value === 'string') bytes += value.length * UTF8_BYTES
+  return bytes
 }
 
 const runResult = (result: unknown): RunResult => {

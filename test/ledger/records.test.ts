@@ -17,6 +17,7 @@ const RELEASED = [
   'answerId upstreamKey',
   'priceVersion multiplier lines held cost askedMs attempts upstreamId clientRequestId via',
   'limits',
+  'detail',
 ]
 
 t.test('the order of the values of each version', async t => {
@@ -41,6 +42,17 @@ function replayed(t: Test, record: unknown[] | Buffer): Settlement[] {
 const KEY = { id: 2, accountId: 1 } as Key
 const ROW = usageRow('r1', KEY, 30)
 const FIRST = ['h', 20, 10, 'r1', 1, 2, 'default', 'chat', 'beta-4.7', 'one', 200, 'completed', 'reported']
+const LINE = {
+  model: 'beta-4.7',
+  priceVersion: 7,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: 'input',
+  count: 3,
+  price: 9,
+} as const
+const ATTEMPT = { channel: 'one', status: 200, error: null, ms: 7 }
 const USED = [1, 2, 3, 4, 5, 6, 30, 12, 34]
 const wanted = (change: Partial<Settlement> = {}) => ({ ...settlement(ROW, 'h', 20, 10), ...change })
 
@@ -65,6 +77,40 @@ for (const [version, record, want] of [
         upstreamId: 'up_1',
         clientRequestId: 'mine',
         via: 'chat',
+      },
+    }),
+  ],
+  [
+    3,
+    [
+      3,
+      STORE,
+      [...FIRST, ...USED, null, null, 7, null, [LINE], null, null, null, [ATTEMPT], null, null, null, ['b1', 4]],
+    ],
+    wanted({
+      row: { ...ROW, priceVersion: 7, lines: [LINE], attempts: [ATTEMPT] },
+      limits: [{ purse: 'b1', fromLease: micro(4) }],
+    }),
+  ],
+  [
+    4,
+    [
+      4,
+      STORE,
+      [
+        ...[...FIRST, ...USED, null, null, 7, null, 0, null, null, null, 0, null, null, null, []],
+        '[[["input",3,9],["output",1,2,"m",7,2000,1500000,"flex"]],[[7],[5,"two",502,"status"]]]',
+      ],
+    ],
+    wanted({
+      row: {
+        ...ROW,
+        priceVersion: 7,
+        lines: [
+          LINE,
+          { ...LINE, model: 'm', list: 2000, tier: 1_500_000, tierName: 'flex', class: 'output', count: 1, price: 2 },
+        ],
+        attempts: [ATTEMPT, { channel: 'two', status: 502, error: 'status', ms: 5 }],
       },
     }),
   ],

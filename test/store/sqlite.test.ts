@@ -1,9 +1,13 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { idAt } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { CHARGED_HOURS } from '../../lib/store/entry-tables.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'
-import { fund, memoryStore } from '../support/store.ts'
+import { REFUSALS, USAGE_LOG, USAGE_SUMS } from '../../lib/store/usage-tables.ts'
+import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 import { storeSuite } from './suite.ts'
 
 let count = 0
@@ -52,6 +56,45 @@ t.test('what is broken shows', async t => {
   }
   db.close()
   await store.close()
+})
+
+t.test('what is inserted by the row is whole numbers, also where it is added to what is there', async t => {
+  const file = newFile()
+  const store = openStore(`sqlite:${file}`, { secret: 'x' })
+  await store.migrate()
+  const { key } = await fund(store, 'demo', 2 ** 50)
+  await store.register({ id: 'h', host: 'here', beat: 0 })
+  for (const n of [1, 2]) {
+    const row = usageRow(`${idAt(1e12)}n0de01${n}0000`, key, 2 ** 49 - n, { cost: micro(2 ** 51 + n), held: micro(7) })
+    await store.settle([settlement(row, 'h', 0)], false)
+  }
+  const refusal = {
+    requestId: 'r',
+    atMs: 1,
+    accountId: 1,
+    keyId: 1,
+    model: 'm',
+    reason: 'quota',
+    status: 403,
+    address: '::1',
+  }
+  await store.recordRefusals([refusal])
+  await store.close()
+  const db = new DatabaseSync(file)
+  for (const table of [USAGE_LOG, USAGE_SUMS, CHARGED_HOURS, REFUSALS])
+    for (const [column, type] of Object.entries(table.columns)) {
+      if (!/^(auto|int)/.test(type)) continue
+      const found = db.prepare(`SELECT DISTINCT typeof(${column}) AS type FROM ${table.name}`).all()
+      t.ok(
+        found.length > 0 && found.every(({ type }) => type === 'integer' || type === 'null'),
+        `${table.name}.${column}`,
+      )
+    }
+  const sum = db.prepare(
+    'SELECT CAST(charge AS TEXT) AS charge, CAST(cost AS TEXT) AS cost FROM usage_sums WHERE grain = 1',
+  )
+  t.match(sum.get(), { charge: String(2n ** 50n - 3n), cost: String(2n ** 52n + 3n) })
+  db.close()
 })
 
 t.test('a schema of a newer version is refused', async t => {

@@ -55,6 +55,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
   const hold = x.hold as Hold
+  const counts = rowCounts(used.usage)
   const row: UsageRow = {
     requestId: x.id,
     accountId: entry.account.id,
@@ -66,7 +67,13 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     status: o.status !== 0 ? o.status : o.refusal === undefined ? 0 : ERRORS[o.refusal].status,
     end: o.end,
     basis: basisOf(o, used, tariff),
-    ...rowCounts(used.usage),
+    // one by one, and not `...counts`: an object that grows behind a spread is copied several times
+    input: counts.input,
+    cache_read: counts.cache_read,
+    cache_write_5m: counts.cache_write_5m,
+    cache_write_1h: counts.cache_write_1h,
+    output: counts.output,
+    images: counts.images,
     charge: bill?.charge ?? ZERO,
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),

@@ -192,14 +192,17 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
 
 /** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
 function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
-  const byId = new Map<string, Settlement>()
-  for (const settlement of batch) {
-    const { requestId } = settlement.row
-    const before = byId.get(requestId)
-    if (before === undefined) byId.set(requestId, settlement)
-    else unknown([settlement], new Map([[requestId, contentOf(before)]]), known)
-  }
-  return [...byId.values()].sort((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
+  let first: Settlement | undefined
+  return batch
+    .toSorted((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
+    .filter(settlement => {
+      if (first?.row.requestId !== settlement.row.requestId) {
+        first = settlement
+        return true
+      }
+      unknown([settlement], new Map([[first.row.requestId, contentOf(first)]]), known)
+      return false
+    })
 }
 
 /**

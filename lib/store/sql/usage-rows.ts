@@ -2,6 +2,7 @@
 import { timeOfId } from '../../base/ids.ts'
 import { outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
+import { detailText, readDetail } from '../../terms/row-detail.ts'
 import type { Param, Row, Statements } from '../driver.ts'
 import type { BookedRow } from '../store.ts'
 import { NAME_LENGTH } from '../tables.ts'
@@ -42,9 +43,6 @@ export function lineSums({ lines }: UsageRow): readonly number[] {
   }
   return sums
 }
-
-const detailOf = ({ lines, attempts }: UsageRow): string | null =>
-  lines.length === 0 && attempts.length === 0 ? null : JSON.stringify({ lines, attempts })
 
 /**
  * In the order of INSERTED. This is one literal because it is made for each request: a list that grew would be copied, and
@@ -94,7 +92,7 @@ export function usageValues(row: UsageRow, bookedAtMs: number): Param[] {
     cutOrNull(row.upstreamKey, CODE_LENGTH),
     cutOrNull(row.upstreamId),
     cutOrNull(row.clientRequestId),
-    detailOf(row),
+    detailText(row),
     bookedAtMs,
   ]
 }
@@ -107,8 +105,15 @@ export const insertBooked = (tx: Statements, rows: readonly UsageRow[], bookedAt
   )
 
 export function toBookedRow(row: Row): BookedRow {
-  const { lines = [], attempts = [] } = JSON.parse(textOrNull(row, 'detail') ?? '{}') as Partial<UsageRow>
+  const asked = {
+    model: text(row, 'model'),
+    priceVersion: integerOrNull(row, 'price_version'),
+    channel: text(row, 'channel'),
+    status: integer(row, 'status'),
+  }
   return {
+    ...asked,
+    ...readDetail(asked, textOrNull(row, 'detail')),
     seq: integer(row, 'seq'),
     bookedAtMs: integer(row, 'booked_at_ms'),
     requestId: text(row, 'request_id'),
@@ -116,9 +121,6 @@ export function toBookedRow(row: Row): BookedRow {
     keyId: integer(row, 'key_id'),
     group: text(row, 'group_name'),
     protocol: text(row, 'protocol') as UsageRow['protocol'],
-    model: text(row, 'model'),
-    channel: text(row, 'channel'),
-    status: integer(row, 'status'),
     end: text(row, 'ended') as UsageRow['end'],
     outcome: text(row, 'outcome') as BookedRow['outcome'],
     basis: text(row, 'basis') as UsageRow['basis'],
@@ -134,14 +136,11 @@ export function toBookedRow(row: Row): BookedRow {
     cache_write_1h: count(row, 'cache_write_1h'),
     output: count(row, 'output'),
     images: count(row, 'images'),
-    priceVersion: integerOrNull(row, 'price_version'),
     multiplier: integerOrNull(row, 'multiplier'),
     via: textOrNull(row, 'via') as UsageRow['via'],
     answerId: textOrNull(row, 'answer_id'),
     upstreamKey: textOrNull(row, 'upstream_key'),
     upstreamId: textOrNull(row, 'upstream_id'),
     clientRequestId: textOrNull(row, 'client_request_id'),
-    lines,
-    attempts,
   }
 }
