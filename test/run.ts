@@ -10,6 +10,8 @@ import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 const JOBS = 4
 const SLOWEST = 10
 const RESULTS = '.tap/test-results'
+/** Node warns that it strips types for the console's pages, which a test looks after. */
+const QUIET = '--node-arg=--disable-warning=ExperimentalWarning'
 
 const root = new URL('..', import.meta.url).pathname
 const tap = `${root}node_modules/.bin/tap`
@@ -22,7 +24,7 @@ const options = process.argv.slice(2).filter(argument => argument.startsWith('-'
 const named = process.argv.slice(2).filter(argument => !argument.startsWith('-'))
 const files = (named.length === 0 ? ['test'] : named).flatMap(filesOf)
 const beganMs = Date.now()
-const run = spawn(tap, ['--reporter=terse', `--jobs=${JOBS}`, ...options, ...files], {
+const run = spawn(tap, ['--reporter=terse', `--jobs=${JOBS}`, QUIET, ...options, ...files], {
   stdio: ['ignore', 'pipe', 'inherit'],
   env: {
     ...process.env,

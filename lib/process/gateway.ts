@@ -5,7 +5,7 @@
 import type http from 'node:http'
 import { systemClock } from '../base/clock.ts'
 import type { Health } from '../channels/health.ts'
-import { consolePages } from '../console/page.ts'
+import { createSite } from '../console/site.ts'
 import type { Services } from '../exchange/services.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Readiness } from '../ops/fleet.ts'
@@ -70,7 +70,7 @@ export class Gateway {
 
   /** Opens the public listeners; resolves with their addresses. `given`: sockets that are bound already. */
   async listen(given: Partial<Record<ListenName, Socket>> = {}): Promise<{ main: string; direct: string }> {
-    const pages = consolePages(() => this.#config.public)
+    const pages = createSite({ urls: () => this.#config.public, log: this.services.log })
     const open = (name: 'main' | 'direct', server: http.Server) => {
       this.#servers.push(server)
       return listenOn(server, name, this.#config.listen[name], given[name])

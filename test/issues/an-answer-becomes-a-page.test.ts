@@ -6,8 +6,9 @@ import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { consolePages } from '../../lib/console/page.ts'
-import { Browser } from '../console/browser.ts'
+import { createSite } from '../../lib/console/site.ts'
+import { createLogger } from '../../lib/terms/log.ts'
+import { browserTest } from '../console/support/browser.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Headers, Script } from '../exchange/support/upstream.ts'
@@ -131,36 +132,39 @@ async function listen(t: Test, handler: http.RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-t.test('in a browser: a form elsewhere posts with a key of its own, and nothing runs on our origin', async t => {
-  const s = await open(t, { pages: consolePages(() => ({ main: 'https://m.example', direct: 'https://d.example' })) })
-  const browser = await Browser.open('en')
-  t.teardown(() => browser.close())
-  const path = `/v1beta/models/${MODEL}:generateContent?key=${KEY}`
-  for (const gateway of [s.urls.main, s.urls.direct, await withoutSecFetch(t, s.urls.main)]) {
-    const shown = gateway !== s.urls.main && gateway !== s.urls.direct
-    const form = await otherSite(t, gateway + path)
-    for (const [status, type] of [
-      [200, 'text/html'],
-      [400, 'text/html'],
-      [500, 'text/html; charset=utf-8'],
-      [200, ''],
-      [400, 'application/xhtml+xml'],
-    ] as const) {
-      s.at('a').script = page(status, type)
-      const asked = s.at('a').calls.length
-      await browser.visit(form)
-      await browser.until('document.forms.length === 1')
-      await browser.value('document.forms[0].submit()')
-      await browser.until(`location.href.startsWith(${JSON.stringify(gateway)}) && document.readyState === 'complete'`)
-      t.equal(await browser.value('typeof window.ran'), 'undefined', `${status} ${type}`)
-      t.equal(s.at('a').calls.length - asked, shown ? 1 : 0)
-      if (shown) t.equal(await browser.value('self.origin'), 'null', 'an origin of its own')
+browserTest(
+  t,
+  'in a browser: a form elsewhere posts with a key of its own, and nothing runs on our origin',
+  async (t, newcomer) => {
+    const urls = { main: 'https://m.example', direct: 'https://d.example' }
+    const s = await open(t, { pages: createSite({ urls: () => urls, log: createLogger('silent') }) })
+    const { page: tab, visit, requested } = await newcomer({ language: 'en-US' })
+    const path = `/v1beta/models/${MODEL}:generateContent?key=${KEY}`
+    for (const gateway of [s.urls.main, s.urls.direct, await withoutSecFetch(t, s.urls.main)]) {
+      const shown = gateway !== s.urls.main && gateway !== s.urls.direct
+      const form = await otherSite(t, gateway + path)
+      for (const [status, type] of [
+        [200, 'text/html'],
+        [400, 'text/html'],
+        [500, 'text/html; charset=utf-8'],
+        [200, ''],
+        [400, 'application/xhtml+xml'],
+      ] as const) {
+        s.at('a').script = page(status, type)
+        const asked = s.at('a').calls.length
+        await tab.goto(form)
+        await tab.evaluate('document.forms[0].submit()')
+        await tab.waitForURL(url => url.href.startsWith(gateway))
+        t.equal(await tab.evaluate('typeof window.ran'), 'undefined', `${status} ${type}`)
+        t.equal(s.at('a').calls.length - asked, shown ? 1 : 0)
+        if (shown) t.equal(await tab.evaluate('self.origin'), 'null', 'an origin of its own')
+      }
     }
-  }
-  const asked = browser.requested.length
-  await browser.visit(`${s.urls.main}/console`)
-  await browser.value(`document.getElementById('key').value = ${JSON.stringify(KEY)}`)
-  await browser.value("document.querySelector('form').requestSubmit()")
-  await browser.until(`document.body.innerText.includes(${JSON.stringify(MODEL)})`)
-  t.match(browser.requested.slice(asked).join(' '), /\/v1\/models/)
-})
+    const asked = requested.length
+    await visit(`${s.urls.main}/console/connect`)
+    await tab.fill('#secret', KEY)
+    await tab.click('form button[type=submit]')
+    await tab.getByText(MODEL, { exact: true }).waitFor()
+    t.match(requested.slice(asked).join(' '), /\/v1\/models/)
+  },
+)

@@ -1,0 +1,33 @@
+/**
+ * What the server writes into a page: what it cannot know otherwise before its first request. The server's shell.ts makes
+ * it, the page reads it back from its document.
+ */
+import type { Language } from '../../terms/people.ts'
+import type { PageName } from './sitemap.ts'
+
+export interface Given {
+  page: PageName
+  language: Language
+  /** `auto`: as the reader's system has it. */
+  theme: Theme
+  /** Whether the browser sent the cookie of a session. Whether that session is in force, only the API says. */
+  signedIn: boolean
+  /** What the page is made of where it can be read without its script; null = it asks the API. */
+  data: unknown
+}
+
+export type Theme = 'auto' | 'light' | 'dark'
+
+/** Where a document finds what belongs to it. */
+export interface Linked {
+  style: string
+  unscripted: string
+  icon: string
+  script: string
+  /** Modules that the page will need, in the order of need. */
+  preload: string[]
+  importMap: string
+}
+
+/** Makes the HTML of a page. */
+export type RenderDocument = (given: Given, linked: Linked) => string

@@ -1,0 +1,52 @@
+/** A button that copies a text, and a text with such a button. */
+import type { VNode } from 'preact'
+import { button, code, div, figcaption, figure, pre, span } from '../element.ts'
+import { icon } from '../icons.ts'
+import { say, scripted } from '../page.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  copy: ['复制', 'Copy'],
+  copied: ['已复制', 'Copied'],
+  selected: [
+    '浏览器不允许复制:文本已选中,请按复制快捷键',
+    'The browser does not allow it: the text is selected, press the copy shortcut',
+  ],
+})
+
+/** `name`: what is copied, for screen readers, where several such buttons stand on a page. */
+export const copyButton = (text: string, name: string): VNode =>
+  button(
+    {
+      type: 'button',
+      class: 'small copy',
+      hidden: !scripted.value,
+      'aria-label': `${w.copy()} ${name}`,
+      onClick: event => copy(text, event.currentTarget),
+    },
+    icon('copy'),
+    span({}, w.copy()),
+  )
+
+export const copyable = (text: string, name: string): VNode =>
+  div({ class: 'copyable' }, code({}, text), copyButton(text, name))
+
+/** A text of several lines under its name. */
+export const snippet = (text: string, name: string): VNode =>
+  figure(
+    { class: 'snippet' },
+    figcaption({}, span({}, name), copyButton(text, name)),
+    pre({ tabIndex: 0, role: 'group', 'aria-label': name }, code({}, text)),
+  )
+
+async function copy(text: string, from: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text)
+    say(w.copied())
+  } catch {
+    // only pages from a secure address may write: the reader copies what is selected
+    const shown = from.closest('.snippet, .copyable')?.querySelector('code')
+    if (shown) getSelection()?.selectAllChildren(shown)
+    say(w.selected(), 'failed')
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * What a reader chooses for all pages: language and theme. Both are cookies, because the server writes them into the
+ * document: a page that learns its theme from a script would first be shown in the wrong one.
+ */
+import { signal } from '@preact/signals'
+import type { Language } from '../../terms/people.ts'
+import type { Theme } from './given.ts'
+import { language } from './words.ts'
+
+export const theme = signal<Theme>('auto')
+
+const YEAR_SECONDS = 31_536_000
+
+export function chooseLanguage(chosen: Language): void {
+  language.value = chosen
+  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
+  keep('language', chosen)
+}
+
+export function chooseTheme(chosen: Theme): void {
+  theme.value = chosen
+  if (chosen === 'auto') delete document.documentElement.dataset['theme']
+  else document.documentElement.dataset['theme'] = chosen
+  keep('theme', chosen)
+}
+
+function keep(name: string, value: string): void {
+  const secure = location.protocol === 'https:' ? '; Secure' : ''
+  // biome-ignore lint/suspicious/noDocumentCookie: Firefox knows no other way below version 140
+  document.cookie = `${name}=${value}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Lax${secure}`
+}

@@ -1,0 +1,52 @@
+/**
+ * Every page of the console: its address, its module in the folder `pages`, where its link stands, and its title. The
+ * server makes routes from this table, the browser its navigation; so this file imports nothing.
+ */
+
+/** Whose navigation shows the page. `entry`: no navigation does; such pages lead in, as the one for signing in. */
+export type Area = 'public' | 'account' | 'person' | 'operator' | 'entry'
+
+export interface PageRow {
+  /** The module: `pages/NAME.ts`. */
+  name: string
+  /** Below `/console`; `*` stands for one step of any name. */
+  path: string
+  area: Area
+  title: { zh: string; en: string }
+  /** An icon of icons.ts. */
+  icon?: string
+  /** false = the page is reached from another one, and no navigation shows it. */
+  listed?: false
+}
+
+const rows = [
+  { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
+  // no address leads to it: it is shown where there is no page
+  {
+    name: 'missing',
+    path: '',
+    area: 'public',
+    title: { zh: '没有这个页面', en: 'There is no such page' },
+    listed: false,
+  },
+] as const satisfies readonly PageRow[]
+
+export type PageName = (typeof rows)[number]['name']
+
+export const PAGES: readonly (PageRow & { name: PageName })[] = rows
+
+/** The page at `/console` itself. */
+export const HOME: PageName = 'connect'
+
+export const rowOf = (name: PageName): PageRow & { name: PageName } =>
+  PAGES.find(page => page.name === name) as PageRow & { name: PageName }
+
+/** The page at an address below `/console`; null = there is none. */
+export function pageAt(address: string): (PageRow & { name: PageName }) | null {
+  const steps = address.split('/')
+  const fits = (pattern: string) => {
+    const wanted = pattern.split('/')
+    return wanted.length === steps.length && wanted.every((step, i) => step === steps[i] || (step === '*' && steps[i]))
+  }
+  return PAGES.find(page => fits(page.path)) ?? null
+}

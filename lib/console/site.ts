@@ -1,0 +1,80 @@
+/**
+ * The pages of the console: everything under `/console` that is not its API. What pages consist of is read and made ready
+ * at the first visit, because a gateway that nobody visits should not wait for it when it starts.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../terms/log.ts'
+import type { Assets } from './assets.ts'
+import { HOME, type PageName, pageAt } from './client/sitemap.ts'
+import type { ClientFiles } from './client-files.ts'
+import { connectData, type PublicUrls } from './connect-data.ts'
+import { pageHeaders } from './headers.ts'
+import type { Reader, Shell } from './shell.ts'
+
+const ROOT = '/console'
+const FILES = `${ROOT}/a/`
+
+interface Opened {
+  client: ClientFiles
+  assets: Assets
+  shell: Shell
+  readerOf: (req: IncomingMessage) => Reader
+}
+
+async function open(): Promise<Opened> {
+  const [{ readClientFiles }, { Assets }, { openShell, readerOf }] = await Promise.all([
+    import('./client-files.ts'),
+    import('./assets.ts'),
+    import('./shell.ts'),
+  ])
+  const client = await readClientFiles()
+  return { client, assets: new Assets(client), shell: await openShell(client), readerOf }
+}
+
+export interface SiteParts {
+  /** Is called at every visit, because a reload of the config may change the addresses. */
+  urls: () => PublicUrls
+  log: Logger
+}
+
+/** Answers requests for pages and returns true; false = the request is for the API of models. */
+export function createSite({ urls, log }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
+  let opened: Promise<Opened> | null = null
+  /** Data of the pages that can be read without their script. */
+  const data: Partial<Record<PageName, () => unknown>> = { connect: () => connectData(urls()), missing: () => ({}) }
+
+  const page = (parts: Opened, name: PageName, req: IncomingMessage, res: ServerResponse, status: number) => {
+    const html = Buffer.from(parts.shell(name, parts.readerOf(req), data[name]?.() ?? null), 'utf8')
+    res.writeHead(status, {
+      ...pageHeaders(parts.client.importMap, urls().main.startsWith('https:')),
+      'content-length': html.length,
+    })
+    res.end(req.method === 'HEAD' ? undefined : html)
+  }
+
+  const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const parts = await (opened ??= open())
+    if (path.startsWith(FILES)) {
+      if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) page(parts, 'missing', req, res, 404)
+      return
+    }
+    const below = path.slice(ROOT.length).replace(/\/$/, '')
+    const found = below === '' ? HOME : pageAt(below)?.name
+    page(parts, found ?? 'missing', req, res, found === undefined ? 404 : 200)
+  }
+
+  return (req, res) => {
+    const [path = ''] = (req.url as string).split('?', 1)
+    if (path !== '/' && path !== ROOT && !path.startsWith(`${ROOT}/`)) return false
+    if (req.method !== 'GET' && req.method !== 'HEAD') return false
+    if (path === '/' && req.method === 'HEAD') return false // a coding tool sends this to see whether the API is here
+    if (path === '/') res.writeHead(302, { location: ROOT, 'content-length': 0 }).end()
+    else
+      answer(path, req, res).catch((error: unknown) => {
+        log.error({ err: error }, 'a page of the console failed')
+        if (!res.headersSent) res.writeHead(500, { 'content-length': 0 })
+        res.end()
+      })
+    return true
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * A real headless Chromium, driven by Playwright. It writes down what a page did wrong: what the content security policy
+ * refused, what stood in the browser's console, and every request. A machine without Chromium skips these tests and says
+ * so; where CI is set they fail.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+
+const CHROMIUM =
+  process.env['CHROMIUM'] ??
+  ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(path => existsSync(path))
+
+export const CHROMIUM_MISSING =
+  CHROMIUM === undefined
+    ? 'Chromium is not on this machine, and tests of the pages did not run: install it, or name its path in CHROMIUM'
+    : null
+
+/** Ends only tests that wait in vain: far longer than what a busy machine takes. */
+const PATIENCE_MS = 60_000
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const AXE_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+export interface Visitor {
+  page: Page
+  context: BrowserContext
+  /** What the policy refused and what the page's script complained about, since the visitor came. */
+  complaints: string[]
+  /** Every address that was asked for. */
+  requested: string[]
+  /** Opens an address and resolves when the page's script has drawn it. */
+  visit(url: string): Promise<void>
+  /** What axe finds, as a line each; empty = nothing. */
+  axe(): Promise<string[]>
+}
+
+export interface VisitorOptions {
+  language?: 'zh-CN' | 'en-US'
+  scheme?: 'light' | 'dark'
+  width?: number
+  context?: BrowserContextOptions
+}
+
+let running: Promise<Browser> | null = null
+
+/** One browser serves all tests of a file. The first test that asks for it closes it, so that is the parent of the others. */
+function launch(t: Test): Promise<Browser> {
+  if (running === null) {
+    running = chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu'] })
+    t.teardown(async () => {
+      const browser = await running
+      running = null
+      await browser?.close()
+    })
+  }
+  return running
+}
+
+/** A test that needs a browser. `file`: the test of the whole file, which keeps the browser open for the others. */
+export function browserTest(file: Test, name: string, run: (t: Test, newcomer: Newcomer) => Promise<void>): void {
+  void file.test(name, async t => {
+    if (CHROMIUM_MISSING === null) return run(t, options => visitor(t, file, options))
+    if (process.env['CI']) t.fail(CHROMIUM_MISSING)
+    else t.pass(CHROMIUM_MISSING)
+  })
+}
+
+export type Newcomer = (options?: VisitorOptions) => Promise<Visitor>
+
+async function visitor(t: Test, file: Test, options: VisitorOptions = {}): Promise<Visitor> {
+  const { language = 'zh-CN', scheme = 'light', width = 1440 } = options
+  const browser = await launch(file)
+  const context = await browser.newContext({
+    locale: language,
+    colorScheme: scheme,
+    viewport: { width, height: 900 },
+    ...(width < 500 && { hasTouch: true, isMobile: true }),
+    ...options.context,
+  })
+  t.teardown(() => context.close())
+  context.setDefaultTimeout(PATIENCE_MS)
+  const complaints: string[] = []
+  const requested: string[] = []
+  await context.exposeBinding('tellViolation', (_source, text: string) => void complaints.push(text))
+  await context.addInitScript(
+    "addEventListener('securitypolicyviolation', e => tellViolation('policy: ' + e.violatedDirective + ' ' + e.blockedURI))",
+  )
+  context.on('request', request => void requested.push(request.url()))
+  context.on('console', message => {
+    // a request that is refused is said in the page, and the browser says it once more
+    const expected = /^Failed to load resource: the server responded with a status of/.test(message.text())
+    if (message.type() === 'error' && !expected) complaints.push(`console: ${message.text()}`)
+  })
+  context.on('weberror', error => void complaints.push(`thrown: ${error.error().message}`))
+  const page = await context.newPage()
+  return {
+    page,
+    context,
+    complaints,
+    requested,
+    async visit(url) {
+      await page.goto(url)
+      await page.waitForSelector('html[data-ready]', { state: 'attached' })
+    },
+    axe: () => findings(page),
+  }
+}
+
+interface Finding {
+  id: string
+  help: string
+  nodes: { target: unknown[]; failureSummary: string }[]
+}
+
+async function findings(page: Page): Promise<string[]> {
+  // as a script of the page it would stand against the policy; this way the browser runs it beside the page
+  await page.evaluate(AXE)
+  const found = (await page.evaluate(
+    `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(AXE_RULES)} } }).then(result => result.violations)`,
+  )) as Finding[]
+  return found.flatMap(({ id, help, nodes }) =>
+    nodes.map(node => `${id}: ${help}: ${node.target.join(' ')}: ${node.failureSummary}`),
+  )
+}
