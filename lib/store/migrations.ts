@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { ACTIONS } from './action-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
+import { PAY_TABLES } from './pay-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
@@ -199,6 +200,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     for (const table of ['accounts', 'api_keys']) await givePublicIds(driver, table)
     return []
   },
+  // Money that comes in: orders, proofs, refunds.
+  ({ dialect }) => PAY_TABLES.flatMap(table => createTable(table, dialect)),
 ]
 
 async function version(driver: Driver): Promise<number> {

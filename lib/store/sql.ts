@@ -25,6 +25,7 @@ import { book } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
+import { Pay } from './sql/pay.ts'
 import { pricesAt, versionsOf } from './sql/price-versions.ts'
 import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
@@ -64,6 +65,8 @@ export class SqlStore implements Store {
   readonly zone: string
   readonly #slice: number
 
+  readonly pay: Pay
+
   constructor(
     driver: Driver,
     sealer: Sealer,
@@ -79,6 +82,7 @@ export class SqlStore implements Store {
     this.#catalogue = new Catalogue(driver, this.#sealer, warn)
     this.#books = new Books(driver)
     this.#holders = new Holders(driver, slice)
+    this.pay = new Pay(driver)
   }
 
   migrate = () => migrate(this.#driver)

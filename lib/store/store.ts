@@ -20,6 +20,7 @@ import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { Mark, Said } from './marks.ts'
+import type { PayStore } from './pay-store.ts'
 import type { ModelEdit, PriceStore } from './price-store.ts'
 import type { Purse, PurseId } from './purses.ts'
 import type { UsageStore } from './usage-store.ts'
@@ -29,6 +30,7 @@ export type * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'
 export * from './marks.ts'
+export type * from './pay-store.ts'
 export * from './price-store.ts'
 export * from './purses.ts'
 export * from './usage-store.ts'
@@ -114,6 +116,8 @@ export interface Catalog {
 export type OfflineSince = ReadonlyMap<string, number>
 
 export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore {
+  /** Money that comes in: orders, proofs, refunds. */
+  readonly pay: PayStore
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */

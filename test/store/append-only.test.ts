@@ -9,7 +9,7 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
 
 const files = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(text)).map(({ file }) => file)
 
-for (const table of ['actions', 'entries', 'price_versions'])
+for (const table of ['actions', 'entries', 'pay_proofs', 'pay_rates', 'price_versions'])
   t.test(table, async t => {
     t.not(files(new RegExp(`INSERT INTO ${table} `)).length, 0, 'rows are inserted by a statement of this form')
     t.same(files(new RegExp(`(UPDATE|DELETE FROM|REPLACE INTO|TRUNCATE|DROP TABLE) ${table}\\b`)), [])

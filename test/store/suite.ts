@@ -12,6 +12,7 @@ import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } fr
 import { actionSuite } from './action-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
+import { paySuite } from './pay-suite.ts'
 import { priceSuite } from './price-suite.ts'
 import { usageSuite } from './usage-suite.ts'
 
@@ -626,6 +627,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   usageSuite(t, newUrl)
   t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
+  t.test('payments', async t => paySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

@@ -55,7 +55,8 @@ async function entryUnder(tx: Statements, accountId: number, reference: string):
   return row === undefined ? null : toEntry(row)
 }
 
-async function add(
+/** `addEntry` as a part of a larger transaction. */
+export async function bookEntry(
   tx: Statements,
   driver: Driver,
   accountId: number,
@@ -98,7 +99,7 @@ export async function addEntry(
   invariant(Number.isSafeInteger(entry.amount) && entry.amount !== 0, `an entry of ${entry.amount}`)
   invariant(!forced || entry.amount < 0, 'only a debit can be forced')
   try {
-    return await driver.transaction('addEntry', tx => add(tx, driver, accountId, entry, act, forced))
+    return await driver.transaction('addEntry', tx => bookEntry(tx, driver, accountId, entry, act, forced))
   } catch (error) {
     // The lock of the purse keeps apart what is booked for one account; this is a payment of another account.
     if (error instanceof DuplicateKey) return { outcome: 'conflict' }

@@ -1,0 +1,208 @@
+/**
+ * Where an order's money enters and leaves a balance. Each transaction locks the order's row first and the account's purse
+ * after it, books entries, and writes the sums of the order, for which always
+ * 0 ≤ credited − refunded − frozen − reversed.
+ */
+import { invariant } from '../../base/assert.ts'
+import { type Micro, micro, ZERO } from '../../base/money.ts'
+import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import type { EntryKind } from '../entry-store.ts'
+import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
+import { accountPurse } from '../store.ts'
+import { bookEntry } from './entries.ts'
+import { lockOrder } from './pay-orders.ts'
+import { toRefund } from './pay-rows.ts'
+import { integer } from './text.ts'
+
+/** Kinds of entries that move paid money; openings, top-ups by hand and adjustments are never paid out. */
+const PAID: readonly EntryKind[] = ['payment', 'refund', 'reversal', 'freeze', 'release']
+
+const ENTERED = ['credited', 'refunded', 'reversed'] as const
+
+async function saveSums(tx: Statements, order: Order): Promise<void> {
+  const { id, state, credited, refunded, frozen, reversed } = order
+  invariant(
+    frozen >= 0 && refunded >= 0 && reversed >= 0 && credited - refunded - frozen - reversed >= 0,
+    `order ${id} would give back more than it got`,
+  )
+  await tx.run('UPDATE pay_orders SET state = ?, credited = ?, refunded = ?, frozen = ?, reversed = ? WHERE id = ?', [
+    state,
+    credited,
+    refunded,
+    frozen,
+    reversed,
+    id,
+  ])
+}
+
+async function credit(
+  tx: Statements,
+  driver: Driver,
+  id: string,
+  amount: Micro,
+  actor: string,
+  note: string,
+): Promise<Credited> {
+  const order = await lockOrder(tx, id)
+  if (order === null) return { outcome: 'unpaid' }
+  if ((ENTERED as readonly string[]).includes(order.state)) return { outcome: 'known', order }
+  if (order.state !== 'paid') return { outcome: 'unpaid' }
+  const entry = { kind: 'payment', amount, reference: `topup:${id}`, actor, note } as const
+  const booked = await bookEntry(tx, driver, order.accountId, entry, false)
+  if (booked.outcome !== 'created') return { outcome: 'conflict' }
+  const now: Order = { ...order, state: 'credited', credited: amount }
+  await saveSums(tx, now)
+  await tx.run('UPDATE pay_orders SET credited_at_ms = ? WHERE id = ?', [booked.entry.bookedAtMs, id])
+  return { outcome: 'credited', order: { ...now, creditedAtMs: booked.entry.bookedAtMs } }
+}
+
+export async function creditOrder(
+  driver: Driver,
+  id: string,
+  amount: Micro,
+  actor: string,
+  note: string,
+): Promise<Credited> {
+  invariant(amount > 0, `a payment of ${amount}`)
+  try {
+    return await driver.transaction('creditOrder', tx => credit(tx, driver, id, amount, actor, note))
+  } catch (error) {
+    if (error instanceof DuplicateKey) return { outcome: 'conflict' } // another account has this payment
+    throw error
+  }
+}
+
+/** What of an order could go back now. The caller has locked the account's purse, or reads for show. */
+async function refundableOf(tx: Pick<Statements, 'query'>, order: Order): Promise<Micro> {
+  const purse = accountPurse(order.accountId)
+  const read = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
+  const kinds = PAID.map(kind => `'${kind}'`).join(', ')
+  const paid = await read(
+    `SELECT COALESCE(SUM(amount), 0) AS total FROM entries WHERE account_id = ? AND kind IN (${kinds})`,
+    [order.accountId],
+  )
+  const { credit, promised } = await read('SELECT credit, promised FROM purses WHERE id = ?', [purse])
+  const leases = await read('SELECT COALESCE(SUM(amount), 0) AS leased FROM leases WHERE purse_id = ?', [purse])
+  const charges = Number(promised) - integer(leases, 'leased')
+  const ofOrder = order.credited - order.refunded - order.frozen - order.reversed
+  return micro(Math.max(0, Math.min(ofOrder, integer(paid, 'total') - charges, Number(credit) - Number(promised))))
+}
+
+export async function refundable(driver: Driver, orderId: string): Promise<Micro> {
+  return driver.transaction('refundable', async tx => {
+    const order = await lockOrder(tx, orderId)
+    return order === null ? ZERO : refundableOf(tx, order)
+  })
+}
+
+export async function refundOf(tx: Pick<Statements, 'query'>, method: OrderMethod, id: string): Promise<Refund | null> {
+  const [row] = await tx.query('SELECT * FROM pay_refunds WHERE method = ? AND id = ?', [method, id])
+  return row === undefined ? null : toRefund(row)
+}
+
+async function insertRefund(
+  tx: Statements,
+  driver: Driver,
+  order: Order,
+  refund: NewRefund,
+  checkAtMs: number | null,
+): Promise<Refund> {
+  const { id, method, orderId, kind, amount, providerId, reason, actor } = refund
+  await tx.run(
+    'INSERT INTO pay_refunds (method, id, order_id, account_id, kind, amount, state, provider_id, reason, actor, at_ms, ' +
+      `check_at_ms, checks) VALUES (?, ?, ?, ?, ?, ?, 'frozen', ?, ?, ?, ${driver.dialect.nowMs}, ?, 0)`,
+    [method, id, orderId, order.accountId, kind, amount, providerId, reason, actor, checkAtMs],
+  )
+  return (await refundOf(tx, method, id)) as Refund
+}
+
+async function freezeMoney(
+  tx: Statements,
+  driver: Driver,
+  refund: NewRefund,
+  forced: boolean,
+  checkAtMs: number | null,
+): Promise<Frozen> {
+  const { method, id, orderId, amount, actor, reason } = refund
+  const order = await lockOrder(tx, orderId)
+  if (order === null || order.method !== method) return { outcome: 'bound' }
+  const there = await refundOf(tx, method, id)
+  if (there !== null) return there.amount === amount ? { outcome: 'same', refund: there } : { outcome: 'conflict' }
+  if (order.credited - order.refunded - order.frozen - order.reversed < amount) return { outcome: 'bound' }
+  await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
+  const most = await refundableOf(tx, order)
+  if (!forced && most < amount) return { outcome: 'short', refundable: most }
+  const entry = {
+    kind: 'freeze',
+    amount: micro(-amount),
+    reference: `freeze:${method}:${id}`,
+    actor,
+    note: reason,
+  } as const
+  const booked = await bookEntry(tx, driver, order.accountId, entry, forced)
+  if (booked.outcome !== 'created') return { outcome: 'short', refundable: most }
+  await saveSums(tx, { ...order, frozen: micro(order.frozen + amount) })
+  return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, refund, checkAtMs) }
+}
+
+export async function freeze(
+  driver: Driver,
+  refund: NewRefund,
+  forced: boolean,
+  checkAtMs: number | null,
+): Promise<Frozen> {
+  invariant(refund.amount > 0, `a refund of ${refund.amount}`)
+  return driver.transaction('freeze', tx => freezeMoney(tx, driver, refund, forced, checkAtMs))
+}
+
+/**
+ * The entries of a proven end: `release` gives the frozen money back, and if it did go to the payer, it is taken again. A
+ * refund that was done may still fail, when the payer's bank sends the money back: then it is released after all.
+ */
+export function endFreeze(
+  driver: Driver,
+  method: OrderMethod,
+  id: string,
+  state: 'done' | 'released',
+): Promise<Refund | null> {
+  return driver.transaction('endFreeze', async tx => {
+    const known = await refundOf(tx, method, id)
+    if (known === null) return null
+    const order = (await lockOrder(tx, known.orderId)) as Order
+    const refund = (await refundOf(tx, method, id)) as Refund // another gateway may have ended it before the lock
+    if (refund.state === state || refund.state === 'released') return refund
+    const { amount, actor, reason, kind } = refund
+    const book = (entryKind: EntryKind, entryAmount: number, reference: string) =>
+      bookEntry(
+        tx,
+        driver,
+        order.accountId,
+        { kind: entryKind, amount: micro(entryAmount), reference, actor, note: reason },
+        entryAmount < 0,
+      )
+    const failedLater = refund.state === 'done'
+    await book('release', amount, `release:${method}:${id}${failedLater ? ':failed' : ''}`)
+    const sums = { ...order }
+    if (failedLater) {
+      sums[kind === 'dispute' ? 'reversed' : 'refunded'] = micro(
+        order[kind === 'dispute' ? 'reversed' : 'refunded'] - amount,
+      )
+      sums.state = 'credited'
+    } else sums.frozen = micro(order.frozen - amount)
+    if (state === 'done') {
+      const lost = kind === 'dispute'
+      await book(lost ? 'reversal' : 'refund', -amount, `${lost ? 'dispute' : 'refund'}:${method}:${id}`)
+      if (lost) sums.reversed = micro(order.reversed + amount)
+      else sums.refunded = micro(order.refunded + amount)
+      const left = sums.credited - sums.refunded - sums.reversed - sums.frozen
+      if (left === 0 && sums.frozen === 0) sums.state = lost ? 'reversed' : 'refunded'
+    }
+    await saveSums(tx, sums)
+    await tx.run(
+      `UPDATE pay_refunds SET state = ?, ended_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE method = ? AND id = ?`,
+      [state, method, id],
+    )
+    return refundOf(tx, method, id)
+  })
+}

@@ -1,0 +1,186 @@
+/**
+ * What is kept beside orders: refunds that are due to be asked about, exceptions, events that have been dealt with, marks
+ * of what last went well, and rates.
+ */
+
+import type { OrderMethod, PayException, PayMethodName, Refund } from '../../terms/pay.ts'
+import type { Act } from '../../terms/people.ts'
+import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
+import type { ExceptionFilter, NewException, PayMark, PayRate } from '../pay-store.ts'
+import { recordAction } from './actions.ts'
+import { toException, toRefund } from './pay-rows.ts'
+import { integer, text } from './text.ts'
+
+export async function refundWhere(driver: Driver, where: string, params: readonly Param[]): Promise<Refund[]> {
+  const sql = `SELECT * FROM pay_refunds WHERE ${where} ORDER BY at_ms, id`
+  return (await driver.query('refunds', sql, params)).map(toRefund)
+}
+
+export async function refundSent(
+  driver: Driver,
+  method: OrderMethod,
+  id: string,
+  providerId: string,
+  checkAtMs: number | null,
+): Promise<void> {
+  const sql = 'UPDATE pay_refunds SET provider_id = ?, check_at_ms = ? WHERE method = ? AND id = ?'
+  await driver.run('refundSent', sql, [providerId, checkAtMs, method, id])
+}
+
+/** As `takeDueOrders`. */
+export async function takeDueRefunds(driver: Driver, nowMs: number, leaseMs: number, limit: number): Promise<Refund[]> {
+  const sql = 'SELECT * FROM pay_refunds WHERE check_at_ms <= ? ORDER BY check_at_ms, id LIMIT ?'
+  const taken: Refund[] = []
+  for (const refund of (await driver.query('takeDueRefunds', sql, [nowMs, limit])).map(toRefund)) {
+    const { changes } = await driver.run(
+      'takeDueRefunds',
+      'UPDATE pay_refunds SET check_at_ms = ?, checks = checks + 1 WHERE method = ? AND id = ? AND check_at_ms = ?',
+      [nowMs + leaseMs, refund.method, refund.id, refund.checkAtMs],
+    )
+    if (changes === 1) taken.push({ ...refund, checkAtMs: nowMs + leaseMs, checks: refund.checks + 1 })
+  }
+  return taken
+}
+
+export async function raiseException(driver: Driver, exception: NewException): Promise<boolean> {
+  const { method, kind, reference, detail, orderId = null, transactionId = null } = exception
+  const { amount = null, currency = null } = exception
+  try {
+    await driver.run(
+      'raiseException',
+      'INSERT INTO pay_exceptions (method, kind, reference, order_id, transaction_id, amount, currency, detail, at_ms) ' +
+        `VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${driver.dialect.nowMs})`,
+      [method, kind, reference, orderId, transactionId, amount, currency, detail],
+    )
+    return true
+  } catch (error) {
+    if (error instanceof DuplicateKey) return false
+    throw error
+  }
+}
+
+export async function exception(driver: Driver, id: number): Promise<PayException | null> {
+  const [row] = await driver.query('exception', 'SELECT * FROM pay_exceptions WHERE id = ?', [id])
+  return row === undefined ? null : toException(row)
+}
+
+export async function exceptions(driver: Driver, filter: ExceptionFilter): Promise<PayException[]> {
+  const where: [string, readonly Param[]][] = [['1 = 1', []]]
+  if (filter.open !== undefined) where.push([`resolved_at_ms IS ${filter.open ? '' : 'NOT '}NULL`, []])
+  if (filter.kind !== undefined) where.push(['kind = ?', [filter.kind]])
+  if (filter.beforeId !== undefined) where.push(['id < ?', [filter.beforeId]])
+  const sql = `SELECT * FROM pay_exceptions WHERE ${where.map(([c]) => c).join(' AND ')} ORDER BY id DESC LIMIT ?`
+  return (await driver.query('exceptions', sql, [...where.flatMap(([, params]) => params), filter.limit])).map(
+    toException,
+  )
+}
+
+export async function openExceptions(driver: Driver): Promise<number> {
+  const sql = 'SELECT COUNT(*) AS n FROM pay_exceptions WHERE resolved_at_ms IS NULL'
+  const [row] = await driver.query('openExceptions', sql, [])
+  return integer(row as Row, 'n')
+}
+
+export function resolveException(driver: Driver, id: number, resolution: string, act: Act): Promise<boolean> {
+  return driver.transaction('resolveException', async tx => {
+    const { changes } = await tx.run(
+      `UPDATE pay_exceptions SET resolved_at_ms = ${driver.dialect.nowMs}, resolved_by = ?, resolution = ? ` +
+        'WHERE id = ? AND resolved_at_ms IS NULL',
+      [act.actor.name, resolution, id],
+    )
+    if (changes === 0) return false
+    const [row] = await tx.query('SELECT * FROM pay_exceptions WHERE id = ?', [id])
+    const { kind, reference, orderId } = toException(row as Row)
+    await recordAction(tx, driver, act, {
+      subject: { kind: 'order', id: orderId ?? reference },
+      accountId: null,
+      before: { exception: id, kind },
+      after: { resolution },
+    })
+    return true
+  })
+}
+
+export async function seenEvent(driver: Driver, method: PayMethodName, eventId: string): Promise<boolean> {
+  const sql = 'SELECT 1 FROM pay_inbox WHERE method = ? AND event_id = ?'
+  return (await driver.query('seenEvent', sql, [method, eventId])).length > 0
+}
+
+export async function rememberEvent(driver: Driver, method: PayMethodName, eventId: string): Promise<void> {
+  const { ignore, nowMs } = driver.dialect
+  const sql = `INSERT ${ignore} INTO pay_inbox (method, event_id, at_ms) VALUES (?, ?, ${nowMs})`
+  await driver.run('rememberEvent', sql, [method, eventId])
+}
+
+export async function forgetEvents(driver: Driver, beforeMs: number, limit: number): Promise<number> {
+  return driver.transaction('forgetEvents', async tx => {
+    const rows = await tx.query('SELECT method, event_id FROM pay_inbox WHERE at_ms < ? ORDER BY at_ms LIMIT ?', [
+      beforeMs,
+      limit,
+    ])
+    for (const row of rows)
+      await tx.run('DELETE FROM pay_inbox WHERE method = ? AND event_id = ?', [
+        text(row, 'method'),
+        text(row, 'event_id'),
+      ])
+    return rows.length
+  })
+}
+
+export async function payMarks(driver: Driver): Promise<PayMark[]> {
+  return (await driver.query('payMarks', 'SELECT * FROM pay_marks ORDER BY method, what', [])).map(row => ({
+    method: text(row, 'method') as PayMethodName,
+    what: text(row, 'what'),
+    atMs: integer(row, 'at_ms'),
+    value: text(row, 'value'),
+  }))
+}
+
+export async function setPayMark(driver: Driver, method: PayMethodName, what: string, value: string): Promise<void> {
+  const { dialect } = driver
+  const sql =
+    `INSERT INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, ${dialect.nowMs}, ?) ` +
+    dialect.overwrite(['method', 'what'], ['at_ms', 'value'])
+  await driver.run('setPayMark', sql, [method, what, value])
+}
+
+const toRate = (row: Row): PayRate => ({
+  id: integer(row, 'id'),
+  currency: text(row, 'currency'),
+  rate: integer(row, 'rate'),
+  fromMs: integer(row, 'from_ms'),
+  untilMs: integer(row, 'until_ms'),
+  actor: text(row, 'actor'),
+})
+
+/** The newest row that had begun counts; when its end has passed, there is no rate. */
+export async function payRate(driver: Driver, currency: string, atMs: number): Promise<PayRate | null> {
+  const sql = 'SELECT * FROM pay_rates WHERE currency = ? AND from_ms <= ? ORDER BY from_ms DESC, id DESC LIMIT 1'
+  const [row] = await driver.query('payRate', sql, [currency, atMs])
+  const rate = row === undefined ? null : toRate(row)
+  return rate === null || rate.untilMs <= atMs ? null : rate
+}
+
+export async function payRates(driver: Driver, currency: string, limit: number): Promise<PayRate[]> {
+  const sql = 'SELECT * FROM pay_rates WHERE currency = ? ORDER BY from_ms DESC, id DESC LIMIT ?'
+  return (await driver.query('payRates', sql, [currency, limit])).map(toRate)
+}
+
+export function setPayRate(driver: Driver, rate: Omit<PayRate, 'id' | 'actor'>, act: Act): Promise<void> {
+  const { currency, rate: value, fromMs, untilMs } = rate
+  return driver.transaction('setPayRate', async tx => {
+    await tx.run('INSERT INTO pay_rates (currency, rate, from_ms, until_ms, actor) VALUES (?, ?, ?, ?, ?)', [
+      currency,
+      value,
+      fromMs,
+      untilMs,
+      act.actor.name,
+    ])
+    await recordAction(tx, driver, act, {
+      subject: { kind: 'setting', id: `rate:${currency}` },
+      accountId: null,
+      before: null,
+      after: { rate: value, from_ms: fromMs, until_ms: untilMs },
+    })
+  })
+}

@@ -1,0 +1,254 @@
+/**
+ * Orders and their proofs. A transaction that moves an order locks its row first, so that of fifty deliveries of one
+ * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
+ */
+import { ZERO } from '../../base/money.ts'
+import type { Order, OrderMethod, OrderState, PayMethodName, Proof, Shown } from '../../terms/pay.ts'
+import type { Act } from '../../terms/people.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import type { NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
+import { accountPurse } from '../store.ts'
+import { recordAction } from './actions.ts'
+import { toOrder, toProof } from './pay-rows.ts'
+import { integer, marks, money, toJson } from './text.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Orders that can still be paid as far as is known. */
+const OPEN: readonly OrderState[] = ['created', 'pending']
+/** Orders whose money has not come. */
+const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', 'failed']
+
+const LOCK_ORDER = 'UPDATE pay_orders SET state = state WHERE id = ?'
+const quoted = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
+
+/** Locks an order's row and reads it; null = there is none. */
+export async function lockOrder(tx: Statements, id: string): Promise<Order | null> {
+  if ((await tx.run(LOCK_ORDER, [id])).changes === 0) return null
+  const [row] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
+  return toOrder(row as Row)
+}
+
+async function boundAgainst(
+  tx: Statements,
+  order: NewOrder,
+  bounds: OrderBounds,
+  nowMs: number,
+): Promise<keyof OrderBounds | null> {
+  const { accountId, method } = order
+  const one = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
+  const count = async (where: string, params: readonly Param[]) =>
+    integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
+  if ((await count(`account_id = ? AND state IN (${quoted(OPEN)})`, [accountId])) >= bounds.open) return 'open'
+  const since = nowMs - HOUR_MS
+  const { anHour, anHourOfAll, aDay } = bounds
+  if (anHour !== null) {
+    const made = await count('account_id = ? AND created_at_ms > ? AND method = ?', [accountId, since, method])
+    if (made >= anHour) return 'anHour'
+  }
+  if (anHourOfAll !== null) {
+    const made = await count('created_at_ms > ? AND method = ?', [since, method])
+    if (made >= anHourOfAll) return 'anHourOfAll'
+  }
+  const sum = await one(
+    'SELECT COALESCE(SUM(amount), 0) AS total FROM pay_orders WHERE account_id = ? AND created_at_ms > ? ' +
+      "AND state NOT IN ('expired', 'failed')",
+    [accountId, nowMs - DAY_MS],
+  )
+  return integer(sum, 'total') + order.amount > aDay ? 'aDay' : null
+}
+
+export async function makeOrder(driver: Driver, order: NewOrder, bounds: OrderBounds, act: Act): Promise<OrderMade> {
+  return driver.transaction('makeOrder', async tx => {
+    // The lock of the purse lets the orders of one account be counted and made one after the other.
+    await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
+    const [clock] = await tx.query(`SELECT ${driver.dialect.nowMs} AS now`, [])
+    const nowMs = integer(clock as Row, 'now')
+    const bound = await boundAgainst(tx, order, bounds, nowMs)
+    if (bound !== null) return { bound }
+    const row: Record<string, Param> = {
+      id: order.id,
+      account_id: order.accountId,
+      user_id: order.userId,
+      method: order.method,
+      amount: order.amount,
+      asked: order.asked,
+      currency: order.currency,
+      rate: order.rate,
+      merchant: order.merchant,
+      state: 'created',
+      sandbox: order.sandbox ? 1 : 0,
+      late: 0,
+      credited: 0,
+      refunded: 0,
+      frozen: 0,
+      reversed: 0,
+      created_at_ms: nowMs,
+      expires_at_ms: order.expiresAtMs,
+      check_at_ms: order.checkAtMs,
+      checks: 0,
+    }
+    const columns = Object.keys(row)
+    await tx.run(`INSERT INTO pay_orders (${columns.join(', ')}) VALUES (${marks(columns.length)})`, Object.values(row))
+    const { id, accountId, method, amount, asked, currency } = order
+    await recordAction(tx, driver, act, {
+      subject: { kind: 'order', id },
+      accountId,
+      before: null,
+      after: { method, amount, asked, currency },
+    })
+    const [made] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
+    return { order: toOrder(made as Row) }
+  })
+}
+
+export async function orderWhere(driver: Driver, where: string, params: readonly Param[]): Promise<Order | null> {
+  const [row] = await driver.query('order', `SELECT * FROM pay_orders WHERE ${where} LIMIT 1`, params)
+  return row === undefined ? null : toOrder(row)
+}
+
+export async function orders(driver: Driver, filter: OrderFilter): Promise<Order[]> {
+  const { accountId, method, states, before, limit } = filter
+  const where: [string, readonly Param[]][] = [['1 = 1', []]]
+  if (accountId !== undefined) where.push(['account_id = ?', [accountId]])
+  if (method !== undefined) where.push(['method = ?', [method]])
+  if (states !== undefined) where.push([`state IN (${marks(states.length)})`, states])
+  if (before !== undefined)
+    where.push([
+      '(created_at_ms < ? OR created_at_ms = ? AND id < ?)',
+      [before.createdAtMs, before.createdAtMs, before.id],
+    ])
+  const sql =
+    `SELECT * FROM pay_orders WHERE ${where.map(([condition]) => condition).join(' AND ')} ` +
+    'ORDER BY created_at_ms DESC, id DESC LIMIT ?'
+  return (await driver.query('orders', sql, [...where.flatMap(([, params]) => params), limit])).map(toOrder)
+}
+
+export async function orderCounts(driver: Driver) {
+  const sql = 'SELECT state, COUNT(*) AS n, MIN(created_at_ms) AS oldest FROM pay_orders GROUP BY state'
+  return (await driver.query('orderCounts', sql, [])).map(row => ({
+    state: String(row['state']) as OrderState,
+    count: integer(row, 'n'),
+    oldestAtMs: integer(row, 'oldest'),
+  }))
+}
+
+export function orderShown(driver: Driver, id: string, providerId: string | null, shown: Shown): Promise<Order | null> {
+  return driver.transaction('orderShown', async tx => {
+    const order = await lockOrder(tx, id)
+    if (order === null) return null
+    const state = order.state === 'created' ? 'pending' : order.state
+    const now = { ...order, state, providerId: order.providerId ?? providerId, shown }
+    await tx.run('UPDATE pay_orders SET state = ?, provider_id = ?, shown = ? WHERE id = ?', [
+      state,
+      now.providerId,
+      toJson(shown),
+      id,
+    ])
+    return now
+  })
+}
+
+export function endOrder(
+  driver: Driver,
+  id: string,
+  state: 'expired' | 'failed',
+  checkAtMs: number | null,
+): Promise<Order | null> {
+  return driver.transaction('endOrder', async tx => {
+    const order = await lockOrder(tx, id)
+    if (order === null || !UNPAID.includes(order.state)) return order
+    // Nothing but a proof leaves `expired`.
+    const next = order.state === 'expired' ? 'expired' : state
+    await tx.run('UPDATE pay_orders SET state = ?, check_at_ms = ? WHERE id = ?', [next, checkAtMs, id])
+    return { ...order, state: next, checkAtMs }
+  })
+}
+
+async function insertProof(tx: Statements, driver: Driver, proof: Proof): Promise<void> {
+  const { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor, note } = proof
+  await tx.run(
+    'INSERT INTO pay_proofs (method, transaction_id, order_id, amount, currency, source, digest, paid_at_ms, at_ms, ' +
+      `actor, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${driver.dialect.nowMs}, ?, ?)`,
+    [method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor, note],
+  )
+}
+
+async function prove(tx: Statements, driver: Driver, proof: Proof): Promise<Proven> {
+  const { method, transactionId, orderId } = proof
+  const order = await lockOrder(tx, orderId)
+  if (order === null) return 'elsewhere'
+  const [there] = await tx.query('SELECT order_id FROM pay_proofs WHERE method = ? AND transaction_id = ?', [
+    method,
+    transactionId,
+  ])
+  if (there !== undefined) return there['order_id'] === orderId ? 'known' : 'elsewhere'
+  await insertProof(tx, driver, proof)
+  if (!UNPAID.includes(order.state)) return 'second'
+  const late = order.state === 'expired' || order.state === 'failed' ? 1 : 0
+  await tx.run(
+    `UPDATE pay_orders SET state = 'paid', late = ?, paid_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE id = ?`,
+    [late, orderId],
+  )
+  return 'paid'
+}
+
+export async function proveOrder(driver: Driver, proof: Proof): Promise<Proven> {
+  try {
+    return await driver.transaction('proveOrder', tx => prove(tx, driver, proof))
+  } catch (error) {
+    // The lock of the order keeps apart what is said of one order; this payment was stored for another one meanwhile.
+    if (error instanceof DuplicateKey) return 'elsewhere'
+    throw error
+  }
+}
+
+export async function proofsOf(driver: Driver, orderId: string) {
+  const sql = 'SELECT * FROM pay_proofs WHERE order_id = ? ORDER BY at_ms, transaction_id'
+  return (await driver.query('proofs', sql, [orderId])).map(toProof)
+}
+
+export async function proofOf(driver: Driver, method: PayMethodName, transactionId: string) {
+  const sql = 'SELECT * FROM pay_proofs WHERE method = ? AND transaction_id = ?'
+  const [row] = await driver.query('proof', sql, [method, transactionId])
+  return row === undefined ? null : toProof(row)
+}
+
+export async function uncredited(driver: Driver, beforeMs: number, limit: number): Promise<Order[]> {
+  const sql = "SELECT * FROM pay_orders WHERE state = 'paid' AND paid_at_ms < ? ORDER BY created_at_ms, id LIMIT ?"
+  return (await driver.query('uncredited', sql, [beforeMs, limit])).map(toOrder)
+}
+
+/** Of several gateways that read the same order, the one whose update still finds its time gets it. */
+export async function takeDueOrders(driver: Driver, nowMs: number, leaseMs: number, limit: number): Promise<Order[]> {
+  const sql = 'SELECT * FROM pay_orders WHERE check_at_ms <= ? ORDER BY check_at_ms, id LIMIT ?'
+  const taken: Order[] = []
+  for (const order of (await driver.query('takeDueOrders', sql, [nowMs, limit])).map(toOrder)) {
+    const { changes } = await driver.run(
+      'takeDueOrders',
+      'UPDATE pay_orders SET check_at_ms = ?, checks = checks + 1 WHERE id = ? AND check_at_ms = ?',
+      [nowMs + leaseMs, order.id, order.checkAtMs],
+    )
+    if (changes === 1) taken.push({ ...order, checkAtMs: nowMs + leaseMs, checks: order.checks + 1 })
+  }
+  return taken
+}
+
+export async function orderChecked(driver: Driver, id: string, checkAtMs: number | null): Promise<void> {
+  // A proof may have come meanwhile: then nothing is left to ask.
+  const sql = `UPDATE pay_orders SET check_at_ms = ? WHERE id = ? AND state IN (${quoted(UNPAID)})`
+  await driver.run('orderChecked', sql, [checkAtMs, id])
+}
+
+export async function payTotals(driver: Driver) {
+  const sums = ['credited', 'refunded', 'frozen', 'reversed'].map(c => `SUM(${c}) AS ${c}`).join(', ')
+  const sql = `SELECT method, COUNT(*) AS n, ${sums} FROM pay_orders GROUP BY method ORDER BY method`
+  return (await driver.query('payTotals', sql, [])).map(row => ({
+    method: String(row['method']) as OrderMethod,
+    credited: row['credited'] === null ? ZERO : money(row, 'credited'),
+    refunded: money(row, 'refunded'),
+    frozen: money(row, 'frozen'),
+    reversed: money(row, 'reversed'),
+    orders: integer(row, 'n'),
+  }))
+}

@@ -1,0 +1,79 @@
+/** The store's methods for payments, put together from the files beside this one. */
+import type { Micro } from '../../base/money.ts'
+import type { OrderMethod, PayMethodName, Proof, Shown } from '../../terms/pay.ts'
+import type { Act } from '../../terms/people.ts'
+import type { Driver } from '../driver.ts'
+import type {
+  ExceptionFilter,
+  NewException,
+  NewOrder,
+  NewRefund,
+  OrderBounds,
+  OrderFilter,
+  PayRate,
+  PayStore,
+} from '../pay-store.ts'
+import { creditOrder, endFreeze, freeze, refundable } from './pay-money.ts'
+import * as notes from './pay-notes.ts'
+import * as orders from './pay-orders.ts'
+
+export class Pay implements PayStore {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  makeOrder = (order: NewOrder, bounds: OrderBounds, act: Act) => orders.makeOrder(this.#driver, order, bounds, act)
+  order = (id: string) => orders.orderWhere(this.#driver, 'id = ?', [id])
+  orderByProviderId = (method: OrderMethod, providerId: string) =>
+    orders.orderWhere(this.#driver, 'method = ? AND provider_id = ?', [method, providerId])
+  orders = (filter: OrderFilter) => orders.orders(this.#driver, filter)
+  orderCounts = () => orders.orderCounts(this.#driver)
+  orderShown = (id: string, providerId: string | null, shown: Shown) =>
+    orders.orderShown(this.#driver, id, providerId, shown)
+  endOrder = (id: string, state: 'expired' | 'failed', checkAtMs: number | null) =>
+    orders.endOrder(this.#driver, id, state, checkAtMs)
+  proveOrder = (proof: Proof) => orders.proveOrder(this.#driver, proof)
+  proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
+  proof = (method: PayMethodName, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
+  creditOrder = (id: string, amount: Micro, actor: string, note: string) =>
+    creditOrder(this.#driver, id, amount, actor, note)
+  uncredited = (beforeMs: number, limit: number) => orders.uncredited(this.#driver, beforeMs, limit)
+  takeDueOrders = (nowMs: number, leaseMs: number, limit: number) =>
+    orders.takeDueOrders(this.#driver, nowMs, leaseMs, limit)
+  orderChecked = (id: string, checkAtMs: number | null) => orders.orderChecked(this.#driver, id, checkAtMs)
+  payTotals = () => orders.payTotals(this.#driver)
+
+  freeze = (refund: NewRefund, forced: boolean, checkAtMs: number | null) =>
+    freeze(this.#driver, refund, forced, checkAtMs)
+  endFreeze = (method: OrderMethod, id: string, state: 'done' | 'released') =>
+    endFreeze(this.#driver, method, id, state)
+  refundSent = (method: OrderMethod, id: string, providerId: string, checkAtMs: number | null) =>
+    notes.refundSent(this.#driver, method, id, providerId, checkAtMs)
+  refund = async (method: OrderMethod, id: string) =>
+    (await notes.refundWhere(this.#driver, 'method = ? AND id = ?', [method, id]))[0] ?? null
+  refundByProviderId = async (method: OrderMethod, providerId: string) =>
+    (await notes.refundWhere(this.#driver, 'method = ? AND provider_id = ?', [method, providerId]))[0] ?? null
+  refunds = (orderId: string) => notes.refundWhere(this.#driver, 'order_id = ?', [orderId])
+  takeDueRefunds = (nowMs: number, leaseMs: number, limit: number) =>
+    notes.takeDueRefunds(this.#driver, nowMs, leaseMs, limit)
+  refundable = (orderId: string) => refundable(this.#driver, orderId)
+
+  raiseException = (exception: NewException) => notes.raiseException(this.#driver, exception)
+  exception = (id: number) => notes.exception(this.#driver, id)
+  exceptions = (filter: ExceptionFilter) => notes.exceptions(this.#driver, filter)
+  openExceptions = () => notes.openExceptions(this.#driver)
+  resolveException = (id: number, resolution: string, act: Act) =>
+    notes.resolveException(this.#driver, id, resolution, act)
+
+  seenEvent = (method: PayMethodName, eventId: string) => notes.seenEvent(this.#driver, method, eventId)
+  rememberEvent = (method: PayMethodName, eventId: string) => notes.rememberEvent(this.#driver, method, eventId)
+  forgetEvents = (beforeMs: number, limit: number) => notes.forgetEvents(this.#driver, beforeMs, limit)
+  payMarks = () => notes.payMarks(this.#driver)
+  setPayMark = (method: PayMethodName, what: string, value: string) =>
+    notes.setPayMark(this.#driver, method, what, value)
+  payRate = (currency: string, atMs: number) => notes.payRate(this.#driver, currency, atMs)
+  payRates = (currency: string, limit: number) => notes.payRates(this.#driver, currency, limit)
+  setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => notes.setPayRate(this.#driver, rate, act)
+}

@@ -1,0 +1,359 @@
+/** What every store must do with orders: prove and credit each once, freeze only what may go back, and add up. */
+import type { Test } from 'tap'
+import { idAt } from '../../lib/base/ids.ts'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { accountPurse, type NewOrder, type NewRefund, type OrderBounds, type Store } from '../../lib/store/store.ts'
+import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
+import type { Act } from '../../lib/terms/people.ts'
+import { seeded } from '../support/random.ts'
+import { fund, settlement, usageRow } from '../support/store.ts'
+
+const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
+const LOOSE: OrderBounds = { open: 1_000, anHour: null, anHourOfAll: null, aDay: micro(Number.MAX_SAFE_INTEGER) }
+const FEN = 10_000
+
+let count = 0
+const orderId = (): string => `T${String(++count).padStart(26, '0')}`
+
+const newOrder = (accountId: number, change: Partial<NewOrder> = {}): NewOrder => ({
+  id: orderId(),
+  accountId,
+  userId: 1,
+  method: 'alipay',
+  amount: micro(500 * FEN),
+  asked: 500,
+  currency: 'CNY',
+  rate: null,
+  merchant: '2088',
+  sandbox: false,
+  expiresAtMs: 10_000,
+  checkAtMs: 1_000,
+  ...change,
+})
+
+const proofOf = (order: string, transactionId: string, change: Partial<Proof> = {}): Proof => ({
+  method: 'alipay',
+  transactionId,
+  orderId: order,
+  amount: 500,
+  currency: 'CNY',
+  source: 'callback',
+  digest: '0'.repeat(64),
+  paidAtMs: null,
+  actor: '',
+  note: '',
+  ...change,
+})
+
+const newRefund = (order: string, id: string, fen: number, change: Partial<NewRefund> = {}): NewRefund => ({
+  id,
+  method: 'alipay',
+  orderId: order,
+  kind: 'refund',
+  amount: micro(fen * FEN),
+  reason: 'asked for 要求退款',
+  actor: 'op@b.cn',
+  providerId: null,
+  ...change,
+})
+
+export function paySuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
+      await fn(t, one, two)
+    })
+
+  const made = async (store: Store, order: NewOrder): Promise<string> => {
+    const result = await store.pay.makeOrder(order, LOOSE, ACT)
+    if (!('order' in result)) throw new Error(result.bound)
+    return result.order.id
+  }
+  const credited = async (store: Store, order: NewOrder): Promise<string> => {
+    const id = await made(store, order)
+    await store.pay.proveOrder(proofOf(id, `tx-${id}`, { method: order.method }))
+    await store.pay.creditOrder(id, order.amount, order.method, '')
+    return id
+  }
+  const balanceOf = async (store: Store, accountId: number): Promise<number> => {
+    const [purse] = await store.purses([accountPurse(accountId)])
+    return (purse?.credit as number) - (purse?.spent as number)
+  }
+
+  check('an order is made within its bounds, with its line in the log of actions', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const bounds: OrderBounds = { open: 2, anHour: null, anHourOfAll: null, aDay: micro(2_000 * FEN) }
+    const first = newOrder(account.id)
+    const result = await one.pay.makeOrder(first, bounds, ACT)
+    t.match(result, { order: { ...first, state: 'created', credited: 0, providerId: null, checks: 0, late: false } })
+    t.match(await one.actions({ accountId: account.id, limit: 9 }), [
+      { operation: 'orders.create', subject: { kind: 'order', id: first.id }, after: { amount: 500 * FEN } },
+    ])
+    const tooMuch = { ...newOrder(account.id), amount: micro(1_501 * FEN) }
+    t.same(await one.pay.makeOrder(tooMuch, bounds, ACT), { bound: 'aDay' })
+    t.hasProp(await one.pay.makeOrder(newOrder(account.id), bounds, ACT), 'order')
+    t.same(await one.pay.makeOrder(newOrder(account.id), bounds, ACT), { bound: 'open' })
+    await one.pay.endOrder(first.id, 'expired', null)
+    const card = (change: Partial<OrderBounds>) =>
+      one.pay.makeOrder(newOrder(account.id, { method: 'card' }), { ...bounds, ...change }, ACT)
+    t.same(await card({ anHour: 0 }), { bound: 'anHour' })
+    t.same(await card({ anHourOfAll: 0 }), { bound: 'anHourOfAll' })
+    t.hasProp(await card({ anHour: 1, anHourOfAll: 1 }), 'order')
+  })
+
+  check('of many orders at once, no more are made than may be open', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const results = await Promise.all(
+      Array.from({ length: 12 }, (_, i) =>
+        (i % 2 ? one : two).pay.makeOrder(newOrder(account.id), { ...LOOSE, open: 3 }, ACT),
+      ),
+    )
+    t.equal(results.filter(result => 'order' in result).length, 3)
+  })
+
+  const steps: [name: string, from: OrderState, to: OrderState, late: boolean][] = [
+    ['a proof before the payer was shown anything', 'created', 'paid', false],
+    ['a proof of a pending order', 'pending', 'paid', false],
+    ['a proof after the order expired', 'expired', 'paid', true],
+    ['a proof after the order failed', 'failed', 'paid', true],
+  ]
+  check('proofs move orders, and nothing else does', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    for (const [name, from, to, late] of steps) {
+      const id = await made(one, newOrder(account.id))
+      if (from === 'pending') await one.pay.orderShown(id, 'p1', { qr: 'x' })
+      if (from === 'expired' || from === 'failed') await one.pay.endOrder(id, from, 5)
+      t.equal((await one.pay.order(id))?.state, from)
+      t.equal(
+        (await one.pay.creditOrder(id, micro(500 * FEN), 'alipay', '')).outcome,
+        'unpaid',
+        'no credit without proof',
+      )
+      t.equal(await one.pay.proveOrder(proofOf(id, `t-${id}`)), 'paid', name)
+      t.match(await one.pay.order(id), { state: to, late, checkAtMs: null })
+    }
+    const id = await credited(one, newOrder(account.id))
+    for (const state of ['expired', 'failed'] as const)
+      t.equal((await one.pay.endOrder(id, state, null))?.state, 'credited', `${state} comes too late`)
+    t.equal((await one.pay.orderShown(id, 'late', { qr: 'y' }))?.state, 'credited')
+    const expired = await made(one, newOrder(account.id))
+    await one.pay.endOrder(expired, 'expired', null)
+    t.equal((await one.pay.endOrder(expired, 'failed', null))?.state, 'expired', 'nothing but a proof leaves expired')
+    t.equal((await one.pay.orderShown(expired, 'p', { qr: 'y' }))?.state, 'expired')
+  })
+
+  check('fifty deliveries of one message, on two gateways, credit once', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const id = await made(one, newOrder(account.id))
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        const store = i % 2 ? one : two
+        const proven = await store.pay.proveOrder(proofOf(id, 'tx'))
+        return [proven, (await store.pay.creditOrder(id, micro(500 * FEN), 'alipay', '')).outcome].join(' ')
+      }),
+    )
+    t.equal(outcomes.filter(o => o.startsWith('paid')).length, 1)
+    t.equal(outcomes.filter(o => o.endsWith('credited')).length, 1)
+    t.ok(outcomes.every(o => /^(paid|known) (credited|known)$/.test(o)))
+    t.equal(await balanceOf(one, account.id), 500 * FEN)
+    t.equal((await one.pay.proofs(id)).length, 1)
+  })
+
+  check('a second payment of an order credits nothing, and one payment belongs to one order', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const first = await credited(one, newOrder(account.id))
+    t.equal(await two.pay.proveOrder(proofOf(first, 'again')), 'second')
+    t.equal(await two.pay.proveOrder(proofOf(first, 'again')), 'known')
+    const other = await made(one, newOrder(account.id))
+    t.equal(await two.pay.proveOrder(proofOf(other, `tx-${first}`)), 'elsewhere')
+    t.equal((await one.pay.order(other))?.state, 'created')
+    t.equal(await one.pay.proveOrder(proofOf(other, 'again', { method: 'wechat' })), 'paid', 'ids are of a method')
+    t.equal(await balanceOf(one, account.id), 500 * FEN)
+    t.equal((await one.audit()).ok, true)
+  })
+
+  check('the reference of a payment counts once in the store', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const { account: other } = await fund(one, 'b', 0)
+    const id = await made(one, newOrder(account.id))
+    await one.pay.proveOrder(proofOf(id, 'tx'))
+    const entry = { kind: 'payment', amount: micro(1), reference: `topup:${id}`, actor: 'x', note: '' } as const
+    await one.addEntry(other.id, entry)
+    t.equal((await one.pay.creditOrder(id, micro(500 * FEN), 'alipay', '')).outcome, 'conflict')
+    t.equal((await one.pay.order(id))?.state, 'paid')
+    t.match(await one.pay.uncredited(Number.MAX_SAFE_INTEGER, 9), [{ id }])
+  })
+
+  check('what is due is taken by one gateway', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const ids = await Promise.all(Array.from({ length: 8 }, () => made(one, newOrder(account.id))))
+    const later = await made(one, newOrder(account.id, { checkAtMs: 3_000 }))
+    const [a, b] = await Promise.all([one.pay.takeDueOrders(2_000, 500, 99), two.pay.takeDueOrders(2_000, 500, 99)])
+    t.same([...a, ...b].map(order => order.id).sort(), ids.sort())
+    t.same(await one.pay.takeDueOrders(2_000, 500, 99), [], 'not again before the lease ends')
+    t.equal((await one.pay.takeDueOrders(2_500, 500, 99)).length, 8)
+    await one.pay.orderChecked(later, null)
+    t.same(
+      (await one.pay.takeDueOrders(9_000, 500, 99)).some(order => order.id === later),
+      false,
+    )
+  })
+
+  check('money goes back only as far as it was paid, is not spent, and is free', async (t, one) => {
+    const { account, key } = await fund(one, 'gift', 1_000 * FEN)
+    const id = await credited(one, newOrder(account.id))
+    t.equal(await one.pay.refundable(id), 500 * FEN)
+    await one.settle([settlement(usageRow(idAt(1_000) + '0'.repeat(11), key, 200 * FEN), 'h1', 0)])
+    t.equal(await one.pay.refundable(id), 300 * FEN, 'charges use paid money first')
+    await one.lease(accountPurse(account.id), 'h1', micro(1_250 * FEN), micro(1_250 * FEN), true)
+    t.equal(await one.pay.refundable(id), 50 * FEN, 'what is leased is not free')
+    t.match(await one.pay.freeze(newRefund(id, 'r', 60), false, 5), { outcome: 'short', refundable: 50 * FEN })
+    t.match(await one.pay.freeze(newRefund(id, 'r', 501), true, 5), { outcome: 'bound' })
+    t.match(await one.pay.freeze(newRefund(id, 'r', 50), false, 5), { outcome: 'frozen' })
+    t.match(await one.pay.freeze(newRefund(id, 'r', 50), false, 5), { outcome: 'same' })
+    t.match(await one.pay.freeze(newRefund(id, 'r', 51), false, 5), { outcome: 'conflict' })
+    t.equal(await one.pay.refundable(id), 0)
+    t.match(await one.pay.freeze(newRefund(id, 'forced', 60), true, 5), { outcome: 'frozen' }, 'forced: in any case')
+    t.equal((await one.audit()).imbalance, 0)
+  })
+
+  const ends: [
+    name: string,
+    kind: 'refund' | 'dispute',
+    states: ('done' | 'released')[],
+    order: object,
+    kept: number,
+  ][] = [
+    ['refund', 'refund', ['done'], { state: 'refunded', refunded: 500 * FEN, frozen: 0 }, 0],
+    ['refund again', 'refund', ['done', 'done'], { state: 'refunded', refunded: 500 * FEN }, 0],
+    ['refund that failed', 'refund', ['released'], { state: 'credited', refunded: 0, frozen: 0 }, 500],
+    ['refund that failed later', 'refund', ['done', 'released'], { state: 'credited', refunded: 0 }, 500],
+    ['released and done', 'refund', ['released', 'done'], { state: 'credited', refunded: 0 }, 500],
+    ['dispute lost', 'dispute', ['done'], { state: 'reversed', reversed: 500 * FEN, frozen: 0 }, 0],
+    ['dispute won', 'dispute', ['released'], { state: 'credited', reversed: 0, frozen: 0 }, 500],
+  ]
+  check('a freeze ends once, and as it was proven', async (t, one, two) => {
+    for (const [i, [name, kind, states, order, kept]] of ends.entries()) {
+      const { account } = await fund(one, `a${i}`, 0)
+      const id = await credited(one, newOrder(account.id))
+      const refund = newRefund(id, `r${i}`, 500, { kind })
+      t.equal((await one.pay.freeze(refund, false, 7)).outcome, 'frozen')
+      t.equal(await balanceOf(one, account.id), 0, `${name}: frozen money is out of the balance`)
+      for (const state of states) {
+        await Promise.all([one, two].map(store => store.pay.endFreeze('alipay', refund.id, state)))
+      }
+      t.match(await one.pay.order(id), order, name)
+      t.equal(await balanceOf(one, account.id), kept * FEN, name)
+      t.equal((await one.audit()).ok, true, name)
+    }
+    t.equal(await one.pay.endFreeze('alipay', 'nobody', 'done'), null)
+  })
+
+  check('exceptions, events, marks and rates', async (t, one, two) => {
+    const exception = {
+      method: 'alipay',
+      kind: 'amount',
+      reference: 'tx9',
+      detail: 'one fen less',
+      amount: 499,
+    } as const
+    t.same(await Promise.all([one, two].map(s => s.pay.raiseException({ ...exception, currency: 'CNY' }))), [
+      true,
+      false,
+    ])
+    t.equal(await one.pay.openExceptions(), 1)
+    const [row] = await one.pay.exceptions({ open: true, limit: 9 })
+    t.match(row, { ...exception, orderId: null, resolvedAtMs: null })
+    const by: Act = { ...ACT, operation: 'exceptions.resolve' }
+    t.same(await Promise.all([one, two].map(s => s.pay.resolveException(row!.id, 'looked at', by))), [true, false])
+    t.match(await one.pay.exception(row!.id), { resolution: 'looked at', resolvedBy: 'a@b.cn' })
+    t.equal((await one.actions({ operation: 'exceptions.resolve', limit: 9 })).length, 1)
+
+    t.equal(await one.pay.seenEvent('card', 'evt_1'), false)
+    await one.pay.rememberEvent('card', 'evt_1')
+    await two.pay.rememberEvent('card', 'evt_1')
+    t.equal(await two.pay.seenEvent('card', 'evt_1'), true)
+    t.equal(await one.pay.forgetEvents(Number.MAX_SAFE_INTEGER, 10), 1)
+
+    await one.pay.setPayMark('card', 'bill', '2030-01-01')
+    await two.pay.setPayMark('card', 'bill', '2030-01-02')
+    t.match(await one.pay.payMarks(), [{ method: 'card', what: 'bill', value: '2030-01-02' }])
+
+    const rate = (value: number, fromMs: number, untilMs: number) => ({
+      currency: 'USDT',
+      rate: value,
+      fromMs,
+      untilMs,
+    })
+    for (const r of [rate(7_100_000, 100, 200), rate(7_200_000, 150, 160)]) await one.pay.setPayRate(r, ACT)
+    const rates: [atMs: number, rate: number | undefined][] = [
+      [99, undefined],
+      [100, 7_100_000],
+      [150, 7_200_000],
+      [160, undefined],
+    ]
+    for (const [atMs, value] of rates) t.equal((await two.pay.payRate('USDT', atMs))?.rate, value, `at ${atMs}`)
+    t.equal((await one.pay.payRates('USDT', 9)).length, 2)
+  })
+
+  check('pages of orders, counts and totals', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const methods: OrderMethod[] = ['alipay', 'wechat', 'card']
+    for (let i = 0; i < 7; i++) await credited(one, newOrder(account.id, { method: methods[i % 3] as OrderMethod }))
+    await made(one, newOrder(account.id))
+    const all = await one.pay.orders({ accountId: account.id, limit: 99 })
+    t.equal(all.length, 8)
+    const paged = []
+    for (let before: { createdAtMs: number; id: string } | undefined; ; ) {
+      const page = await one.pay.orders({ accountId: account.id, limit: 3, ...(before && { before }) })
+      paged.push(...page)
+      if (page.length < 3) break
+      before = page.at(-1) as { createdAtMs: number; id: string }
+    }
+    t.same(paged, all)
+    t.equal((await one.pay.orders({ states: ['credited'], method: 'card', limit: 99 })).length, 2)
+    t.match(
+      new Map((await one.pay.orderCounts()).map(row => [row.state, row.count])),
+      new Map([
+        ['credited', 7],
+        ['created', 1],
+      ]),
+    )
+    t.match(
+      (await one.pay.payTotals()).find(row => row.method === 'alipay'),
+      { credited: 1_500 * FEN, orders: 4 },
+    )
+  })
+
+  check('whatever happens to orders, the books add up', async (t, one, two) => {
+    const random = seeded(t)
+    const { account } = await fund(one, 'a', 0)
+    const ids: string[] = []
+    let paidIn = 0
+    for (let step = 0; step < 120; step++) {
+      const store = random.next() < 0.5 ? one : two
+      const id = ids.length > 0 ? random.pick(ids) : ''
+      const action = random.pick(['make', 'prove', 'credit', 'freeze', 'end', 'expire'] as const)
+      if (action === 'make' || id === '') ids.push(await made(store, newOrder(account.id)))
+      else if (action === 'prove') await store.pay.proveOrder(proofOf(id, `tx-${id}`))
+      else if (action === 'credit') {
+        if ((await store.pay.creditOrder(id, micro(500 * FEN), 'x', '')).outcome === 'credited') paidIn += 500 * FEN
+      } else if (action === 'expire') await store.pay.endOrder(id, 'expired', null)
+      else if (action === 'freeze')
+        await store.pay.freeze(newRefund(id, `r${step}`, random.int(1, 500)), random.next() < 0.3, 1)
+      else
+        for (const refund of await store.pay.refunds(id))
+          await store.pay.endFreeze('alipay', refund.id, random.pick(['done', 'released'] as const))
+    }
+    const orders = await one.pay.orders({ limit: 999 })
+    const sum = (column: 'credited' | 'refunded' | 'frozen' | 'reversed') => orders.reduce((s, o) => s + o[column], 0)
+    t.equal(sum('credited'), paidIn)
+    t.equal(await balanceOf(one, account.id), paidIn - sum('refunded') - sum('frozen') - sum('reversed'))
+    t.equal((await one.audit()).ok, true)
+  })
+}
