@@ -55,10 +55,10 @@ export class Accounts {
   async create(sent: Sent, actor: Actor) {
     const { store, fleet } = this.#deps
     await fleet.settled()
-    const { name, groups, balance, budget } = read(newAccount, withoutNulls(sent))
+    const { name, groups, balance, budget, sandbox } = read(newAccount, withoutNulls(sent))
     await checkGroups(store, 'groups', groups)
     const opening = { amount: balance ?? ZERO, actor: entryActor(actor) }
-    const made = { name, groups, opening, budget: firstLimit(budget) }
+    const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
     const row = await this.#showOne(await store.createAccount(made, act(actor, 'accounts.create')))
     await inForce(this.#deps)
     return row
@@ -98,7 +98,7 @@ export class Accounts {
       ),
     ])
     const balances = new Map<PurseId, Micro>(purses.map(p => [p.id, subtract(p.credit ?? ZERO, p.spent)]))
-    return accounts.map(({ id, name, status, groups, rate, budget }) => {
+    return accounts.map(({ id, name, status, groups, rate, budget, sandbox }) => {
       const purse = accountPurse(id)
       const balance = balances.get(purse) ?? ZERO
       const held = add(ours.get(purse) ?? ZERO, others.get(purse) ?? ZERO)
@@ -113,6 +113,7 @@ export class Accounts {
         rate,
         budget: showLimit(budget),
         ...renewal(id),
+        sandbox,
       }
     })
   }

@@ -15,6 +15,8 @@ export interface NewAccount {
   /** The opening balance, if any, and who gives it. */
   opening?: { amount: Micro; actor: string }
   budget?: Limit | null
+  /** Default: false. */
+  sandbox?: boolean
 }
 
 /** A cap or a budget as it is to become, by `changedLimit`. Periods that ended before `atMs` keep their amounts. */

@@ -201,7 +201,10 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     return []
   },
   // Money that comes in: orders, proofs, refunds.
-  ({ dialect }) => PAY_TABLES.flatMap(table => createTable(table, dialect)),
+  ({ dialect }) => [
+    ...PAY_TABLES.flatMap(table => createTable(table, dialect)),
+    addColumn({ name: 'accounts' }, ['sandbox', 'int?'], dialect),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

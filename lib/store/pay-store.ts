@@ -65,10 +65,7 @@ export type Frozen =
   | { outcome: 'short'; refundable: Micro }
   | { outcome: 'bound' | 'conflict' }
 
-export type NewRefund = Pick<
-  Refund,
-  'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'actor' | 'providerId'
->
+export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'>
 
 export interface OrderFilter {
   accountId?: number
@@ -135,7 +132,7 @@ export interface PayStore {
    * The only way in which an order's money gets into a balance: books the entry `topup:ID` of the kind `payment`, and moves
    * the order from `paid` to `credited`, in one transaction. `amount`: the order's own, or what an operator resolved.
    */
-  creditOrder(id: string, amount: Micro, actor: string, note: string): Promise<Credited>
+  creditOrder(id: string, amount: Micro, note: string, act: Act): Promise<Credited>
   /** Orders that are `paid` since before this moment: a crash came between the proof and the credit. */
   uncredited(beforeMs: number, limit: number): Promise<Order[]>
   /**
@@ -149,10 +146,10 @@ export interface PayStore {
    * Freezes money of an order: inserts the refund's row and an entry of −amount in one transaction. Without `forced` only
    * money that can go back and is free; with it in any case, and the leases are recalled in the same transaction.
    */
-  freeze(refund: NewRefund, forced: boolean, checkAtMs: number | null): Promise<Frozen>
+  freeze(refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act): Promise<Frozen>
   /** The proven end of a freeze: the entries that belong to it, in one transaction. Returns the refund as it is now. */
-  endFreeze(method: OrderMethod, id: string, state: 'done' | 'released'): Promise<Refund | null>
-  refundSent(method: OrderMethod, id: string, providerId: string, checkAtMs: number | null): Promise<void>
+  endFreeze(method: OrderMethod, id: string, state: 'done' | 'released', act: Act): Promise<Refund | null>
+  refundSent(method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null): Promise<void>
   refund(method: OrderMethod, id: string): Promise<Refund | null>
   refundByProviderId(method: OrderMethod, providerId: string): Promise<Refund | null>
   refunds(orderId: string): Promise<Refund[]>

@@ -24,6 +24,8 @@ export interface CatalogAccount {
   /** Opening top-up; null = none. */
   balance: Micro | null
   budget: SetLimit | null
+  /** Absent = false, so that the digests of rows from before this field stay as they are. */
+  sandbox?: true
 }
 
 export interface CatalogKey {
@@ -151,11 +153,12 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     groups: form.groups.map(toGroup),
     models: form.models.map(toModel),
     channels: form.channels.map(toChannel),
-    accounts: form.accounts.map(({ name, groups, balance, budget }) => ({
+    accounts: form.accounts.map(({ name, groups, balance, budget, sandbox }) => ({
       name,
       groups,
       balance: balance ?? null,
       budget: budget ?? null,
+      ...(sandbox ? { sandbox } : {}),
     })),
     keys: form.keys.map(toKey),
     texts: rowTexts(source.value, form),

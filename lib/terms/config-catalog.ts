@@ -116,6 +116,10 @@ const account = z.strictObject({
     description:
       'Most that the account may spend, in CNY: an amount for ever, or `{ amount, every }` for each `day`, `week` or `month`. Default: no budget.',
   }),
+  sandbox: z.boolean('true or false').prefault(false).meta({
+    description:
+      'A test account: it pays with providers’ test environments, and with no others. It is set when the account is created and never changed. Default: false.',
+  }),
 })
 
 const key = z.strictObject({

@@ -43,6 +43,8 @@ export interface Account {
   rate: Rate | null
   /** The most that the account may spend; null = no budget. */
   budget: Limit | null
+  /** For payments of providers' test environments, and for no others. Set when the account is made, never changed. */
+  sandbox: boolean
 }
 
 export interface Key {

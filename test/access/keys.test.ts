@@ -43,6 +43,7 @@ class Rows {
       groups: ['default'],
       rate: null,
       budget: null,
+      sandbox: false,
     }
     const purse = { credit: null, spent: ZERO, leased: ZERO }
     this.rows.set(key.hash, {

@@ -87,6 +87,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       groups: ['default', '组'],
       rate: null,
       budget: null,
+      sandbox: false,
     })
     t.strictSame(await two.account(a.id), a)
     t.strictSame(await two.accountByName('Demo'), a)

@@ -28,11 +28,11 @@ export class AccountWriter {
   }
 
   async write(row: CatalogAccount, { mark, row: isNew }: RowChange): Promise<Outcome> {
-    const { name, groups, balance, budget } = row
+    const { name, groups, balance, budget, sandbox = false } = row
     let account = this.#stored.get(name) ?? null
     if (account === null) {
       const opening = { amount: balance ?? ZERO, actor: entryActor(FILE) }
-      const made = { name, groups, opening, budget: firstLimit(budget) }
+      const made = { name, groups, opening, budget: firstLimit(budget), sandbox }
       const created = await createdHere(this.#store.createAccount(made, act(FILE, 'accounts.create'), movedMark(mark)))
       account = created ?? (await this.#store.accountByName(name))
       if (account === null) throw new StoreConflict(`account ${name} came and went while the catalogue was applied`)

@@ -22,7 +22,9 @@ import { limitChanged, limitColumns, limitValues, recallAll, toLimit } from './l
 import { loggedAccount } from './logged.ts'
 import { contains, integer, json, jsonOrNull, marks, pattern, text, toJson } from './text.ts'
 
-export const ACCOUNT_COLUMNS = `a.id, a.public_id, a.name, a.status, a.allowed_groups, a.rate, ${limitColumns('budget')
+export const ACCOUNT_COLUMNS = `a.id, a.public_id, a.name, a.status, a.sandbox, a.allowed_groups, a.rate, ${limitColumns(
+  'budget',
+)
   .map(c => `a.${c}`)
   .join(', ')}`
 
@@ -37,6 +39,7 @@ export const toAccount = (row: Row): Account => ({
   groups: json(row, 'allowed_groups'),
   rate: jsonOrNull(row, 'rate'),
   budget: toLimit(row, 'budget'),
+  sandbox: row['sandbox'] === 1,
 })
 
 const about = ({ id, publicId }: Account) => ({ subject: { kind: 'account', id: publicId }, accountId: id }) as const
@@ -84,7 +87,11 @@ export class Accounts {
   /**
    * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
    */
-  async create({ name, groups, opening, budget = null }: NewAccount, act: Act, mark?: Mark): Promise<Account> {
+  async create(
+    { name, groups, opening, budget = null, sandbox = false }: NewAccount,
+    act: Act,
+    mark?: Mark,
+  ): Promise<Account> {
     const outward = publicId()
     const columns: [string, Param][] = [
       ['public_id', outward],
@@ -92,6 +99,7 @@ export class Accounts {
       ['status', 'active'],
       ['allowed_groups', toJson(groups)],
       ['archived', 0],
+      ['sandbox', sandbox ? 1 : 0],
       ...limitValues('budget', budget),
     ]
     const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${marks(columns.length)})`
@@ -106,7 +114,16 @@ export class Accounts {
         await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
         const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
         if (amount !== 0) await insertEntry(tx, this.#driver, id, entry)
-        const made: Account = { id, publicId: outward, name, status: 'active', groups: [...groups], rate: null, budget }
+        const made: Account = {
+          id,
+          publicId: outward,
+          name,
+          status: 'active',
+          groups: [...groups],
+          rate: null,
+          budget,
+          sandbox,
+        }
         const after = { ...loggedAccount(made).shown, balance: formatMicro(amount) }
         await recordAction(tx, this.#driver, act, { ...about(made), before: null, after })
         await recordChange(tx, 'account', String(id))

@@ -6,6 +6,7 @@
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
+import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import type { EntryKind } from '../entry-store.ts'
 import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
@@ -41,15 +42,15 @@ async function credit(
   driver: Driver,
   id: string,
   amount: Micro,
-  actor: string,
   note: string,
+  act: Act,
 ): Promise<Credited> {
   const order = await lockOrder(tx, id)
   if (order === null) return { outcome: 'unpaid' }
   if ((ENTERED as readonly string[]).includes(order.state)) return { outcome: 'known', order }
   if (order.state !== 'paid') return { outcome: 'unpaid' }
-  const entry = { kind: 'payment', amount, reference: `topup:${id}`, actor, note } as const
-  const booked = await bookEntry(tx, driver, order.accountId, entry, false)
+  const entry = { kind: 'payment', amount, reference: `topup:${id}`, actor: act.actor.name, note } as const
+  const booked = await bookEntry(tx, driver, order.accountId, entry, act, false)
   if (booked.outcome !== 'created') return { outcome: 'conflict' }
   const now: Order = { ...order, state: 'credited', credited: amount }
   await saveSums(tx, now)
@@ -61,12 +62,12 @@ export async function creditOrder(
   driver: Driver,
   id: string,
   amount: Micro,
-  actor: string,
   note: string,
+  act: Act,
 ): Promise<Credited> {
   invariant(amount > 0, `a payment of ${amount}`)
   try {
-    return await driver.transaction('creditOrder', tx => credit(tx, driver, id, amount, actor, note))
+    return await driver.transaction('creditOrder', tx => credit(tx, driver, id, amount, note, act))
   } catch (error) {
     if (error instanceof DuplicateKey) return { outcome: 'conflict' } // another account has this payment
     throw error
@@ -107,8 +108,9 @@ async function insertRefund(
   order: Order,
   refund: NewRefund,
   checkAtMs: number | null,
+  actor: string,
 ): Promise<Refund> {
-  const { id, method, orderId, kind, amount, providerId, reason, actor } = refund
+  const { id, method, orderId, kind, amount, providerId, reason } = refund
   await tx.run(
     'INSERT INTO pay_refunds (method, id, order_id, account_id, kind, amount, state, provider_id, reason, actor, at_ms, ' +
       `check_at_ms, checks) VALUES (?, ?, ?, ?, ?, ?, 'frozen', ?, ?, ?, ${driver.dialect.nowMs}, ?, 0)`,
@@ -123,8 +125,10 @@ async function freezeMoney(
   refund: NewRefund,
   forced: boolean,
   checkAtMs: number | null,
+  act: Act,
 ): Promise<Frozen> {
-  const { method, id, orderId, amount, actor, reason } = refund
+  const { method, id, orderId, amount, reason } = refund
+  const actor = act.actor.name
   const order = await lockOrder(tx, orderId)
   if (order === null || order.method !== method) return { outcome: 'bound' }
   const there = await refundOf(tx, method, id)
@@ -140,10 +144,10 @@ async function freezeMoney(
     actor,
     note: reason,
   } as const
-  const booked = await bookEntry(tx, driver, order.accountId, entry, forced)
+  const booked = await bookEntry(tx, driver, order.accountId, entry, act, forced)
   if (booked.outcome !== 'created') return { outcome: 'short', refundable: most }
   await saveSums(tx, { ...order, frozen: micro(order.frozen + amount) })
-  return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, refund, checkAtMs) }
+  return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, refund, checkAtMs, actor) }
 }
 
 export async function freeze(
@@ -151,9 +155,10 @@ export async function freeze(
   refund: NewRefund,
   forced: boolean,
   checkAtMs: number | null,
+  act: Act,
 ): Promise<Frozen> {
   invariant(refund.amount > 0, `a refund of ${refund.amount}`)
-  return driver.transaction('freeze', tx => freezeMoney(tx, driver, refund, forced, checkAtMs))
+  return driver.transaction('freeze', tx => freezeMoney(tx, driver, refund, forced, checkAtMs, act))
 }
 
 /**
@@ -165,6 +170,7 @@ export function endFreeze(
   method: OrderMethod,
   id: string,
   state: 'done' | 'released',
+  act: Act,
 ): Promise<Refund | null> {
   return driver.transaction('endFreeze', async tx => {
     const known = await refundOf(tx, method, id)
@@ -179,6 +185,7 @@ export function endFreeze(
         driver,
         order.accountId,
         { kind: entryKind, amount: micro(entryAmount), reference, actor, note: reason },
+        act,
         entryAmount < 0,
       )
     const failedLater = refund.state === 'done'

@@ -20,7 +20,7 @@ export async function refundSent(
   driver: Driver,
   method: OrderMethod,
   id: string,
-  providerId: string,
+  providerId: string | null,
   checkAtMs: number | null,
 ): Promise<void> {
   const sql = 'UPDATE pay_refunds SET provider_id = ?, check_at_ms = ? WHERE method = ? AND id = ?'

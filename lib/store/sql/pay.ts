@@ -37,19 +37,18 @@ export class Pay implements PayStore {
   proveOrder = (proof: Proof) => orders.proveOrder(this.#driver, proof)
   proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
   proof = (method: PayMethodName, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
-  creditOrder = (id: string, amount: Micro, actor: string, note: string) =>
-    creditOrder(this.#driver, id, amount, actor, note)
+  creditOrder = (id: string, amount: Micro, note: string, act: Act) => creditOrder(this.#driver, id, amount, note, act)
   uncredited = (beforeMs: number, limit: number) => orders.uncredited(this.#driver, beforeMs, limit)
   takeDueOrders = (nowMs: number, leaseMs: number, limit: number) =>
     orders.takeDueOrders(this.#driver, nowMs, leaseMs, limit)
   orderChecked = (id: string, checkAtMs: number | null) => orders.orderChecked(this.#driver, id, checkAtMs)
   payTotals = () => orders.payTotals(this.#driver)
 
-  freeze = (refund: NewRefund, forced: boolean, checkAtMs: number | null) =>
-    freeze(this.#driver, refund, forced, checkAtMs)
-  endFreeze = (method: OrderMethod, id: string, state: 'done' | 'released') =>
-    endFreeze(this.#driver, method, id, state)
-  refundSent = (method: OrderMethod, id: string, providerId: string, checkAtMs: number | null) =>
+  freeze = (refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act) =>
+    freeze(this.#driver, refund, forced, checkAtMs, act)
+  endFreeze = (method: OrderMethod, id: string, state: 'done' | 'released', act: Act) =>
+    endFreeze(this.#driver, method, id, state, act)
+  refundSent = (method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null) =>
     notes.refundSent(this.#driver, method, id, providerId, checkAtMs)
   refund = async (method: OrderMethod, id: string) =>
     (await notes.refundWhere(this.#driver, 'method = ? AND id = ?', [method, id]))[0] ?? null

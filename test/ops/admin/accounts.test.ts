@@ -10,6 +10,7 @@ const FRESH = {
   groups: ['default'],
   rate: null,
   budget: null,
+  sandbox: false,
   used_period: null,
   renews_at: null,
 }

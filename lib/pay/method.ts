@@ -1,0 +1,146 @@
+/**
+ * What a way to pay is to the rest of the program. A method knows its provider's protocol: how requests are signed, how
+ * messages are verified, what the provider's states mean. It knows nothing of the store and moves no money; what it learns
+ * it returns as notices, and `till.ts` decides what becomes of them.
+ */
+import type { Micro } from '../base/money.ts'
+import type { Order, OrderMethod, Refund, Shown } from '../terms/pay.ts'
+
+/** The provider cannot be reached, or answers with an error of its own. Nobody knows what became of the request. */
+export class ProviderAway extends Error {
+  override name = 'ProviderAway'
+}
+
+/** The provider refuses the request, and will refuse it again. The message is for operators. */
+export class ProviderRefuses extends Error {
+  override name = 'ProviderRefuses'
+}
+
+/** Why a callback is not believed. It labels a metric. */
+export type Doubt = 'signature' | 'age' | 'key' | 'form' | 'probe'
+
+/** A callback that is not verified. Nothing of it may be used. */
+export class NotVerified extends Error {
+  override name = 'NotVerified'
+  readonly doubt: Doubt
+
+  constructor(doubt: Doubt) {
+    super(`not verified: ${doubt}`)
+    this.doubt = doubt
+  }
+}
+
+/** A verified statement that somebody paid. Every field is what the provider says, to be compared with our order. */
+export interface Payment {
+  kind: 'paid'
+  orderId: string
+  /** The provider's id of the payment, which never changes. */
+  transactionId: string
+  /** In the smallest unit of `currency`; what was asked for, not what the payer paid after coupons. */
+  amount: number
+  currency: string
+  /** The merchant's account that got the money. */
+  merchant: string
+  /** The provider's id of our order, where the provider has one; null = it has none. */
+  providerId: string | null
+  sandbox: boolean
+  /** ms since 1970; null = the provider does not say. */
+  paidAtMs: number | null
+  /** SHA-256 of the message in lower-case hexadecimal. */
+  digest: string
+}
+
+/** A verified statement about money that goes back. */
+export interface RefundNotice {
+  kind: 'refund'
+  /** Our number; null = the provider's own refund, which was not begun here. */
+  refundId: string | null
+  /** The provider's id of it. Unique within the method. */
+  providerId: string
+  orderId: string
+  /** In the smallest unit of the order's currency. */
+  amount: number
+  state: RefundSaid
+}
+
+/** A verified statement that the payer's bank asks for money back, or has decided. */
+export interface DisputeNotice {
+  kind: 'dispute'
+  disputeId: string
+  orderId: string
+  amount: number
+  /** `open`: undecided. `lost`: the payer keeps the money. `won`: we do. */
+  state: 'open' | 'lost' | 'won'
+}
+
+/** `warning`: the provider suspects a fraud. `none`: nothing that matters here. */
+export type Notice =
+  | Payment
+  | RefundNotice
+  | DisputeNotice
+  | { kind: 'warning'; orderId: string; reference: string; detail: string }
+  | { kind: 'ended'; orderId: string }
+  | { kind: 'none' }
+
+/**
+ * What the provider says of an order. `open`: it can still be paid. `ended`: it cannot. `absent`: the provider does not know
+ * it, which for some means that nobody has looked at it yet.
+ */
+export type Said = Payment | { kind: 'open' | 'ended' | 'absent' }
+
+/** `done`: the money went back. `released`: it will not, proven. `undecided`: ask again later, under the same number. */
+export type RefundSaid = 'done' | 'released' | 'undecided'
+
+/** A request to the callback's address. The body is as it came, and nobody has looked into it. */
+export interface RawCallback {
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  body: Buffer
+}
+
+/** A response to the provider. */
+export interface CallbackAnswer {
+  status: number
+  type: string
+  body: string
+}
+
+/** A callback that is verified. `eventId`: the provider's id of the message, by which repeats are told; null = none. */
+export interface Verified {
+  eventId: string | null
+  notices: readonly Notice[]
+}
+
+/** A line of the provider's bill of a day. */
+export type BillLine = Payment | RefundNotice
+
+export interface PayMethod {
+  readonly name: OrderMethod
+  /** The merchant's account, which the provider's messages must name. */
+  readonly merchant: string
+  readonly sandbox: boolean
+  /** Least amount of an order. */
+  readonly minimum: Micro
+  /** How long an order can be paid. */
+  readonly lifeMs: number
+  /** Orders of one account, and of all, that may be begun in an hour; null = no bound. */
+  readonly anHour: number | null
+  readonly anHourOfAll: number | null
+  /** ISO 4217. When it is not CNY, an order gets the rate that is in force. */
+  readonly currency: string
+
+  /** Makes the order at the provider, under our id. A repeat gives the same order. `returnTo`: where the payer comes back. */
+  begin(order: Order, returnTo: string): Promise<{ providerId: string | null; shown: Shown }>
+  query(order: Order): Promise<Said>
+  /** Sees to it that the order cannot be paid any more. */
+  close(order: Order): Promise<Said>
+  /** Verifies a callback before it reads it. Throws NotVerified. */
+  verify(callback: RawCallback): Promise<Verified>
+  /** What the provider takes for "done, do not send again", and for "not done". */
+  readonly accepted: CallbackAnswer
+  readonly refused: CallbackAnswer
+  /** Asks the provider to send money back. `amount`: in the smallest unit of the order's currency. */
+  refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
+  queryRefund(refund: Refund, order: Order): Promise<RefundSaid>
+  /** The provider's account of a day (`2030-01-31`, in China's time), or of all events since the last one. */
+  bill(day: string): AsyncIterable<BillLine>
+}

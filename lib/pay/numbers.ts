@@ -1,0 +1,66 @@
+/** Numbers of orders and refunds, and amounts in the smallest unit of a currency. */
+import { randomBytes } from 'node:crypto'
+import { invariant } from '../base/assert.ts'
+import { type Micro, micro } from '../base/money.ts'
+
+/** Crockford's base 32: every provider takes these letters and digits. */
+const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const TIME_LENGTH = 10
+const RANDOM_LENGTH = 16
+
+/** A letter and a ULID: 48 bits of time and 80 random bits. Nobody can guess one. */
+function numbered(letter: 'T' | 'R', nowMs: number): string {
+  let time = ''
+  for (let rest = Math.max(0, Math.floor(nowMs)), i = 0; i < TIME_LENGTH; i++) {
+    time = DIGITS[rest % 32] + time
+    rest = Math.floor(rest / 32)
+  }
+  return letter + time + [...randomBytes(RANDOM_LENGTH)].map(byte => DIGITS[byte % 32]).join('')
+}
+
+export const newOrderId = (nowMs: number): string => numbered('T', nowMs)
+export const newRefundId = (nowMs: number): string => numbered('R', nowMs)
+export const isOrderId = (text: string): boolean => /^T[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
+
+/** Micro-CNY in one fen. */
+export const FEN = 10_000
+/** Smallest units in one unit of every currency that an order may have. */
+const CENTS = 100n
+
+export const isWholeFen = (amount: Micro): boolean => amount % FEN === 0
+
+/** What the provider is asked for. `rate`: CNY in millionths for one unit, null = the currency is CNY. Rounded up. */
+export function askedFor(amount: Micro, rate: number | null): number {
+  if (rate === null) return amount / FEN
+  invariant(rate > 0, `a rate of ${rate}`)
+  return Number((BigInt(amount) * CENTS + BigInt(rate) - 1n) / BigInt(rate))
+}
+
+/** What money in the order's currency is worth. Rounded down, so that nobody is credited more than was received. */
+export function worth(asked: number, rate: number | null): Micro {
+  if (rate === null) return micro(asked * FEN)
+  return micro(Number((BigInt(asked) * BigInt(rate)) / CENTS))
+}
+
+/**
+ * What the provider is asked to send back of an order. Rounded down; the refund that takes the rest gets what is left of
+ * what was asked for. `before`: what earlier refunds of the order took, in micro-CNY.
+ */
+export function refundAsked(
+  order: { amount: Micro; asked: number; rate: number | null },
+  amount: Micro,
+  before: Micro,
+): number {
+  const share = (part: number): number => Number((BigInt(part) * BigInt(order.asked)) / BigInt(order.amount))
+  return before + amount === order.amount ? order.asked - share(before) : share(before + amount) - share(before)
+}
+
+const YUAN = /^(\d{1,9})(?:\.(\d{1,2}))?$/
+
+/** Fen of a text of yuan such as `12.3`; null when it is no such text. No floating point comes near it. */
+export function fenOf(yuan: unknown): number | null {
+  const m = typeof yuan === 'string' ? YUAN.exec(yuan) : null
+  return m === null ? null : Number(m[1]) * 100 + Number((m[2] ?? '').padEnd(2, '0'))
+}
+
+export const yuanOf = (fen: number): string => `${Math.floor(fen / 100)}.${String(fen % 100).padStart(2, '0')}`

@@ -1,0 +1,288 @@
+/**
+ * What people do with orders: begin one, look at it, and, for operators, send money back and resolve what does not fit.
+ * Who may do it is for the caller to check; how much, and whether, is checked here.
+ */
+import { pause } from '../base/clock.ts'
+import { formatMicro, type Micro, micro, parseMicro } from '../base/money.ts'
+import { inForce } from '../operations/deps.ts'
+import { OperationError } from '../operations/error.ts'
+import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
+import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
+import type { Act } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
+import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, worth } from './numbers.ts'
+import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
+import { provider, type Till, type TillDeps } from './till.ts'
+
+/** Most orders of an account that can still be paid. */
+const MOST_OPEN = 5
+/** Pages that stand open ask again and again; the provider is asked about one order no more often than this. */
+const ASK_EVERY_MS = 5_000
+const MOST_ASKED = 1_000
+const RECALL_TRIES = 12
+const RECALL_WAIT_MS = 120
+
+export interface PayBounds {
+  /** Most money of one order. */
+  order: Micro
+  /** Most money of an account's orders in a day. */
+  day: Micro
+}
+
+export class Orders {
+  readonly #deps: TillDeps
+  readonly #till: Till
+  readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
+  readonly #bounds: () => PayBounds
+  /** When the provider was last asked because somebody looked, by order. */
+  readonly #asked = new Map<string, number>()
+
+  constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
+    this.#deps = deps
+    this.#till = till
+    this.#methods = methods
+    this.#bounds = bounds
+  }
+
+  /**
+   * Inserts the order first and asks the provider after it, so that a crash in between leaves nothing that could be paid
+   * unseen. When the provider does not answer, the order stays, and looking at it tries again under the same id.
+   */
+  async begin(account: Account, name: string, sentAmount: unknown, returnTo: string, act: Act): Promise<Order> {
+    const { store, clock } = this.#deps
+    const method = this.#method(name)
+    const amount = this.#amount(method, sentAmount)
+    if (method.sandbox !== account.sandbox)
+      throw new OperationError('forbidden', {
+        en: 'method: this account cannot pay with it',
+        zh: 'method:此账户不能使用该支付方式',
+      })
+    const nowMs = (await store.now()) ?? clock.now()
+    const rate = method.currency === 'CNY' ? null : await this.#rate(method.currency, nowMs)
+    const expiresAtMs = nowMs + method.lifeMs
+    const made = await store.pay.makeOrder(
+      {
+        id: newOrderId(nowMs),
+        accountId: account.id,
+        userId: act.actor.userId,
+        method: method.name,
+        amount,
+        asked: askedFor(amount, rate),
+        currency: method.currency,
+        rate,
+        merchant: method.merchant,
+        sandbox: method.sandbox,
+        expiresAtMs,
+        checkAtMs: nextCheck({ createdAtMs: nowMs, expiresAtMs }, nowMs),
+      },
+      { open: MOST_OPEN, anHour: method.anHour, anHourOfAll: method.anHourOfAll, aDay: this.#bounds().day },
+      act,
+    )
+    if (!('order' in made)) throw tooMany(made.bound)
+    return this.#show(made.order, method, returnTo)
+  }
+
+  /** Asks the provider to take the order, which a repeat does not do twice. */
+  async #show(order: Order, method: PayMethod, returnTo: string): Promise<Order> {
+    const { store, log } = this.#deps
+    try {
+      const { providerId, shown } = await method.begin(order, returnTo)
+      return (await store.pay.orderShown(order.id, providerId, shown)) as Order
+    } catch (error) {
+      if (error instanceof ProviderRefuses) {
+        log.error({ method: method.name, order: order.id, reason: error.message }, 'the provider refuses an order')
+        return (await store.pay.endOrder(order.id, 'failed', order.checkAtMs)) as Order
+      }
+      if (error instanceof ProviderAway) return order
+      throw error
+    }
+  }
+
+  /** An order of the account, after the provider was asked about it; null = the account has no such order. */
+  async look(account: Account, id: string, returnTo: string): Promise<Order | null> {
+    const { store, clock } = this.#deps
+    const order = await store.pay.order(id)
+    if (order === null || order.accountId !== account.id) return null
+    const method = this.#methods.get(order.method)
+    const settled = order.creditedAtMs !== null || order.state === 'paid'
+    if (method === undefined || settled || !this.#mayAsk(id, clock.monotonic())) return order
+    if (order.state === 'created') return this.#show(order, method, returnTo)
+    await this.ask(order, method).catch(error => {
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+    })
+    return store.pay.order(id)
+  }
+
+  #mayAsk(id: string, now: number): boolean {
+    const last = this.#asked.get(id)
+    if (last !== undefined && now - last < ASK_EVERY_MS) return false
+    this.#asked.delete(id)
+    if (this.#asked.size >= MOST_ASKED) this.#asked.delete(this.#asked.keys().next().value as string)
+    this.#asked.set(id, now)
+    return true
+  }
+
+  /** Asks the provider once about an order, and takes what it says. */
+  async ask(order: Order, method: PayMethod): Promise<void> {
+    const said = await method.query(order)
+    if (said.kind === 'paid') await this.#till.take(method.name, said, 'query')
+    else if (said.kind === 'ended') await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
+  }
+
+  /** Sends money of an order back to the payer. It is frozen before the provider is asked. */
+  async refund(id: string, sentAmount: unknown, reason: string, force: boolean, act: Act): Promise<Refund> {
+    const { store, clock } = this.#deps
+    const order = await store.pay.order(id)
+    const method = order === null ? undefined : this.#methods.get(order.method)
+    if (order === null) throw new OperationError('missing', 'there is no such order')
+    if (method === undefined) throw new OperationError('conflict', `${order.method} is not configured here any more`)
+    const amount = parseMicro(sentAmount)
+    if (amount === null || amount <= 0 || !isWholeFen(amount))
+      throw new OperationError('invalid', 'amount: expected CNY above 0 in whole fen')
+    if (reason.trim() === '') throw new OperationError('invalid', 'reason: expected a reason')
+    const nowMs = clock.now()
+    const refund: NewRefund = {
+      id: newRefundId(nowMs),
+      method: order.method,
+      orderId: id,
+      kind: 'refund',
+      amount,
+      reason,
+      providerId: null,
+    }
+    const frozen = await this.#freeze(order, refund, force, nextRefundCheck({ checks: 0 }, nowMs), act)
+    await inForce(this.#deps)
+    return this.sendRefund(frozen, order, method)
+  }
+
+  async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act): Promise<Refund> {
+    const { store, clock, fleet } = this.#deps
+    const purse = accountPurse(order.accountId)
+    let frozen: Frozen = await store.pay.freeze(refund, force, checkAtMs, act)
+    for (let tries = 0; frozen.outcome === 'short' && tries < RECALL_TRIES; tries++) {
+      if (tries === 0) {
+        await store.recall(purse)
+        await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
+      }
+      const [{ leased } = { leased: 0 }] = await store.purses([purse])
+      if (leased > 0) await pause(clock, RECALL_WAIT_MS)
+      frozen = await store.pay.freeze(refund, force, checkAtMs, act)
+      if (leased <= 0) break
+    }
+    if ('refund' in frozen) return frozen.refund
+    const refundable = formatMicro(
+      frozen.outcome === 'short' ? frozen.refundable : await store.pay.refundable(order.id),
+    )
+    throw new OperationError('conflict', `amount: only ${refundable} CNY of this order can go back now`, { refundable })
+  }
+
+  /** Asks the provider to send a frozen refund, always under the same number; what is undecided stays frozen. */
+  async sendRefund(refund: Refund, order: Order, method: PayMethod): Promise<Refund> {
+    const { store, clock } = this.#deps
+    const { id } = refund
+    try {
+      const others = (await store.pay.refunds(order.id)).filter(
+        r => r.id !== id && r.state !== 'released' && r.atMs <= refund.atMs,
+      )
+      const before = micro(others.reduce((sum, r) => sum + r.amount, 0))
+      const asked = refundAsked(order, refund.amount, before)
+      const { providerId, said } = await method.refund(refund, order, asked)
+      if (providerId !== null)
+        await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, clock.now()))
+      if (said !== 'undecided') await store.pay.endFreeze(method.name, id, said, provider(method.name, 'refunds.end'))
+    } catch (error) {
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+      this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')
+    }
+    await inForce(this.#deps)
+    return (await store.pay.refund(method.name, id)) as Refund
+  }
+
+  /**
+   * Credits verified money that did not fit its order: what was received, never more, under the order's own reference. The
+   * proof says who decided, and why.
+   */
+  async resolve(id: number, credit: boolean, reason: string, act: Act): Promise<PayException> {
+    const { store } = this.#deps
+    const found = await store.pay.exception(id)
+    if (found === null) throw new OperationError('missing', 'there is no such exception')
+    if (found.resolvedAtMs !== null) throw new OperationError('conflict', 'the exception is resolved already')
+    if (reason.trim() === '') throw new OperationError('invalid', 'reason: expected a reason')
+    if (credit) await this.#creditByHand(found, reason, act)
+    await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
+    return (await store.pay.exception(id)) as PayException
+  }
+
+  async #creditByHand(found: PayException, reason: string, act: Act): Promise<void> {
+    const { pay } = this.#deps.store
+    const { kind, orderId, transactionId, amount, currency } = found
+    const order = orderId === null ? null : await pay.order(orderId)
+    const can = kind === 'amount' || kind === 'currency' || kind === 'merchant'
+    if (!can || order === null || transactionId === null || amount === null || currency === null)
+      throw new OperationError('conflict', 'this exception cannot be credited: it is about no payment of an order here')
+    if (currency !== 'CNY' && currency !== order.currency)
+      throw new OperationError('conflict', `there is no rate of ${currency} for this order: refund it at the provider`)
+    if (worth(amount, currency === 'CNY' ? null : order.rate) <= 0)
+      throw new OperationError('conflict', 'the payment is worth less than a fen')
+    const proven = await pay.proveOrder({
+      method: order.method,
+      transactionId,
+      orderId: order.id,
+      amount,
+      currency,
+      source: 'operator',
+      digest: '',
+      paidAtMs: null,
+      actor: act.actor.name,
+      note: reason,
+    })
+    if (proven === 'second' || proven === 'elsewhere')
+      throw new OperationError('conflict', 'the order has another payment: refund this one at the provider')
+    await this.#till.credit(order.id, act)
+  }
+
+  #method(name: string): PayMethod {
+    const method = this.#methods.get(name as OrderMethod)
+    if (method !== undefined) return method
+    throw new OperationError('invalid', { en: 'method: not offered here', zh: 'method:此处不提供该支付方式' })
+  }
+
+  #amount(method: PayMethod, sent: unknown): Micro {
+    const amount = parseMicro(sent)
+    const [least, most] = [method.minimum, this.#bounds().order]
+    if (amount !== null && isWholeFen(amount) && amount >= least && amount <= most) return amount
+    const [from, to] = [least, most].map(bound => formatMicro(bound).slice(0, -4))
+    throw new OperationError('invalid', {
+      en: `amount: expected CNY in whole fen, from ${from} to ${to}`,
+      zh: `amount:应为 ${from} 至 ${to} 元,精确到分`,
+    })
+  }
+
+  async #rate(currency: string, nowMs: number): Promise<number> {
+    const rate = await this.#deps.store.pay.payRate(currency, nowMs)
+    if (rate !== null) return rate.rate
+    throw new OperationError('conflict', {
+      en: 'method: there is no exchange rate at the moment, use another way to pay',
+      zh: 'method:暂无汇率,请使用其他支付方式',
+    })
+  }
+
+  /** When the provider is asked next about an order that it was just asked about. */
+  next(order: Order, answered: boolean): number | null {
+    const nowMs = this.#deps.clock.now()
+    return answered ? nextCheck(order, nowMs) : retryAt(nowMs)
+  }
+}
+
+const TOO_MANY = {
+  open: {
+    en: `at most ${MOST_OPEN} orders may be open: pay one, or wait until one expires`,
+    zh: `最多可有 ${MOST_OPEN} 个未支付订单,请先支付或等待其过期`,
+  },
+  anHour: { en: 'too many orders of this kind in an hour: try again later', zh: '一小时内此类订单过多,请稍后再试' },
+  anHourOfAll: { en: 'too many orders of this kind at the moment: try again later', zh: '当前此类订单过多,请稍后再试' },
+  aDay: { en: 'the orders of a day would be more than is allowed', zh: '超过每日充值限额' },
+}
+
+const tooMany = (bound: keyof typeof TOO_MANY): OperationError => new OperationError('throttled', TOO_MANY[bound])

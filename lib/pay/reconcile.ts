@@ -1,0 +1,107 @@
+/**
+ * Asks providers back, because callbacks get lost: about orders by a schedule, about refunds that are undecided, and by
+ * the bills of yesterday. It also completes what a crash left between two steps. Any number of gateways may run it on
+ * one store: each order is taken by one of them.
+ */
+import type { OperationDeps } from '../operations/deps.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
+import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import type { Orders } from './orders.ts'
+import { nextRefundCheck } from './schedule.ts'
+import { provider, type Till } from './till.ts'
+
+/** A proof older than this, and not credited, was left by a crash. */
+const UNCREDITED_MS = 5_000
+/** For how long a gateway has an order to itself while it asks the provider. */
+const TAKEN_MS = 60_000
+const AT_ONCE = 4
+const BATCH = 100
+const EVENTS_KEPT_MS = 35 * 86_400_000
+
+export interface ReconcileDeps extends OperationDeps {
+  till: Till
+  orders: Orders
+  methods: ReadonlyMap<OrderMethod, PayMethod>
+  /** True when the process ends: a long round ends early. */
+  stopped: () => boolean
+}
+
+/** One round. A store that is away ends it; the next one goes on. */
+export async function reconcile(deps: ReconcileDeps): Promise<void> {
+  const { store, log } = deps
+  try {
+    const nowMs = (await store.now()) ?? deps.clock.now()
+    for (const { id } of await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH)) await deps.till.credit(id)
+    await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order => checkOrder(deps, order))
+    await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
+    await store.pay.forgetEvents(nowMs - EVENTS_KEPT_MS, BATCH)
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable || deps.stopped())) log.error({ err: error }, 'asking providers failed')
+  }
+}
+
+/** A few at once, so that after an outage all are asked soon and no provider is flooded. */
+async function each<T>(deps: ReconcileDeps, list: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const rest = [...list]
+  const worker = async () => {
+    for (let item = rest.shift(); item !== undefined && !deps.stopped(); item = rest.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rest.length) }, worker))
+}
+
+async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {
+  const { store, log, orders, methods, clock } = deps
+  const method = methods.get(order.method)
+  // A method that is not configured here any more cannot be asked; its gateway may come back.
+  if (method === undefined) return store.pay.orderChecked(order.id, orders.next(order, false))
+  try {
+    await orders.ask(order, method)
+    const now = (await store.pay.order(order.id)) as Order
+    const over = now.expiresAtMs <= clock.now()
+    if (over && (now.state === 'created' || now.state === 'pending')) await closeOrder(deps, now, method)
+    else await store.pay.orderChecked(order.id, orders.next(order, true))
+  } catch (error) {
+    if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+    log.warn(
+      { method: order.method, order: order.id, reason: error.message },
+      'a provider cannot be asked about an order',
+    )
+    await store.pay.orderChecked(order.id, orders.next(order, false))
+  }
+}
+
+/** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
+async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
+  const { till, store, orders } = deps
+  for (const said of [await method.close(order), await method.query(order)])
+    if (said.kind === 'paid') {
+      await till.take(method.name, said, 'query')
+      return
+    }
+  await store.pay.endOrder(order.id, 'expired', orders.next(order, true))
+}
+
+/** Undecided refunds are asked about, and sent again under the same number when the provider does not know them. */
+async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
+  const { store, methods, clock, orders, log } = deps
+  const { method: name, id } = refund
+  const method = methods.get(name)
+  const order = await store.pay.order(refund.orderId)
+  if (method !== undefined && order !== null) {
+    try {
+      const said = await method.queryRefund(refund, order)
+      if (said !== 'undecided') {
+        await store.pay.endFreeze(name, id, said, provider(name, 'refunds.end'))
+        return
+      }
+      if (refund.providerId === null) await orders.sendRefund(refund, order, method)
+    } catch (error) {
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+      log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')
+    }
+  }
+  const now = await store.pay.refund(name, id)
+  if (now?.state === 'frozen')
+    await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, clock.now()))
+}

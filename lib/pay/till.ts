@@ -1,0 +1,188 @@
+/**
+ * The till: what becomes of a verified notice. It compares every field with our own order, stores the proof, and credits.
+ * What does not fit is written down for a person to look at; nothing is credited then.
+ *
+ * Every step may be repeated, on any gateway: the store decides which of several is the first.
+ */
+import { micro } from '../base/money.ts'
+import { inForce, type OperationDeps } from '../operations/deps.ts'
+import type { NewException } from '../store/store.ts'
+import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
+import { type Act, GATEWAY } from '../terms/people.ts'
+import type { DisputeNotice, Notice, Payment, RefundNotice } from './method.ts'
+import { worth } from './numbers.ts'
+
+/** What the till counts. */
+export interface PayCounts {
+  /** An order was credited this long after the proof was stored. */
+  credited(method: OrderMethod, ms: number): void
+  /** A proof came by asking: the callback was lost, or is late. */
+  repaired(method: OrderMethod, source: ProofSource): void
+  exception(method: OrderMethod, kind: PayExceptionKind): void
+}
+
+export type TillDeps = OperationDeps & { counts: PayCounts }
+
+/**
+ * `open`: an exception was written. `early`: the notice is about money that is not credited yet, so it must come again.
+ */
+export type Taken = 'credited' | 'known' | 'open' | 'early' | 'ended' | 'none'
+
+/** Why a payment does not fit its order; null = it fits. */
+function misfit(order: Order, method: OrderMethod, payment: Payment): PayExceptionKind | null {
+  if (order.method !== method) return 'method'
+  if (order.sandbox !== payment.sandbox) return 'mode'
+  if (order.merchant !== payment.merchant) return 'merchant'
+  // The provider's id is stored in a step of its own, so it may be missing here.
+  if (order.providerId !== null && payment.providerId !== null && order.providerId !== payment.providerId)
+    return 'unknown_order'
+  if (order.currency !== payment.currency) return 'currency'
+  return order.asked === payment.amount ? null : 'amount'
+}
+
+/** What a provider proved, the gateway books in its name. */
+export const provider = (method: OrderMethod, operation: string): Act => ({
+  actor: { ...GATEWAY, name: method },
+  operation,
+})
+
+export class Till {
+  readonly #deps: TillDeps
+
+  constructor(deps: TillDeps) {
+    this.#deps = deps
+  }
+
+  async take(method: OrderMethod, notice: Notice, source: ProofSource): Promise<Taken> {
+    switch (notice.kind) {
+      case 'paid':
+        return this.#takePayment(method, notice, source)
+      case 'refund':
+        return this.#takeRefund(method, notice)
+      case 'dispute':
+        return this.#takeDispute(method, notice)
+      case 'warning': {
+        const { orderId, reference, detail } = notice
+        return this.#raise({ method, kind: 'fraud_warning', reference, orderId, detail })
+      }
+      case 'ended': {
+        const order = await this.#deps.store.pay.order(notice.orderId)
+        if (order === null || order.method !== method) return 'none'
+        await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
+        return 'ended'
+      }
+      case 'none':
+        return 'none'
+    }
+  }
+
+  async #takePayment(method: OrderMethod, payment: Payment, source: ProofSource): Promise<Taken> {
+    const { pay } = this.#deps.store
+    const { orderId, transactionId, amount, currency, digest, paidAtMs } = payment
+    const order = await pay.order(orderId)
+    const raise = (kind: PayExceptionKind, detail: string) =>
+      this.#raise({ method, kind, reference: transactionId, orderId, transactionId, amount, currency, detail })
+    if (order === null) return raise('unknown_order', 'a payment for an order that is not here')
+    const kind = misfit(order, method, payment)
+    if (kind !== null) {
+      const known = await pay.proof(method, transactionId)
+      if (known?.orderId === orderId) return 'known' // a person has resolved it
+      return raise(kind, `asked ${order.asked} ${order.currency} of ${order.method}, got ${amount} ${currency}`)
+    }
+    const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
+    const proven = await pay.proveOrder(proof)
+    if (proven === 'elsewhere') return raise('duplicate', 'the payment is stored for another order')
+    if (proven === 'second') return raise('duplicate', 'a second payment of the order: refund it at the provider')
+    if (proven === 'paid' && source !== 'callback') this.#deps.counts.repaired(method, source)
+    return this.credit(orderId)
+  }
+
+  /** Credits an order that is paid. It is also called for orders that a crash left there. `act`: of a person who resolved it. */
+  async credit(orderId: string, act?: Act): Promise<Taken> {
+    const { store, counts } = this.#deps
+    const [order, proofs] = await Promise.all([store.pay.order(orderId), store.pay.proofs(orderId)])
+    if (order === null || order.state !== 'paid') return 'known'
+    const proof = proofs[0] as Proof // the first one made it paid
+    const whole = proof.amount === order.asked && proof.currency === order.currency
+    const amount = whole ? order.amount : worth(proof.amount, proof.currency === 'CNY' ? null : order.rate)
+    const by = act ?? provider(order.method, 'orders.credit')
+    const { outcome } = await store.pay.creditOrder(orderId, amount, proof.note, by)
+    if (outcome === 'conflict') {
+      const detail = 'the ledger has another entry under the reference of this order'
+      return this.#raise({ method: order.method, kind: 'conflict', reference: orderId, orderId, detail })
+    }
+    if (outcome !== 'credited') return 'known'
+    counts.credited(order.method, Math.max(0, this.#deps.clock.now() - (order.paidAtMs ?? 0)))
+    await inForce(this.#deps)
+    return 'credited'
+  }
+
+  /** A refund that was begun here ends as the provider says; any other one debits its order, forced. */
+  async #takeRefund(method: OrderMethod, notice: RefundNotice): Promise<Taken> {
+    const { pay } = this.#deps.store
+    const { refundId, providerId, orderId, amount, state } = notice
+    const known =
+      (refundId === null ? null : await pay.refund(method, refundId)) ??
+      (await pay.refundByProviderId(method, providerId))
+    if (known !== null) {
+      if (state !== 'undecided') await pay.endFreeze(method, known.id, state, provider(method, 'refunds.end'))
+      return 'known'
+    }
+    if (state !== 'done') return 'none'
+    const order = await pay.order(orderId)
+    const raise = (kind: PayExceptionKind, detail: string) =>
+      this.#raise({ method, kind, reference: providerId, orderId, amount, currency: order?.currency ?? null, detail })
+    if (order === null || order.method !== method)
+      return raise('refund_unknown', 'a refund of an order that is not here')
+    if (order.creditedAtMs === null) return 'early'
+    const outcome = await this.#freezeForced(method, order, providerId, 'external', amount, 'refunded at the provider')
+    if (!outcome) return raise('refund_amount', 'the provider sent back more than the order was credited')
+    await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
+    return 'known'
+  }
+
+  async #takeDispute(method: OrderMethod, notice: DisputeNotice): Promise<Taken> {
+    const { pay } = this.#deps.store
+    const { disputeId, orderId, amount, state } = notice
+    const order = await pay.order(orderId)
+    const raise = (detail: string) =>
+      this.#raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
+    if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
+    if (order.creditedAtMs === null) return 'early'
+    if ((await pay.refund(method, disputeId)) === null && state !== 'won') {
+      const frozen = await this.#freezeForced(method, order, disputeId, 'dispute', amount, 'disputed by the payer')
+      if (!frozen) return raise('more is disputed than the order was credited')
+    }
+    if (state !== 'open')
+      await pay.endFreeze(method, disputeId, state === 'lost' ? 'done' : 'released', provider(method, 'disputes.end'))
+    return 'known'
+  }
+
+  async #freezeForced(
+    method: OrderMethod,
+    order: Order,
+    id: string,
+    kind: 'external' | 'dispute',
+    asked: number,
+    reason: string,
+  ): Promise<boolean> {
+    // An order that is credited with another amount than it asked for gives back in proportion, and never more than it has.
+    const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
+    const amount = asked === order.asked ? left : worth(asked, order.rate)
+    if (amount <= 0 || amount > left) return false
+    const refund = { id, method, orderId: order.id, kind, amount, reason, providerId: id }
+    const { outcome } = await this.#deps.store.pay.freeze(refund, true, null, provider(method, 'refunds.freeze'))
+    if (outcome === 'frozen') await inForce(this.#deps)
+    return outcome === 'frozen' || outcome === 'same'
+  }
+
+  async #raise(exception: NewException): Promise<'open'> {
+    const { store, counts, log } = this.#deps
+    if (await store.pay.raiseException(exception)) {
+      const { method, kind, orderId, detail } = exception
+      counts.exception(method as OrderMethod, kind)
+      log.error({ method, kind, order: orderId, detail }, 'a payment needs a person to look at it')
+    }
+    return 'open'
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * A provider in memory, with a ledger of its own, and a till over a store in memory. It speaks no real provider's
+ * protocol: what it proves is what becomes of notices, whoever they come from.
+ */
+import { createHash } from 'node:crypto'
+import { type Micro, micro, ZERO } from '../../lib/base/money.ts'
+import type { OperationDeps } from '../../lib/operations/deps.ts'
+import { OperationError } from '../../lib/operations/error.ts'
+import {
+  type BillLine,
+  NotVerified,
+  type PayMethod,
+  type Payment,
+  ProviderAway,
+  type RawCallback,
+  type RefundSaid,
+  type Said,
+  type Verified,
+} from '../../lib/pay/method.ts'
+import { Orders } from '../../lib/pay/orders.ts'
+import { reconcile } from '../../lib/pay/reconcile.ts'
+import { Till } from '../../lib/pay/till.ts'
+import type { Store } from '../../lib/store/store.ts'
+import { createLogger } from '../../lib/terms/log.ts'
+import type { Order, OrderMethod, Refund } from '../../lib/terms/pay.ts'
+import type { Act } from '../../lib/terms/people.ts'
+import type { Account } from '../../lib/terms/records.ts'
+import { TestFleet } from '../ops/support.ts'
+import { TestClock } from '../support/clock.ts'
+import { fund, memoryStore } from '../support/store.ts'
+
+export const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
+const ANSWER = { type: 'text/plain', body: '' }
+
+/** Why an operation refused; `nothing` when it did not. */
+export const faultOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'nothing',
+    error => (error instanceof OperationError ? error.fault : String(error)),
+  )
+
+interface Trade {
+  asked: number
+  currency: string
+  state: 'open' | 'paid' | 'ended'
+  transactionId: string
+}
+
+export class TestProvider implements PayMethod {
+  readonly name: OrderMethod
+  readonly merchant = 'us'
+  sandbox = false
+  readonly minimum = micro(5_000_000)
+  readonly lifeMs = 30 * 60_000
+  anHour: number | null = null
+  anHourOfAll: number | null = null
+  readonly currency: string
+  readonly accepted = { status: 200, ...ANSWER, body: 'success' }
+  readonly refused = { status: 500, ...ANSWER, body: 'fail' }
+  /** The provider's own ledger. */
+  readonly trades = new Map<string, Trade>()
+  readonly sentBack = new Map<string, { orderId: string; amount: number; said: RefundSaid }>()
+  /** True: it cannot be reached. */
+  away = false
+  /** What a refund meets. */
+  refundSaid: RefundSaid = 'done'
+  asked = 0
+  /** Called between a question and what follows it. */
+  between: () => void = () => {}
+
+  constructor(name: OrderMethod = 'alipay', currency = 'CNY') {
+    this.name = name
+    this.currency = currency
+  }
+
+  #reach(): void {
+    if (this.away) throw new ProviderAway('away')
+  }
+
+  async begin(order: Order) {
+    this.#reach()
+    const { id, asked, currency } = order
+    if (!this.trades.has(id)) this.trades.set(id, { asked, currency, state: 'open', transactionId: `tx-${id}` })
+    return { providerId: `p-${id}`, shown: { qr: `https://qr.example/${id}` } }
+  }
+
+  /** The payer pays. */
+  pay(orderId: string): void {
+    const trade = this.trades.get(orderId)
+    if (trade?.state === 'open') trade.state = 'paid'
+  }
+
+  payment(orderId: string, change: Partial<Payment> = {}): Payment {
+    const trade = this.trades.get(orderId) as Trade
+    return {
+      kind: 'paid',
+      orderId,
+      transactionId: trade.transactionId,
+      amount: trade.asked,
+      currency: trade.currency,
+      merchant: this.merchant,
+      providerId: `p-${orderId}`,
+      sandbox: this.sandbox,
+      paidAtMs: null,
+      digest: createHash('sha256').update(orderId).digest('hex'),
+      ...change,
+    }
+  }
+
+  async query(order: Order): Promise<Said> {
+    this.#reach()
+    this.asked++
+    const trade = this.trades.get(order.id)
+    const said: Said =
+      trade === undefined ? { kind: 'absent' } : trade.state === 'paid' ? this.payment(order.id) : { kind: trade.state }
+    this.between()
+    return said
+  }
+
+  async close(order: Order): Promise<Said> {
+    this.#reach()
+    const trade = this.trades.get(order.id)
+    if (trade?.state === 'paid') return this.payment(order.id)
+    if (trade !== undefined) trade.state = 'ended'
+    return { kind: trade === undefined ? 'absent' : 'ended' }
+  }
+
+  async verify({ body }: RawCallback): Promise<Verified> {
+    const text = body.toString('utf8')
+    if (!text.startsWith('signed ')) throw new NotVerified('signature')
+    return { eventId: null, notices: JSON.parse(text.slice('signed '.length)) }
+  }
+
+  async refund(refund: Refund, order: Order, amount: number) {
+    this.#reach()
+    const said = this.sentBack.get(refund.id)?.said ?? this.refundSaid
+    this.sentBack.set(refund.id, { orderId: order.id, amount, said })
+    return { providerId: `pr-${refund.id}`, said }
+  }
+
+  async queryRefund(refund: Refund): Promise<RefundSaid> {
+    this.#reach()
+    return this.sentBack.get(refund.id)?.said ?? 'undecided'
+  }
+
+  async *bill(): AsyncIterable<BillLine> {
+    for (const [id, trade] of this.trades) if (trade.state === 'paid') yield this.payment(id)
+  }
+}
+
+export interface Desk {
+  store: Store
+  clock: TestClock
+  till: Till
+  orders: Orders
+  account: Account
+  provider: TestProvider
+  counted: string[]
+  deps: OperationDeps
+  begin(amount?: unknown, method?: string): Promise<Order>
+  round(): Promise<void>
+  balance(): Promise<number>
+  state(id: string): Promise<string | undefined>
+}
+
+export async function openDesk(
+  t: { teardown(fn: () => unknown): void },
+  given: { store?: Store; providers?: TestProvider[]; account?: Account } = {},
+): Promise<Desk> {
+  const store = given.store ?? (await memoryStore())
+  if (given.store === undefined) t.teardown(() => store.close())
+  const account = given.account ?? (await fund(store, 'payer', 0)).account
+  const clock = new TestClock(Date.now())
+  const providers = given.providers ?? [new TestProvider()]
+  const counted: string[] = []
+  const deps = {
+    store,
+    clock,
+    log: createLogger('silent'),
+    fleet: new TestFleet(),
+    setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+    counts: {
+      credited: (method: string) => void counted.push(`credited ${method}`),
+      repaired: (method: string, source: string) => void counted.push(`repaired ${method} ${source}`),
+      exception: (method: string, kind: string) => void counted.push(`exception ${method} ${kind}`),
+    },
+  }
+  const till = new Till(deps)
+  const methods = new Map(providers.map(provider => [provider.name, provider]))
+  const bounds = { order: micro(50_000_000_000) as Micro, day: micro(100_000_000_000) }
+  const orders = new Orders(deps, till, methods, () => bounds)
+  return {
+    store,
+    clock,
+    till,
+    orders,
+    account,
+    provider: providers[0] as TestProvider,
+    counted,
+    deps,
+    begin: (amount = '100', method = providers[0]?.name as string) =>
+      orders.begin(account, method, amount, 'https://here.example/console/topup', ACT),
+    round: () => reconcile({ ...deps, till, orders, methods, stopped: () => false }),
+    async balance() {
+      const [purse] = await store.purses([`a${account.id}`])
+      return ((purse?.credit ?? ZERO) - (purse?.spent ?? ZERO)) / 10_000
+    },
+    state: async id => (await store.pay.order(id))?.state,
+  }
+}
