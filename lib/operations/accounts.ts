@@ -90,7 +90,7 @@ export class Accounts {
     const [purses, ours, others, renewal] = await Promise.all([
       store.purses(ids),
       fleet.held(),
-      store.heldByOthers(ids, fleet.holders()),
+      fleet.holders().then(holders => store.heldByOthers(ids, holders)),
       renewals(
         this.#deps,
         'b',

@@ -15,7 +15,7 @@ export interface Running {
   /** Money set aside for open requests, per purse. */
   held(): Promise<Map<PurseId, Micro>>
   /** The names under which the serving processes hold leases in the store. */
-  holders(): string[]
+  holders(): Promise<string[]>
   /** The breaker states, by channel. A channel that is not in the map has a closed breaker. */
   channelStates(): Promise<Map<string, ChannelState>>
   /** Resolves when every serving process works with what was just written to the store. */

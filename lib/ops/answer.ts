@@ -2,7 +2,6 @@
  * Answers of the ops listener, and the two ways in which it refuses: by a row of the error table, or with a text of an
  * operation.
  */
-import type { OperationFault } from '../operations/error.ts'
 import { type ErrorName, renderError } from '../terms/errors.ts'
 
 export interface Answer {
@@ -48,20 +47,5 @@ export class Refusal extends Error {
   }
 }
 
-export const STATUS_OF_FAULT: Record<OperationFault, number> = {
-  invalid: 400,
-  missing: 404,
-  conflict: 409,
-  forbidden: 403,
-  throttled: 429,
-  gone: 410,
-}
-
 export const renderRefusal = (refusal: Refusal, requestId: string, english: boolean): string =>
   renderError(refusal.row, refusal.args, requestId, english, false)
-
-/** Wraps the message of an operation, and its details, into the envelope that all errors have. */
-export const renderText = (message: string, requestId: string, details: Record<string, string> = {}): string =>
-  JSON.stringify({
-    error: { code: '', message: `${message} (request id: ${requestId})`, type: 'gateway_api_error', ...details },
-  })

@@ -4,6 +4,10 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { JSON_TYPE, sendStream, sendText } from '../api/answer.ts'
+import { BodyFault, readObject } from '../api/body.ts'
+import { envelope } from '../api/envelope.ts'
+import { STATUS_OF_FAULT } from '../api/errors.ts'
 import { http } from '../base/http.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
@@ -12,10 +16,8 @@ import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import { prefersEnglish } from '../terms/language.ts'
 import { type Actor, adminToken } from '../terms/people.ts'
 import type { Admin } from './admin.ts'
-import { type Answer, Refusal, renderRefusal, renderText, STATUS_OF_FAULT, TextFile } from './answer.ts'
-import { readObject } from './body.ts'
+import { Refusal, renderRefusal, TextFile } from './answer.ts'
 import type { Fleet, Readiness } from './fleet.ts'
-import { sendPieces } from './stream.ts'
 
 export interface OpsDeps extends OperationDeps {
   /** The bearer token of the admin API. A function, because a reload may change the token. */
@@ -25,9 +27,10 @@ export interface OpsDeps extends OperationDeps {
   fleet: Fleet
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8'
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 const REQUEST_MS = 30_000
+const MOST_BODY_BYTES = 2 ** 20
+const MOST_BODY_SHOWN = '1MiB'
 /** A process that has not said within this time whether it is ready counts as not ready. */
 const READY_MS = 2_000
 const RETRY_AFTER_S = 2
@@ -100,24 +103,22 @@ class Visit {
     if (!timingSafeEqual(digest(given), digest(this.#deps.token()))) throw new Refusal('key')
     const call = (await admin()).find(this.#method, this.#path)
     if (call === null) throw this.#noSuchPage()
-    const answer = await call(new URLSearchParams(this.#query), await readObject(this.#req), this.#actor())
+    const answer = await call(new URLSearchParams(this.#query), await this.#body(), this.#actor())
     if (this.#method !== 'GET' && this.#method !== 'HEAD') {
       const { log } = this.#deps
       log.info({ id: this.#id, method: this.#method, path: this.#path, status: answer.status }, 'admin request')
     }
-    if (answer.stream !== undefined) return this.#stream(answer.status, answer.stream)
+    if (answer.stream !== undefined) {
+      this.#setHeaders()
+      return sendStream(this.#res, answer.status, answer.stream, this.#deps.clock)
+    }
     if (answer.body instanceof TextFile) this.#sendFile(answer.status, answer.body)
     else this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
   }
 
-  async #stream(status: number, { type, pieces }: NonNullable<Answer['stream']>): Promise<void> {
-    if (this.#method === 'HEAD') {
-      await pieces.return(undefined)
-      return this.#send(status, '', type)
-    }
-    this.#setHeaders(type)
-    this.#res.writeHead(status)
-    await sendPieces(this.#res, pieces, this.#deps.clock)
+  #body() {
+    const { clock } = this.#deps
+    return readObject(this.#req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: REQUEST_MS })
   }
 
   #actor(): Actor {
@@ -129,9 +130,9 @@ class Visit {
   }
 
   fail(error: unknown): void {
-    if (error instanceof OperationError)
-      this.#send(STATUS_OF_FAULT[error.fault], renderText(error.message, this.#id, error.details))
-    else if (error instanceof StoreConflict) this.#send(409, renderText(error.message, this.#id))
+    if (error instanceof OperationError) this.#tell(STATUS_OF_FAULT[error.fault], error.message, error.details)
+    else if (error instanceof StoreConflict) this.#tell(409, error.message)
+    else if (error instanceof BodyFault) this.#refuseBody(error)
     else if (error instanceof Refusal) this.#refuse(error)
     else if (error instanceof StoreUnavailable) this.#refuse(new Refusal('unavailable'))
     else {
@@ -139,6 +140,15 @@ class Visit {
       log.error({ err: error, id: this.#id, method: this.#method, path: this.#path }, 'an ops request failed')
       this.#refuse(new Refusal('internal'))
     }
+  }
+
+  #tell(status: number, message: string, details: Record<string, string> = {}): void {
+    this.#send(status, envelope({ code: '', message, details }, this.#id))
+  }
+
+  #refuseBody({ what }: BodyFault): void {
+    if (!this.#req.complete) this.#res.shouldKeepAlive = false // the rest of the body is not read
+    this.#refuse(what === 'too_large' ? new Refusal('too_large', [MOST_BODY_SHOWN]) : new Refusal('not_json'))
   }
 
   #refuse(refusal: Refusal): void {
@@ -159,15 +169,14 @@ class Visit {
   #send(status: number, text: string, type = JSON_TYPE): void {
     const res = this.#res
     if (res.headersSent || res.destroyed) return
-    this.#setHeaders(text === '' ? null : type)
-    res.writeHead(status).end(text)
+    this.#setHeaders()
+    sendText(res, status, text, type)
   }
 
-  #setHeaders(type: string | null): void {
+  #setHeaders(): void {
     const res = this.#res
     res.setHeader('x-request-id', this.#id)
     res.setHeader('request-id', this.#id)
     res.setHeader('cache-control', 'no-store') // a secret is shown once
-    if (type !== null) res.setHeader('content-type', type)
   }
 }

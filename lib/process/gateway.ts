@@ -5,9 +5,10 @@
 import type http from 'node:http'
 import { systemClock } from '../base/clock.ts'
 import type { Health } from '../channels/health.ts'
-import { createSite } from '../console/site.ts'
+import type { Console } from '../console/console.ts'
 import type { Services } from '../exchange/services.ts'
 import { Ledger } from '../ledger/ledger.ts'
+import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import { LoopLag } from '../public/lag.ts'
 import { createPublicServer } from '../public/server.ts'
@@ -18,6 +19,7 @@ import type { Metrics } from '../terms/metrics.ts'
 import { World } from '../world/world.ts'
 import { type ListenName, listenOn, type Socket } from './listening.ts'
 import { readinessOf } from './readiness.ts'
+import { consoleVisits, createConsole } from './console-visits.ts'
 import { ServerDrain } from './server-drain.ts'
 import { createRetryBudget, createServices, enterWorld, observeServices } from './services.ts'
 import { StoreFollower } from './store-follower.ts'
@@ -34,6 +36,7 @@ export class Gateway {
   readonly #serverDrain: ServerDrain
   readonly #follower: StoreFollower
   #config: Config
+  #console: Console | null = null
   #drained: Promise<void> | null = null
 
   private constructor(config: Config, store: Store, services: Services, lag: LoopLag, changeSeq: number) {
@@ -68,18 +71,30 @@ export class Gateway {
     return gateway
   }
 
-  /** Opens the public listeners; resolves with their addresses. `given`: sockets that are bound already. */
-  async listen(given: Partial<Record<ListenName, Socket>> = {}): Promise<{ main: string; direct: string }> {
-    const pages = createSite({ urls: () => this.#config.public, log: this.services.log })
+  /**
+   * Opens the public listeners; resolves with their addresses. `fleet`: all serving processes of this gateway together.
+   * `given`: sockets that are bound already.
+   */
+  async listen(
+    fleet: Running,
+    given: Partial<Record<ListenName, Socket>> = {},
+  ): Promise<{ main: string; direct: string }> {
+    const console = createConsole(this.services, fleet, () => this.#config)
+    this.#console = console
     const open = (name: 'main' | 'direct', server: http.Server) => {
       this.#servers.push(server)
       return listenOn(server, name, this.#config.listen[name], given[name])
     }
     const [main, direct] = await Promise.all([
-      open('main', createPublicServer(this.services, 'main', pages)),
+      open('main', createPublicServer(this.services, 'main', consoleVisits(this.services, console))),
       open('direct', createPublicServer(this.services, 'direct', null)),
     ])
     return { main, direct }
+  }
+
+  /** Loads what the console needs, so that its first visitor need not wait. The start does not wait for it. */
+  async loadConsole(): Promise<void> {
+    await this.#console?.load()
   }
 
   get config(): Config {

@@ -15,7 +15,7 @@ import { PATIENT_DRAIN_MS, run } from './signals.ts'
 export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
-  const addresses = await gateway.listen()
+  const addresses = await gateway.listen(fleet)
   const housekeeping = new Housekeeping({
     store,
     clock: systemClock,
@@ -50,6 +50,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
       },
     },
   )
+  await gateway.loadConsole()
   return ops.operations
 }
 
@@ -58,7 +59,7 @@ function fleetOfOne(gateway: Gateway): Fleet {
     ready: () => gateway.ready(),
     metrics: async () => formatMetrics([await gateway.metrics.snapshot()]),
     held: async () => gateway.ledger.held(),
-    holders: () => [gateway.ledger.holder],
+    holders: async () => [gateway.ledger.holder],
     channelStates: async () => gateway.health.states(),
     changed: () => gateway.follow(),
     settled: () => gateway.ledger.flush(),

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:cluster'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { Config } from '../terms/config.ts'
-import type { Addresses, FromWorker, ToWorker, WorkerCalls, WorkerSockets } from './worker-messages.ts'
+import type { Addresses, FromWorker, PrimaryCalls, ToWorker, WorkerCalls, WorkerSockets } from './worker-messages.ts'
 
 const CALL_MS = 2_000
 /**
@@ -11,6 +11,9 @@ const CALL_MS = 2_000
  * up.
  */
 const GRACE_MS = 20_000
+
+/** Finds out what a worker asks of its primary. */
+export type AnswerWorker = (op: keyof PrimaryCalls) => Promise<unknown>
 
 export interface Exit {
   code: number | null
@@ -30,13 +33,21 @@ export class WorkerHandle {
   /** The name under which the worker holds leases in the store; null until it is ready. */
   holder: string | null = null
   readonly #clock: Pick<Clock, 'after'>
+  readonly #answer: AnswerWorker
   #calls = new Map<number, (value: unknown) => void>()
   #nextCall = 0
   #resolveReady: (at: Addresses) => void = () => {}
   #rejectReady: (error: Error) => void = () => {}
 
-  constructor(worker: Worker, config: Config, sockets: WorkerSockets, clock: Pick<Clock, 'after'> = systemClock) {
+  constructor(
+    worker: Worker,
+    config: Config,
+    sockets: WorkerSockets,
+    answer: AnswerWorker,
+    clock: Pick<Clock, 'after'> = systemClock,
+  ) {
     this.worker = worker
+    this.#answer = answer
     this.#clock = clock
     this.ready = new Promise((resolve, reject) => {
       this.#resolveReady = resolve
@@ -58,11 +69,19 @@ export class WorkerHandle {
     if (message.type === 'ready') {
       this.holder = message.holder
       this.#resolveReady({ main: message.main, direct: message.direct })
-    } else if (message.type === 'failed') this.#rejectReady(new Error(message.message))
+    } else if (message.type === 'ask') this.#answerWorker(message.id, message.op)
+    else if (message.type === 'failed') this.#rejectReady(new Error(message.message))
     else {
       this.#calls.get(message.id)?.(message.value)
       this.#calls.delete(message.id)
     }
+  }
+
+  #answerWorker(id: number, op: keyof PrimaryCalls): void {
+    this.#answer(op).then(
+      value => this.#send({ type: 'answer', id, ok: true, value }),
+      () => this.#send({ type: 'answer', id, ok: false, value: null }),
+    )
   }
 
   #send(message: ToWorker): void {

@@ -20,6 +20,18 @@ export interface WorkerCalls {
   ready: Readiness
 }
 
+/**
+ * What a worker may ask of the primary, and the type of the answer: what only all workers together know. `changed` and
+ * `settled` are answered when all of them are that far.
+ */
+export interface PrimaryCalls {
+  held: [PurseId, Micro][]
+  holders: string[]
+  states: [string, ChannelState][]
+  changed: null
+  settled: null
+}
+
 /** Bound sockets for the public listeners. Empty: the worker binds its own. */
 export type WorkerSockets = { main?: Socket; direct?: Socket }
 
@@ -32,9 +44,14 @@ export type ToWorker =
   | { type: 'start'; config: Config; sockets: WorkerSockets }
   | { type: 'call'; id: number; op: keyof WorkerCalls }
   | { type: 'drain'; deadlineMs: number }
+  | PrimaryAnswer
+
+/** Answers the `ask` with the same id; `ok: false` = the primary could not find it out. */
+export type PrimaryAnswer = { type: 'answer'; id: number; ok: boolean; value: unknown }
 
 /** `reply` answers the `call` with the same id. `holder`: the name under which the worker holds leases in the store. */
 export type FromWorker =
   | ({ type: 'ready'; holder: string } & Addresses)
   | { type: 'reply'; id: number; value: unknown }
+  | { type: 'ask'; id: number; op: keyof PrimaryCalls }
   | { type: 'failed'; message: string }

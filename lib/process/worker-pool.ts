@@ -5,13 +5,14 @@
  */
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/fleet.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import { socketFor } from './listening.ts'
 import { PATIENT_DRAIN_MS } from './signals.ts'
 import { type Exit, WorkerHandle } from './worker-handle.ts'
-import type { Addresses, WorkerCalls, WorkerSockets } from './worker-messages.ts'
+import type { Addresses, PrimaryCalls, WorkerCalls, WorkerSockets } from './worker-messages.ts'
 
 const FIRST_BACKOFF_MS = 200
 const LONGEST_BACKOFF_MS = 30_000
@@ -21,6 +22,8 @@ const SOUND_MS = 60_000
 export class WorkerPool {
   readonly workers = new Set<WorkerHandle>()
   draining = false
+  /** What workers are told of all workers together; null = nothing yet. */
+  fleet: Running | null = null
   #config: Config
   /**
    * The sockets that the supervisor holds, as descriptors of this process; workers get them from here. The cluster
@@ -58,10 +61,15 @@ export class WorkerPool {
   }
 
   #start(): WorkerHandle {
-    const worker = new WorkerHandle(cluster.fork(), this.#config, this.#sockets)
+    const worker = new WorkerHandle(cluster.fork(), this.#config, this.#sockets, op => this.#answer(op))
     this.workers.add(worker)
     void worker.exited.then(exit => this.#exited(worker, exit))
     return worker
+  }
+
+  async #answer(op: keyof PrimaryCalls): Promise<unknown> {
+    if (this.fleet === null) throw new Error('the primary is not ready')
+    return ANSWERS[op](this.fleet)
   }
 
   async #restart(): Promise<void> {
@@ -133,6 +141,16 @@ export class WorkerPool {
   ask<K extends keyof WorkerCalls>(op: K): Promise<WorkerCalls[K][]> {
     return Promise.all([...this.workers].map(worker => worker.call(op))).then(all => all.filter(isAnswer))
   }
+}
+
+const done = () => null
+
+const ANSWERS: { [K in keyof PrimaryCalls]: (fleet: Running) => Promise<PrimaryCalls[K]> } = {
+  held: async fleet => [...(await fleet.held())],
+  holders: fleet => fleet.holders(),
+  states: async fleet => [...(await fleet.channelStates())],
+  changed: fleet => fleet.changed().then(done),
+  settled: fleet => fleet.settled().then(done),
 }
 
 const isAnswer = <T>(value: T | undefined): value is T => value !== undefined

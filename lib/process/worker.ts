@@ -3,14 +3,17 @@ import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { openProcessStore } from './process-store.ts'
+import { Primary } from './primary.ts'
 import type { FromWorker, ToWorker, WorkerCalls } from './worker-messages.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)
+const primary = new Primary((id, op) => say({ type: 'ask', id, op }))
 let gateway: Gateway | null = null
 
 process.on('message', (message: ToWorker) => {
   if (message.type === 'start') start(message).catch(error => fail(error))
   else if (message.type === 'call') answer(message.id, message.op).catch(error => fail(error))
+  else if (message.type === 'answer') primary.hear(message)
   else drain(message.deadlineMs)
 })
 // Ctrl-C in a terminal reaches every process of the group, but a worker ends when its primary says so
@@ -23,8 +26,8 @@ async function start({ config, sockets }: Extract<ToWorker, { type: 'start' }>):
   const log = createLogger(config.log.level)
   const metrics = new Metrics()
   gateway = await Gateway.start(config, log, metrics, openProcessStore(config, metrics, log))
-  say({ type: 'ready', ...(await gateway.listen(sockets)), holder: gateway.ledger.holder })
-  await metrics.watchProcess()
+  say({ type: 'ready', ...(await gateway.listen(primary, sockets)), holder: gateway.ledger.holder })
+  await Promise.all([metrics.watchProcess(), gateway.loadConsole()])
 }
 
 async function answer(id: number, op: keyof WorkerCalls): Promise<void> {

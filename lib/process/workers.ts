@@ -22,6 +22,8 @@ import { WorkerPool } from './worker-pool.ts'
 
 export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
   const pool = new WorkerPool(config, log)
+  const fleet = fleetOf(pool, metrics)
+  pool.fleet = fleet
   const addresses = await pool.fill()
   let current = config
   const housekeeping = new Housekeeping({
@@ -33,7 +35,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   })
   metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })
   housekeeping.start()
-  const ops = await openOps(config, log, store, fleetOf(pool, metrics))
+  const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
     await pool.drain(deadlineMs)
@@ -77,7 +79,7 @@ function fleetOf(pool: WorkerPool, metrics: Metrics): Fleet {
         for (const [purse, amount] of held) sum.set(purse, ((sum.get(purse) ?? 0) + amount) as Micro)
       return sum
     },
-    holders: () => [...pool.workers].flatMap(worker => worker.holder ?? []),
+    holders: async () => [...pool.workers].flatMap(worker => worker.holder ?? []),
     async channelStates() {
       const worst = new Map<string, ChannelState>()
       for (const states of await pool.ask('states'))

@@ -79,7 +79,12 @@ export interface Config {
   /** `usdRate`: CNY for 1 USD in millionths; null = a key's money is shown in CNY. */
   billing: { usdRate: number | null }
   /** URLs by which clients reach the two listeners, without a slash at the end. */
-  public: { main: string; direct: string }
+  public: {
+    main: string
+    direct: string
+    /** The config names `main`; otherwise it is made from the listener. */
+    given: boolean
+  }
   log: { level: ConfigForm['log']['level'] }
 }
 
@@ -155,6 +160,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     public: {
       main: form.public.main ?? addressOf(listen.main),
       direct: form.public.direct ?? addressOf(listen.direct),
+      given: form.public.main !== undefined,
     },
     log: form.log,
   }

@@ -117,4 +117,9 @@ export const METRICS = {
       money: true,
     },
   ),
+  consoleRequests: counter(
+    'gateway_console_requests_total',
+    ['operation', 'status'],
+    'Calls of the console’s API. `operation` is `none` where there is no such call.',
+  ),
 } as const satisfies Record<string, MetricRow>

@@ -78,6 +78,7 @@ export class Metrics {
   readonly #storeQueries = new Tally()
   readonly #storeErrors = new Tally()
   readonly #clientGone = new Tally()
+  readonly #consoleRequests = new Tally()
   #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
   #observed: Observed = NOTHING
@@ -133,6 +134,10 @@ export class Metrics {
 
   clientGone(outcome: (typeof GONE_OUTCOMES)[number]): void {
     this.#clientGone.add(1, outcome)
+  }
+
+  consoleRequest(operation: string, status: number): void {
+    this.#consoleRequests.add(1, operation, status)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -231,6 +236,8 @@ export class Metrics {
         return this.#storeErrors.samples(labels)
       case 'clientGone':
         return this.#clientGone.samples(labels)
+      case 'consoleRequests':
+        return this.#consoleRequests.samples(labels)
       case 'imbalance':
         return plain(observed.imbalanceMicro())
     }

@@ -64,11 +64,12 @@ const fake = (pid: number | undefined) => {
   return { worker, signals }
 }
 const CONFIG = parseConfig('{}', 'config', {})
+const unasked = async () => null
 
 t.test('a worker that hangs while it drains is ended when it has had its time', async t => {
   const clock = new TestClock()
   const { worker, signals } = fake(1)
-  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, clock)
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, unasked, clock)
   handle.drain(60_000)
   clock.advance(60_000)
   t.same(signals, [], 'it has ended what was open, and closes its books')
@@ -79,7 +80,7 @@ t.test('a worker that hangs while it drains is ended when it has had its time', 
 t.test('one that has ended is not', async t => {
   const clock = new TestClock()
   const { worker, signals } = fake(1)
-  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, clock)
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, unasked, clock)
   handle.drain(60_000)
   worker.emit('exit', 0, null)
   t.same(await handle.exited, { code: 0, signal: null })
@@ -89,7 +90,7 @@ t.test('one that has ended is not', async t => {
 
 t.test('one that could not be started has ended: nobody waits for it', async t => {
   const { worker } = fake(undefined)
-  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, new TestClock())
+  const handle = new WorkerHandle(worker as unknown as Worker, CONFIG, {}, unasked, new TestClock())
   worker.emit('error', new Error('spawn ENOENT'))
   await t.rejects(handle.ready, { message: 'spawn ENOENT' })
   t.same(await handle.exited, { code: null, signal: null })

@@ -15,6 +15,7 @@ import { loadCatalog } from '../../lib/terms/catalog.ts'
 import { loadConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { Metrics } from '../../lib/terms/metrics.ts'
+import { TestFleet } from '../ops/support.ts'
 import { KEY, testCatalog } from '../support/gateway.ts'
 import { memoryStore } from '../support/store.ts'
 import { until } from '../support/wait.ts'
@@ -73,7 +74,7 @@ t.test('requests are dispatched and answered while no call of the store returns'
   const { store, waiting, freeze, thaw } = freezable(real)
   const log = createLogger('fatal', new Writable({ write: (_chunk, _encoding, done) => done() }))
   const gateway = await Gateway.start(config, log, new Metrics(), store)
-  const { main } = await gateway.listen()
+  const { main } = await gateway.listen(new TestFleet())
   const ask = async () => {
     const answer = await fetch(`${main}/v1/chat/completions`, {
       method: 'POST',

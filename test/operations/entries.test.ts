@@ -43,7 +43,7 @@ async function open(t: Test, zone = 'Asia/Shanghai'): Promise<Ground> {
     log: createLogger('error', { write: () => {} }),
     fleet: {
       held: async () => new Map<PurseId, Micro>(),
-      holders: () => [],
+      holders: async () => [],
       channelStates: async () => new Map(),
       changed: () => onChanged.call(),
       settled: async () => {},

@@ -27,7 +27,7 @@ async function open(t: { teardown(fn: () => unknown): void }, changed: () => Pro
     log: createLogger('info', { write: line => void logged.push(line) }),
     fleet: {
       held: async () => new Map<PurseId, Micro>(),
-      holders: () => [],
+      holders: async () => [],
       channelStates: async () => new Map(),
       async changed() {
         told.push('changed')

@@ -22,7 +22,7 @@ export class TestFleet implements Fleet {
   ready = (): Promise<Readiness> => this.isReady()
   metrics = async (): Promise<string> => '# TYPE one counter\none 1\n'
   held = async (): Promise<Map<PurseId, Micro>> => this.heldHere
-  holders = (): string[] => ['here']
+  holders = async (): Promise<string[]> => ['here']
   channelStates = async (): Promise<Map<string, ChannelState>> => this.states
   settled = async (): Promise<void> => {}
 

@@ -53,7 +53,7 @@ const DEFAULTS: Config = {
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
   billing: { usdRate: null },
-  public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001' },
+  public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001', given: false },
   log: { level: 'info' },
 }
 

@@ -138,6 +138,11 @@ t.test('what is counted is shown', async t => {
       ],
     ],
     ['attempt', m => m.attempt('one', 'busy'), ['gateway_upstream_attempts_total{channel="one",result="busy"} 1']],
+    [
+      'consoleRequests',
+      m => m.consoleRequest('keys.list', 200),
+      ['gateway_console_requests_total{operation="keys.list",status="200"} 1'],
+    ],
     ['clientGone', m => m.clientGone('cut'), ['gateway_client_gone_total{outcome="cut"} 1']],
     [
       'storeStatement',

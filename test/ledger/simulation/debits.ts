@@ -22,7 +22,7 @@ export class Debits {
     const log = { info: () => {}, warn: () => {}, error: () => {} } as never
     const fleet = {
       held: async () => new Map(),
-      holders: () => [],
+      holders: async () => [],
       channelStates: async () => new Map(),
       changed: async () => {},
       settled: async () => {},

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { sendPieces } from '../../lib/ops/stream.ts'
+import { sendPieces } from '../../lib/api/stream.ts'
 import { TestClock } from '../support/clock.ts'
 import { until } from '../support/wait.ts'
 

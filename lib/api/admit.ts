@@ -1,0 +1,86 @@
+/**
+ * Whether a caller may make a call: what the row says about who may, compared with what is known of the caller. It asks
+ * one question after the other, and the first that fails names the refusal.
+ */
+import type { Clock } from '../base/clock.ts'
+import type { Role, Scope } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
+import { ApiError } from './errors.ts'
+import type { Identities, Identity } from './identity.ts'
+import type { Operation } from './operation.ts'
+import { isLoopback, type Site } from './site.ts'
+
+/** How long a password or a second factor, once given, is enough for what is dangerous. */
+const STEP_UP_MS = 10 * 60_000
+
+/** The scopes of calls that a token with a scope may make. */
+const COVERS: Record<Scope, readonly Scope[]> = {
+  read: ['read'],
+  keys: ['read', 'keys'],
+  operator: ['read', 'keys', 'operator'],
+}
+
+/** What the caller has to do with the account of the path; both null where the path has none. */
+export interface Standing {
+  account: Account | null
+  role: Role | null
+}
+
+export interface AdmitParts {
+  identities: Pick<Identities, 'roleIn'>
+  clock: Pick<Clock, 'now'>
+  site: Site
+}
+
+type Rules = Pick<Operation, 'who' | 'effect' | 'scope' | 'stepUp' | 'viewAs'>
+
+const NOWHERE: Standing = { account: null, role: null }
+
+/** Throws ApiError. `accountId`: the public id that the path names. */
+export async function admit(
+  row: Rules,
+  identity: Identity | null,
+  accountId: string | null,
+  parts: AdmitParts,
+): Promise<Standing> {
+  if (row.who === 'anyone') return NOWHERE
+  if (identity === null) throw new ApiError('signed_out')
+  checkToken(row, identity)
+  if (row.who === 'operator') checkOperator(row, identity, parts.site)
+  const standing = accountId === null ? NOWHERE : await standingIn(row, identity, accountId, parts)
+  if (row.stepUp && identity.tokenId === null && !isProven(identity, parts.clock)) throw new ApiError('step_up')
+  return standing
+}
+
+function checkToken({ scope }: Rules, { tokenId, scope: allowed }: Identity): void {
+  if (tokenId === null) return
+  if (scope === null) throw new ApiError('session_only')
+  if (allowed === null || !COVERS[allowed].includes(scope)) throw new ApiError('scope')
+}
+
+function checkOperator({ effect }: Rules, { user, secondFactor }: Identity, site: Site): void {
+  if (!user.operator) throw new ApiError('operators_only')
+  if (effect !== 'read' && !secondFactor && !isLoopback(site)) throw new ApiError('second_factor')
+}
+
+async function standingIn(row: Rules, identity: Identity, accountId: string, { identities }: AdmitParts) {
+  const found = await identities.roleIn(identity.user.id, accountId)
+  if (found === null) throw new ApiError('missing')
+  const { account, role } = found
+  if (typeof row.who === 'string') return { account, role }
+  if (role !== null) {
+    if (!row.who.includes(role)) throw new ApiError('role')
+  } else if (!identity.user.operator) throw new ApiError('missing')
+  else checkViewing(row, identity)
+  return { account, role }
+}
+
+/** An operator who is no member of an account sees it as its members do, and changes nothing in their place. */
+function checkViewing({ effect, viewAs }: Rules, { tokenId, scope }: Identity): void {
+  if (effect !== 'read' || viewAs === false) throw new ApiError('view_as')
+  if (tokenId !== null && scope !== 'operator') throw new ApiError('scope')
+}
+
+function isProven({ provenAtMs }: Identity, clock: Pick<Clock, 'now'>): boolean {
+  return provenAtMs !== null && clock.now() - provenAtMs <= STEP_UP_MS
+}

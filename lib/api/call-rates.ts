@@ -1,0 +1,58 @@
+/**
+ * Bounds how many calls an address and a user make in a minute. The bounds of an address are wide, because a whole
+ * company, or thousands of people behind a carrier's address translation, may share one; those of a user are close.
+ * They keep the process from being worn out by one cheap caller; tries of passwords have bounds of their own elsewhere.
+ */
+import type { Clock } from '../base/clock.ts'
+import { latest } from '../base/lru.ts'
+import { ApiError } from './errors.ts'
+import type { CallLimit } from './operation.ts'
+
+/** Calls in a minute. All of them may come at once. */
+const MOST: Record<CallLimit, { ip: number; user: number }> = {
+  light: { ip: 6_000, user: 1_200 },
+  heavy: { ip: 600, user: 120 },
+  'sign-in': { ip: 300, user: 30 },
+}
+const MINUTE_MS = 60_000
+/** Callers that are remembered; whoever is forgotten begins with a full allowance. */
+const MOST_CALLERS = 10_000
+
+interface Allowance {
+  left: number
+  atMs: number
+}
+
+export class CallRates {
+  readonly #clock: Clock
+  readonly #allowances = latest<string, Allowance>(MOST_CALLERS)
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Throws ApiError when an address or a user has made too many calls of this kind. */
+  take(limit: CallLimit, kind: 'ip' | 'user', who: string): void {
+    const most = MOST[limit][kind]
+    const nowMs = this.#clock.monotonic()
+    const key = `${limit} ${kind} ${who}`
+    const before = this.#allowances.get(key) ?? { left: most, atMs: nowMs }
+    const left = Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most)
+    const isEnough = left >= 1
+    this.#allowances.set(key, { left: isEnough ? left - 1 : left, atMs: nowMs })
+    if (!isEnough) throw new ApiError('too_many_calls', [], Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000)))
+  }
+}
+
+/** The network that an address counts in: a customer with IPv6 has at least a whole /64. */
+export function networkOf(ip: string): string {
+  if (!ip.includes(':')) return ip
+  const [head = '', tail] = ip.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups = [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
+  return groups
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}

@@ -1,0 +1,13 @@
+/** What the console is given by the process in which it runs. */
+import type { IncomingMessage } from 'node:http'
+import type { ConsoleDeps } from './api/deps.ts'
+
+export interface ConsoleParts {
+  deps: ConsoleDeps
+  /** Makes request ids. */
+  ids: () => string
+  /** The client's address, behind the proxies that are trusted. */
+  ipOf: (req: IncomingMessage) => string
+  /** Counts an answer of the API. */
+  count: (operation: string, status: number) => void
+}

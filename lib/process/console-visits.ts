@@ -1,0 +1,29 @@
+/** Puts the console on the main address, and counts its visits among the requests that a drain waits for. */
+import { clientAddress } from '../access/ip.ts'
+import { Console } from '../console/console.ts'
+import type { Services } from '../exchange/services.ts'
+import { countAside } from '../ledger/aside.ts'
+import type { Running } from '../operations/deps.ts'
+import type { Pages } from '../public/server.ts'
+import type { Config } from '../terms/config.ts'
+
+export function createConsole(services: Services, fleet: Running, config: () => Config): Console {
+  const { store, clock, log, metrics, nextId } = services
+  return new Console({
+    deps: { store, clock, log, fleet, config, setAside: () => countAside(config().journal) },
+    ids: nextId,
+    ipOf: ({ socket, headers }) =>
+      clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, services.world.trusted),
+    count: (operation, status) => metrics.consoleRequest(operation, status),
+  })
+}
+
+export function consoleVisits(services: Services, console: Console): Pages {
+  return (req, res) => {
+    if (services.draining) res.shouldKeepAlive = false
+    if (!console.serve(req, res)) return false
+    services.openCount++
+    res.once('close', () => services.openCount--)
+    return true
+  }
+}
