@@ -1,7 +1,10 @@
 /** Cells of CSV files, which people open in spreadsheets. */
 
-/** A spreadsheet takes a text that begins so for a formula; some take the wide forms of these characters too. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
+/**
+ * A spreadsheet takes a text that begins so for a formula. Some take the wide forms of these characters too, and some pass
+ * over blanks before them.
+ */
+const FORMULA = /^(?:[\t\r\n]|\s*[=+\-@＝＋－＠])/
 
 /** `foreign`: whether the value is a text that clients, upstreams or people choose, which gets a mark if it could act. */
 export function csvCell(value: unknown, foreign: boolean): string {

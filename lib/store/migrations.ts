@@ -205,6 +205,12 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     ...PAY_TABLES.flatMap(table => createTable(table, dialect)),
     addColumn({ name: 'accounts' }, ['sandbox', 'int?'], dialect),
   ],
+  // Requests by the client's own id, refusals by account, and the balance of which an account's people are warned.
+  ({ dialect }) => [
+    createIndex(USAGE_LOG, ['account_id', 'client_request_id'], dialect),
+    createIndex(REFUSALS, ['account_id', 'at_ms', 'request_id'], dialect),
+    addColumn({ name: 'accounts' }, ['low_balance', 'int?'], dialect),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

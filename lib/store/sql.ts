@@ -21,20 +21,26 @@ import { SLICE } from './sql/burial.ts'
 import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { addEntry } from './sql/entries.ts'
-import { book } from './sql/entry-book.ts'
+import { book, firstBookedMs } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
+import { keyLabelOf, keyLabels } from './sql/key-labels.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
+import { lowBalance, setLowBalance } from './sql/low-balance.ts'
 import { Pay } from './sql/pay.ts'
 import { pricesAt, versionsOf } from './sql/price-versions.ts'
 import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
+import { refusalPage } from './sql/refusal-page.ts'
 import { pruneRefusals, recordRefusals, refusal } from './sql/refusals.ts'
+import { requestsOfId } from './sql/request-ids.ts'
+import { requestPage } from './sql/request-page.ts'
 import { settle } from './sql/settle.ts'
 import { summary } from './sql/summary.ts'
 import { attemptsOf, usage, usageSlices } from './sql/usage.ts'
 import type {
   AccountChange,
+  AccountKeys,
   BookFilter,
   Holder,
   KeyChange,
@@ -44,8 +50,11 @@ import type {
   NewEntry,
   NewKey,
   PageFilter,
+  Paging,
   PurseId,
   Refusal,
+  RefusalFilter,
+  RequestFilter,
   Settlement,
   Store,
   SummaryQuery,
@@ -176,6 +185,15 @@ export class SqlStore implements Store {
   attemptsOf = (requestId: string) => attemptsOf(this.#driver, requestId)
   usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
   summary = (query: SummaryQuery) => summary(this.#driver, query)
+  requestPage = (filter: RequestFilter, paging: Paging) => requestPage(this.#driver, filter, paging)
+  requestsOfId = (whose: AccountKeys, id: string) => requestsOfId(this.#driver, whose, id)
+  refusalPage = (filter: RefusalFilter, paging: Paging) => refusalPage(this.#driver, filter, paging)
+  keyLabels = (accountId: number, ids: readonly number[]) => keyLabels(this.#driver, accountId, ids)
+  keyLabelOf = (accountId: number, publicId: string) => keyLabelOf(this.#driver, accountId, publicId)
+  firstBookedMs = (accountId: number) => firstBookedMs(this.#driver, accountId)
+  lowBalance = (accountId: number) => lowBalance(this.#driver, accountId)
+  setLowBalance = (accountId: number, amount: Micro | null, act: Act) =>
+    setLowBalance(this.#driver, accountId, amount, act)
   rebuildSums = () => rebuildSums(this.#driver)
   recordRefusals = (batch: readonly Refusal[]) => recordRefusals(this.#driver, batch)
   refusal = (requestId: string) => refusal(this.#driver, requestId)

@@ -23,6 +23,7 @@ import type { Mark, Said } from './marks.ts'
 import type { PayStore } from './pay-store.ts'
 import type { ModelEdit, PriceStore } from './price-store.ts'
 import type { Purse, PurseId } from './purses.ts'
+import type { RequestStore } from './request-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
 export type * from './account-store.ts'
@@ -33,7 +34,9 @@ export * from './marks.ts'
 export type * from './pay-store.ts'
 export * from './price-store.ts'
 export * from './purses.ts'
+export type * from './request-store.ts'
 export * from './usage-store.ts'
+export { FIRST_BYTE_BOUNDS_MS } from './usage-sums.ts'
 
 /** The engine does not answer or does not serve (down, read-only, too many connections). A later try may succeed. */
 export class StoreUnavailable extends Error {
@@ -115,7 +118,7 @@ export interface Catalog {
 /** ms since 1970 by group; `*` stands for all groups. */
 export type OfflineSince = ReadonlyMap<string, number>
 
-export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore {
+export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore, RequestStore {
   /** Money that comes in: orders, proofs, refunds. */
   readonly pay: PayStore
   /** Name of the time zone in which periods begin. */

@@ -62,6 +62,12 @@ export interface SummaryQuery extends UsageTraits, UsageOwner {
   zone: string
   fromMs?: number
   toMs?: number
+  /** Only what is in these lists. */
+  keyIds?: readonly number[]
+  models?: readonly string[]
+  groups?: readonly string[]
+  /** Whether the rows say how long first bytes took; not together with `requestId`. */
+  firstBytes?: true
 }
 
 export interface SummaryRow extends Record<ReportedSum, number> {
@@ -71,6 +77,8 @@ export interface SummaryRow extends Record<ReportedSum, number> {
   offset: number
   /** Requests whose outcome was `upstream`. */
   errors: number
+  /** Of the requests that were answered: the sum of the times, and their number by `FIRST_BYTE_BOUNDS_MS`. */
+  firstBytes?: { sumMs: number; buckets: number[] }
 }
 
 /** A report that cannot be made: too long, too large, or of a zone without whole hours. `expected` is for people. */

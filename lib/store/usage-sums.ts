@@ -20,3 +20,6 @@ export const ROW_COUNTS = ['input', 'cache_read', 'cache_write_5m', 'cache_write
 /** The sums that a report shows. They stand before those of the first byte, so that reading them skips the others. */
 export const REPORTED_SUMS = ['requests', ...ROW_COUNTS, 'charge', 'cost', ...LINE_SUMS] as const
 export type ReportedSum = (typeof REPORTED_SUMS)[number]
+
+/** Upper bounds of the first eleven buckets of the time to the first byte, in ms; the twelfth has no bound. */
+export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_000, 10_000, 20_000, 60_000] as const

@@ -5,6 +5,7 @@
  * in which rows are booked, so new rows go to the end of the table; the request id is a unique index, which makes every
  * request count once. Three short indexes serve the pages of the log: by time of arrival alone, by account and by key.
  * The one by account also holds the charge, which is all that the audit sums. Other filters find their rows by the sums.
+ * Two more find a request by the id of its answer, and by the id that the client gave it.
  *
  * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by,
  * and for each day of all accounts together. It
@@ -13,7 +14,7 @@
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
  */
 import type { Table } from './tables.ts'
-import { LINE_SUMS, REPORTED_SUMS, ROW_COUNTS } from './usage-sums.ts'
+import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, REPORTED_SUMS, ROW_COUNTS } from './usage-sums.ts'
 
 const ints = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, 'int'] as const))
 /** Counts of which most are 0. A 0 is written as NULL, which takes next to no room, in the table and on the way to it. */
@@ -58,7 +59,13 @@ export const USAGE_LOG: Table = {
   },
   key: ['seq'],
   unique: [['request_id']],
-  index: [['at_ms'], ['account_id', 'at_ms', 'seq', 'charge'], ['key_id', 'at_ms'], ['answer_id']],
+  index: [
+    ['at_ms'],
+    ['account_id', 'at_ms', 'seq', 'charge'],
+    ['key_id', 'at_ms'],
+    ['answer_id'],
+    ['account_id', 'client_request_id'],
+  ],
 }
 
 /** Stands for the hour of what was charged by rows that were pruned before sums were kept. */
@@ -85,8 +92,6 @@ export const SUM_KEY = [
   'outcome',
 ] as const
 
-/** Upper bounds of the first eleven buckets of the time to the first byte, in ms; the twelfth has no bound. */
-export const FIRST_BYTE_BOUNDS_MS = [100, 200, 400, 700, 1_000, 1_500, 2_500, 5_000, 10_000, 20_000, 60_000] as const
 export const FIRST_BYTE_BUCKETS = [...FIRST_BYTE_BOUNDS_MS.map((_, i) => `first_byte_${i}`), 'first_byte_11'] as const
 
 export const SUM_COLUMNS: readonly string[] = [...REPORTED_SUMS, 'first_byte_ms', ...FIRST_BYTE_BUCKETS]
@@ -122,4 +127,5 @@ export const REFUSALS: Table = {
   },
   key: ['minute', 'key_id', 'reason', 'slot'],
   unique: [['request_id']],
+  index: [['account_id', 'at_ms', 'request_id']],
 }

@@ -7,6 +7,7 @@ import { idAt } from '../../lib/base/ids.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openMysql } from '../../lib/store/mysql.ts'
 import { PRUNED_TOTALS } from '../../lib/store/sql/prune.ts'
+import { placeBehind, type Range, rowsBetween } from '../../lib/store/sql/request-page.ts'
 import { type Place, traitConditions, usagePage } from '../../lib/store/sql/usage-page.ts'
 import { openSqlite } from '../../lib/store/sqlite.ts'
 import type { UsageFilter } from '../../lib/store/store.ts'
@@ -23,6 +24,7 @@ const BY = {
   time: 'usage_log_by_at_ms',
   id: 'usage_log_by_request_id',
 }
+const within = { atMs: FROM_MS + 2_500 * STEP_MS, seq: 2_500 }
 const before = { atMs: FROM_MS + (ROWS * STEP_MS) / 2, seq: ROWS / 2 }
 
 const PAGES: [filter: Omit<UsageFilter, 'limit'>, before: Place | null, index: string][] = [
@@ -58,6 +60,20 @@ async function check(t: Test, driver: Driver, explain: Explain): Promise<void> {
     ]) {
       const { index, extra } = await explain(...page)
       t.equal(index, wanted, `${JSON.stringify(filter)} ${extra}`)
+      t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
+    }
+  }
+  for (const [range, wanted] of [
+    [{ owner: { accountId: 3 } }, BY.account],
+    [{ owner: { accountId: 3 }, ...period }, BY.account],
+    [{ owner: { keyId: 3 }, ...period }, BY.key],
+  ] as [Range, string][]) {
+    for (const [what, statement] of [
+      ['the place behind some rows', placeBehind(range, before, 500, driver.dialect)],
+      ['the rows before it', rowsBetween(range, null, within, [['status >= ?', 400]], 50, driver.dialect)],
+    ] as const) {
+      const { index, extra } = await explain(...statement)
+      t.equal(index, wanted, `${what} ${JSON.stringify(range)} ${extra}`)
       t.notMatch(extra, /filesort|temporary|TEMP B-TREE/i, extra)
     }
   }

@@ -7,7 +7,7 @@ import type { Driver, Row, Statements } from '../driver.ts'
 import type { BookFilter, BookPage } from '../entry-store.ts'
 import { HOUR_MS } from './charged-hours.ts'
 import { toEntry } from './entries.ts'
-import { integer, money } from './text.ts'
+import { integer, integerOrNull, money } from './text.ts'
 
 /** A day has at most this many hours, when summer time ends in it. */
 const DAY_HOURS = 25
@@ -41,3 +41,14 @@ async function read(tx: Statements, accountId: number, filter: BookFilter): Prom
 
 export const book = (driver: Driver, accountId: number, filter: BookFilter): Promise<BookPage> =>
   driver.snapshot('book', tx => read(tx, accountId, filter))
+
+const FIRST_BOOKED =
+  'SELECT (SELECT MIN(booked_at_ms) FROM entries WHERE account_id = ?) AS entry_ms, ' +
+  '(SELECT MIN(hour_no) FROM charged_hours WHERE account_id = ?) AS hour_no'
+
+export async function firstBookedMs(driver: Driver, accountId: number): Promise<number | null> {
+  const [row] = await driver.query('firstBookedMs', FIRST_BOOKED, [accountId, accountId])
+  const [entryMs, hour] = [integerOrNull(row!, 'entry_ms'), integerOrNull(row!, 'hour_no')]
+  if (hour === null) return entryMs
+  return Math.min(entryMs ?? Number.POSITIVE_INFINITY, hour * HOUR_MS)
+}

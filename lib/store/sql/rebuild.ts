@@ -7,8 +7,8 @@
  * lock of pruning keeps a second rebuild, and pruning itself, from doing so at the same time.
  */
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
-import { LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
-import { FIRST_BYTE_BOUNDS_MS, FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
 import { prunedBefore } from './prune.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf, raiseSums } from './sums.ts'
 import { count, integer, orNull, text } from './text.ts'

@@ -61,7 +61,7 @@ export async function recordRefusals(driver: Driver, batch: readonly Refusal[]):
   })
 }
 
-const toRefusal = (row: Row): Refusal => ({
+export const toRefusal = (row: Row): Refusal => ({
   requestId: text(row, 'request_id'),
   atMs: integer(row, 'at_ms'),
   accountId: integer(row, 'account_id'),

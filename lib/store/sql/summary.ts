@@ -9,17 +9,16 @@ import { offsetHours } from '../../base/zone.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
 import { REPORTED_SUMS, type ReportedSum } from '../usage-sums.ts'
-import { GRAIN, NO_HOUR } from '../usage-tables.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR } from '../usage-tables.ts'
 import { OF_ROW } from './rebuild.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { count, integer, marks, padded, text } from './text.ts'
+import { hourConditions } from './usage-hours.ts'
 import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } from './usage-page.ts'
 
 const MOST_ROWS = 10_000
 /** Longest periods, in hours: of reports by hour, by day, and without either. */
 const MOST_HOURS = { hour: 32 * DAY_HOURS, day: 3 * 366 * DAY_HOURS, period: 40 * 366 * DAY_HOURS }
-/** More hours than that are asked for as a range. */
-const MOST_NAMED = 1_024
 /** Clocks that change twice within a week would be overlooked. */
 const WEEK_HOURS = 7 * DAY_HOURS
 
@@ -93,19 +92,6 @@ function parts(segment: Segment, days: Part['grain'] | null): Part[] {
   return all.filter(part => part.from < part.to)
 }
 
-/** One account or key has few rows in each hour, so that its hours are better named than searched. */
-function hourConditions({ grain, from, to }: Part, ofOne: boolean): Condition[] {
-  const step = grain === GRAIN.hour ? 1 : DAY_HOURS
-  const count = (to - from) / step
-  if (!ofOne || count > MOST_NAMED)
-    return [
-      ['hour_no >= ?', from],
-      ['hour_no < ?', to],
-    ]
-  const hours = padded(Array.from({ length: count }, (_, i) => from + i * step))
-  return [[`hour_no IN (${marks(hours.length)})`, ...hours]]
-}
-
 const BUCKETS: Partial<Record<SummaryBy, string>> = {
   hour: 'hour_no AS bucket',
   // The first hour of a day in the zone, counted in the zone's own hours.
@@ -122,21 +108,39 @@ const SUMS = [
   "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors",
 ].join(', ')
 
+const FIRST_BYTES = ['first_byte_ms', ...FIRST_BYTE_BUCKETS].map(name => `, SUM(${name}) AS ${name}`).join('')
+
+/** Lists of what is wanted. An empty list would want nothing: `summary` answers that without asking. */
+function amongConditions({ keyIds, models, groups }: SummaryQuery): Condition[] {
+  const all: [column: string, list: readonly Param[] | undefined][] = [
+    ['key_id', keyIds],
+    ['model', models],
+    ['group_name', groups],
+  ]
+  return all.flatMap(([column, list]) => {
+    if (list === undefined) return []
+    const values = padded(list)
+    return [[`${column} IN (${marks(values.length)})`, ...values] as const]
+  })
+}
+
 function statement(query: SummaryQuery, part: Part): [sql: string, params: Param[]] {
   const bucket = query.by.find(by => by in BUCKETS)
   const columns = query.by.flatMap(by => (by in BUCKETS ? [] : [COLUMNS[by as keyof typeof COLUMNS]]))
   const ofOne = query.accountId !== undefined
   const all: Condition[] = [
     ['grain = ?', part.grain],
-    ...hourConditions(part, ofOne),
+    ...hourConditions(part, part.grain === GRAIN.hour ? 1 : DAY_HOURS, ofOne),
     ...ownerConditions(query),
+    ...amongConditions(query),
     ...traitConditions(query),
   ]
   const shown = [...(bucket === undefined ? [] : [BUCKETS[bucket] as string]), ...columns]
+  const sums = query.firstBytes === true ? SUMS + FIRST_BYTES : SUMS
   const groups = [...(bucket === undefined ? [] : ['bucket']), ...columns]
   const { requestId } = query
   const sql =
-    `SELECT ${[...shown, SUMS].join(', ')} FROM ${requestId === undefined ? 'usage_sums' : `(${OF_LOG}) AS one`} ` +
+    `SELECT ${[...shown, sums].join(', ')} FROM ${requestId === undefined ? 'usage_sums' : `(${OF_LOG}) AS one`} ` +
     `${whereOf(all)}${groups.length === 0 ? '' : `GROUP BY ${groups.join(', ')} `}LIMIT ${MOST_ROWS + 1}`
   const shift = bucket === 'day' ? [part.offset, part.offset] : []
   return [sql, [...shift, ...(requestId === undefined ? [] : [part.from, requestId]), ...paramsOf(all)]]
@@ -162,10 +166,18 @@ class Report {
     let there = this.#rows.get(id)
     if (there === undefined) {
       const none = Object.fromEntries(REPORTED_SUMS.map(name => [name, 0])) as Record<ReportedSum, number>
-      this.#rows.set(id, (there = { by, offset, errors: 0, ...none }))
+      there = { by, offset, errors: 0, ...none }
+      if (this.#query.firstBytes === true) there.firstBytes = { sumMs: 0, buckets: FIRST_BYTE_BUCKETS.map(() => 0) }
+      this.#rows.set(id, there)
       if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
     }
     for (const name of [...REPORTED_SUMS, 'errors'] as const) there[name] += count(row, name)
+    const { firstBytes } = there
+    if (firstBytes === undefined) return
+    firstBytes.sumMs += count(row, 'first_byte_ms')
+    FIRST_BYTE_BUCKETS.forEach((name, i) => {
+      firstBytes.buckets[i]! += count(row, name)
+    })
   }
 
   rows(): SummaryRow[] {
@@ -177,8 +189,9 @@ class Report {
 }
 
 /** Days of all accounts together are far fewer; a report that tells accounts or keys apart needs their own. */
-const daysOf = ({ by, accountId, keyId }: SummaryQuery): Part['grain'] => {
-  const ofOwners = accountId !== undefined || keyId !== undefined || by.includes('account') || by.includes('key')
+const daysOf = ({ by, accountId, keyId, keyIds }: SummaryQuery): Part['grain'] => {
+  const ofOwners =
+    [accountId, keyId, keyIds].some(owner => owner !== undefined) || by.includes('account') || by.includes('key')
   return ofOwners ? GRAIN.day : GRAIN.dayOfAll
 }
 
@@ -221,6 +234,7 @@ async function read(tx: Statements, query: SummaryQuery): Promise<SummaryRow[]> 
 }
 
 export function summary(driver: Driver, query: SummaryQuery): Promise<SummaryRow[]> {
+  if ([query.keyIds, query.models, query.groups].some(list => list?.length === 0)) return Promise.resolve([])
   return driver.snapshot('summary', async tx => {
     if (query.keyId === undefined) return read(tx, query)
     const [key] = await tx.query('SELECT account_id FROM api_keys WHERE id = ?', [query.keyId])

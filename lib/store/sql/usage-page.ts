@@ -37,7 +37,10 @@ export const ownerConditions = ({ accountId, keyId, attempts }: UsageOwner): Con
   ...(attempts === 'without' ? [["outcome <> 'attempt'"] as const] : []),
 ]
 
-export const timeConditions = ({ fromMs, toMs }: UsageFilter, before: Place | null): Condition[] => [
+export const timeConditions = (
+  { fromMs, toMs }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
+  before: Place | null,
+): Condition[] => [
   ...(fromMs === undefined ? [] : [['at_ms >= ?', fromMs] as const]),
   ...(toMs === undefined ? [] : [['at_ms < ?', toMs] as const]),
   ...(before === null

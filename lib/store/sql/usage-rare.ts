@@ -3,7 +3,7 @@
  * (`usage_sums`) says how many rows each key has in each hour, by model, group, channel, protocol and outcome. So three steps
  * find the page: the days that have fitting rows; within them the hours, newest first, and the keys that have the rows; and
  * then the rows of only these keys in these hours. The search ends at the oldest row that is not pruned, because the sums stay
- * when rows are pruned.
+ * when rows are pruned. For one account the days and hours are named one by one, because the key of the sums begins with them.
  */
 import { timeOfId } from '../../base/ids.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
@@ -11,6 +11,7 @@ import type { BookedRow, UsageFilter } from '../store.ts'
 import { GRAIN } from '../usage-tables.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { integer } from './text.ts'
+import { type Hours, hourConditions } from './usage-hours.ts'
 import {
   type Condition,
   ownerConditions,
@@ -29,14 +30,11 @@ const MANY_KEYS = 16
 /** A time (ms since 1970) that is later than that of any row. */
 const MOST_MS = 2 ** 50
 
-/** A range of hours, `to` exclusive. */
-interface Hours {
-  from: number
-  to: number
-}
+const isOfAccount = (more: readonly Condition[]) => more.some(([sql]) => sql === 'account_id = ?')
 
-function sumsWith(tx: Statements, grain: number, { from, to }: Hours, more: readonly Condition[], rest: string) {
-  const all: Condition[] = [['grain = ?', grain], ['hour_no >= ?', from], ['hour_no < ?', to], ...more]
+function sumsWith(tx: Statements, grain: number, hours: Hours, more: readonly Condition[], rest: string) {
+  const step = grain === GRAIN.hour ? 1 : DAY_HOURS
+  const all: Condition[] = [['grain = ?', grain], ...hourConditions(hours, step, isOfAccount(more)), ...more]
   return (columns: string, ...last: Param[]) =>
     tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
 }
@@ -82,6 +80,13 @@ async function oldestMs(tx: Statements): Promise<number | null> {
   return row === undefined ? null : integer(row, 'at_ms')
 }
 
+/** The last hour that the sums may have. */
+async function lastHour(tx: Statements): Promise<number> {
+  const sql = 'SELECT MAX(hour_no) AS last FROM usage_sums WHERE grain = ?'
+  const [row] = await tx.query(sql, [GRAIN.dayOfAll])
+  return row === undefined || row['last'] === null ? 0 : integer(row, 'last') + DAY_HOURS - 1
+}
+
 async function rowsOfHour(
   tx: Statements,
   asked: UsageFilter,
@@ -99,28 +104,46 @@ async function rowsOfHour(
   return rows.sort((a, b) => timeOfId(b.requestId) - timeOfId(a.requestId) || b.seq - a.seq)
 }
 
+/** An hour that has rows which fit, and the keys that have them. */
+export interface FittingHour {
+  hour: number
+  keys: readonly number[]
+}
+
+/** The hours that have rows which fit, newest first, from a place on. `more`: what the sums are asked for. */
+export async function* fittingHours(
+  tx: Statements,
+  { fromMs, toMs = MOST_MS }: Pick<UsageFilter, 'fromMs' | 'toMs'>,
+  before: Place | null,
+  more: readonly Condition[],
+): AsyncGenerator<FittingHour> {
+  const oldest = await oldestMs(tx)
+  if (oldest === null) return
+  const end = Math.min(toMs, (before?.atMs ?? MOST_MS) + 1)
+  const range: Hours = {
+    from: hourOf(Math.max(fromMs ?? oldest, oldest)),
+    to: Math.min(hourOf(end - 1), await lastHour(tx)) + 1,
+  }
+  const ofOwner = more.some(([sql]) => /^(account_id|key_id) /.test(sql))
+  for await (const day of daysWith(tx, ofOwner ? GRAIN.day : GRAIN.dayOfAll, range, more)) {
+    const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
+    for (const [hour, keys] of await hoursWith(tx, within, more)) yield { hour, keys }
+  }
+}
+
 export async function rarePage(
   tx: Statements,
   filter: UsageFilter,
   before: Place | null,
   dialect: Dialect,
 ): Promise<BookedRow[]> {
-  const oldest = await oldestMs(tx)
-  if (oldest === null) return []
-  const { fromMs = oldest, toMs = MOST_MS } = filter
-  const first = Math.max(fromMs, oldest)
-  const end = Math.min(toMs, (before?.atMs ?? MOST_MS) + 1)
-  const range: Hours = { from: hourOf(first), to: hourOf(end - 1) + 1 }
-  const more = [...ownerConditions(filter), ...traitConditions(filter)]
-  const ofOwner = filter.accountId !== undefined || filter.keyId !== undefined
+  const { fromMs = 0, toMs = MOST_MS } = filter
   const found: BookedRow[] = []
-  for await (const day of daysWith(tx, ofOwner ? GRAIN.day : GRAIN.dayOfAll, range, more)) {
-    const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
-    for (const [hour, keys] of await hoursWith(tx, within, more)) {
-      const ofHour = { fromMs: Math.max(first, hour * HOUR_MS), toMs: Math.min(end, (hour + 1) * HOUR_MS) }
-      found.push(...(await rowsOfHour(tx, { ...filter, ...ofHour }, before, keys, dialect)))
-      if (found.length >= filter.limit) return found.slice(0, filter.limit)
-    }
+  const more = [...ownerConditions(filter), ...traitConditions(filter)]
+  for await (const { hour, keys } of fittingHours(tx, filter, before, more)) {
+    const ofHour = { fromMs: Math.max(fromMs, hour * HOUR_MS), toMs: Math.min(toMs, (hour + 1) * HOUR_MS) }
+    found.push(...(await rowsOfHour(tx, { ...filter, ...ofHour }, before, keys, dialect)))
+    if (found.length >= filter.limit) return found.slice(0, filter.limit)
   }
   return found
 }

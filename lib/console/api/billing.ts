@@ -1,0 +1,95 @@
+/** The calls behind the page Billing: balance, ledger, statements, and the balance of which people want to be warned. */
+import { z } from 'zod'
+import { type Operation, operation } from '../../api/operation.ts'
+import {
+  entriesQuery,
+  lowBalanceBody,
+  month,
+  monthsQuery,
+  ownBalance,
+  ownEntries,
+  ownMonths,
+  ownStatement,
+  setLowBalance,
+  statementFile,
+  statementFileQuery,
+} from '../../operations/own-billing.ts'
+import { CSV_TYPE } from '../../operations/own-export.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './usage-answers.ts'
+
+const read = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
+const ofMonth = z.strictObject({ month })
+
+export const BILLING: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'balance.read',
+    call: 'GET /accounts/{account}/balance',
+    summary: 'Balance, what open requests hold, and what is available.',
+    ...read,
+    answer: { status: 200, body: balanceAnswer },
+    run: (deps: ConsoleDeps, { account }) => ownBalance(deps, account),
+  }),
+  operation({
+    id: 'entries.list',
+    call: 'GET /accounts/{account}/entries',
+    summary: 'The ledger, newest first, with the balance after each line; the charges of a day are one line.',
+    ...read,
+    query: entriesQuery,
+    answer: { status: 200, body: entriesAnswer },
+    refuses: [400],
+    run: (deps: ConsoleDeps, { account, query }) => ownEntries(deps, account, query),
+  }),
+  operation({
+    id: 'statements.list',
+    call: 'GET /accounts/{account}/statements',
+    summary: 'The months that have a statement, newest first.',
+    ...read,
+    query: monthsQuery,
+    answer: { status: 200, body: monthsAnswer },
+    refuses: [400],
+    run: (deps: ConsoleDeps, { account, query }) => ownMonths(deps, account, query.after),
+  }),
+  operation({
+    id: 'statements.read',
+    call: 'GET /accounts/{account}/statements/{month}',
+    summary: 'The statement of a month: opening balance, credits, charges by model, closing balance.',
+    ...read,
+    limit: 'heavy',
+    path: ofMonth,
+    answer: { status: 200, body: statementAnswer },
+    refuses: [400],
+    run: (deps: ConsoleDeps, { account, path }) => ownStatement(deps, account, path.month),
+  }),
+  operation({
+    id: 'statements.csv',
+    call: 'GET /accounts/{account}/statements/{month}/csv',
+    summary: 'The statement of a month as CSV.',
+    ...read,
+    viewAs: false,
+    limit: 'heavy',
+    path: ofMonth,
+    query: statementFileQuery,
+    answer: { status: 200, body: 'stream' },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, { account, path, query, caller }) => ({
+      type: CSV_TYPE,
+      file: `statement-${path.month}.csv`,
+      pieces: statementFile(await ownStatement(deps, account, path.month), query.heads, caller.language),
+    }),
+  }),
+  operation({
+    id: 'low-balance.set',
+    call: 'PUT /accounts/{account}/low-balance',
+    summary: 'Sets the balance below which the account’s people want to be warned; null = never.',
+    who: SETS_ALARM,
+    effect: 'write',
+    scope: null,
+    body: lowBalanceBody,
+    answer: { status: 200, body: lowBalanceAnswer },
+    refuses: [400],
+    run: (deps: ConsoleDeps, { account, body, caller }) =>
+      setLowBalance(deps, account, body.amount, { actor: caller.actor, operation: 'low-balance.set' }),
+  }),
+]

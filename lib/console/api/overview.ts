@@ -1,0 +1,23 @@
+/** The call behind the page Overview. */
+import { type Operation, operation } from '../../api/operation.ts'
+import { ownOverview } from '../../operations/own-overview.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { READS_REQUESTS, READS_TOTALS, readerOf } from './reader.ts'
+import { overviewAnswer } from './usage-answers.ts'
+
+export const OVERVIEW: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'overview.read',
+    call: 'GET /accounts/{account}/overview',
+    summary: 'Balance, spending, the last requests and failures of an account, and what to do first.',
+    who: READS_TOTALS,
+    effect: 'read',
+    scope: 'read',
+    answer: { status: 200, body: overviewAnswer },
+    run: (deps: ConsoleDeps, call) => {
+      const { role } = call.caller
+      const single = role === null || (READS_REQUESTS as readonly string[]).includes(role)
+      return ownOverview(deps, readerOf(call), single)
+    },
+  }),
+]

@@ -1,0 +1,83 @@
+/** The calls behind the pages Requests and Receipt. */
+import { z } from 'zod'
+import { type Call, type Operation, operation, type Streamed } from '../../api/operation.ts'
+import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/own-export.ts'
+import {
+  ownReceipt,
+  ownRefusals,
+  ownRequests,
+  refusalsQuery,
+  requestIdText,
+  requestsQuery,
+} from '../../operations/own-requests.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { READS_REQUESTS, readerOf, seesInternals } from './reader.ts'
+import { receiptAnswer, refusalsAnswer, requestsAnswer } from './usage-answers.ts'
+
+type ExportCall = Call<unknown, z.output<typeof exportQuery>>
+
+async function file(deps: ConsoleDeps, call: ExportCall, format: ExportFormat): Promise<Streamed> {
+  const pieces = await ownExport(deps, readerOf(call), format, call.query, call.caller.language)
+  return { type: EXPORT_TYPES[format], file: `requests.${format}`, pieces }
+}
+
+const exported = (format: ExportFormat) =>
+  operation({
+    id: `requests.${format}`,
+    call: `GET /accounts/{account}/requests.${format}`,
+    summary:
+      format === 'csv'
+        ? 'All requests of a filter as CSV. The last line says how many there are.'
+        : 'All requests of a filter, a JSON object a line with its receipt. The last line says how many there are.',
+    who: READS_REQUESTS,
+    effect: 'read',
+    scope: 'read',
+    viewAs: false,
+    limit: 'heavy',
+    query: exportQuery,
+    answer: { status: 200, body: 'stream' },
+    refuses: [400, 404],
+    run: (deps: ConsoleDeps, call) => file(deps, call, format),
+  })
+
+export const REQUESTS: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'requests.list',
+    call: 'GET /accounts/{account}/requests',
+    summary:
+      'Requests, newest first. A page looks at a bounded number of rows; `scanned_to` says how far, and `next` goes on.',
+    who: READS_REQUESTS,
+    effect: 'read',
+    scope: 'read',
+    query: requestsQuery,
+    answer: { status: 200, body: requestsAnswer },
+    refuses: [400, 404],
+    run: (deps: ConsoleDeps, call) => ownRequests(deps, readerOf(call), call.query),
+  }),
+  exported('csv'),
+  exported('jsonl'),
+  operation({
+    id: 'requests.read',
+    call: 'GET /accounts/{account}/requests/{request}',
+    summary: 'The receipt of a request, or why it was refused; 410 with the totals of its day when its row is deleted.',
+    who: READS_REQUESTS,
+    effect: 'read',
+    scope: 'read',
+    path: z.strictObject({ request: requestIdText }),
+    answer: { status: 200, body: receiptAnswer },
+    refuses: [404, 410],
+    run: (deps: ConsoleDeps, call) => ownReceipt(deps, readerOf(call), call.path.request, seesInternals(call)),
+  }),
+  operation({
+    id: 'refusals.list',
+    call: 'GET /accounts/{account}/refusals',
+    summary: 'Requests that were refused before an upstream was asked, newest first: why, and what to do.',
+    who: READS_REQUESTS,
+    effect: 'read',
+    scope: 'read',
+    query: refusalsQuery,
+    answer: { status: 200, body: refusalsAnswer },
+    refuses: [400, 404],
+    run: (deps: ConsoleDeps, call) => ownRefusals(deps, readerOf(call), call.query),
+  }),
+]

@@ -1,0 +1,173 @@
+/** Totals, charts and the overview against the rows added up one by one. */
+import t from 'tap'
+import { timeOfId } from '../../lib/base/ids.ts'
+import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
+import { periodAt } from '../../lib/base/periods.ts'
+import { overviewAnswer, usageAnswer } from '../../lib/console/api/usage-answers.ts'
+import { quantileOf } from '../../lib/operations/own/totals-shown.ts'
+import { ownOverview } from '../../lib/operations/own-overview.ts'
+import { ownUsage, totalsQuery } from '../../lib/operations/own-usage.ts'
+import { accountPurse } from '../../lib/store/store.ts'
+import { outcomeOf } from '../../lib/terms/outcome.ts'
+import type { UsageRow } from '../../lib/terms/records.ts'
+import { SETUP } from '../support/store.ts'
+import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
+
+const HOUR_MS = 3_600_000
+const chargeOf = (rows: readonly UsageRow[]) => formatMicro(rows.reduce((sum, row) => sum + row.charge, 0) as Micro)
+const add = (texts: readonly string[]) => formatMicro(texts.reduce((sum, one) => sum + parseMicro(one)!, 0) as Micro)
+
+t.test('the chart, the table and the totals have the same numbers, whatever is asked', async t => {
+  const { deps, account, rows, keys, random } = await open(t)
+  for (let i = 0; i < 40; i++) {
+    const by = random.pick(['day', 'hour'] as const)
+    const stack = random.pick(['model', 'key', 'group'] as const)
+    const zone = random.pick([undefined, 'UTC', 'Europe/Berlin'])
+    const from = NOW_MS - random.int(1, 25) * DAY_MS
+    const key = random.pick([undefined, ...keys])
+    const sent = {
+      by,
+      stack,
+      from: new Date(from).toISOString(),
+      ...(zone === undefined ? {} : { zone }),
+      ...(key === undefined ? {} : { key: key.publicId }),
+      ...(random.int(0, 2) === 0 ? { model: 'm1' } : {}),
+      ...(random.int(0, 2) === 0 ? { outcome: random.pick(['ok', 'client', 'upstream']) } : {}),
+    }
+    const mayOnly = random.pick([null, keys.slice(0, 3), keys])?.map(one => one.id) ?? null
+    const reader = { account, keyIds: mayOnly }
+    if (key !== undefined && mayOnly !== null && !mayOnly.includes(key.id)) {
+      t.match(await refusalOf(ownUsage(deps, reader, totalsQuery.parse(sent))), { fault: 'missing' })
+      continue
+    }
+    const wanted = rows.filter(
+      row =>
+        row.accountId === account.id &&
+        (mayOnly === null || mayOnly.includes(row.keyId)) &&
+        timeOfId(row.requestId) >= Math.floor(from / HOUR_MS) * HOUR_MS &&
+        (key === undefined || row.keyId === key.id) &&
+        (sent.model === undefined || row.model === sent.model) &&
+        (sent.outcome === undefined || outcomeOf(row) === sent.outcome),
+    )
+    const got = usageAnswer.parse(await ownUsage(deps, reader, totalsQuery.parse(sent)))
+    const what = JSON.stringify(sent)
+    t.equal(got.totals.requests, wanted.length, what)
+    t.equal(got.totals.charge, chargeOf(wanted), what)
+    t.equal(got.totals.failed, wanted.filter(row => outcomeOf(row) === 'upstream').length, what)
+    t.equal(add(got.rows.map(row => row.charge)), got.totals.charge, 'the table')
+    t.equal(add(got.chart.buckets.flatMap(bucket => bucket.charge)), got.totals.charge, 'the chart')
+    t.equal(got.chart.others, stack === 'key' && new Set(wanted.map(row => row.keyId)).size > 8)
+    for (const [place, { name, key: label }] of got.chart.stacks.entries()) {
+      const ofStack = wanted.filter(row =>
+        stack === 'key' ? keys.find(one => one.publicId === label?.id)?.id === row.keyId : name === row[stack],
+      )
+      t.equal(
+        add(got.chart.buckets.map(bucket => bucket.charge[place] as string)),
+        chargeOf(ofStack),
+        `${what} ${name}`,
+      )
+    }
+    t.equal(got.zone, zone ?? 'Asia/Shanghai')
+    if (by === 'day') {
+      const day = (ms: number) => new Intl.DateTimeFormat('sv', { timeZone: got.zone }).format(ms)
+      const days = new Set(wanted.map(row => day(timeOfId(row.requestId))))
+      t.strictSame(new Set(got.chart.buckets.map(bucket => bucket.at)), days)
+    }
+  }
+})
+
+t.test('what is no zone, no key of ours or too long is refused in both languages', async t => {
+  const { deps, account, other } = await open(t, 10)
+  const refused = async (sent: object, wanted: object) =>
+    t.match(
+      await refusalOf(ownUsage(deps, { account, keyIds: null }, totalsQuery.parse(sent))),
+      wanted,
+      JSON.stringify(sent),
+    )
+  await refused({ zone: 'Nowhere' }, { fault: 'invalid', words: { zh: /时区/ } })
+  await refused({ zone: 'Asia/Kolkata' }, { fault: 'invalid' })
+  await refused({ key: other.publicId }, { fault: 'missing', words: { zh: '没有这个密钥' } })
+  await refused({ by: 'hour', from: '2026-01-01T00:00:00Z' }, { fault: 'invalid', words: { zh: /时间范围/ } })
+  for (const sent of [{ channel: 'one' }, { outcome: 'attempt' }, { by: 'week' }, { stack: 'channel' }, { key: "'" }])
+    t.notOk(totalsQuery.safeParse(sent).success, JSON.stringify(sent))
+})
+
+t.test('the overview', async t => {
+  const { deps, store, account, rows, held, keys } = await open(t)
+  const ours = rows.filter(row => row.accountId === account.id)
+  held.set(accountPurse(account.id), 5 as Micro)
+  await store.setLowBalance(account.id, 2_000_000_000 as Micro, SETUP)
+  const refusal = (n: number, accountId: number) => ({
+    requestId: `zzzzzzzzzznode0000${n}`,
+    atMs: NOW_MS,
+    accountId,
+    keyId: keys[0]!.id,
+    model: 'm1',
+    reason: 'quota',
+    status: 403,
+    address: '::1',
+  })
+  await store.recordRefusals([refusal(100, account.id), refusal(101, account.id + 1)])
+  const zone = 'Asia/Shanghai'
+  const month = periodAt('month', NOW_MS, zone)
+  const last = periodAt('month', month.beginMs - 1, zone)
+  const between = (fromMs: number, toMs: number, some = ours) =>
+    chargeOf(some.filter(row => timeOfId(row.requestId) >= fromMs && timeOfId(row.requestId) < toMs))
+  const got = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: null }, true))
+  const spent = ours.reduce((sum, row) => sum + row.charge, 0)
+  t.match(got, {
+    balance: formatMicro((1e9 - spent) as Micro),
+    held: '0.000005',
+    available: formatMicro((1e9 - spent - 5) as Micro),
+    is_low: true,
+    spent: {
+      today: between(periodAt('day', NOW_MS, zone).beginMs, NOW_MS),
+      month: between(month.beginMs, NOW_MS),
+      last_month_to_date: between(last.beginMs, last.beginMs + (NOW_MS - month.beginMs)),
+      week: between(NOW_MS - 7 * DAY_MS, NOW_MS),
+    },
+    first_steps: { money: true, key: true, request: true },
+  })
+  const newest = ours
+    .map(row => row.requestId)
+    .sort()
+    .reverse()
+  t.strictSame(
+    got.requests?.map(row => row.request_id),
+    newest.slice(0, 5),
+  )
+  t.match(got.failures?.[0], { refusal: { request_id: 'zzzzzzzzzznode0000100', why: { zh: /余额/ } } })
+  t.equal(got.failures?.length, 5)
+  t.notMatch(JSON.stringify(got), /secret|"cost"|"margin"|000101/, 'nothing of the upstream, nothing of others')
+
+  const own = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: [keys[1]!.id] }, true))
+  const ofKey = ours.filter(row => row.keyId === keys[1]!.id)
+  t.equal(own.spent.month, between(month.beginMs, NOW_MS, ofKey), 'a member sees what own keys spend')
+  t.strictSame(
+    own.failures?.filter(({ refusal }) => refusal !== null),
+    [],
+    'and not what others are refused',
+  )
+  const money = overviewAnswer.parse(await ownOverview(deps, { account, keyIds: null }, false))
+  t.match(money, { requests: null, failures: null })
+
+  const fresh = await store.createAccount({ name: 'fresh', groups: [] }, SETUP)
+  t.match(overviewAnswer.parse(await ownOverview(deps, { account: fresh, keyIds: null }, true)), {
+    balance: '0.000000',
+    days_left: null,
+    requests: [],
+    first_steps: { money: false, key: false, request: false },
+  })
+})
+
+t.test('quantiles of buckets', async t => {
+  for (const [buckets, of, wanted] of [
+    [[], 0.5, null],
+    [[0, 0], 0.5, null],
+    [[4], 0.5, 50],
+    [[2, 2], 0.5, 100],
+    [[0, 2, 2], 0.75, 300],
+    [Array.from({ length: 12 }, (_, i) => (i === 11 ? 1 : 0)), 0.5, 60_000],
+  ] as [number[], number, number | null][])
+    t.equal(quantileOf(buckets, of), wanted, JSON.stringify(buckets))
+})

@@ -1,0 +1,251 @@
+/** What every store must do for the people of an account: their requests page by page, and what was refused. */
+import type { Test } from 'tap'
+import { attemptId, idAt, timeOfId } from '../../lib/base/ids.ts'
+import { type Micro, micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import type { Page, Paging, Refusal, RequestFilter, Store } from '../../lib/store/store.ts'
+import { OUTCOMES, outcomeOf } from '../../lib/terms/outcome.ts'
+import type { Act } from '../../lib/terms/people.ts'
+import { BASES, ENDS, type Key, type UsageRow } from '../../lib/terms/records.ts'
+import { type Random, seeded } from '../support/random.ts'
+import { fund, newKey, settlement, usageRow } from '../support/store.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const FROM_MS = Date.UTC(2026, 2, 1)
+const DAYS = 9
+
+const ACT: Act = { actor: { kind: 'cli', userId: null, name: 'cli', ip: null }, operation: 'test' }
+
+function randomRow(random: Random, keys: readonly Key[], n: number): UsageRow {
+  // some of them within one millisecond
+  const at = idAt(FROM_MS + random.pick([5, random.int(0, DAYS * DAY_MS - 1)]))
+  const end = random.pick([...ENDS, 'completed', 'completed'] as const)
+  return usageRow(`${at}node00${String(n).padStart(5, '0')}`, random.pick(keys), random.int(0, 9), {
+    model: random.pick(['m1', 'm1', 'm1', 'm1', 'rare']),
+    group: random.pick(['default', '组']),
+    protocol: random.pick(['chat', 'messages'] as const),
+    end,
+    status: random.pick([200, 200, 404, 429, 502]),
+    basis: random.pick(BASES),
+    durationMs: random.int(0, 20),
+    clientRequestId: random.pick([null, 'mine', `mine-${n}`]),
+    answerId: random.pick([null, `answer-${n}`]),
+  })
+}
+
+type Slow = { row: UsageRow; booked: number }
+
+const fits = ({ row }: Slow, filter: RequestFilter): boolean => {
+  const atMs = timeOfId(row.requestId)
+  return (
+    outcomeOf(row) !== 'attempt' &&
+    row.accountId === filter.accountId &&
+    (filter.keyIds === null || filter.keyIds.includes(row.keyId)) &&
+    (['model', 'group', 'protocol', 'end', 'basis'] as const).every(
+      name => filter[name] === undefined || filter[name] === row[name],
+    ) &&
+    (filter.outcome === undefined || filter.outcome === outcomeOf(row)) &&
+    (filter.fromMs === undefined || atMs >= filter.fromMs) &&
+    (filter.toMs === undefined || atMs < filter.toMs) &&
+    (filter.statusClass === undefined || filter.statusClass === Math.floor(row.status / 100)) &&
+    (filter.chargeFrom === undefined || row.charge >= filter.chargeFrom) &&
+    (filter.durationFromMs === undefined || row.durationMs >= filter.durationFromMs)
+  )
+}
+
+function randomFilter(random: Random, accountId: number, keys: readonly Key[]): RequestFilter {
+  const some = <T>(name: string, value: T): object => (random.int(0, 3) === 0 ? { [name]: value } : {})
+  const from = FROM_MS + random.int(0, DAYS * DAY_MS)
+  return {
+    accountId,
+    keyIds: random.pick([null, keys.slice(0, 1), keys.slice(0, 2), keys])?.map(key => key.id) ?? null,
+    ...some('model', random.pick(['m1', 'rare', 'unused'])),
+    ...some('group', '组'),
+    ...some('protocol', 'chat'),
+    ...some('outcome', random.pick(OUTCOMES.filter(outcome => outcome !== 'attempt'))),
+    ...some('end', random.pick(ENDS)),
+    ...some('basis', random.pick(BASES)),
+    ...some('statusClass', random.pick([2, 4, 5])),
+    ...some('chargeFrom', micro(random.int(0, 9))),
+    ...some('durationFromMs', random.int(0, 20)),
+    ...some('fromMs', from),
+    ...some('toMs', from + random.int(0, 3 * DAY_MS)),
+  }
+}
+
+/** All pages, one behind the other. */
+async function all<T>(page: (paging: Paging) => Promise<Page<T>>, paging: Paging, t: Test): Promise<T[]> {
+  const rows: T[] = []
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    const found = await page({ ...paging, ...(after === undefined ? {} : { after }) })
+    rows.push(...found.rows)
+    if (found.scannedToMs !== null) t.not(found.next, null, 'a page that was cut goes on')
+    if (found.next === null) return rows
+    if (found.next === after || pages > 5_000) throw new Error(`the pages do not come on behind ${after}`)
+    after = found.next
+  }
+}
+
+async function pages(t: Test, store: Store): Promise<void> {
+  const random = seeded(t)
+  const { account, key } = await fund(store, 'a', 1e6)
+  const keys = [key]
+  for (const name of ['two', 'three'])
+    keys.push(await store.createKey(newKey(account.id, { name, hash: name.padStart(64, '0') }), ACT))
+  const other = (await fund(store, 'b', 1e6)).key
+  const made = Array.from({ length: 900 }, (_, n) => randomRow(random, [...keys, ...keys, other], n))
+  made.push(
+    ...made
+      .slice(0, 40)
+      .map(row => ({ ...row, requestId: attemptId(row.requestId, 1), charge: 0 as Micro, answerId: null })),
+  )
+  const slow: Slow[] = []
+  for (let i = 0; i < made.length; i += 300) {
+    const batch = made.slice(i, i + 300)
+    await store.settle(batch.map(row => settlement(row, 'h', 0)))
+    slow.push(...batch.map((row, n) => ({ row, booked: i + n })))
+  }
+  slow.sort((a, b) => timeOfId(b.row.requestId) - timeOfId(a.row.requestId) || b.booked - a.booked)
+  const check = async (filter: RequestFilter, paging: Paging) => {
+    const wanted = slow.filter(one => fits(one, filter)).map(({ row }) => row.requestId)
+    const got = (await all(p => store.requestPage(filter, p), paging, t)).map(row => row.requestId)
+    t.strictSame(got, wanted, JSON.stringify([filter, paging]))
+  }
+  await check({ accountId: account.id, keyIds: null }, { limit: 50 })
+  await check({ accountId: account.id, keyIds: [] }, { limit: 50 })
+  await check({ accountId: account.id, keyIds: [other.id, key.id] }, { limit: 50 })
+  for (let i = 0; i < 60; i++) {
+    const paging = { limit: random.pick([1, 7, 50, 1_000]), mostScanned: random.pick([20, 100, 100_000]) }
+    await check(randomFilter(random, account.id, keys), paging)
+  }
+
+  const ids = async (keyIds: number[] | null, id: string) =>
+    (await store.requestsOfId({ accountId: account.id, keyIds }, id)).map(row => row.requestId)
+  const ours = made.filter(row => row.accountId === account.id && outcomeOf(row) !== 'attempt')
+  const byAnswer = ours.find(row => row.answerId !== null) as UsageRow
+  t.strictSame(await ids(null, byAnswer.requestId), [byAnswer.requestId])
+  t.strictSame(await ids(null, byAnswer.answerId as string), [byAnswer.requestId])
+  t.strictSame(
+    await ids(
+      keys.filter(one => one.id !== byAnswer.keyId).map(one => one.id),
+      byAnswer.requestId,
+    ),
+    [],
+  )
+  const theirs = made.find(row => row.accountId !== account.id) as UsageRow
+  t.strictSame(await ids(null, theirs.requestId), [], 'a request of another account is not found')
+  const mine = ours.filter(row => row.clientRequestId === 'mine').map(row => row.requestId)
+  const found = await ids(null, 'mine')
+  t.ok(mine.length > 50 && found.length === 50 && found.every(id => mine.includes(id)), 'the newest of many')
+
+  const labels = await store.keyLabels(account.id, [key.id, other.id, 999])
+  t.strictSame([...labels.keys()], [key.id], 'keys of other accounts have no name here')
+  await store.deleteKey(key.id, ACT)
+  t.match(await store.keyLabelOf(account.id, key.publicId), { id: key.id, name: key.name, deleted: true })
+  t.equal(await store.keyLabelOf(account.id, other.publicId), null)
+}
+
+async function refusals(t: Test, store: Store): Promise<void> {
+  const random = seeded(t)
+  const made = Array.from({ length: 200 }, (_, n): Refusal => {
+    const atMs = FROM_MS + random.pick([7, n * 10_000])
+    return {
+      requestId: `${idAt(atMs)}node00${String(n).padStart(5, '0')}`,
+      atMs,
+      accountId: random.pick([1, 1, 2]),
+      keyId: random.int(1, 40),
+      model: random.pick(['m', 'n']),
+      reason: random.pick(['quota', 'model_unknown']),
+      status: 403,
+      address: '::1',
+    }
+  })
+  await store.recordRefusals(made)
+  const kept = (await Promise.all(made.map(({ requestId }) => store.refusal(requestId)))).filter(one => one !== null)
+  t.ok(kept.length > 100)
+  kept.sort((a, b) => (a.requestId < b.requestId ? 1 : -1))
+  for (const [filter, fits] of [
+    [{ accountId: 1, keyIds: null }, () => true],
+    [{ accountId: 1, keyIds: [3, 4] }, one => one.keyId === 3 || one.keyId === 4],
+    [{ accountId: 1, keyIds: [] }, () => false],
+    [{ accountId: 1, keyIds: null, model: 'n' }, one => one.model === 'n'],
+    [{ accountId: 1, keyIds: null, reason: 'quota' }, one => one.reason === 'quota'],
+    [{ accountId: 1, keyIds: null, fromMs: FROM_MS + 8 }, one => one.atMs > FROM_MS + 7],
+    [{ accountId: 1, keyIds: null, toMs: FROM_MS + 8 }, one => one.atMs <= FROM_MS + 7],
+  ] as [Parameters<Store['refusalPage']>[0], (one: Refusal) => boolean][]) {
+    for (const paging of [{ limit: 3 }, { limit: 50, mostScanned: 10 }, { limit: 1_000 }]) {
+      const got = await all(p => store.refusalPage(filter, p), paging, t)
+      t.strictSame(
+        got,
+        kept.filter(one => one.accountId === 1 && fits(one)),
+        JSON.stringify([filter, paging]),
+      )
+    }
+  }
+}
+
+/** Lists of what is wanted, and the times to the first byte. */
+async function totals(t: Test, store: Store): Promise<void> {
+  const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
+  const at = (n: number) => `${idAt(FROM_MS + n * HOUR_MS)}node00${String(n).padStart(5, '0')}`
+  const rows = [
+    usageRow(at(0), a, 1, { model: 'x', firstByteMs: 100 }),
+    usageRow(at(1), a, 2, { model: 'y', firstByteMs: 101 }),
+    usageRow(at(30), b, 4, { model: 'z', group: '组', firstByteMs: null }),
+    usageRow(at(31), b, 8, { model: 'x', firstByteMs: 70_000 }),
+  ]
+  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  const charge = async (query: object) =>
+    (await store.summary({ by: [], zone: 'UTC', ...query })).map(row => row.charge)
+  t.strictSame(await charge({ keyIds: [a.id, 999] }), [3])
+  t.strictSame(await charge({ accountId: b.accountId, keyIds: [a.id] }), [])
+  t.strictSame(await charge({ models: ['x', 'y', 'w'] }), [11])
+  t.strictSame(await charge({ groups: ['组'] }), [4])
+  t.strictSame(await charge({ models: [] }), [])
+  const byModel = await store.summary({ by: ['model'], zone: 'UTC', firstBytes: true })
+  const times = (sumMs: number, ...buckets: number[]) => ({
+    sumMs,
+    buckets: Array.from({ length: 12 }, (_, i) => buckets.filter(bucket => bucket === i).length),
+  })
+  t.strictSame(
+    byModel.map(row => [row.by[0], row.firstBytes]),
+    [
+      ['x', times(70_100, 0, 11)],
+      ['y', times(101, 1)],
+      ['z', times(0)],
+    ],
+  )
+}
+
+async function threshold(t: Test, store: Store): Promise<void> {
+  const { account } = await fund(store, 'a', 100)
+  t.equal(await store.lowBalance(account.id), null)
+  await store.setLowBalance(account.id, micro(5), ACT)
+  await store.setLowBalance(account.id, micro(5), ACT)
+  t.equal(await store.lowBalance(account.id), 5)
+  await store.setLowBalance(account.id, null, ACT)
+  t.equal(await store.lowBalance(account.id), null)
+  const logged = (await store.actions({ accountId: account.id, operation: ACT.operation, limit: 10 })).map(
+    ({ before, after }) => [before, after],
+  )
+  t.strictSame(logged, [
+    [{ low_balance: '0.000005' }, { low_balance: null }],
+    [{ low_balance: null }, { low_balance: '0.000005' }],
+  ])
+}
+
+export function requestSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, store: Store) => Promise<void>) =>
+    t.test(name, async t => {
+      const store = openStore(await newUrl(), { secret: 'x' })
+      t.teardown(() => store.close())
+      await store.migrate()
+      await store.register({ id: 'h', host: 'here', beat: 0 })
+      await fn(t, store)
+    })
+  check('pages of requests are what a filter means', pages)
+  check('pages of refusals', refusals)
+  check('totals of lists, and times to the first byte', totals)
+  check('the balance of which people want to be warned', threshold)
+}
