@@ -31,7 +31,7 @@ const rooms: Room[] = readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf
 const names = rooms.map(({ name }) => name)
 
 function listOf(cell: string): string[] | null {
-  return cell === 'all' ? null : [...cell.matchAll(/`([\w-]+)`/g)].map(found => found[1] as string)
+  return cell === 'all' ? null : [...cell.matchAll(/`([\w/-]+)`/g)].map(found => found[1] as string)
 }
 
 /** What stays so, whatever the table is changed to. */

@@ -1,15 +1,17 @@
 /** The cookies of a call. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Language, LANGUAGES } from '../terms/people.ts'
 import { prefersEnglish } from '../terms/language.ts'
+import { LANGUAGES, type Language } from '../terms/people.ts'
 import type { Cookies } from './operation.ts'
 import { isHttps, type Site } from './site.ts'
 
 /**
- * The cookie of a session. Browsers take the first name from the host itself only, over https, so that no neighbour on a
- * subdomain can set it; a console without https has to do without that.
+ * The name of a cookie of ours. Browsers take the first form from the host itself only, over https, so that no neighbour
+ * on a subdomain can set it; a console without https has to do without that.
  */
-export const sessionCookie = (site: Site): string => (isHttps(site) ? '__Host-session' : 'session')
+export const cookieName = (site: Site, name: string): string => (isHttps(site) ? `__Host-${name}` : name)
+
+export const sessionCookie = (site: Site): string => cookieName(site, 'session')
 
 const LANGUAGE_COOKIE = 'language'
 

@@ -27,6 +27,8 @@ export interface Caller {
   sessionId: number | null
   /** The personal token's row; null for callers with a session. */
   tokenId: number | null
+  /** When the caller last gave the password or a second factor in this session; null = never, or there is no session. */
+  provenAtMs: number | null
   ip: string
   /** The `user-agent` header, cut to a bounded length. */
   agent: string

@@ -114,6 +114,7 @@ export class Visit<D> {
       role,
       sessionId: identity?.sessionId ?? null,
       tokenId: identity?.tokenId ?? null,
+      provenAtMs: identity?.provenAtMs ?? null,
       ip,
       agent: this.#agent(),
       language: this.#language,

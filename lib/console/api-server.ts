@@ -1,21 +1,19 @@
 /** The console's API: its operations, put together with what recognises callers. */
 import { Api } from '../api/api.ts'
-import type { Identities } from '../api/identity.ts'
+import { Mailer } from '../operations/people/mail.ts'
+import { Passwords } from '../operations/people/passwords.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 import { OPERATIONS } from './api/rows.ts'
 import type { ConsoleParts } from './parts.ts'
+import { StoredIdentities } from './sign-in/identify.ts'
 
 const ROOT = '/console'
 
-export function createApi({ deps, ids, ipOf, count }: ConsoleParts): Api<ConsoleDeps> {
-  const { clock, log, config } = deps
+export function createApi({ deps: given, ids, ipOf, count }: ConsoleParts): Api<ConsoleDeps> {
+  const { store, clock, log, config } = given
+  const mail = new Mailer({ clock, log, smtp: () => config().smtp })
+  const deps = { ...given, passwords: new Passwords(), mail }
+  const identities = new StoredIdentities(store, clock)
   const site = () => config().public
-  return new Api({ root: ROOT, operations: OPERATIONS, deps, identities: NOBODY, clock, log, ids, site, ipOf, count })
-}
-
-/** Nobody can sign in yet. */
-const NOBODY: Identities = {
-  bySession: async () => null,
-  byToken: async () => null,
-  roleIn: async () => null,
+  return new Api({ root: ROOT, operations: OPERATIONS, deps, identities, clock, log, ids, site, ipOf, count })
 }

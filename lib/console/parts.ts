@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { ConsoleDeps } from './api/deps.ts'
 
 export interface ConsoleParts {
-  deps: ConsoleDeps
+  /** The others are made when the API is loaded. */
+  deps: Omit<ConsoleDeps, 'passwords' | 'mail'>
   /** Makes request ids. */
   ids: () => string
   /** The client's address, behind the proxies that are trusted. */

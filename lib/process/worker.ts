@@ -2,8 +2,8 @@
 import { createLogger } from '../terms/log.ts'
 import { Metrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
-import { openProcessStore } from './process-store.ts'
 import { Primary } from './primary.ts'
+import { openProcessStore } from './process-store.ts'
 import type { FromWorker, ToWorker, WorkerCalls } from './worker-messages.ts'
 
 const say = (message: FromWorker): void => void process.send?.(message)

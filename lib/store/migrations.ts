@@ -9,6 +9,7 @@ import { ACTIONS } from './action-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
+import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
@@ -211,6 +212,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     createIndex(REFUSALS, ['account_id', 'at_ms', 'request_id'], dialect),
     addColumn({ name: 'accounts' }, ['low_balance', 'int?'], dialect),
   ],
+  // Users, what they are in accounts, and how they are signed in.
+  ({ dialect }) => PEOPLE.flatMap(table => createTable(table, dialect)),
 ]
 
 async function version(driver: Driver): Promise<number> {

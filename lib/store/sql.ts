@@ -28,6 +28,7 @@ import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
 import { lowBalance, setLowBalance } from './sql/low-balance.ts'
 import { Pay } from './sql/pay.ts'
+import { People } from './sql/people.ts'
 import { pricesAt, versionsOf } from './sql/price-versions.ts'
 import { prunable, pruneUsage, readMark } from './sql/prune.ts'
 import { rebuildSums } from './sql/rebuild.ts'
@@ -71,6 +72,7 @@ export class SqlStore implements Store {
   readonly #books: Books
   readonly #holders: Holders
 
+  readonly people: People
   readonly zone: string
   readonly #slice: number
 
@@ -92,6 +94,7 @@ export class SqlStore implements Store {
     this.#books = new Books(driver)
     this.#holders = new Holders(driver, slice)
     this.pay = new Pay(driver)
+    this.people = new People(driver, this.#sealer)
   }
 
   migrate = () => migrate(this.#driver)
@@ -129,7 +132,10 @@ export class SqlStore implements Store {
   deleteKey = (id: number, act: Act) => this.#keys.delete(id, act)
 
   catalog = () => this.#catalogue.read()
-  reseal = () => this.#catalogue.reseal()
+  reseal = async () => {
+    await this.#catalogue.reseal()
+    await this.people.reseal()
+  }
   putGroup = (group: Group, act: Act, mark?: Mark) => this.#catalogue.putGroup(group, act, mark)
   putModel = (model: Model, act: Act, mark?: Mark) => this.editModel(model.name, () => model, act, mark)
   editModel = (name: string, edit: ModelEdit, act: Act, mark?: Mark) => this.#catalogue.editModel(name, edit, act, mark)

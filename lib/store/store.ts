@@ -21,6 +21,7 @@ import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { Mark, Said } from './marks.ts'
 import type { PayStore } from './pay-store.ts'
+import type { PeopleStore } from './people-store.ts'
 import type { ModelEdit, PriceStore } from './price-store.ts'
 import type { Purse, PurseId } from './purses.ts'
 import type { RequestStore } from './request-store.ts'
@@ -32,6 +33,7 @@ export type * from './audit.ts'
 export type * from './entry-store.ts'
 export * from './marks.ts'
 export type * from './pay-store.ts'
+export type * from './people-store.ts'
 export * from './price-store.ts'
 export * from './purses.ts'
 export type * from './request-store.ts'
@@ -121,6 +123,7 @@ export type OfflineSince = ReadonlyMap<string, number>
 export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore, RequestStore {
   /** Money that comes in: orders, proofs, refunds. */
   readonly pay: PayStore
+  readonly people: PeopleStore
   /** Name of the time zone in which periods begin. */
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
@@ -137,7 +140,7 @@ export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore,
 
   // --- catalogue; a change writes its line of the log of actions; a new price or multiplier becomes a version
   catalog(): Promise<Catalog>
-  /** Encrypts the credentials of all channels under the present secret that were encrypted under the previous one. */
+  /** Encrypts the credentials of all channels and the second factors of all users under the present secret that were encrypted under the previous one. */
   reseal(): Promise<void>
   putGroup(group: Group, act: Act, mark?: Mark): Promise<void>
   putModel(model: Model, act: Act, mark?: Mark): Promise<void>

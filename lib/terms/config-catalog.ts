@@ -7,8 +7,8 @@ import * as address from './config-addresses.ts'
 import { channel } from './config-channel.ts'
 import { limit } from './config-limit.ts'
 import { price } from './config-price.ts'
+import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
-import { rate } from './config-schema.ts'
 import type { Offline } from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096

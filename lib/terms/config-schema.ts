@@ -8,6 +8,8 @@ import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
 import { DEFAULT_ZONE, isWholeHours } from '../base/zone.ts'
 import * as address from './config-addresses.ts'
+import { peopleSections } from './config-people.ts'
+import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
 
 const GiB = 2 ** 30
@@ -28,11 +30,6 @@ const listenAt = (fallback: string, meaning: string) =>
 
 const names = (fallback: string[], meaning: string) =>
   z.array(address.headerName).prefault(fallback).meta({ description: meaning })
-
-export const rate = z.strictObject({
-  requests: kind.whole(0).meta({ description: 'Most requests in any window of `minutes`; 0 = unlimited.' }),
-  minutes: kind.whole(1, 43_200).prefault(1).meta({ description: 'Length of the sliding window in minutes.' }),
-})
 
 const storeAddress = kind.scalar(
   '"sqlite:PATH" or "mysql://user:password@host:3306/database" (with % / ? # @ in user and password as %25 %2F %3F %23 %40)',
@@ -246,6 +243,7 @@ export const configSchema = z.strictObject({
       .optional()
       .meta({ description: 'URL of the direct listener. Default: made from `listen.direct`.' }),
   }),
+  ...peopleSections,
   log: section('The log: one JSON object per line on standard output.', {
     level: kind
       .oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')

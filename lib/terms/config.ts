@@ -5,6 +5,7 @@
 
 import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
+import { checkPeople, type PeopleConfig, toPeopleConfig } from './config-people.ts'
 import { type ConfigForm, configSchema } from './config-schema.ts'
 import type { Rate } from './records.ts'
 import { readSource, Source } from './yaml.ts'
@@ -13,13 +14,15 @@ export type { Listener } from './config-addresses.ts'
 export { ConfigError } from './yaml.ts'
 
 /** Plain data: it may be sent to another process as JSON. `docs/config.md` says what each setting means. */
-export interface Config {
+export interface Config extends PeopleConfig {
   listen: { main: Listener; direct: Listener; ops: Listener }
   /** `sqlite:PATH` or `mysql://…` */
   store: string
   migrateOnStart: boolean
   /** Encrypts upstream keys in the store. Empty without `secret` and `admin_token`: then nothing can be encrypted. */
   secret: string
+  /** Whether `secret` is one of its own, and not made from `admin_token`: users need that. */
+  ownSecret: boolean
   /** The secret before a rotation: what it encrypted can still be read, and is encrypted anew. null = none. */
   secretPrevious: string | null
   /** Path of the journal's folder. */
@@ -97,7 +100,10 @@ export const parseConfig = (text: string, file: string, env: NodeJS.ProcessEnv):
 
 function fromSource(source: Source): Config {
   const form = validate(configSchema, source)
-  if (form !== null) checkListeners(form, source)
+  if (form !== null) {
+    checkListeners(form, source)
+    checkPeople(form, source)
+  }
   source.throwProblems()
   return toConfig(form as ConfigForm, source)
 }
@@ -126,6 +132,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     store: form.store,
     migrateOnStart: form.migrate_on_start,
     secret: form.secret || adminToken || '',
+    ownSecret: Boolean(form.secret),
     secretPrevious: form.secret_previous || null,
     journal: form.journal,
     journalLimitBytes: form.journal_limit,
@@ -162,6 +169,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
       direct: form.public.direct ?? addressOf(listen.direct),
       given: form.public.main !== undefined,
     },
+    ...toPeopleConfig(form),
     log: form.log,
   }
 }

@@ -33,6 +33,25 @@ export interface User {
   createdAtMs: number
 }
 
+export const THEMES = ['light', 'dark', 'system'] as const
+export type Theme = (typeof THEMES)[number]
+
+/** What others have done to a user's ways in; the user is told at the next sign-in. */
+export interface Notice {
+  kind: 'reset_link' | 'factor_reset'
+  atMs: number
+}
+
+/** A user, with what only the user's own pages and those of operators show. */
+export interface Person extends User {
+  /** null = as the browser asks for. */
+  language: Language | null
+  theme: Theme | null
+  hasPassword: boolean
+  secondFactor: boolean
+  notices: Notice[]
+}
+
 export interface Member {
   userId: number
   accountId: number
@@ -48,7 +67,7 @@ export interface Actor {
   kind: 'user' | 'token' | 'cli' | 'file' | 'gateway'
   /** The user's id; null for the other kinds. */
   userId: number | null
-  /** What people know the actor by: an e-mail, or the kind. */
+  /** What people know the actor by: an e-mail, or the kind. The log keeps no e-mail, it looks it up in the user's row. */
   name: string
   /** The address that the change came from; null = from no connection. */
   ip: string | null

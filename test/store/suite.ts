@@ -13,6 +13,7 @@ import { actionSuite } from './action-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { oldLog } from './old-log.ts'
 import { paySuite } from './pay-suite.ts'
+import { peopleSuite } from './people-suite.ts'
 import { priceSuite } from './price-suite.ts'
 import { requestSuite } from './request-suite.ts'
 import { usageSuite } from './usage-suite.ts'
@@ -628,6 +629,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   usageSuite(t, newUrl)
   t.test('requests and refusals of an account', async t => requestSuite(t, newUrl))
+  t.test('people', async t => peopleSuite(t, newUrl))
   t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))

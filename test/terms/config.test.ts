@@ -17,6 +17,7 @@ const DEFAULTS: Config = {
   store: 'sqlite:data/gateway.db',
   migrateOnStart: true,
   secret: '',
+  ownSecret: false,
   secretPrevious: null,
   journal: 'data/journal',
   journalLimitBytes: 256 * 2 ** 20,
@@ -54,6 +55,9 @@ const DEFAULTS: Config = {
   usageRetentionMs: 0,
   billing: { usdRate: null },
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001', given: false },
+  registration: { mode: 'closed', groups: ['default'], rate: null },
+  smtp: null,
+  oidc: null,
   log: { level: 'info' },
 }
 

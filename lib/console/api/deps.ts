@@ -1,8 +1,4 @@
-/** What the calls of the console are given: what every operation is, and what only people need. */
-import type { OperationDeps } from '../../operations/deps.ts'
-import type { Config } from '../../terms/config.ts'
+/** What the calls of the console are given: what operations on people are, which is more than other operations need. */
+import type { PeopleDeps } from '../../operations/people/deps.ts'
 
-export interface ConsoleDeps extends OperationDeps {
-  /** The config in force. A function, because a reload may change it. */
-  config: () => Config
-}
+export type ConsoleDeps = PeopleDeps

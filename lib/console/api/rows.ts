@@ -2,8 +2,17 @@
 import type { Operation } from '../../api/operation.ts'
 import { BILLING } from './billing.ts'
 import type { ConsoleDeps } from './deps.ts'
+import { ME } from './me.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
+import { SIGN_IN } from './sign-in.ts'
 import { USAGE } from './usage.ts'
 
-export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [...OVERVIEW, ...USAGE, ...REQUESTS, ...BILLING]
+export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
+  ...SIGN_IN,
+  ...ME,
+  ...OVERVIEW,
+  ...USAGE,
+  ...REQUESTS,
+  ...BILLING,
+]

@@ -1,7 +1,7 @@
 /**
  * The log of actions. A transaction that changes something on behalf of somebody calls `recordAction` before it commits,
  * so that there is no change without its line and no line without its change. Nothing in this program changes or deletes
- * a line.
+ * a line. A user stands there by id, and the name is looked up when a line is read: who is deleted leaves none behind.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Act, Actor } from '../../terms/people.ts'
@@ -11,7 +11,8 @@ import type { Logged } from './logged.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from './text.ts'
 
 const COLUMNS =
-  'seq, at_ms, actor_kind, user_id, actor_name, ip, operation, account_id, subject_kind, subject_id, before_doc, after_doc'
+  'l.seq, l.at_ms, l.actor_kind, l.user_id, COALESCE(u.email, l.actor_name) AS actor_name, l.ip, l.operation, ' +
+  'l.account_id, l.subject_kind, l.subject_id, l.before_doc, l.after_doc'
 
 export async function recordAction(tx: Statements, { dialect }: Driver, act: Act, changed: Changed): Promise<void> {
   const { actor, operation } = act
@@ -22,7 +23,7 @@ export async function recordAction(tx: Statements, { dialect }: Driver, act: Act
     [
       actor.kind,
       actor.userId,
-      actor.name,
+      actor.kind === 'user' ? '' : actor.name,
       actor.ip,
       operation,
       accountId,
@@ -81,15 +82,15 @@ const toAction = (row: Row): LoggedAction => ({
 export async function readActions(driver: Driver, filter: ActionFilter): Promise<LoggedAction[]> {
   const { accountId, userId, operation, subject, beforeSeq, limit } = filter
   const conditions: [string, Param | undefined][] = [
-    ['account_id = ?', accountId],
-    ['user_id = ?', userId],
-    ['operation = ?', operation],
-    ['subject_kind = ?', subject?.kind],
-    ['subject_id = ?', subject?.id],
-    ['seq < ?', beforeSeq],
+    ['l.account_id = ?', accountId],
+    ['l.user_id = ?', userId],
+    ['l.operation = ?', operation],
+    ['l.subject_kind = ?', subject?.kind],
+    ['l.subject_id = ?', subject?.id],
+    ['l.seq < ?', beforeSeq],
   ]
   const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
   const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
-  const sql = `SELECT ${COLUMNS} FROM actions ${where}ORDER BY seq DESC LIMIT ?`
+  const sql = `SELECT ${COLUMNS} FROM actions l LEFT JOIN users u ON u.id = l.user_id ${where}ORDER BY l.seq DESC LIMIT ?`
   return (await driver.query('actions', sql, [...used.map(([, value]) => value), limit])).map(toAction)
 }

@@ -1,0 +1,244 @@
+/** The calls about the caller's own user: profile, password, e-mail, second factor, sessions. */
+import { z } from 'zod'
+import { operation } from '../../api/operation.ts'
+import * as factors from '../../operations/people/factors.ts'
+import * as profile from '../../operations/people/profile.ts'
+import * as sessions from '../../operations/people/sessions.ts'
+import { LANGUAGES, ROLES, THEMES } from '../../terms/people.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { andSignInAgain, personOf } from './shared.ts'
+
+const time = z.iso.datetime()
+
+const meRecord = z
+  .strictObject({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    operator: z.boolean(),
+    has_password: z.boolean(),
+    second_factor: z.boolean(),
+    language: z.enum(LANGUAGES).nullable(),
+    theme: z.enum(THEMES).nullable(),
+    proven_until: time.nullable(),
+    accounts: z.array(
+      z.strictObject({
+        id: z.string(),
+        name: z.string(),
+        status: z.enum(['active', 'banned']),
+        role: z.enum(ROLES),
+      }),
+    ),
+    notices: z.array(z.strictObject({ kind: z.enum(['reset_link', 'factor_reset']), at: time })),
+  })
+  .meta({ id: 'Me' })
+
+const sessionRecord = z
+  .strictObject({
+    id: z.string(),
+    current: z.boolean(),
+    created_at: time,
+    seen_at: time,
+    ends_at: time,
+    ip: z.string(),
+    agent: z.string(),
+  })
+  .meta({ id: 'Session' })
+
+const recoveryCodes = z.strictObject({ recovery_codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
+
+const rowId = z.strictObject({ id: z.string().max(64) })
+
+export const ME = [
+  operation({
+    id: 'me.show',
+    call: 'GET /me',
+    summary: 'Who you are, and the accounts that you are in.',
+    who: 'user',
+    effect: 'read',
+    scope: 'read',
+    answer: { status: 200, body: meRecord },
+    run: async (deps: ConsoleDeps, { caller }) => profile.me(deps, await personOf(deps, caller), caller.provenAtMs),
+  }),
+  operation({
+    id: 'me.change',
+    call: 'PATCH /me',
+    summary: 'Change your name, language or theme.',
+    who: 'user',
+    effect: 'write',
+    scope: null,
+    body: profile.profileForm,
+    answer: { status: 200, body: meRecord },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, { caller, body }) =>
+      profile.me(deps, await profile.changeProfile(deps, caller, body), caller.provenAtMs),
+  }),
+  operation({
+    id: 'me.delete',
+    call: 'DELETE /me',
+    summary: 'Delete your user. The log of actions keeps what you did, and not who you were.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    answer: { status: 204, body: null },
+    refuses: [409],
+    async run(deps: ConsoleDeps, { caller }) {
+      await profile.deleteMe(deps, caller)
+      return null
+    },
+  }),
+  operation({
+    id: 'me.clear_notices',
+    call: 'DELETE /me/notices',
+    summary: 'Put away what others have done to your ways in, once you have read it.',
+    who: 'user',
+    effect: 'write',
+    scope: null,
+    answer: { status: 204, body: null },
+    async run(deps: ConsoleDeps, { caller }) {
+      await profile.clearNotices(deps, caller)
+      return null
+    },
+  }),
+  operation({
+    id: 'me.password',
+    call: 'POST /me/password',
+    summary: 'Change your password. Every other session of yours ends.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    limit: 'sign-in',
+    body: profile.passwordForm,
+    answer: { status: 204, body: null },
+    refuses: [400, 403, 429],
+    async run(deps: ConsoleDeps, call) {
+      await andSignInAgain(deps, call, () => profile.changePassword(deps, call.caller, call.body))
+      return null
+    },
+  }),
+  operation({
+    id: 'me.email',
+    call: 'POST /me/email',
+    summary: 'Ask for another e-mail: a letter with a link goes there.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    limit: 'sign-in',
+    body: profile.emailForm,
+    answer: { status: 202, body: null },
+    refuses: [400, 409, 429],
+    async run(deps: ConsoleDeps, { caller, body }) {
+      await profile.askForEmail(deps, caller, body)
+      return null
+    },
+  }),
+  operation({
+    id: 'me.email_confirmed',
+    call: 'POST /email',
+    summary: 'Use the e-mail to which the letter went from now on. All sessions of its user end.',
+    who: 'anyone',
+    effect: 'write',
+    scope: null,
+    limit: 'sign-in',
+    body: profile.secretForm,
+    answer: { status: 204, body: null },
+    refuses: [400, 409, 410, 429],
+    async run(deps: ConsoleDeps, { caller, body }) {
+      await profile.confirmEmail(deps, caller, body)
+      return null
+    },
+  }),
+  operation({
+    id: 'factor.start',
+    call: 'POST /me/second-factor',
+    summary: 'Begin a second factor: a secret for an app, which counts after one confirmed code.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    answer: {
+      status: 201,
+      body: z.strictObject({ secret: z.string(), uri: z.string(), qr: z.string() }).meta({ id: 'NewFactor' }),
+    },
+    run: async (deps: ConsoleDeps, { caller }) => factors.startFactor(deps, await personOf(deps, caller)),
+  }),
+  operation({
+    id: 'factor.confirm',
+    call: 'POST /me/second-factor/confirm',
+    summary: 'Put the second factor in force with a code of the app. Every other session of yours ends.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    limit: 'sign-in',
+    body: factors.codeForm,
+    answer: { status: 200, body: recoveryCodes },
+    refuses: [400, 403, 409],
+    run: (deps: ConsoleDeps, call) =>
+      andSignInAgain(deps, call, () => factors.confirmFactor(deps, call.caller, call.body)),
+  }),
+  operation({
+    id: 'factor.remove',
+    call: 'DELETE /me/second-factor',
+    summary: 'Sign in without a second factor from now on. Every other session of yours ends.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    answer: { status: 204, body: null },
+    async run(deps: ConsoleDeps, call) {
+      await andSignInAgain(deps, call, () => factors.removeFactor(deps, call.caller))
+      return null
+    },
+  }),
+  operation({
+    id: 'factor.recovery_codes',
+    call: 'POST /me/recovery-codes',
+    summary: 'Make new recovery codes; the old ones end, and so does every other session of yours.',
+    who: 'user',
+    effect: 'danger',
+    scope: null,
+    stepUp: true,
+    answer: { status: 201, body: recoveryCodes },
+    refuses: [409],
+    run: (deps: ConsoleDeps, call) => andSignInAgain(deps, call, () => factors.renewRecoveryCodes(deps, call.caller)),
+  }),
+  operation({
+    id: 'sessions.list',
+    call: 'GET /me/sessions',
+    summary: 'Where you are signed in.',
+    who: 'user',
+    effect: 'read',
+    scope: null,
+    answer: { status: 200, body: z.strictObject({ data: z.array(sessionRecord), next: z.null() }) },
+    run: async (deps: ConsoleDeps, { caller }) => sessions.listSessions(deps, caller, await personOf(deps, caller)),
+  }),
+  operation({
+    id: 'sessions.end',
+    call: 'DELETE /me/sessions/{id}',
+    summary: 'End one of your sessions.',
+    who: 'user',
+    effect: 'write',
+    scope: null,
+    path: rowId,
+    answer: { status: 204, body: null },
+    refuses: [404],
+    async run(deps: ConsoleDeps, { caller, path }) {
+      await sessions.endSession(deps, caller, path.id)
+      return null
+    },
+  }),
+  operation({
+    id: 'sessions.end_others',
+    call: 'DELETE /me/sessions',
+    summary: 'End all your sessions but this one.',
+    who: 'user',
+    effect: 'write',
+    scope: null,
+    answer: { status: 200, body: z.strictObject({ ended: z.int() }) },
+    run: (deps: ConsoleDeps, { caller }) => sessions.endOtherSessions(deps, caller),
+  }),
+]

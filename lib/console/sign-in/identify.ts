@@ -1,0 +1,67 @@
+/** Recognises callers: by the cookie of a session, or by a personal token. */
+import { AddressList } from '../../access/ip.ts'
+import type { Identities, Identity } from '../../api/identity.ts'
+import type { Clock } from '../../base/clock.ts'
+import { endOf } from '../../operations/people/sessions.ts'
+import type { PeopleStore, Store } from '../../store/store.ts'
+import { hashOf } from '../../terms/key-secret.ts'
+import { isToken, TOKEN_PREFIX } from '../../terms/people-secrets.ts'
+
+/** How often the time at which a session or a token was last used is written. */
+const SEEN_EVERY_MS = 60_000
+
+type People = PeopleStore
+
+export class StoredIdentities implements Identities {
+  readonly #store: Store
+  readonly #people: People
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(store: Store, clock: Pick<Clock, 'now'>) {
+    this.#store = store
+    this.#people = store.people
+    this.#clock = clock
+  }
+
+  async bySession(secret: string, ip: string, agent: string): Promise<Identity | null> {
+    const found = isToken(secret) ? await this.#people.session(hashOf(secret)) : null
+    if (found === null) return null
+    const { session, person } = found
+    const nowMs = this.#clock.now()
+    if (person.status !== 'active' || endOf(session, person) <= nowMs) return null
+    if (nowMs - session.seenAtMs >= SEEN_EVERY_MS) await this.#people.seen(session.id, nowMs, ip, agent)
+    return {
+      user: person,
+      sessionId: session.id,
+      tokenId: null,
+      scope: null,
+      provenAtMs: session.provenAtMs,
+      secondFactor: person.secondFactor,
+    }
+  }
+
+  async byToken(secret: string, ip: string): Promise<Identity | null> {
+    const isOurs = secret.startsWith(TOKEN_PREFIX) && isToken(secret.slice(TOKEN_PREFIX.length))
+    const found = isOurs ? await this.#people.token(hashOf(secret)) : null
+    if (found === null) return null
+    const { token, person } = found
+    const nowMs = this.#clock.now()
+    if (person.status !== 'active' || token.expiresAtMs <= nowMs) return null
+    if (token.allowIps !== null && !new AddressList(token.allowIps).has(ip)) return null
+    if (token.scope === 'operator' && !(person.operator && person.secondFactor)) return null
+    if (nowMs - (token.usedAtMs ?? 0) >= SEEN_EVERY_MS) await this.#people.tokenUsed(token.id, nowMs)
+    return {
+      user: person,
+      sessionId: null,
+      tokenId: token.id,
+      scope: token.scope,
+      provenAtMs: null,
+      secondFactor: person.secondFactor,
+    }
+  }
+
+  async roleIn(userId: number, accountPublicId: string): ReturnType<Identities['roleIn']> {
+    const account = await this.#store.accountByPublicId(accountPublicId)
+    return account === null ? null : { account, role: await this.#people.role(userId, account.id) }
+  }
+}

@@ -1,0 +1,32 @@
+/** What operations on people are given, beside what every operation is. */
+import type { Config } from '../../terms/config.ts'
+import type { Act, Actor, Language, Person, User } from '../../terms/people.ts'
+import type { OperationDeps } from '../deps.ts'
+import type { Mailer } from './mail.ts'
+import type { Passwords } from './passwords.ts'
+
+export interface PeopleDeps extends OperationDeps {
+  /** The config in force. A function, because a reload may change it. */
+  config: () => Config
+  passwords: Passwords
+  mail: Mailer
+}
+
+/** Who asks, and from where. */
+export interface By {
+  /** null = nobody is signed in, or the caller is no user. */
+  user: User | null
+  sessionId: number | null
+  ip: string
+  agent: string
+  language: Language
+  actor: Actor
+}
+
+export const actBy = (by: By, operation: string): Act => ({ actor: by.actor, operation })
+
+/** The act of a person who has just proven who it is, though nobody is signed in yet. */
+export const actAs = (person: Pick<Person, 'id' | 'email'>, by: By, operation: string): Act => ({
+  actor: { kind: 'user', userId: person.id, name: person.email, ip: by.ip },
+  operation,
+})

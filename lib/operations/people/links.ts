@@ -1,0 +1,47 @@
+/**
+ * Links that contain a secret. It stands in the fragment, which browsers send to nobody; the page takes it out of the
+ * address, asks the person, and sends it in a body. So nothing that only follows links can use one up.
+ */
+import type { LinkKind, NewLink } from '../../store/store.ts'
+import type { Config } from '../../terms/config.ts'
+import { hashOf } from '../../terms/key-secret.ts'
+import { newToken } from '../../terms/people-secrets.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The page to which a link of each kind leads, below the console, and how long it works. */
+const PAGES = {
+  invitation: { page: 'invitation', lifeMs: 72 * HOUR_MS },
+  registration: { page: 'register', lifeMs: 24 * HOUR_MS },
+  reset: { page: 'reset', lifeMs: 24 * HOUR_MS },
+  email: { page: 'email', lifeMs: 24 * HOUR_MS },
+  'sign-in': { page: 'first-sign-in', lifeMs: 15 * MINUTE_MS },
+} as const satisfies Partial<Record<LinkKind, object>>
+
+type MailedKind = keyof typeof PAGES
+
+/** A new link: its row for the store, and the address, which is shown once. */
+export function newLink(
+  config: Pick<Config, 'public'>,
+  kind: MailedKind,
+  atMs: number,
+  about: Partial<Pick<NewLink, 'email' | 'userId' | 'accountId' | 'role' | 'operator'>>,
+): { row: NewLink; url: string } {
+  const secret = newToken()
+  const { page, lifeMs } = PAGES[kind]
+  const row: NewLink = {
+    kind,
+    hash: hashOf(secret),
+    email: null,
+    userId: null,
+    accountId: null,
+    role: null,
+    operator: false,
+    doc: null,
+    createdAtMs: atMs,
+    expiresAtMs: atMs + lifeMs,
+    ...about,
+  }
+  return { row, url: `${config.public.main}/console/${page}#${secret}` }
+}

@@ -1,0 +1,84 @@
+/** What links allow: to become a user, a member or an operator, to choose a new password, to have another e-mail. */
+import type { Act, Person } from '../../../terms/people.ts'
+import type { Driver, Statements } from '../../driver.ts'
+import type { Joining, Link } from '../../people-store.ts'
+import { StoreConflict } from '../../store.ts'
+import { recordAction } from '../actions.ts'
+import { writeCredentials } from './credentials.ts'
+import { useLink } from './links.ts'
+import { insertMember } from './members.ts'
+import { lockUser, subject } from './person.ts'
+import { endAllSessions } from './sessions.ts'
+import { emailTaken, insertUser } from './users.ts'
+
+const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Statements) => Promise<T>): Promise<T> => {
+  try {
+    return await driver.transaction(op, fn)
+  } catch (error) {
+    throw emailTaken(error)
+  }
+}
+
+/** Who has a user keeps it. The actor of what a new user does is that user. */
+async function joined(tx: Statements, driver: Driver, who: Joining, act: Act): Promise<{ person: Person; act: Act }> {
+  const person = 'user' in who ? await insertUser(tx, driver, who.user, act) : await lockUser(tx, who.userId)
+  return { person, act: { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } } }
+}
+
+export const acceptInvitation = (
+  driver: Driver,
+  hash: string,
+  atMs: number,
+  who: Joining,
+  given: Act,
+): Promise<{ userId: number } | null> =>
+  inTransaction(driver, 'acceptInvitation', async tx => {
+    const link = await useLink(tx, 'invitation', hash, atMs)
+    if (link === null) return null
+    const { person, act } = await joined(tx, driver, who, given)
+    if (person.email !== link.email) throw new StoreConflict('the invitation is for another e-mail')
+    if (link.operator) await makeOperator(tx, driver, person, act)
+    if (link.accountId !== null)
+      await insertMember(
+        tx,
+        driver,
+        { userId: person.id, accountId: link.accountId, role: link.role ?? 'viewer' },
+        atMs,
+        act,
+      )
+    return { userId: person.id }
+  })
+
+async function makeOperator(tx: Statements, driver: Driver, person: Person, act: Act): Promise<void> {
+  await tx.run('UPDATE users SET operator = 1 WHERE id = ?', [person.id])
+  await endAllSessions(tx, person.id)
+  const before = { operator: person.operator }
+  await recordAction(tx, driver, act, { ...subject(person), before, after: { operator: true } })
+}
+
+export const resetPassword = (
+  driver: Driver,
+  hash: string,
+  atMs: number,
+  password: string,
+  act: Act,
+): Promise<Link | null> =>
+  driver.transaction('resetPassword', async tx => {
+    const link = await useLink(tx, 'reset', hash, atMs)
+    if (link === null) return null
+    const person = await lockUser(tx, link.userId ?? 0)
+    const own: Act = { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } }
+    await writeCredentials(tx, driver, person, { password }, own)
+    return link
+  })
+
+export const changeEmail = (driver: Driver, hash: string, atMs: number, act: Act): Promise<Link | null> =>
+  inTransaction(driver, 'changeEmail', async tx => {
+    const link = await useLink(tx, 'email', hash, atMs)
+    if (link === null || link.email === null) return null
+    const person = await lockUser(tx, link.userId ?? 0)
+    await tx.run('UPDATE users SET email = ? WHERE id = ?', [link.email, person.id])
+    await endAllSessions(tx, person.id)
+    await recordAction(tx, driver, act, { ...subject(person), before: {}, after: { email: 'changed' } })
+    return link
+  })

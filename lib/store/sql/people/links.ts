@@ -1,0 +1,125 @@
+/** Secrets that work once: invitations, resets, proofs of an e-mail, and the halves of a sign-in. */
+import { publicId } from '../../../base/ids.ts'
+import type { Act, Role } from '../../../terms/people.ts'
+import type { Driver, Param, Row, Statements } from '../../driver.ts'
+import type { Link, LinkKind, NewLink } from '../../people-store.ts'
+import { recordAction } from '../actions.ts'
+import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../text.ts'
+import { addNotice } from './notices.ts'
+import { lockUser, subject } from './person.ts'
+
+const COLUMNS =
+  'id, public_id, kind, email, user_id, account_id, role, operator, doc, created_at_ms, expires_at_ms, used_at_ms'
+
+const toLink = (row: Row): Link => ({
+  id: integer(row, 'id'),
+  publicId: text(row, 'public_id'),
+  kind: text(row, 'kind') as LinkKind,
+  email: textOrNull(row, 'email'),
+  userId: integerOrNull(row, 'user_id'),
+  accountId: integerOrNull(row, 'account_id'),
+  role: textOrNull(row, 'role') as Role | null,
+  operator: integer(row, 'operator') === 1,
+  doc: jsonOrNull(row, 'doc'),
+  createdAtMs: integer(row, 'created_at_ms'),
+  expiresAtMs: integer(row, 'expires_at_ms'),
+})
+
+/** What the log of actions keeps of a link: neither its secret nor an e-mail. */
+const logged = ({ role, operator, expiresAtMs }: Link) => ({
+  ...(operator ? { operator } : { role }),
+  expires_at: new Date(expiresAtMs).toISOString(),
+})
+
+const invitation = (link: Link) => ({
+  subject: { kind: 'invitation' as const, id: link.publicId },
+  accountId: link.accountId,
+})
+
+export const createLink = (driver: Driver, link: NewLink, act: Act | null): Promise<Link> =>
+  driver.transaction('createLink', async tx => {
+    const columns: [string, Param][] = [
+      ['public_id', publicId()],
+      ['kind', link.kind],
+      ['hash', link.hash],
+      ['email', link.email],
+      ['user_id', link.userId],
+      ['account_id', link.accountId],
+      ['role', link.role],
+      ['operator', link.operator ? 1 : 0],
+      ['doc', toJson(link.doc)],
+      ['created_at_ms', link.createdAtMs],
+      ['expires_at_ms', link.expiresAtMs],
+    ]
+    const insert = `INSERT INTO people_links (${columns.map(([name]) => name).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    const { insertId } = await tx.run(
+      insert,
+      columns.map(([, value]) => value),
+    )
+    const made = toLink((await tx.query(`SELECT ${COLUMNS} FROM people_links WHERE id = ?`, [insertId]))[0]!)
+    if (act !== null) await recordLink(tx, driver, made, act)
+    return made
+  })
+
+/** A reset is told to the person whom it is for; who asked for it by mail is that person. */
+async function recordLink(tx: Statements, driver: Driver, link: Link, act: Act): Promise<void> {
+  if (link.userId === null)
+    return recordAction(tx, driver, act, { ...invitation(link), before: null, after: logged(link) })
+  const person = await lockUser(tx, link.userId)
+  if (link.kind === 'reset' && act.actor.userId !== person.id)
+    await addNotice(tx, person, { kind: 'reset_link', atMs: link.createdAtMs })
+  const expires_at = new Date(link.expiresAtMs).toISOString()
+  await recordAction(tx, driver, act, { ...subject(person), before: null, after: { link: link.kind, expires_at } })
+}
+
+const USABLE = 'used_at_ms IS NULL AND expires_at_ms > ?'
+
+export async function readLink(
+  driver: Pick<Driver, 'query'>,
+  kind: LinkKind,
+  hash: string,
+  atMs: number,
+): Promise<Link | null> {
+  const sql = `SELECT ${COLUMNS} FROM people_links WHERE hash = ? AND kind = ? AND ${USABLE}`
+  const [row] = await driver.query('link', sql, [hash, kind, atMs])
+  return row === undefined ? null : toLink(row)
+}
+
+const MOST_INVITATIONS = 500
+
+export async function invitations(driver: Driver, accountId: number | null, atMs: number): Promise<Link[]> {
+  const account = accountId === null ? 'account_id IS NULL' : 'account_id = ?'
+  const sql = `SELECT ${COLUMNS} FROM people_links WHERE kind = 'invitation' AND ${account} AND ${USABLE} ORDER BY id DESC LIMIT ?`
+  const params = [...(accountId === null ? [] : [accountId]), atMs, MOST_INVITATIONS]
+  return (await driver.query('link', sql, params)).map(toLink)
+}
+
+export const revokeInvitation = (
+  driver: Driver,
+  accountId: number | null,
+  id: string,
+  atMs: number,
+  act: Act,
+): Promise<boolean> =>
+  driver.transaction('revokeInvitation', async tx => {
+    const [row] = await tx.query(`SELECT ${COLUMNS} FROM people_links WHERE public_id = ? AND kind = 'invitation'`, [
+      id,
+    ])
+    const link = row === undefined ? null : toLink(row)
+    if (link === null || link.accountId !== accountId || !(await use(tx, link.id, atMs))) return false
+    await recordAction(tx, driver, act, { ...invitation(link), before: logged(link), after: null })
+    return true
+  })
+
+/** One of several that try at once gets true. */
+const use = async (tx: Pick<Statements, 'run'>, id: number, atMs: number): Promise<boolean> =>
+  (await tx.run(`UPDATE people_links SET used_at_ms = ? WHERE id = ? AND ${USABLE}`, [atMs, id, atMs])).changes > 0
+
+/** Part of every transaction for which a link is a permission. */
+export async function useLink(tx: Statements, kind: LinkKind, hash: string, atMs: number): Promise<Link | null> {
+  const sql = `SELECT ${COLUMNS} FROM people_links WHERE hash = ? AND kind = ?`
+  const [row] = await tx.query(sql, [hash, kind])
+  if (row === undefined) return null
+  const link = toLink(row)
+  return (await use(tx, link.id, atMs)) ? link : null
+}

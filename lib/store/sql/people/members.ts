@@ -1,0 +1,104 @@
+/** Who is a member of which account. The account's row is locked first, so that its last owner cannot leave unseen. */
+import type { Act, Member, Person, Role } from '../../../terms/people.ts'
+import type { PageFilter } from '../../account-store.ts'
+import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
+import type { Membership } from '../../people-store.ts'
+import { StoreConflict } from '../../store.ts'
+import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
+import { recordAction } from '../actions.ts'
+import { contains, integer, pattern, text } from '../text.ts'
+import { PERSON_COLUMNS, personById, toPerson } from './person.ts'
+import { endAllSessions } from './sessions.ts'
+
+const roleOf = (row: Record<string, unknown>) => text(row, 'role') as Role
+
+export async function members(
+  driver: Driver,
+  accountId: number,
+  { q = '', afterId = 0, limit }: PageFilter,
+): Promise<(Member & { person: Person })[]> {
+  const sql =
+    `SELECT m.role, ${PERSON_COLUMNS} FROM members m JOIN users u ON u.id = m.user_id WHERE m.account_id = ? ` +
+    `AND m.user_id > ? AND (${contains('u.email')} OR ${contains('u.name')}) ORDER BY m.user_id LIMIT ?`
+  const rows = await driver.query('members', sql, [accountId, afterId, pattern(q), pattern(q), limit])
+  return rows.map(row => ({ userId: integer(row, 'user_id'), accountId, role: roleOf(row), person: toPerson(row) }))
+}
+
+export async function memberships(driver: Driver, userId: number): Promise<Membership[]> {
+  const sql =
+    `SELECT m.role, ${ACCOUNT_COLUMNS} FROM members m JOIN accounts a ON a.id = m.account_id ` +
+    'WHERE m.user_id = ? ORDER BY a.name'
+  return (await driver.query('members', sql, [userId])).map(row => ({ account: toAccount(row), role: roleOf(row) }))
+}
+
+export async function role(driver: Pick<Driver, 'query'>, userId: number, accountId: number): Promise<Role | null> {
+  const sql = 'SELECT role FROM members WHERE user_id = ? AND account_id = ?'
+  const [row] = await driver.query('members', sql, [userId, accountId])
+  return row === undefined ? null : roleOf(row)
+}
+
+/** Throws StoreConflict when the user is a member already. */
+export async function insertMember(
+  tx: Statements,
+  driver: Driver,
+  member: Member,
+  atMs: number,
+  act: Act,
+): Promise<void> {
+  const { userId, accountId } = member
+  const insert = 'INSERT INTO members (user_id, account_id, role, created_at_ms) VALUES (?, ?, ?, ?)'
+  try {
+    await tx.run(insert, [userId, accountId, member.role, atMs])
+  } catch (error) {
+    throw error instanceof DuplicateKey ? new StoreConflict('the user is a member of the account already') : error
+  }
+  const { publicId: id } = await personById(tx, userId)
+  const after = { role: member.role }
+  await recordAction(tx, driver, act, { subject: { kind: 'member', id }, accountId, before: null, after })
+}
+
+export const addMember = (driver: Driver, member: Member, atMs: number, act: Act): Promise<void> =>
+  driver.transaction('addMember', tx => insertMember(tx, driver, member, atMs, act))
+
+const OWNERS = "SELECT user_id FROM members WHERE account_id = ? AND role = 'owner'"
+
+async function checkOwners(tx: Statements, accountId: number): Promise<void> {
+  if ((await tx.query(OWNERS, [accountId])).length === 0)
+    throw new StoreConflict('an account keeps at least one owner: make somebody else an owner first')
+}
+
+export const setRole = (
+  driver: Driver,
+  { userId, accountId, role: next }: { userId: number; accountId: number; role: Role | null },
+  act: Act,
+): Promise<void> =>
+  driver.transaction('setRole', async tx => {
+    await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+    const own = [userId, accountId]
+    const [row] = await tx.query('SELECT role FROM members WHERE user_id = ? AND account_id = ?', own)
+    if (row === undefined) throw new StoreConflict('the user is no member of the account')
+    const before = roleOf(row)
+    if (before === next) return
+    if (next === null) await tx.run('DELETE FROM members WHERE user_id = ? AND account_id = ?', own)
+    else await tx.run('UPDATE members SET role = ? WHERE user_id = ? AND account_id = ?', [next, ...own])
+    if (before === 'owner') await checkOwners(tx, accountId)
+    await endAllSessions(tx, userId)
+    const { publicId: id } = await personById(tx, userId)
+    await recordAction(tx, driver, act, {
+      subject: { kind: 'member', id },
+      accountId,
+      before: { role: before },
+      after: next === null ? null : { role: next },
+    })
+  })
+
+/** Part of the deletion of a user. */
+export async function leaveAll(tx: Statements, userId: number): Promise<void> {
+  const rows = await tx.query('SELECT account_id FROM members WHERE user_id = ? ORDER BY account_id', [userId])
+  for (const accountId of rows.map(row => integer(row, 'account_id'))) {
+    await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+    const owned = await tx.query(OWNERS, [accountId])
+    await tx.run('DELETE FROM members WHERE user_id = ? AND account_id = ?', [userId, accountId])
+    if (owned.some(row => integer(row, 'user_id') === userId)) await checkOwners(tx, accountId)
+  }
+}

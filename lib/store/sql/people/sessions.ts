@@ -1,0 +1,96 @@
+/** Sessions, and the browsers from which users have signed in. */
+import { publicId } from '../../../base/ids.ts'
+import type { Act, Person } from '../../../terms/people.ts'
+import type { Driver, Row, Statements } from '../../driver.ts'
+import type { NewSession, Session } from '../../people-store.ts'
+import { recordAction } from '../actions.ts'
+import { integer, integerOrNull, text } from '../text.ts'
+import { PERSON_COLUMNS, personById, toPerson, subject as user } from './person.ts'
+
+const COLUMNS = 's.id, s.public_id, s.user_id AS owner, s.created_at_ms, s.seen_at_ms, s.proven_at_ms, s.ip, s.agent'
+
+const toSession = (row: Row): Session => ({
+  id: integer(row, 'id'),
+  publicId: text(row, 'public_id'),
+  userId: integer(row, 'owner'),
+  createdAtMs: integer(row, 'created_at_ms'),
+  seenAtMs: integer(row, 'seen_at_ms'),
+  provenAtMs: integerOrNull(row, 'proven_at_ms'),
+  ip: text(row, 'ip'),
+  agent: text(row, 'agent'),
+})
+
+/** What the log of actions says a session is: it names no secret, and the user by the actor or the operation. */
+const subject = (id: string) => ({ subject: { kind: 'session' as const, id }, accountId: null })
+
+export const createSession = (driver: Driver, session: NewSession, act: Act): Promise<Session> =>
+  driver.transaction('createSession', async tx => {
+    const { hash, userId, atMs, proven, ip, agent } = session
+    const id = publicId()
+    const insert =
+      'INSERT INTO sessions (public_id, hash, user_id, created_at_ms, seen_at_ms, proven_at_ms, ip, agent) ' +
+      'VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
+    const { insertId } = await tx.run(insert, [id, hash, userId, atMs, atMs, proven ? atMs : null, ip, agent])
+    await recordAction(tx, driver, act, { ...subject(id), before: null, after: { agent } })
+    const [row] = await tx.query(`SELECT ${COLUMNS} FROM sessions s WHERE s.id = ?`, [insertId])
+    return toSession(row!)
+  })
+
+export async function session(driver: Driver, hash: string): Promise<{ session: Session; person: Person } | null> {
+  const sql = `SELECT ${COLUMNS}, ${PERSON_COLUMNS} FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.hash = ?`
+  const [row] = await driver.query('session', sql, [hash])
+  return row === undefined ? null : { session: toSession(row), person: toPerson(row) }
+}
+
+export async function seen(driver: Driver, id: number, atMs: number, ip: string, agent: string): Promise<void> {
+  const update = 'UPDATE sessions SET seen_at_ms = ?, ip = ?, agent = ? WHERE id = ? AND seen_at_ms < ?'
+  await driver.run('seen', update, [atMs, ip, agent, id, atMs])
+}
+
+export const prove = async (driver: Driver, id: number, hash: string, atMs: number): Promise<boolean> =>
+  (await driver.run('prove', 'UPDATE sessions SET hash = ?, proven_at_ms = ? WHERE id = ?', [hash, atMs, id])).changes >
+  0
+
+const MOST_SHOWN = 200
+
+export const sessions = async (driver: Driver, userId: number): Promise<Session[]> =>
+  (await driver.query('session', `SELECT ${COLUMNS} FROM sessions s WHERE s.user_id = ? ORDER BY s.id DESC`, [userId]))
+    .map(toSession)
+    .slice(0, MOST_SHOWN)
+
+export const endSession = (driver: Driver, userId: number, id: string, act: Act): Promise<boolean> =>
+  driver.transaction('endSession', async tx => {
+    const { changes } = await tx.run('DELETE FROM sessions WHERE user_id = ? AND public_id = ?', [userId, id])
+    if (changes > 0) await recordAction(tx, driver, act, { ...subject(id), before: {}, after: null })
+    return changes > 0
+  })
+
+export const endSessions = (driver: Driver, userId: number, exceptId: number | null, act: Act): Promise<number> =>
+  driver.transaction('endSession', async tx => {
+    const { changes } = await tx.run('DELETE FROM sessions WHERE user_id = ? AND id <> ?', [userId, exceptId ?? 0])
+    if (changes > 0) {
+      const after = { ended_sessions: changes }
+      await recordAction(tx, driver, act, { ...user(await personById(tx, userId)), before: null, after })
+    }
+    return changes
+  })
+
+/** Part of every change after which whoever is signed in must sign in again. */
+export const endAllSessions = async (tx: Statements, userId: number): Promise<void> => {
+  await tx.run('DELETE FROM sessions WHERE user_id = ?', [userId])
+}
+
+const MOST_DEVICES = 20
+
+export const addDevice = (driver: Driver, hash: string, userId: number, atMs: number): Promise<void> =>
+  driver.transaction('addDevice', async tx => {
+    await tx.run('INSERT INTO devices (hash, user_id, seen_at_ms) VALUES (?, ?, ?)', [hash, userId, atMs])
+    const newest = 'SELECT hash FROM devices WHERE user_id = ? ORDER BY seen_at_ms DESC, hash'
+    const old = (await tx.query(newest, [userId])).slice(MOST_DEVICES)
+    for (const row of old) await tx.run('DELETE FROM devices WHERE hash = ?', [text(row, 'hash')])
+  })
+
+export async function deviceUser(driver: Driver, hash: string): Promise<number | null> {
+  const [row] = await driver.query('device', 'SELECT user_id FROM devices WHERE hash = ?', [hash])
+  return row === undefined ? null : integer(row, 'user_id')
+}

@@ -1,0 +1,115 @@
+/** Personal tokens, and what users are called by OpenID providers. */
+import { createHash } from 'node:crypto'
+import { publicId } from '../../../base/ids.ts'
+import type { Act, Person, Scope } from '../../../terms/people.ts'
+import { type Driver, DuplicateKey, type Row } from '../../driver.ts'
+import type { NewPersonalToken, PersonalToken } from '../../people-store.ts'
+import { StoreConflict } from '../../store.ts'
+import { recordAction } from '../actions.ts'
+import { integer, integerOrNull, jsonOrNull, text, toJson } from '../text.ts'
+import { lockUser, PERSON_COLUMNS, subject, toPerson } from './person.ts'
+
+const COLUMNS =
+  't.id, t.public_id, t.user_id AS owner, t.name, t.hint, t.scope, t.allow_ips, t.created_at_ms, t.expires_at_ms, t.used_at_ms'
+
+const toToken = (row: Row): PersonalToken => ({
+  id: integer(row, 'id'),
+  publicId: text(row, 'public_id'),
+  userId: integer(row, 'owner'),
+  name: text(row, 'name'),
+  hint: text(row, 'hint'),
+  scope: text(row, 'scope') as Scope,
+  allowIps: jsonOrNull(row, 'allow_ips'),
+  createdAtMs: integer(row, 'created_at_ms'),
+  expiresAtMs: integer(row, 'expires_at_ms'),
+  usedAtMs: integerOrNull(row, 'used_at_ms'),
+})
+
+const MOST_TOKENS = 100
+
+export const createToken = (driver: Driver, token: NewPersonalToken, act: Act): Promise<PersonalToken> =>
+  driver.transaction('createToken', async tx => {
+    const { userId, name, hash, hint, scope, allowIps, createdAtMs, expiresAtMs } = token
+    await lockUser(tx, userId)
+    const there = await tx.query('SELECT id FROM personal_tokens WHERE user_id = ?', [userId])
+    if (there.length >= MOST_TOKENS) throw new StoreConflict(`a user has at most ${MOST_TOKENS} tokens`)
+    const id = publicId()
+    const insert =
+      'INSERT INTO personal_tokens (public_id, hash, hint, user_id, name, scope, allow_ips, created_at_ms, expires_at_ms) ' +
+      'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'
+    const values = [id, hash, hint, userId, name, scope, toJson(allowIps), createdAtMs, expiresAtMs]
+    const { insertId } = await tx.run(insert, values)
+    const made = toToken((await tx.query(`SELECT ${COLUMNS} FROM personal_tokens t WHERE t.id = ?`, [insertId]))[0]!)
+    const after = { name, scope, allow_ips: allowIps, expires_at: new Date(expiresAtMs).toISOString() }
+    await recordAction(tx, driver, act, { subject: { kind: 'token', id }, accountId: null, before: null, after })
+    return made
+  })
+
+export async function token(driver: Driver, hash: string): Promise<{ token: PersonalToken; person: Person } | null> {
+  const sql = `SELECT ${COLUMNS}, ${PERSON_COLUMNS} FROM personal_tokens t JOIN users u ON u.id = t.user_id WHERE t.hash = ?`
+  const [row] = await driver.query('token', sql, [hash])
+  return row === undefined ? null : { token: toToken(row), person: toPerson(row) }
+}
+
+export const tokens = async (driver: Driver, userId: number): Promise<PersonalToken[]> =>
+  (
+    await driver.query('token', `SELECT ${COLUMNS} FROM personal_tokens t WHERE t.user_id = ? ORDER BY t.id DESC`, [
+      userId,
+    ])
+  ).map(toToken)
+
+export async function tokenUsed(driver: Driver, id: number, atMs: number): Promise<void> {
+  await driver.run('token', 'UPDATE personal_tokens SET used_at_ms = ? WHERE id = ?', [atMs, id])
+}
+
+export const endToken = (driver: Driver, userId: number, id: string, act: Act): Promise<boolean> =>
+  driver.transaction('endToken', async tx => {
+    const own = [userId, id]
+    const { changes } = await tx.run('DELETE FROM personal_tokens WHERE user_id = ? AND public_id = ?', own)
+    if (changes > 0)
+      await recordAction(tx, driver, act, { subject: { kind: 'token', id }, accountId: null, before: {}, after: null })
+    return changes > 0
+  })
+
+const identityId = (issuer: string, subject: string): string =>
+  createHash('sha256').update(`${issuer}\0${subject}`, 'utf8').digest('hex')
+
+export async function identityUser(driver: Driver, issuer: string, sub: string): Promise<number | null> {
+  const [row] = await driver.query('identity', 'SELECT user_id FROM identities WHERE id = ?', [identityId(issuer, sub)])
+  return row === undefined ? null : integer(row, 'user_id')
+}
+
+export const addIdentity = async (
+  driver: Driver,
+  { issuer, subject: sub, userId, atMs }: { issuer: string; subject: string; userId: number; atMs: number },
+  act: Act,
+): Promise<void> => {
+  try {
+    await driver.transaction('identity', async tx => {
+      const person = await lockUser(tx, userId)
+      const insert = 'INSERT INTO identities (id, issuer, user_id, created_at_ms) VALUES (?, ?, ?, ?)'
+      await tx.run(insert, [identityId(issuer, sub), issuer, userId, atMs])
+      await recordAction(tx, driver, act, { ...subject(person), before: null, after: { identity_of: issuer } })
+    })
+  } catch (error) {
+    throw error instanceof DuplicateKey ? new StoreConflict('this identity belongs to a user already') : error
+  }
+}
+
+export const identities = async (driver: Driver, userId: number) =>
+  (
+    await driver.query('identity', 'SELECT id, issuer, created_at_ms FROM identities WHERE user_id = ? ORDER BY id', [
+      userId,
+    ])
+  ).map(row => ({ id: text(row, 'id'), issuer: text(row, 'issuer'), createdAtMs: integer(row, 'created_at_ms') }))
+
+export const endIdentity = (driver: Driver, userId: number, id: string, act: Act): Promise<boolean> =>
+  driver.transaction('identity', async tx => {
+    const person = await lockUser(tx, userId)
+    const [row] = await tx.query('SELECT issuer FROM identities WHERE user_id = ? AND id = ?', [userId, id])
+    if (row === undefined) return false
+    await tx.run('DELETE FROM identities WHERE user_id = ? AND id = ?', [userId, id])
+    const before = { identity_of: text(row, 'issuer') }
+    await recordAction(tx, driver, act, { ...subject(person), before, after: null })
+    return true
+  })

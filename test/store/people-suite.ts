@@ -1,0 +1,353 @@
+/** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
+import type { Test } from 'tap'
+import { openStore } from '../../lib/store/open.ts'
+import { type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
+import type { Act, Person } from '../../lib/terms/people.ts'
+import { fund } from '../support/store.ts'
+
+const NOW = 1_790_000_000_000
+const HOUR_MS = 3_600_000
+
+const ACT: Act = { actor: { kind: 'cli', userId: null, name: 'cli', ip: null }, operation: 'users.test' }
+const by = (person: Person): Act => ({
+  actor: { kind: 'user', userId: person.id, name: person.email, ip: '192.0.2.7' },
+  operation: 'users.test',
+})
+
+const user = (email: string, change: Partial<NewUser> = {}): NewUser => ({
+  email,
+  name: 'Somebody 某人',
+  password: '$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$a2V5',
+  operator: false,
+  language: null,
+  atMs: NOW,
+  ...change,
+})
+
+const link = (hash: string, change: Partial<NewLink> = {}): NewLink => ({
+  kind: 'invitation',
+  hash,
+  email: null,
+  userId: null,
+  accountId: null,
+  role: null,
+  operator: false,
+  doc: null,
+  createdAtMs: NOW,
+  expiresAtMs: NOW + HOUR_MS,
+  ...change,
+})
+
+const session = (hash: string, person: Person, atMs = NOW) => ({
+  hash,
+  userId: person.id,
+  atMs,
+  proven: true,
+  ip: '192.0.2.7',
+  agent: 'a browser',
+})
+
+export function peopleSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'the first secret' })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      await fn(t, one, two, url)
+    })
+
+  check('users', async (t, one, two) => {
+    t.equal(await one.people.anyUser(), false)
+    const ann = await one.people.create(user('ann@example.org', { language: 'zh' }), ACT)
+    t.match(ann, { email: 'ann@example.org', status: 'active', operator: false, language: 'zh', hasPassword: true })
+    t.match(ann, { secondFactor: false, notices: [], createdAtMs: NOW, name: 'Somebody 某人' })
+    await t.rejects(two.people.create(user('ann@example.org'), ACT), StoreConflict)
+    const bob = await two.people.create(user('bob@example.org', { password: null, operator: true }), ACT)
+    t.match([bob.operator, bob.hasPassword], [true, false])
+    t.equal(await two.people.anyUser(), true)
+    for (const found of [
+      await two.people.byId(ann.id),
+      await two.people.byPublicId(ann.publicId),
+      await two.people.byEmail('ann@example.org'),
+    ])
+      t.strictSame(found, ann)
+    t.equal(await one.people.byEmail('nobody@example.org'), null)
+    const emails = async (filter: object) => (await one.people.page({ limit: 9, ...filter })).map(({ email }) => email)
+    t.strictSame(await emails({}), ['ann@example.org', 'bob@example.org'])
+    t.strictSame(await emails({ q: 'BOB' }), ['bob@example.org'])
+    t.strictSame(await emails({ operators: true }), ['bob@example.org'])
+    t.strictSame(await emails({ afterId: ann.id }), ['bob@example.org'])
+    t.strictSame(await emails({ limit: 1 }), ['ann@example.org'])
+
+    await one.people.createSession(session('s1', ann), by(ann))
+    t.match(await one.people.update(ann.id, { theme: 'dark', name: 'Ann' }, by(ann)), { theme: 'dark', name: 'Ann' })
+    t.ok(await one.people.session('s1'), 'a look is no reason to sign in again')
+    await one.people.update(ann.id, { status: 'disabled' }, ACT)
+    t.equal(await one.people.session('s1'), null, 'whoever is disabled is signed out')
+    await t.rejects(one.people.update(99, { name: 'x' }, ACT), StoreConflict)
+
+    const [last] = await one.actions({ subject: { kind: 'user', id: ann.publicId }, limit: 1 })
+    t.match(last, { before: { status: 'active' }, after: { status: 'disabled' }, actor: { kind: 'cli', name: 'cli' } })
+    const all = await one.actions({ limit: 50 })
+    t.equal(all.length, 5)
+    t.notMatch(JSON.stringify(all.map(({ before, after }) => [before, after])), /example\.org|argon2|Somebody/)
+    t.match(
+      all.find(({ actor }) => actor.userId === ann.id),
+      { actor: { name: 'ann@example.org' } },
+    )
+  })
+
+  check('who is deleted leaves no name in the log', async (t, one) => {
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    await one.people.createSession(session('s1', ann), by(ann))
+    await one.people.delete(ann.id, by(ann))
+    t.equal(await one.people.byId(ann.id), null)
+    t.equal(await one.people.session('s1'), null)
+    const lines = await one.actions({ limit: 9 })
+    t.equal(lines.length, 3)
+    t.notMatch(JSON.stringify(lines), /ann@/)
+    t.equal(lines[0]?.actor.userId, ann.id)
+    const again = await one.people.create(user('ann@example.org'), ACT)
+    t.not(again.id, ann.id, 'nobody gets the id of somebody else')
+  })
+
+  check('credentials', async (t, one, two, url) => {
+    const ann = await one.people.create(user('ann@example.org', { password: 'p1' }), ACT)
+    const { people } = one
+    t.strictSame(await people.credentials(ann.id), { password: 'p1', totp: null, totpNext: null, recoveryCodes: 0 })
+    t.equal(await people.credentials(99), null)
+    await people.rehash(ann.id, 'other', 'p2')
+    t.match(await people.credentials(ann.id), { password: 'p1' })
+    await people.rehash(ann.id, 'p1', 'p2')
+    t.match(await people.credentials(ann.id), { password: 'p2' })
+
+    await people.startTotp(ann.id, 'SECRET')
+    t.match(await two.people.credentials(ann.id), { totp: null, totpNext: 'SECRET' })
+    t.match(await people.byId(ann.id), { secondFactor: false }, 'it counts after a code')
+    await people.createSession(session('s1', ann), by(ann))
+    await people.createLink(link('l1', { kind: 'reset', userId: ann.id }), ACT)
+    await people.setCredentials(ann.id, { totp: { confirmedStep: 50 }, recoveryCodes: ['r1', 'r2'] }, by(ann))
+    t.match(await people.credentials(ann.id), { totp: 'SECRET', totpNext: null, recoveryCodes: 2 })
+    t.match(await people.byId(ann.id), { secondFactor: true })
+    t.equal(await people.session('s1'), null, 'all sessions end')
+    t.equal(await people.link('reset', 'l1', NOW), null, 'and so do links that were made before')
+
+    t.strictSame(
+      [await people.useStep(ann.id, 50), await people.useStep(ann.id, 49), await people.useStep(ann.id, 51)],
+      [false, false, true],
+    )
+    const steps = await Promise.all([one, two, one, two].map(store => store.people.useStep(ann.id, 60)))
+    t.equal(steps.filter(Boolean).length, 1, 'one of several gets a step')
+    const codes = await Promise.all([one, two].map(store => store.people.useRecoveryCode(ann.id, 'r1')))
+    t.strictSame(codes.sort(), [false, true], 'a recovery code works once')
+    t.equal(await people.useRecoveryCode(ann.id, 'unknown'), false)
+
+    const next = openStore(url, { secret: 'the second secret', secretPrevious: 'the first secret' })
+    t.match(await next.people.credentials(ann.id), { totp: 'SECRET' })
+    await next.people.reseal()
+    await next.close()
+    const last = openStore(url, { secret: 'the second secret' })
+    t.match(await last.people.credentials(ann.id), { totp: 'SECRET' }, 'it is sealed anew')
+    await last.close()
+    t.match(await one.people.credentials(ann.id), { totp: null }, 'and under the old secret it cannot be opened')
+    t.match(await one.people.byId(ann.id), { secondFactor: true }, 'which does not switch it off')
+
+    await people.setCredentials(ann.id, { totp: null, notice: { kind: 'factor_reset', atMs: NOW } }, ACT)
+    t.match(await people.credentials(ann.id), { totp: null, recoveryCodes: 0 })
+    t.strictSame(
+      (await people.byId(ann.id))?.notices.map(({ kind }) => kind),
+      ['reset_link', 'factor_reset'],
+    )
+    await people.clearNotices(ann.id)
+    t.strictSame((await people.byId(ann.id))?.notices, [])
+  })
+
+  check('members, and the last owner', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    const bob = await one.people.create(user('bob@example.org'), ACT)
+    const own = { userId: ann.id, accountId: account.id }
+    await one.people.addMember({ ...own, role: 'owner' }, NOW, ACT)
+    await t.rejects(two.people.addMember({ ...own, role: 'viewer' }, NOW, ACT), StoreConflict)
+    t.strictSame(
+      [await two.people.role(ann.id, account.id), await two.people.role(bob.id, account.id)],
+      ['owner', null],
+    )
+    t.match(await one.people.memberships(ann.id), [{ role: 'owner', account: { name: 'team' } }])
+    for (const role of [null, 'member'] as const)
+      await t.rejects(one.people.setRole({ ...own, role }, by(ann)), /at least one owner/)
+    await t.rejects(one.people.delete(ann.id, by(ann)), /at least one owner/)
+    t.ok(await one.people.byId(ann.id))
+    const other = { userId: bob.id, accountId: account.id }
+    await t.rejects(one.people.setRole({ ...other, role: 'owner' }, ACT), /no member/)
+    await one.people.addMember({ ...other, role: 'owner' }, NOW, ACT)
+    await one.people.createSession(session('s1', ann), by(ann))
+    await one.people.setRole({ ...own, role: 'owner' }, by(bob))
+    t.ok(await one.people.session('s1'), 'nothing changed')
+
+    const leaving = [ann, bob].map((person, i) =>
+      [one, two][i]!.people.setRole({ userId: person.id, accountId: account.id, role: null }, by(person)),
+    )
+    const left = await Promise.allSettled(leaving)
+    t.strictSame(left.map(({ status }) => status).sort(), ['fulfilled', 'rejected'], 'two cannot leave at once')
+    const members = await one.people.members(account.id, { limit: 9 })
+    t.match(members, [{ role: 'owner' }])
+    t.equal(members.length, 1)
+    if (left[0]?.status === 'fulfilled') t.equal(await one.people.session('s1'), null)
+    t.match(await one.actions({ accountId: account.id, limit: 1 }), [
+      { subject: { kind: 'member' }, before: { role: 'owner' }, after: null },
+    ])
+  })
+
+  check('links work once, and for what they were made', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const { people } = one
+    const into = { email: 'ann@example.org', accountId: account.id, role: 'member' } as const
+    const made = await people.createLink(link('i1', into), ACT)
+    t.match(made, { email: 'ann@example.org', accountId: account.id, role: 'member', operator: false })
+    t.strictSame(await two.people.link('invitation', 'i1', NOW), made)
+    t.equal(await people.link('reset', 'i1', NOW), null, 'of another kind there is none')
+    t.equal(await people.link('invitation', 'i1', NOW + HOUR_MS), null, 'it has ended')
+    t.match(await people.invitations(account.id, NOW), [made])
+    t.strictSame(await people.invitations(null, NOW), [])
+
+    const joins = [one, two].map(store =>
+      store.people.acceptInvitation('i1', NOW, { user: user('ann@example.org') }, by({ id: 0 } as Person)),
+    )
+    const joined = await Promise.all(joins)
+    t.equal(joined.filter(done => done !== null).length, 1, 'one of two gets in')
+    const ann = (await people.byEmail('ann@example.org'))!
+    t.equal(await people.role(ann.id, account.id), 'member')
+    t.strictSame(await people.invitations(account.id, NOW), [])
+    t.equal(await people.acceptInvitation('i1', NOW, { userId: ann.id }, ACT), null)
+
+    await people.createLink(link('i2', { email: 'ann@example.org', operator: true }), ACT)
+    const bob = await people.create(user('bob@example.org'), ACT)
+    await t.rejects(people.acceptInvitation('i2', NOW, { userId: bob.id }, ACT), /another e-mail/)
+    await t.rejects(people.acceptInvitation('i2', NOW, { user: user('ann@example.org') }, ACT), StoreConflict)
+    t.equal((await people.invitations(null, NOW)).length, 1, 'a refusal uses nothing up')
+    await people.createSession(session('s1', ann), by(ann))
+    await people.acceptInvitation('i2', NOW, { userId: ann.id }, ACT)
+    t.match(await people.byId(ann.id), { operator: true })
+    t.equal(await people.session('s1'), null, 'a new privilege needs a new sign-in')
+
+    const { publicId } = await people.createLink(link('i3', into), ACT)
+    t.equal(await people.revokeInvitation(null, publicId, NOW, ACT), false, 'not by somebody of another account')
+    t.equal(await people.revokeInvitation(account.id, publicId, NOW, ACT), true)
+    t.equal(await people.revokeInvitation(account.id, publicId, NOW, ACT), false)
+    t.equal(await people.link('invitation', 'i3', NOW), null)
+
+    await people.createLink(link('r1', { kind: 'reset', userId: bob.id }), by(ann))
+    t.match(await people.byId(bob.id), { notices: [{ kind: 'reset_link', atMs: NOW }] })
+    await people.createSession(session('s2', bob), by(bob))
+    t.equal(await people.resetPassword('i1', NOW, 'p9', ACT), null)
+    t.match(await people.resetPassword('r1', NOW, 'p9', ACT), { userId: bob.id })
+    t.match(await people.credentials(bob.id), { password: 'p9' })
+    t.equal(await people.session('s2'), null)
+    t.equal(await people.resetPassword('r1', NOW, 'p10', ACT), null)
+
+    await people.createLink(link('e1', { kind: 'email', userId: bob.id, email: 'robert@example.org' }), by(bob))
+    await people.createLink(link('e2', { kind: 'email', userId: bob.id, email: 'ann@example.org' }), by(bob))
+    t.match(await people.changeEmail('e1', NOW, by(bob)), { userId: bob.id })
+    t.match(await people.byId(bob.id), { email: 'robert@example.org' })
+    await t.rejects(people.changeEmail('e2', NOW, by(bob)), StoreConflict)
+
+    await people.createLink(link('f1', { kind: 'factor', userId: bob.id, doc: { a: '1' } }), null)
+    t.match(await people.useLink('factor', 'f1', NOW), { userId: bob.id, doc: { a: '1' } })
+    t.equal(await people.useLink('factor', 'f1', NOW), null)
+    const log = JSON.stringify((await one.actions({ limit: 200 })).map(({ before, after }) => [before, after]))
+    t.notMatch(log, /example\.org|"p9"/)
+  })
+
+  check('sessions, devices and tokens', async (t, one, two) => {
+    const { people } = one
+    const ann = await people.create(user('ann@example.org'), ACT)
+    const first = await people.createSession(session('s1', ann), by(ann))
+    const second = await people.createSession(session('s2', ann, NOW + 1), by(ann))
+    t.match(await two.people.session('s1'), { session: first, person: ann })
+    t.match(first, { userId: ann.id, createdAtMs: NOW, seenAtMs: NOW, provenAtMs: NOW, agent: 'a browser' })
+    await people.seen(first.id, NOW + 5, '192.0.2.8', 'another')
+    t.match(await people.session('s1'), { session: { seenAtMs: NOW + 5, ip: '192.0.2.8', agent: 'another' } })
+    t.equal(await people.prove(first.id, 's1b', NOW + 6), true)
+    t.equal(await people.session('s1'), null, 'the old secret is dead')
+    t.match(await people.session('s1b'), { session: { provenAtMs: NOW + 6, createdAtMs: NOW } })
+    t.equal(await people.prove(99, 'x', NOW), false)
+    t.strictSame(
+      (await people.sessions(ann.id)).map(({ id }) => id),
+      [second.id, first.id],
+    )
+    const bob = await people.create(user('bob@example.org'), ACT)
+    t.equal(await people.endSession(bob.id, first.publicId, by(bob)), false, 'nobody ends those of others')
+    t.equal(await people.endSession(ann.id, first.publicId, by(ann)), true)
+    await people.createSession(session('s3', ann), by(ann))
+    t.equal(await people.endSessions(ann.id, second.id, by(ann)), 1)
+    t.ok(await people.session('s2'))
+    t.equal(await people.endSessions(ann.id, null, ACT), 1)
+
+    for (let i = 0; i < 22; i++) await people.addDevice(`d${i}`, ann.id, NOW + i)
+    t.strictSame(
+      [await people.deviceUser('d21'), await people.deviceUser('d0'), await people.deviceUser('x')],
+      [ann.id, null, null],
+    )
+
+    const token = {
+      userId: ann.id,
+      name: 'ci',
+      hash: 't1',
+      hint: 'gwp_…abcd',
+      scope: 'read' as const,
+      allowIps: ['192.0.2.0/24'],
+      createdAtMs: NOW,
+      expiresAtMs: NOW + HOUR_MS,
+    }
+    const made = await people.createToken(token, by(ann))
+    const { hash: _, ...shown } = token
+    t.match(made, { ...shown, usedAtMs: null })
+    t.match(await two.people.token('t1'), { token: made, person: ann })
+    await people.tokenUsed(made.id, NOW + 3)
+    t.match(await people.tokens(ann.id), [{ usedAtMs: NOW + 3 }])
+    t.equal(await people.endToken(bob.id, made.publicId, by(bob)), false)
+    t.equal(await people.endToken(ann.id, made.publicId, by(ann)), true)
+    t.equal(await people.token('t1'), null)
+
+    const identity = { issuer: 'https://id.example', subject: 'sub-1', userId: ann.id, atMs: NOW }
+    await people.addIdentity(identity, by(ann))
+    await t.rejects(people.addIdentity({ ...identity, userId: bob.id }, by(bob)), StoreConflict)
+    t.equal(await people.identityUser('https://id.example', 'sub-1'), ann.id)
+    t.equal(await people.identityUser('https://other.example', 'sub-1'), null)
+    const [kept] = await people.identities(ann.id)
+    t.equal(await people.endIdentity(bob.id, kept!.id, by(bob)), false)
+    t.equal(await people.endIdentity(ann.id, kept!.id, by(ann)), true)
+  })
+
+  check('counters, and what is pruned', async (t, one, two) => {
+    const raise = (store: Store, ids: string[]) =>
+      store.people.count(ids, rows => ({
+        result: rows.map(({ failures }) => failures),
+        counters: rows.map(({ failures }) => ({ failures: failures + 1, lastMs: NOW, untilMs: NOW + 7 })),
+      }))
+    t.strictSame(await raise(one, ['a', 'b']), [0, 0])
+    const many = await Promise.all(Array.from({ length: 10 }, (_, i) => raise(i % 2 ? one : two, ['b', 'a', 'c'])))
+    t.strictSame(
+      many.map(row => row[0]).sort((a, b) => a! - b!),
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+      'none is lost',
+    )
+    const seen = await one.people.count(['c', 'd'], rows => ({ result: rows, counters: null }))
+    t.strictSame(seen, [
+      { failures: 10, lastMs: NOW, untilMs: NOW + 7 },
+      { failures: 0, lastMs: 0, untilMs: 0 },
+    ])
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    await one.people.createSession(session('s1', ann), by(ann))
+    await one.people.createLink(link('l1'), ACT)
+    const later = NOW + 40 * 24 * HOUR_MS
+    let deleted = 0
+    for (let some = 1; some > 0; deleted += some) some = await one.people.prune(later, 2)
+    t.equal(deleted, 6, 'four counters, a session, a link')
+    t.equal(await one.people.session('s1'), null)
+    t.equal(await one.people.prune(later, 2), 0)
+    t.ok(await one.people.byId(ann.id))
+  })
+}
