@@ -23,7 +23,6 @@ export function accept(services: Services, listener: Listener, req: IncomingMess
   res.on('close', () => onClose(x, services))
   req.on('error', ignore) // a broken connection closes the response too, and that ends the exchange
   res.on('error', ignore)
-  if (services.draining) res.shouldKeepAlive = false
   guard(x, services, () => serve(x, services))
   return x
 }

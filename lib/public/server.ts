@@ -46,6 +46,8 @@ export function createPublicServer(services: Services, listener: Listener, pages
   server.on('error', error => server.listening && services.log.error({ err: error }, 'a connection was not accepted'))
   // there is no listener for 'upgrade', so that node treats a request which offers one as an ordinary request
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
+    // who keeps the connection learns from this answer that the process ends, whatever the answer is
+    if (services.draining) res.shouldKeepAlive = false
     if (pages?.(req, res) || preflight(req, res, services.nextId)) return
     newest.set(req.socket, accept(services, listener, req, res))
   })

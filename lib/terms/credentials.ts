@@ -5,9 +5,12 @@
  */
 import type { Channel } from './channel.ts'
 
-const CREDENTIAL = /(^|[^a-z])(api-?key|key|token|secret|password|sig|signature|auth|authorization|credential|cookie)$/i
+/** Words at the end of a name, whatever stands before them: names have separators (`x-api-key`) or none (`accesskey`). */
+const ANYWHERE = /(key|token|secret|password|passwd|signature|authorization|credentials?|cookie)$/i
+/** Words that other words end with too, as `config` nearly does with `sig`. */
+const BY_THEMSELVES = /(^|[^a-z])(sig|auth|oauth|jwt|pass|pwd)$/i
 
-export const isCredentialName = (name: string): boolean => CREDENTIAL.test(name)
+export const isCredentialName = (name: string): boolean => ANYWHERE.test(name) || BY_THEMSELVES.test(name)
 
 /** The headers of a channel that are constants (`=text`) and carry a credential. */
 export const secretHeaders = (headers: Channel['headers']): Channel['headers'] =>

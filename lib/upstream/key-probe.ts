@@ -13,6 +13,7 @@ import type { Pools } from './pools.ts'
 
 /** How long the upstream's answer is waited for. */
 const MOST_MS = 10_000
+const ANSWERED = new Error('the question is answered')
 /** The account of the request: no real one has this id. */
 const NOBODY = 0
 /** The version with which the usual path of every protocol begins, as the list of models has it too. */
@@ -46,16 +47,22 @@ export function refusesOwnQuestion(
   const { connection } = channel
   return new Promise(resolve => {
     let controller: Dispatcher.DispatchController | null = null
+    let isLearnt = false
     const learnt = (refused: boolean): void => {
       cancelLate()
+      isLearnt = true
       resolve(refused)
-      controller?.abort(new Error('the question is answered'))
+      controller?.abort(ANSWERED)
     }
     const cancelLate = clock.after(MOST_MS, () => learnt(false))
     pools.of(connection).dispatch(
       { origin: connection.origin, method: 'GET', path, headers, headersTimeout: 0, bodyTimeout: 0 },
       {
-        onRequestStart: given => void (controller = given),
+        onRequestStart(given) {
+          controller = given
+          // it waited for a connection for so long that nobody wants the answer any more
+          if (isLearnt) given.abort(ANSWERED)
+        },
         onResponseStart(_, status) {
           if (status >= 200) learnt(status === 401 || status === 403)
         },

@@ -170,6 +170,34 @@ t.test('a body that breaks while a stage waits takes no place among the open req
   t.equal(client.status, 200)
 })
 
+t.test('while the process drains, a page and a preflight end their connection too', async t => {
+  const s = await open(t, {
+    pages: (req, res) => {
+      if (req.url !== '/console') return false
+      res.end('page')
+      return true
+    },
+  })
+  const port = await portOf(s)
+  const asked = async (head: string) => {
+    const socket = net.connect({ port, host: '127.0.0.1' })
+    let heard = ''
+    socket.on('data', data => (heard += data))
+    socket.write(`${head}host: gateway\r\n\r\n`)
+    await until('it is answered', () => heard.includes('\r\n\r\n'))
+    socket.destroy()
+    return /^connection: (.*)$/im.exec(heard)?.[1]?.trim()
+  }
+  const heads = [
+    'GET /console HTTP/1.1\r\n',
+    'OPTIONS /v1/messages HTTP/1.1\r\norigin: https://a.test\r\n',
+    'GET /nowhere HTTP/1.1\r\n',
+  ]
+  for (const head of heads) t.not(await asked(head), 'close', head)
+  s.services.draining = true
+  for (const head of heads) t.equal(await asked(head), 'close', head)
+})
+
 t.test('bytes that are no HTTP with nothing owed, and a body that is none: 400, and the connection ends', async t => {
   const s = await open(t)
   const port = await portOf(s)

@@ -21,3 +21,4 @@ function addToken(draft: Draft, digits: number): void {
 export const embeddingsBody = new Place({ begin: read.writesNothing })
   .has('model', read.model)
   .has('input', { inside: input })
+  .has('service_tier', read.tier('service', 'service_tier'))

@@ -63,6 +63,7 @@ const imagesPlace = new Place()
   .has('width', side)
   .has('height', side)
   .has('quality', asked('quality'))
+  .has('service_tier', read.tier('service', 'service_tier'))
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
 const form = formBody({

@@ -6,3 +6,4 @@ import { textOrPicture } from './texts.ts'
 export const moderationsBody = new Place({ begin: read.writesNothing })
   .has('model', read.model)
   .has('input', { inside: textOrPicture() })
+  .has('service_tier', read.tier('service', 'service_tier'))

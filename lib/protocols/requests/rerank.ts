@@ -32,3 +32,4 @@ export const rerankBody = new Place({
     },
   })
   .has('documents', { inside: documents })
+  .has('service_tier', read.tier('service', 'service_tier'))

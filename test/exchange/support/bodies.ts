@@ -110,7 +110,7 @@ function askRich(w: Writer, protocol: Talking): Pick<Dearest, 'tiers' | 'picture
   const isImages = protocol === 'images'
   return {
     tiers: {
-      service: isImages ? null : ask(protocol === 'generate' ? 'serviceTier' : 'service_tier', SERVICES, 0.4),
+      service: ask(protocol === 'generate' ? 'serviceTier' : 'service_tier', SERVICES, 0.4),
       speed: protocol === 'messages' ? ask('speed', ['fast', 'standard'], 0.3) : null,
       geo: protocol === 'messages' ? ask('inference_geo', ['us', 'global'], 0.3) : null,
     },
