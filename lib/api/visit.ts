@@ -3,20 +3,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { OperationError } from '../operations/error.ts'
 import { read } from '../operations/read.ts'
-import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import type { Language, Words } from '../terms/people.ts'
 import { admit, type Standing } from './admit.ts'
 import { sendResult, sendText } from './answer.ts'
-import { BodyFault, readObject } from './body.ts'
+import { readObject } from './body.ts'
 import { networkOf } from './call-rates.ts'
 import { cookie, cookiesOf, languageOf, sessionCookie } from './cookies.ts'
-import { envelope, type Told } from './envelope.ts'
-import { API_ERRORS, ApiError, type ApiErrorRow, STATUS_OF_FAULT } from './errors.ts'
+import { envelope } from './envelope.ts'
+import { ApiError } from './errors.ts'
 import { setApiHeaders } from './headers.ts'
 import type { Identity } from './identity.ts'
 import type { Call, Caller, Operation } from './operation.ts'
 import { checkOrigin, hasBody } from './origin.ts'
 import type { Shared } from './parts.ts'
+import { refusalOf } from './refusal.ts'
 import type { Found } from './routes.ts'
 import type { Site } from './site.ts'
 
@@ -185,48 +185,15 @@ export class Visit<D> {
   }
 
   #fail(error: unknown): void {
-    if (this.#res.headersSent)
-      this.#logFailure(error) // the answer was cut off in its middle
-    else if (error instanceof OperationError) this.#refuse(STATUS_OF_FAULT[error.fault], this.#told(error))
-    else if (error instanceof StoreConflict) this.#refuse(409, { code: 'conflict', message: error.message })
-    else this.#refuseBy(this.#asApiError(error))
-  }
-
-  #told({ fault, message, words, details, fields }: OperationError): Told {
-    const language = this.#language
-    if (details['retry_after'] !== undefined) this.#res.setHeader('retry-after', details['retry_after'])
-    return {
-      code: fault,
-      message: words?.[language] ?? message,
-      details,
-      fields: fields.map(({ field, expected }) => ({ field, expected: expected[language] })),
-    }
-  }
-
-  #asApiError(error: unknown): ApiError {
-    if (error instanceof ApiError) return error
-    if (error instanceof BodyFault) return new ApiError(error.what, [MOST_BODY_SHOWN])
-    if (error instanceof StoreUnavailable) return new ApiError('unavailable')
-    this.#logFailure(error)
-    return new ApiError('internal')
-  }
-
-  #logFailure(error: unknown): void {
-    this.#shared.log.error({ err: error, id: this.#id, operation: this.#row?.id }, 'a console request failed')
-  }
-
-  #refuseBy({ code, args, retryAfterS }: ApiError): void {
-    const row: ApiErrorRow = API_ERRORS[code]
-    const afterS = retryAfterS ?? row.retryAfterS
-    if (afterS !== undefined) this.#res.setHeader('retry-after', afterS)
-    if (row.status === 401) this.#res.setHeader('www-authenticate', 'Bearer')
-    this.#refuse(row.status, { code, message: row.words(...args)[this.#language] })
-  }
-
-  #refuse(status: number, told: Told): void {
-    const req = this.#req
-    if (hasBody(req) && !req.complete) this.#res.shouldKeepAlive = false // the rest of the body is not read
-    sendText(this.#res, status, envelope(told, this.#id))
+    const res = this.#res
+    const { status, told, retryAfterS, isFault } = refusalOf(error, this.#language, MOST_BODY_SHOWN)
+    if (isFault || res.headersSent)
+      this.#shared.log.error({ err: error, id: this.#id, operation: this.#row?.id }, 'a console request failed')
+    if (res.headersSent) return // the answer was cut off in its middle
+    if (retryAfterS !== null) res.setHeader('retry-after', retryAfterS)
+    if (status === 401) res.setHeader('www-authenticate', 'Bearer')
+    if (hasBody(this.#req) && !this.#req.complete) res.shouldKeepAlive = false // the rest of the body is not read
+    sendText(res, status, envelope(told, this.#id))
   }
 }
 

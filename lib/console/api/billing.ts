@@ -71,7 +71,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     limit: 'heavy',
     path: ofMonth,
     query: statementFileQuery,
-    answer: { status: 200, body: 'stream' },
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
     refuses: [400],
     run: async (deps: ConsoleDeps, { account, path, query, caller }) => ({
       type: CSV_TYPE,

@@ -35,7 +35,7 @@ const exported = (format: ExportFormat) =>
     viewAs: false,
     limit: 'heavy',
     query: exportQuery,
-    answer: { status: 200, body: 'stream' },
+    answer: { status: 200, body: 'stream', types: [EXPORT_TYPES[format]] },
     refuses: [400, 404],
     run: (deps: ConsoleDeps, call) => file(deps, call, format),
   })

@@ -2,6 +2,7 @@
 import type { Operation } from '../../api/operation.ts'
 import { BILLING } from './billing.ts'
 import type { ConsoleDeps } from './deps.ts'
+import { documentRows } from './document.ts'
 import { ME } from './me.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
@@ -15,4 +16,5 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...USAGE,
   ...REQUESTS,
   ...BILLING,
+  ...documentRows(() => OPERATIONS),
 ]
