@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { parseMillionths } from '../base/money.ts'
 import { DEFAULT_ZONE, isWholeHours } from '../base/zone.ts'
 import * as address from './config-addresses.ts'
+import { pay } from './config-pay.ts'
 import { peopleSections } from './config-people.ts'
 import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
@@ -235,6 +236,7 @@ export const configSchema = z.strictObject({
           'CNY for 1 USD, for the pages on which chat applications show a balance in USD. Default: they show CNY.',
       }),
   }),
+  pay: section('How people top up. A method without a section is not offered.', pay),
   public: section('URLs by which clients reach the gateway, shown on its pages and in code snippets.', {
     main: address.webAddress
       .optional()

@@ -89,7 +89,11 @@ export interface Config extends PeopleConfig {
     given: boolean
   }
   log: { level: ConfigForm['log']['level'] }
+  pay: PayConfig
 }
+
+/** As people write it; amounts are in micro-CNY. */
+export type PayConfig = ConfigForm['pay']
 
 /** Throws ConfigError with one line per problem. */
 export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => fromSource(readSource(file, env))
@@ -171,5 +175,6 @@ function toConfig(form: ConfigForm, source: Source): Config {
     },
     ...toPeopleConfig(form),
     log: form.log,
+    pay: form.pay,
   }
 }

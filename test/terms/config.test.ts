@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
 import { type Config, ConfigError, loadConfig, parseConfig } from '../../lib/terms/config.ts'
 
 const FILE = new URL('../../config/gateway.yaml', import.meta.url).pathname
@@ -58,6 +59,7 @@ const DEFAULTS: Config = {
   registration: { mode: 'closed', groups: ['default'], rate: null },
   smtp: null,
   oidc: null,
+  pay: { order_limit: micro(50_000_000_000), day_limit: micro(100_000_000_000) },
   log: { level: 'info' },
 }
 

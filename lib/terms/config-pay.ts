@@ -1,0 +1,170 @@
+/**
+ * The section `pay` of the config: how money comes in. A method whose section is absent does not exist: no route, no page.
+ * A section that is there must be whole; what is missing is an error at start.
+ */
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { z } from 'zod'
+import { webAddress } from './config-addresses.ts'
+import * as kind from './config-scalars.ts'
+
+const sandbox = kind.flag.prefault(false).meta({
+  description: 'Use the provider’s test environment. Its payments credit test accounts only (`accounts[].sandbox`).',
+})
+
+const privateKey = kind.scalar(
+  'an RSA private key as PEM',
+  { type: 'string' },
+  value => readKey(value, createPrivateKey, 'private'),
+  true,
+)
+const publicKey = kind.scalar('an RSA public key or certificate as PEM', { type: 'string' }, value =>
+  readKey(value, createPublicKey, 'public'),
+)
+
+function readKey(value: unknown, read: typeof createPublicKey | typeof createPrivateKey, type: string) {
+  if (typeof value !== 'string') return undefined
+  try {
+    const key = read(value)
+    return key.asymmetricKeyType === 'rsa' && key.type === type ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const id = (what: string, pattern: RegExp) =>
+  kind.scalar(what, { type: ['string', 'integer'], pattern: pattern.source }, value => {
+    const text = typeof value === 'number' ? String(value) : value
+    return typeof text === 'string' && pattern.test(text) ? text : undefined
+  })
+
+/** Only for a provider's stand-in on this machine. */
+const host = (what: string) =>
+  webAddress
+    .optional()
+    .meta({ description: `${what} Default: the provider’s own. Plain http only on this machine, with \`sandbox\`.` })
+
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(\/|$)/
+
+/** Money in the clear, or live keys at a stand-in, would be a way to make money out of nothing. */
+function checkHosts(form: { sandbox: boolean; [field: string]: unknown }, context: z.RefinementCtx): void {
+  for (const [name, value] of Object.entries(form)) {
+    if (typeof value !== 'string' || !value.startsWith('http://')) continue
+    if (!form.sandbox || !LOOPBACK.test(value))
+      context.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'an https:// URL; http only on this machine, with `sandbox`',
+      })
+  }
+}
+
+const alipayForm = z.strictObject({
+  app_id: id('an app id of 16 digits or more', /^\d{16,20}$/).meta({ description: 'The application’s id.' }),
+  seller_id: id('a seller id of 16 digits, beginning 2088', /^2088\d{12}$/).meta({ description: 'The merchant’s id.' }),
+  private_key: privateKey.meta({ description: 'The application’s private key.' }),
+  alipay_public_key: publicKey.meta({ description: 'Alipay’s public key, which verifies its messages.' }),
+  products: z.array(kind.oneOf('page', 'qr')).min(1).prefault(['page']).meta({
+    description: '`page`: the payer goes to Alipay’s page. `qr`: the payer scans a code (face-to-face product).',
+  }),
+  sandbox,
+  gateway: host('Address of `gateway.do`, for pages.'),
+  api: host('Address of the version 3 API.'),
+})
+
+const wechatForm = z.strictObject({
+  mchid: id('a merchant id of 8 to 32 digits', /^\d{8,32}$/).meta({ description: 'The merchant’s id.' }),
+  appid: id('an app id', /^[\w-]{8,32}$/).meta({ description: 'The application that the merchant is bound to.' }),
+  serial: id('a serial number', /^[0-9A-Fa-f]{8,64}$/).meta({
+    description: 'Serial number of the merchant’s certificate.',
+  }),
+  private_key: privateKey.meta({ description: 'The merchant’s private key.' }),
+  api_v3_key: kind
+    .secret('a key of 32 characters', /^[!-~]{32}$/)
+    .meta({ description: 'The API v3 key, which decrypts callbacks.' }),
+  public_keys: z
+    .array(
+      z.strictObject({
+        id: id('the id of a key, such as PUB_KEY_ID_…', /^[\w-]{8,64}$/).meta({
+          description: 'The key’s id, or the certificate’s serial number.',
+        }),
+        key: publicKey.meta({ description: 'The key or certificate, as PEM.' }),
+      }),
+    )
+    .min(1)
+    .meta({
+      description:
+        'WeChat Pay’s public keys or platform certificates by their ids. The first is asked for; during a change both stand here.',
+    }),
+  sandbox,
+  api: host('Address of the API.'),
+})
+
+const cardForm = z.strictObject({
+  secret_key: kind
+    .secret('a secret key, beginning sk_ or rk_', /^(sk|rk)_(test|live)_[A-Za-z0-9]{8,}$/)
+    .meta({ description: 'Stripe’s secret or restricted key.' }),
+  webhook_secret: kind
+    .secret('a webhook secret, beginning whsec_', /^whsec_[!-~]{16,}$/)
+    .meta({ description: 'Secret of the webhook’s endpoint, which verifies its messages.' }),
+  account: id('an account id, beginning acct_', /^acct_\w{8,}$/).meta({ description: 'The merchant’s account.' }),
+  currency: kind
+    .oneOf('CNY', 'USD', 'HKD', 'EUR', 'SGD')
+    .prefault('CNY')
+    .meta({ description: 'Currency that the card is charged in. Another one than CNY needs a rate.' }),
+  an_hour: kind.whole(1, 100).prefault(5).meta({ description: 'Most orders of one account in an hour.' }),
+  an_hour_of_all: kind.whole(1).prefault(200).meta({ description: 'Most orders of all accounts in an hour.' }),
+  sandbox,
+  api: host('Address of the API.'),
+})
+
+const usdtForm = z.strictObject({
+  xpub: kind.secret('an extended public key, beginning xpub', /^xpub[1-9A-HJ-NP-Za-km-z]{100,112}$/).meta({
+    description: 'Extended public key of an account of its own, m/44’/60’/n’. Deposit addresses are derived from it.',
+  }),
+  check_address: id('the first address, 0x and 40 hexadecimal digits', /^0x[0-9a-fA-F]{40}$/).meta({
+    description: 'Address 0 of that account, as the wallet shows it: proves that the key is the right one.',
+  }),
+  endpoints: z
+    .array(webAddress)
+    .min(2)
+    .meta({ description: 'JSON-RPC endpoints of two different operators. The second confirms what the first says.' }),
+  minimum: kind.cny
+    .prefault('40')
+    .meta({ description: 'Least CNY of uncredited deposits that are credited together.' }),
+  sandbox,
+})
+
+const alipay = alipayForm.superRefine(checkHosts)
+const wechat = wechatForm.superRefine(checkHosts)
+const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox }, context) => {
+  if (secret_key.includes('_test_') !== sandbox)
+    context.addIssue({
+      code: 'custom',
+      path: ['secret_key'],
+      message: sandbox ? 'a test key, because of `sandbox`' : 'a live key',
+    })
+})
+const usdt = usdtForm.superRefine((form, context) => {
+  for (const [i, value] of form.endpoints.entries())
+    if (value.startsWith('http://') && !(form.sandbox && LOOPBACK.test(value)))
+      context.addIssue({
+        code: 'custom',
+        path: ['endpoints', i],
+        message: 'an https:// URL; http only on this machine, with `sandbox`',
+      })
+})
+
+/** For `configSchema`. */
+export const pay = {
+  order_limit: kind.cny.prefault('50000').meta({ description: 'Most CNY of one order.' }),
+  day_limit: kind.cny.prefault('100000').meta({ description: 'Most CNY of an account’s orders in 24 hours.' }),
+  alipay: alipay.optional().meta({ description: 'Alipay. Default: not offered.' }),
+  wechat: wechat.optional().meta({ description: 'WeChat Pay. Default: not offered.' }),
+  card: card.optional().meta({ description: 'Cards, by Stripe Checkout. Default: not offered.' }),
+  usdt: usdt.optional().meta({ description: 'USDT on the BSC chain. Default: not offered.' }),
+}
+
+export type AlipayConfig = z.output<typeof alipay>
+export type WechatConfig = z.output<typeof wechat>
+export type CardConfig = z.output<typeof card>
+export type UsdtConfig = z.output<typeof usdt>

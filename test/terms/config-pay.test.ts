@@ -1,0 +1,88 @@
+/** The config of payments: a method is whole or absent, and test environments never mix with real money. */
+import { generateKeyPairSync } from 'node:crypto'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { ConfigError, parseConfig } from '../../lib/terms/config.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+})
+
+const alipay = {
+  app_id: '2021000000000001',
+  seller_id: '2088000000000001',
+  private_key: privateKey,
+  alipay_public_key: publicKey,
+}
+const wechat = {
+  mchid: '1900000001',
+  appid: 'wx0000000000000001',
+  serial: 'ABCDEF0123456789',
+  private_key: privateKey,
+  api_v3_key: '0123456789abcdef0123456789abcdef',
+  public_keys: [{ id: 'PUB_KEY_ID_0119', key: publicKey }],
+}
+const card = {
+  secret_key: 'sk_live_0123456789',
+  webhook_secret: 'whsec_0123456789abcdef',
+  account: 'acct_0123456789',
+}
+const usdt = {
+  xpub: `xpub${'6'.repeat(107)}`,
+  check_address: `0x${'a'.repeat(40)}`,
+  endpoints: ['https://one.example', 'https://two.example'],
+}
+const ALL = { alipay, wechat, card, usdt }
+
+const problem = (pay: object): string => {
+  try {
+    parseConfig(stringify({ admin_token: 'a-token-for-tests', pay }), 'gateway.yaml', {})
+    return ''
+  } catch (error) {
+    return error instanceof ConfigError ? error.message : String(error)
+  }
+}
+
+t.test('a whole section is taken, and a half one names what is missing', async t => {
+  t.equal(problem(ALL), '')
+  t.equal(problem({}), '')
+  for (const [name, form] of Object.entries(ALL))
+    for (const field of Object.keys(form)) {
+      const half = Object.fromEntries(Object.entries(form).filter(([key]) => key !== field))
+      t.match(problem({ [name]: half }), new RegExp(`pay.${name}.${field}`), `${name} without ${field}`)
+      for (const blank of ['', '   ', null])
+        t.not(problem({ [name]: { ...form, [field]: blank } }), '', `${field} = ${blank}`)
+    }
+})
+
+t.test('what is not what it should be', async t => {
+  const rows: [pay: object, text: RegExp][] = [
+    [{ alipay: { ...alipay, private_key: publicKey } }, /private_key/],
+    [{ alipay: { ...alipay, gateway: 'http://127.0.0.1:9' } }, /gateway.*https/],
+    [{ alipay: { ...alipay, sandbox: true, gateway: 'http://example.com' } }, /gateway.*https/],
+    [{ alipay: { ...alipay, sandbox: true, gateway: 'http://127.0.0.1.evil.example' } }, /gateway.*https/],
+    [{ wechat: { ...wechat, api: 'http://127.0.0.1:9' } }, /api.*https/],
+    [{ wechat: { ...wechat, api_v3_key: 'short' } }, /api_v3_key/],
+    [{ card: { ...card, sandbox: true } }, /secret_key.*test key/],
+    [{ card: { ...card, secret_key: 'sk_test_0123456789' } }, /secret_key.*live key/],
+    [{ usdt: { ...usdt, xpub: `xprv${'6'.repeat(107)}` } }, /xpub/],
+    [{ usdt: { ...usdt, endpoints: ['https://one.example'] } }, /endpoints/],
+    [{ paypal: {} }, /paypal/],
+  ]
+  for (const [pay, text] of rows) t.match(problem(pay), text, JSON.stringify(pay).slice(0, 80))
+})
+
+t.test('no problem shows a secret', async t => {
+  const secret = 'sk_live_topsecretvalue!'
+  t.notMatch(problem({ card: { ...card, secret_key: secret } }), /topsecret/)
+  t.notMatch(problem({ wechat: { ...wechat, private_key: 'PRIVATE topsecret' } }), /topsecret/)
+})
+
+t.test('a stand-in on this machine is a test environment', async t => {
+  t.equal(
+    problem({ alipay: { ...alipay, sandbox: true, gateway: 'http://127.0.0.1:9/gateway.do', api: 'http://[::1]:9' } }),
+    '',
+  )
+})
