@@ -36,7 +36,8 @@ export async function readObject(
   return bytes.length === 0 ? undefined : parse(bytes)
 }
 
-function readBytes(req: IncomingMessage, { clock, mostBytes, withinMs }: BodyBounds): Promise<Buffer> {
+/** The bytes that were sent. Throws BodyFault. */
+export function readBytes(req: IncomingMessage, { clock, mostBytes, withinMs }: BodyBounds): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
   let size = 0

@@ -18,10 +18,11 @@ export function createConsole(services: Services, fleet: Running, config: () => 
   })
 }
 
-export function consoleVisits(services: Services, console: Console): Pages {
+/** The console's visits and those of payment providers. */
+export function consoleVisits(services: Services, console: Console, callbacks: Pages): Pages {
   return (req, res) => {
     if (services.draining) res.shouldKeepAlive = false
-    if (!console.serve(req, res)) return false
+    if (!console.serve(req, res) && !callbacks(req, res)) return false
     services.openCount++
     res.once('close', () => services.openCount--)
     return true

@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Health } from '../channels/health.ts'
 import type { Console } from '../console/console.ts'
 import type { Services } from '../exchange/services.ts'
+import { countAside } from '../ledger/aside.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/fleet.ts'
@@ -19,6 +20,7 @@ import type { Metrics } from '../terms/metrics.ts'
 import { World } from '../world/world.ts'
 import { consoleVisits, createConsole } from './console-visits.ts'
 import { type ListenName, listenOn, type Socket } from './listening.ts'
+import { lazyDesk, payVisits } from './pay-visits.ts'
 import { readinessOf } from './readiness.ts'
 import { ServerDrain } from './server-drain.ts'
 import { createRetryBudget, createServices, enterWorld, observeServices } from './services.ts'
@@ -81,12 +83,24 @@ export class Gateway {
   ): Promise<{ main: string; direct: string }> {
     const console = createConsole(this.services, fleet, () => this.#config)
     this.#console = console
+    const { store, log, metrics } = this.services
+    const { journal } = this.#config
+    const parts = {
+      store,
+      clock,
+      log,
+      fleet,
+      setAside: () => countAside(journal),
+      config: () => this.#config,
+      counts: metrics.pay,
+    }
+    const callbacks = payVisits(parts, lazyDesk(parts))
     const open = (name: 'main' | 'direct', server: http.Server) => {
       this.#servers.push(server)
       return listenOn(server, name, this.#config.listen[name], given[name])
     }
     const [main, direct] = await Promise.all([
-      open('main', createPublicServer(this.services, 'main', consoleVisits(this.services, console))),
+      open('main', createPublicServer(this.services, 'main', consoleVisits(this.services, console, callbacks))),
       open('direct', createPublicServer(this.services, 'direct', null)),
     ])
     return { main, direct }

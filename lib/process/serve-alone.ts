@@ -7,6 +7,7 @@ import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { openOps } from './ops-listener.ts'
+import { PayRounds } from './pay-rounds.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import type { ServeParts } from './serve-parts.ts'
@@ -25,9 +26,20 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
   })
   gateway.imbalanceMicro = () => housekeeping.imbalance
   housekeeping.start()
+  const payRounds = new PayRounds({
+    store,
+    clock: systemClock,
+    log,
+    fleet,
+    setAside: () => countAside(config.journal),
+    config: () => gateway.config,
+    counts: metrics.pay,
+  })
+  payRounds.start()
   const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
+    payRounds.stop()
     await gateway.drain(deadlineMs)
     await ops.close()
   }

@@ -14,6 +14,7 @@ import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { openOps } from './ops-listener.ts'
+import { PayRounds } from './pay-rounds.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import type { ServeParts } from './serve-parts.ts'
@@ -35,9 +36,13 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   })
   metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })
   housekeeping.start()
+  const parts = { store, clock: systemClock, log, fleet, setAside: () => countAside(config.journal) }
+  const payRounds = new PayRounds({ ...parts, config: () => current, counts: metrics.pay })
+  payRounds.start()
   const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
+    payRounds.stop()
     await pool.drain(deadlineMs)
     await ops.close()
     await store.close()

@@ -117,6 +117,32 @@ export const METRICS = {
       money: true,
     },
   ),
+  payCallbacks: counter(
+    'gateway_pay_callbacks_total',
+    ['method', 'verdict'],
+    'Callbacks of payment providers. `verdict`: taken, early (it must come again), failed, slow; or why it was not believed: signature, age, key, form, probe.',
+  ),
+  payCreditAge: histogram(
+    'gateway_pay_credit_seconds',
+    ['method'],
+    'Time from the proof of a payment until the account was credited.',
+  ),
+  payRepairs: counter(
+    'gateway_pay_repairs_total',
+    ['method', 'source'],
+    'Payments that were found by asking (query, bill), because no callback had come.',
+  ),
+  payExceptions: counter(
+    'gateway_pay_exceptions_total',
+    ['method', 'kind'],
+    'Payments and refunds that did not fit, and wait for a person.',
+  ),
+  payOpen: gauge(
+    'gateway_pay_open',
+    ['what'],
+    'What waits: exceptions for a person, and orders that are paid and not credited (uncredited).',
+    { aggregator: 'max' },
+  ),
   consoleRequests: counter(
     'gateway_console_requests_total',
     ['operation', 'status'],

@@ -6,6 +6,7 @@
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import type { BreakerState, ChannelState } from './channel.ts'
 import { METRICS, type MetricRow } from './metric-rows.ts'
+import { PayTallies } from './pay-tallies.ts'
 import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
@@ -79,6 +80,7 @@ export class Metrics {
   readonly #storeErrors = new Tally()
   readonly #clientGone = new Tally()
   readonly #consoleRequests = new Tally()
+  readonly pay = new PayTallies()
   #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
   #observed: Observed = NOTHING
@@ -238,6 +240,16 @@ export class Metrics {
         return this.#clientGone.samples(labels)
       case 'consoleRequests':
         return this.#consoleRequests.samples(labels)
+      case 'payCallbacks':
+        return this.pay.callbacks.samples(labels)
+      case 'payCreditAge':
+        return this.pay.creditAge.samples(name, labels)
+      case 'payRepairs':
+        return this.pay.repairs.samples(labels)
+      case 'payExceptions':
+        return this.pay.exceptions.samples(labels)
+      case 'payOpen':
+        return Object.entries(this.pay.open).map(([what, value]) => ({ labels: { what }, value }))
       case 'imbalance':
         return plain(observed.imbalanceMicro())
     }

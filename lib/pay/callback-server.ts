@@ -1,0 +1,66 @@
+/**
+ * The addresses to which providers send their callbacks: `/pay/METHOD` on the main address. The body is kept as raw bytes;
+ * nothing is parsed here. There is no login and no redirect: the provider's signature is the proof.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { BodyFault, readBytes } from '../api/body.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../terms/log.ts'
+import type { Desk } from './desk.ts'
+import type { CallbackAnswer } from './method.ts'
+
+const MOST_BYTES = 64 * 1024
+const WITHIN_MS = 5_000
+/** Callbacks under way at once. Whoever sends more than that is told to come again. */
+const MOST_OPEN = 64
+
+const NOT_FOUND = { status: 404, type: 'text/plain', body: 'not found' }
+const BUSY = { status: 503, type: 'text/plain', body: 'later' }
+const FAULTS = { too_large: 413, too_slow: 408, not_json: 400 } as const
+
+export class CallbackServer {
+  readonly #desk: Desk
+  readonly #clock: Clock
+  readonly #log: Logger
+  #open = 0
+
+  constructor(desk: Desk, clock: Clock, log: Logger) {
+    this.#desk = desk
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /** `name`: the method in the path. */
+  serve(name: string, req: IncomingMessage, res: ServerResponse): void {
+    this.#answer(name, req)
+      .catch(error => {
+        this.#log.error({ err: error }, 'a callback failed')
+        return { status: 500, type: 'text/plain', body: 'failed' }
+      })
+      .then(({ status, type, body }) => {
+        const headers = { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+        // What was not read to its end would be taken for the next request.
+        res.writeHead(status, {
+          ...headers,
+          'content-length': Buffer.byteLength(body),
+          ...(req.complete ? {} : { connection: 'close' }),
+        })
+        res.end(body)
+      })
+      .catch(() => res.destroy())
+  }
+
+  async #answer(name: string, req: IncomingMessage): Promise<CallbackAnswer> {
+    if (this.#open >= MOST_OPEN) return BUSY
+    this.#open++
+    try {
+      const body = await readBytes(req, { clock: this.#clock, mostBytes: MOST_BYTES, withinMs: WITHIN_MS })
+      return (await this.#desk.callback(name, { headers: req.headers, body })) ?? NOT_FOUND
+    } catch (error) {
+      if (!(error instanceof BodyFault)) throw error
+      return { status: FAULTS[error.what], type: 'text/plain', body: error.what }
+    } finally {
+      this.#open--
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Everything about payments that a process has: the till, the orders and the methods of the config in force. It is made at
+ * the first use, so that a gateway without payments loads nothing of it.
+ */
+import type { OperationDeps } from '../operations/deps.ts'
+import type { Config } from '../terms/config.ts'
+import type { OrderMethod } from '../terms/pay.ts'
+import type { PayTallies } from '../terms/pay-tallies.ts'
+import { type CallbackDeps, takeCallback } from './callbacks.ts'
+import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
+import { openMethods } from './methods.ts'
+import { Orders } from './orders.ts'
+import { reconcile } from './reconcile.ts'
+import { Till } from './till.ts'
+
+export interface DeskParts extends OperationDeps {
+  config: () => Config
+  counts: PayTallies
+}
+
+const UNCREDITED_MS = 5_000
+const COUNTED = 1_000
+
+export class Desk {
+  readonly till: Till
+  readonly orders: Orders
+  readonly #parts: DeskParts
+  readonly #methods = new Map<OrderMethod, PayMethod>()
+  /** The config whose methods these are. */
+  #opened: Config | null = null
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+    this.till = new Till(parts)
+    this.orders = new Orders(parts, this.till, this.#methods, () => {
+      const { order_limit: order, day_limit: day } = parts.config().pay
+      return { order, day }
+    })
+  }
+
+  /** The methods of the config in force. */
+  async methods(): Promise<ReadonlyMap<OrderMethod, PayMethod>> {
+    const config = this.#parts.config()
+    if (this.#opened !== config) {
+      const methods = await openMethods(config, this.#parts.clock)
+      this.#methods.clear()
+      for (const [name, method] of methods) this.#methods.set(name, method)
+      this.#opened = config
+    }
+    return this.#methods
+  }
+
+  /** null = there is no such method here. */
+  async callback(name: string, callback: RawCallback): Promise<CallbackAnswer | null> {
+    const method = (await this.methods()).get(name as OrderMethod)
+    if (method === undefined) return null
+    const { store, clock, log, counts } = this.#parts
+    const deps: CallbackDeps = {
+      store,
+      clock,
+      log,
+      till: this.till,
+      count: (m, verdict) => counts.callback(m, verdict),
+    }
+    return takeCallback(deps, method, callback)
+  }
+
+  /** One round of asking back, and of counting what waits. */
+  async round(stopped: () => boolean): Promise<void> {
+    const { store, counts, clock } = this.#parts
+    const methods = await this.methods()
+    await reconcile({ ...this.#parts, till: this.till, orders: this.orders, methods, stopped })
+    const beforeMs = ((await store.now()) ?? clock.now()) - UNCREDITED_MS
+    counts.open = {
+      exceptions: await store.pay.openExceptions(),
+      uncredited: (await store.pay.uncredited(beforeMs, COUNTED)).length,
+    }
+  }
+}

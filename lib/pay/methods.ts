@@ -1,0 +1,27 @@
+/** The methods that the config has, by name. The code of a method is loaded only when it is configured. */
+import type { Clock } from '../base/clock.ts'
+import type { Config, PayConfig } from '../terms/config.ts'
+import type { OrderMethod } from '../terms/pay.ts'
+import type { PayMethod } from './method.ts'
+
+/** What a method is given beside its own section. */
+export interface MethodTools {
+  clock: Clock
+  /** The address to which the provider sends its callbacks. */
+  callback: string
+}
+
+type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<PayMethod>
+
+const MAKERS: { [M in OrderMethod]?: Maker<M> } = {}
+
+export async function openMethods({ pay, public: urls }: Config, clock: Clock): Promise<Map<OrderMethod, PayMethod>> {
+  const methods = new Map<OrderMethod, PayMethod>()
+  for (const name of Object.keys(MAKERS) as OrderMethod[]) {
+    const section = pay[name]
+    if (section === undefined) continue
+    const make = MAKERS[name] as Maker<typeof name>
+    methods.set(name, await make(section as never, { clock, callback: `${urls.main}/pay/${name}` }))
+  }
+  return methods
+}

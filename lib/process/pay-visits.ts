@@ -1,0 +1,38 @@
+/**
+ * Puts the addresses of payment providers' callbacks on the main address. The code is loaded at the first callback; a method
+ * that is not configured has no address.
+ */
+import type { CallbackServer } from '../pay/callback-server.ts'
+import type { Desk, DeskParts } from '../pay/desk.ts'
+import type { Pages } from '../public/server.ts'
+import type { Config } from '../terms/config.ts'
+
+/** Returns a function that makes the desk at its first call. */
+export function lazyDesk(parts: DeskParts): () => Promise<Desk> {
+  let desk: Promise<Desk> | null = null
+  return () => (desk ??= import('../pay/desk.ts').then(({ Desk }) => new Desk(parts)))
+}
+
+const METHOD = /^\/pay\/([a-z]+)\/?$/
+
+export function payVisits({ clock, log, config }: DeskParts, desk: () => Promise<Desk>): Pages {
+  let server: Promise<CallbackServer> | null = null
+  const load = async () => {
+    const [{ CallbackServer }, opened] = await Promise.all([import('../pay/callback-server.ts'), desk()])
+    return new CallbackServer(opened, clock, log)
+  }
+  return (req, res) => {
+    const name = METHOD.exec(req.url as string)?.[1]
+    if (name === undefined || req.method !== 'POST' || !isConfigured(config(), name)) return false
+    ;(server ??= load())
+      .then(loaded => loaded.serve(name, req, res))
+      .catch(error => {
+        log.error({ err: error }, 'callbacks cannot be taken')
+        res.destroy()
+      })
+    return true
+  }
+}
+
+const isConfigured = ({ pay }: Config, name: string): boolean =>
+  (name === 'alipay' || name === 'wechat' || name === 'card') && pay[name] !== undefined
