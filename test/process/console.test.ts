@@ -48,9 +48,11 @@ function absolute(main: string, path: string): Promise<string> {
 
 t.test('a drain waits for calls of the console, and their answers close the connection', async t => {
   const services = { openCount: 0, draining: false } as Services
-  const visits = consoleVisits(services, {
-    serve: (req: IncomingMessage) => req.url === '/console/api',
-  } as unknown as Console)
+  const visits = consoleVisits(
+    services,
+    { serve: (req: IncomingMessage) => req.url === '/console/api' } as unknown as Console,
+    req => req.url === '/pay/alipay',
+  )
   const visit = (url: string) => {
     const res = Object.assign(new EventEmitter(), { shouldKeepAlive: true })
     const taken = visits({ url } as IncomingMessage, res as unknown as ServerResponse)
@@ -60,6 +62,10 @@ t.test('a drain waits for calls of the console, and their answers close the conn
   t.match(first, { taken: true, res: { shouldKeepAlive: true } })
   t.equal(services.openCount, 1)
   t.equal(visit('/v1/models').taken, false)
+  const callback = visit('/pay/alipay')
+  t.equal(callback.taken, true)
+  t.equal(services.openCount, 2)
+  callback.res.emit('close')
   t.equal(services.openCount, 1, 'requests for models count by themselves')
   services.draining = true
   const second = visit('/console/api')
