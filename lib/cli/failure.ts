@@ -1,7 +1,24 @@
-/** The text that the operator reads when a command has failed. */
-import { OperationError } from '../operations/error.ts'
+/** The text that the operator reads when a command has failed, and the exit code by which a script tells why. */
+import { OperationError, type OperationFault } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import { ConfigError } from '../terms/yaml.ts'
+
+/** 0 is success. */
+export const EXIT = { failed: 1, usage: 2, missing: 3, forbidden: 4, conflict: 5 } as const
+
+const EXIT_OF: Record<OperationFault, number> = {
+  invalid: EXIT.usage,
+  missing: EXIT.missing,
+  gone: EXIT.missing,
+  forbidden: EXIT.forbidden,
+  conflict: EXIT.conflict,
+  throttled: EXIT.failed,
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof OperationError) return EXIT_OF[error.fault]
+  return error instanceof StoreConflict ? EXIT.conflict : EXIT.failed
+}
 
 /** One line for each problem that the operator can solve; the whole stack when the error is a bug of the program. */
 export function explain(error: unknown): string {

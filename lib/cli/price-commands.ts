@@ -1,11 +1,13 @@
 /** The commands about prices. They open the store that the config names, and end. Each returns what to print. */
 import { readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { OperationError } from '../operations/error.ts'
 import { type ImportOptions, type ListFormat, type Planned, planImport, runImport } from '../operations/price-import.ts'
 import { type PriceChanges, Prices } from '../operations/prices.ts'
 import { ConfigError } from '../terms/config.ts'
 import { COMMAND } from '../terms/people.ts'
 import { historyTable, listTable, oneTable } from './price-tables.ts'
+import type { Said } from './say.ts'
 import { table } from './table.ts'
 import { withStoreOf } from './with-store.ts'
 
@@ -13,12 +15,6 @@ export interface Wanted {
   config: string
   json: boolean
   terminal: boolean
-}
-
-/** What goes to standard output, and what to standard error. */
-interface Said {
-  data: string
-  talk: string[]
 }
 
 const MOST_BYTES = 20 * 1024 * 1024
@@ -67,7 +63,8 @@ export const setPrice = (wanted: Wanted, model: string, assignments: readonly st
 function readAssignments(assignments: readonly string[]): Map<string, string | null> {
   const pairs = assignments.map((text): [string, string | null] => {
     const at = text.indexOf('=')
-    if (at < 1) throw new Error(`${text}: expected PRICE=AMOUNT, like input=21 or over.200000.output=157.5`)
+    if (at < 1)
+      throw new OperationError('invalid', `${text}: expected PRICE=AMOUNT, like input=21 or over.200000.output=157.5`)
     return [text.slice(0, at), text.slice(at + 1) || null]
   })
   return new Map(pairs)
@@ -99,7 +96,7 @@ export const importPrices = (wanted: Wanted, file: string, flags: ImportFlags): 
   withStoreOf(wanted.config, process.env, async store => {
     const format = flags.format ?? formatOf(file)
     if (flags.rate === null && format === 'litellm')
-      throw new Error('--rate: expected how many CNY one USD is, because the list is in USD')
+      throw new OperationError('invalid', '--rate: expected how many CNY one USD is, because the list is in USD')
     const list = { text: readList(file), file, format }
     const planned = await planImport(store, list, { ...flags, rate: flags.rate ?? '1' })
     if (!flags.dry) await runImport(store, planned, COMMAND)

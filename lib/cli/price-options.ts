@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { ListFormat } from '../operations/price-import.ts'
 import type { Wanted } from './price-commands.ts'
+import { say } from './say.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -40,12 +41,6 @@ everything is free are skipped. When something in a list is wrong, nothing is im
 
 const wantedOf = ({ config, json }: Flags): Wanted => ({ config, json: json === true, terminal: process.stdout.isTTY })
 
-async function say(said: Promise<{ data: string; talk: string[] }>): Promise<void> {
-  const { data, talk } = await said
-  process.stdout.write(data)
-  for (const line of talk) console.error(line)
-}
-
 /** `group` makes a command that only has commands of its own. */
 export function addPrices(group: (name: string, description: string) => MakeCommand): void {
   const command = group('prices', 'what models cost, and have cost')
@@ -54,13 +49,13 @@ export function addPrices(group: (name: string, description: string) => MakeComm
     .option('--at <time>', 'what they cost at this time')
     .action(async (flags: Flags & { at?: string }) => {
       const { listPrices } = await import('./price-commands.ts')
-      await say(listPrices(wantedOf(flags), flags.at))
+      say(await listPrices(wantedOf(flags), flags.at))
     })
   of('show', 'show every price of a model')
     .argument('<model>', 'name of the model')
     .action(async (model: string, flags: Flags) => {
       const { showPriceOf } = await import('./price-commands.ts')
-      await say(showPriceOf(wantedOf(flags), model))
+      say(await showPriceOf(wantedOf(flags), model))
     })
   of('history', 'show the prices that a model has had, newest first, also of a deleted model')
     .argument('<model>', 'name of the model')
@@ -70,7 +65,7 @@ export function addPrices(group: (name: string, description: string) => MakeComm
       const { showHistory } = await import('./price-commands.ts')
       const { limit, after } = flags
       const page = { ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) }
-      await say(showHistory(wantedOf(flags), model, page))
+      say(await showHistory(wantedOf(flags), model, page))
     })
   of('set', 'change some prices of a model; the others stay')
     .argument('<model>', 'name of the model')
@@ -79,7 +74,7 @@ export function addPrices(group: (name: string, description: string) => MakeComm
     .addHelpText('after', PATHS)
     .action(async (model: string, assignments: string[], flags: Flags) => {
       const { setPrice } = await import('./price-commands.ts')
-      await say(setPrice(wantedOf(flags), model, assignments, flags.dryRun === true))
+      say(await setPrice(wantedOf(flags), model, assignments, flags.dryRun === true))
     })
   addImport(of('import', 'take the prices of a list; models that do not exist are made'))
 }
@@ -99,8 +94,8 @@ function addImport(command: Command): void {
     .addHelpText('after', FORMATS)
     .action(async (file: string, flags: ImportFlags) => {
       const { importPrices } = await import('./price-commands.ts')
-      await say(
-        importPrices(wantedOf(flags), file, {
+      say(
+        await importPrices(wantedOf(flags), file, {
           format: flags.format ?? null,
           rate: flags.rate ?? null,
           factor: flags.factor,

@@ -1,14 +1,14 @@
 /**
  * The commands of the command line and their options. Each command loads only the code that it needs, so that it starts
- * quickly. Wrong usage prints help and exits with 2; an expected failure prints one line for each problem and exits
- * with 1.
+ * quickly. A failure that is expected prints one line for each problem; `failure.ts` has the exit codes.
  */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
-import { explain } from './failure.ts'
+import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addPrices } from './price-options.ts'
+import { say } from './say.ts'
 import { addUsage } from './usage-options.ts'
 
 interface ConfigOption {
@@ -39,10 +39,10 @@ export async function run(args: string[], root: string): Promise<void> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.code === 'commander.unknownCommand') program.outputHelp({ error: true })
-      process.exit(error.exitCode === 0 ? 0 : 2)
+      process.exit(error.exitCode === 0 ? 0 : EXIT.usage)
     }
     process.stderr.write(`${explain(error)}\n`)
-    process.exit(1)
+    process.exit(exitCodeOf(error))
   }
 }
 
@@ -85,16 +85,17 @@ function createProgram(root: string): Command {
   command('apply', 'upsert a catalogue file into the store; running gateways follow within a second')
     .argument('<file>', 'catalogue file')
     .option('--force', 'write every row, also those that were changed or deleted since')
-    .action(async (file: string, { config, force }: ConfigOption & { force?: true }) => {
+    .option('--json', 'print JSON')
+    .action(async (file: string, { config, force, json }: ConfigOption & { force?: true; json?: true }) => {
       const { apply } = await import('./store-commands.ts')
-      console.log(await apply(config, file, process.env, force === true))
+      console.log(await apply(config, file, process.env, { force: force === true, json: json === true }))
     })
   command('audit', 'check the books in the store; exit 1 on any imbalance')
     .option('--json', 'print JSON')
     .action(async ({ config, json }: ConfigOption & { json?: true }) => {
       const { audit } = await import('./store-commands.ts')
-      const { text, ok } = await audit(config, process.env, json === true)
-      console.log(text)
+      const { ok, ...said } = await audit(config, process.env, json === true, process.stdout.isTTY)
+      say(said)
       if (!ok) process.exitCode = 1
     })
   command('statement', "print an account's month: opening balance, entries, charges by day, closing balance")

@@ -5,10 +5,10 @@ import { applyCatalog, type Summary, warningsOf } from '../operations/apply.ts'
 import { readAudit } from '../operations/audit.ts'
 import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
-import { wantStore } from '../process/data-paths.ts'
 import { loadCatalog } from '../terms/catalog.ts'
 import { ConfigError, loadConfig } from '../terms/config.ts'
-import { NOBODY, withStore } from './with-store.ts'
+import { table } from './table.ts'
+import { NOBODY, withStore, withStoreOf } from './with-store.ts'
 
 export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promise<string> {
   const config = loadConfig(configFile, env)
@@ -16,7 +16,12 @@ export async function migrate(configFile: string, env: NodeJS.ProcessEnv): Promi
   return `ok: the schema of ${withoutPassword(config.store)} is current`
 }
 
-export async function apply(configFile: string, file: string, env: NodeJS.ProcessEnv, force: boolean): Promise<string> {
+export async function apply(
+  configFile: string,
+  file: string,
+  env: NodeJS.ProcessEnv,
+  { force, json }: { force: boolean; json: boolean },
+): Promise<string> {
   const config = loadConfig(configFile, env)
   const catalog = loadCatalog(file, env)
   if (config.secret === '' && catalog.channels.length > 0) {
@@ -31,6 +36,7 @@ export async function apply(configFile: string, file: string, env: NodeJS.Proces
     for (const warning of await warningsOf(store, catalog)) console.error(`warning: ${warning}`)
     return summary
   })
+  if (json) return JSON.stringify(summary)
   const kept = Object.values(summary).some(({ kept }) => kept.length > 0)
   return (
     describe(summary) +
@@ -50,41 +56,36 @@ function describe(summary: Summary): string {
 
 const named = (verb: string, names: string[]): string => (names.length === 0 ? '' : `${verb} ${names.join(' ')}`)
 
-export async function audit(
+export const audit = (
   configFile: string,
   env: NodeJS.ProcessEnv,
   json: boolean,
-): Promise<{ text: string; ok: boolean }> {
-  const config = loadConfig(configFile, env)
-  wantStore(config, configFile)
-  const books = await withStore(config, store =>
-    readAudit({ store, fleet: NOBODY, setAside: () => countAside(config.journal) }),
-  )
-  return { text: json ? JSON.stringify(books.row) : toTable(books), ok: books.row.ok }
-}
+  terminal: boolean,
+): Promise<{ data: string; talk: string[]; ok: boolean }> =>
+  withStoreOf(configFile, env, async (store, config) => {
+    const { row, balanced, broken } = await readAudit({
+      store,
+      fleet: NOBODY,
+      setAside: () => countAside(config.journal),
+    })
+    const { ok, set_aside: aside, ...sums } = row
+    if (json) return { data: `${JSON.stringify(row)}\n`, talk: [], ok }
+    const rows = Object.entries(sums).map(([name, value]) => [name, String(value)])
+    const talk = [balanced ? 'the books balance' : `the books do not balance: accounts with id ${broken.join(', ')}`]
+    if (aside > 0) talk.push(`set aside in the journal folder, and not in the books: ${aside}`)
+    return { data: table([{ name: 'sum' }, { name: 'CNY', right: true }], rows, terminal), talk, ok }
+  })
 
-export async function statement(
+export const statement = (
   configFile: string,
   env: NodeJS.ProcessEnv,
   account: string,
   wanted: { month: string; format: string },
-): Promise<string> {
-  const config = loadConfig(configFile, env)
-  wantStore(config, configFile)
-  const { statement, format } = await withStore(config, store =>
-    readStatement({ store, clock: systemClock, fleet: NOBODY }, account, wanted),
-  )
-  if (format === 'json') return `${JSON.stringify(statement)}\n`
-  return format === 'html' ? statementHtml(statement) : statementCsv(statement)
-}
-
-function toTable({ row, balanced, broken }: Awaited<ReturnType<typeof readAudit>>): string {
-  const { ok: _, set_aside: aside, ...sums } = row
-  const width = Math.max(...Object.values(sums).map(value => String(value).length))
-  const lines = Object.entries(sums).map(([name, value]) => `${name.padEnd(10)} ${String(value).padStart(width)}`)
-  lines.push(balanced ? 'the books balance' : `the books do not balance: accounts with id ${broken.join(', ')}`)
-  if (aside > 0) lines.push(`set aside in the journal folder, and not in the books: ${aside}`)
-  return lines.join('\n')
-}
+): Promise<string> =>
+  withStoreOf(configFile, env, async store => {
+    const read = await readStatement({ store, clock: systemClock, fleet: NOBODY }, account, wanted)
+    if (read.format === 'json') return `${JSON.stringify(read.statement)}\n`
+    return read.format === 'html' ? statementHtml(read.statement) : statementCsv(read.statement)
+  })
 
 const withoutPassword = (store: string): string => store.replace(/\/\/[^@]*@/, '//')

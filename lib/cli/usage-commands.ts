@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { prune, wouldPrune } from '../operations/prune.ts'
 import { Usage } from '../operations/usage.ts'
 import type { ExportFormat } from '../operations/usage-export.ts'
+import type { Said } from './say.ts'
+import { rowsTable, totalsTable } from './usage-tables.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 
 type Env = NodeJS.ProcessEnv
@@ -13,27 +15,37 @@ async function writeAll(pieces: AsyncIterable<string>, out: NodeJS.WritableStrea
   for await (const piece of pieces) if (!out.write(piece)) await once(out, 'drain')
 }
 
-/** One JSON object a line. */
-const lines = (rows: readonly object[]): string => rows.map(row => `${JSON.stringify(row)}\n`).join('')
+export interface Shown {
+  json: boolean
+  terminal: boolean
+}
 
-/** `format`: an export; null: a page, or with `by` the totals. */
-export const showUsage = (
+const asJson = (value: object): Said => ({ data: `${JSON.stringify(value)}\n`, talk: [] })
+
+export const exportUsage = (
   configFile: string,
   env: Env,
   filters: Filters,
-  format: ExportFormat | null,
+  format: ExportFormat,
   out: NodeJS.WritableStream,
 ): Promise<void> =>
+  withStoreOf(configFile, env, async store =>
+    writeAll(await new Usage({ store, fleet: NOBODY }).export(format, filters), out),
+  )
+
+/** A page of requests, or with the filter `by` their totals. */
+export const showUsage = (configFile: string, env: Env, filters: Filters, { json, terminal }: Shown): Promise<Said> =>
   withStoreOf(configFile, env, async store => {
     const usage = new Usage({ store, fleet: NOBODY })
-    if (format !== null) return writeAll(await usage.export(format, filters), out)
-    const { data } = filters['by'] === undefined ? await usage.page(filters) : await usage.summary(filters)
-    await writeAll(
-      (async function* () {
-        yield lines(data)
-      })(),
-      out,
-    )
+    if (filters['by'] !== undefined) {
+      const answer = await usage.summary(filters)
+      if (json) return asJson(answer)
+      return { data: totalsTable(answer.data, filters['by'].split(','), terminal), talk: [] }
+    }
+    const answer = await usage.page(filters)
+    if (json) return asJson(answer)
+    const talk = answer.next === null ? [] : [`there may be more: --after ${answer.next}`]
+    return { data: rowsTable(answer.data, terminal), talk }
   })
 
 export const showRequest = (configFile: string, env: Env, id: string): Promise<string> =>
@@ -42,15 +54,27 @@ export const showRequest = (configFile: string, env: Env, id: string): Promise<s
     return JSON.stringify('row' in found ? found.row : found, null, 2)
   })
 
-export const rebuildRollups = (configFile: string, env: Env): Promise<string> =>
+export const rebuildRollups = (configFile: string, env: Env, json: boolean): Promise<Said> =>
   withStoreOf(configFile, env, async store => {
-    const wrong = await store.rebuildSums()
-    return wrong === 0 ? 'ok: every sum is what the rows come to' : `${wrong} sums were wrong, and are right now`
+    const corrected = await store.rebuildSums()
+    if (json) return asJson({ corrected })
+    const text =
+      corrected === 0 ? 'ok: every sum is what the rows come to' : `${corrected} sums were wrong, and are right now`
+    return { data: `${text}\n`, talk: [] }
   })
 
-export const pruneUsage = (configFile: string, env: Env, before: string, dryRun: boolean): Promise<string> =>
+export const pruneUsage = (
+  configFile: string,
+  env: Env,
+  before: string,
+  { dryRun, json }: { dryRun: boolean; json: boolean },
+): Promise<Said> =>
   withStoreOf(configFile, env, async store => {
-    if (!dryRun) return `${await prune(store, before)} rows deleted`
-    const { rows, charge } = await wouldPrune(store, before)
-    return `${rows} rows would be deleted, which charged ${charge} CNY together`
+    if (!dryRun) {
+      const rows = await prune(store, before)
+      return json ? asJson({ deleted: rows }) : { data: `${rows} rows deleted\n`, talk: [] }
+    }
+    const would = await wouldPrune(store, before)
+    if (json) return asJson(would)
+    return { data: `${would.rows} rows would be deleted, which charged ${would.charge} CNY together\n`, talk: [] }
   })

@@ -1,5 +1,6 @@
 /** The commands about usage and their options; `usage-commands.ts` does what they say. */
 import type { Command } from 'commander'
+import { say } from './say.ts'
 
 type MakeCommand = (name: string, description: string) => Command
 
@@ -22,9 +23,18 @@ interface UsageFlags extends Record<string, string | true | undefined> {
   by?: string
   csv?: true
   jsonl?: true
+  json?: true
+  dryRun?: true
 }
 
-function filtersOf({ config: _, csv: __, jsonl: ___, requestId, ...rest }: UsageFlags): Record<string, string> {
+function filtersOf({
+  config: _,
+  csv: _csv,
+  jsonl: _jsonl,
+  json: _json,
+  requestId,
+  ...rest
+}: UsageFlags): Record<string, string> {
   const all = { ...rest, ...(requestId === undefined ? {} : { request_id: requestId }) }
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, String(value)]))
 }
@@ -41,10 +51,14 @@ export function addUsage(command: MakeCommand, group: (name: string, description
     .option('--zone <zone>', 'where days begin (default: the zone of the config)')
     .option('--csv', 'all rows as CSV')
     .option('--jsonl', 'all rows with their receipts, a JSON object a line')
+    .option('--json', 'print JSON')
     .action(async (flags: UsageFlags) => {
-      const { showUsage } = await import('./usage-commands.ts')
+      const { exportUsage, showUsage } = await import('./usage-commands.ts')
       const format = flags.csv ? 'csv' : flags.jsonl ? 'jsonl' : null
-      await showUsage(flags.config, process.env, filtersOf(flags), format, process.stdout)
+      const filters = filtersOf(flags)
+      const shown = { json: flags.json === true, terminal: process.stdout.isTTY }
+      if (format === null) say(await showUsage(flags.config, process.env, filters, shown))
+      else await exportUsage(flags.config, process.env, filters, format, process.stdout)
     })
   group('requests', 'one request')('show', 'print a request with what its charge is made of, or why it was refused')
     .argument('<id>', 'request id')
@@ -52,17 +66,19 @@ export function addUsage(command: MakeCommand, group: (name: string, description
       const { showRequest } = await import('./usage-commands.ts')
       console.log(await showRequest(config, process.env, id))
     })
-  group('rollups', 'the sums of usage')('rebuild', 'put sums right that are not what the rows come to').action(
-    async ({ config }: UsageFlags) => {
+  group('rollups', 'the sums of usage')('rebuild', 'put sums right that are not what the rows come to')
+    .option('--json', 'print JSON')
+    .action(async ({ config, json }: UsageFlags) => {
       const { rebuildRollups } = await import('./usage-commands.ts')
-      console.log(await rebuildRollups(config, process.env))
-    },
-  )
+      say(await rebuildRollups(config, process.env, json === true))
+    })
   command('prune', 'delete old usage rows; what they charged stays in the books')
     .requiredOption('--before <time>', 'rows of requests that arrived before it')
     .option('--dry-run', 'only say what would be deleted')
-    .action(async ({ config, before, dryRun }: UsageFlags) => {
+    .option('--json', 'print JSON')
+    .action(async ({ config, before, dryRun, json }: UsageFlags) => {
       const { pruneUsage } = await import('./usage-commands.ts')
-      console.log(await pruneUsage(config, process.env, String(before), dryRun === true))
+      const how = { dryRun: dryRun === true, json: json === true }
+      say(await pruneUsage(config, process.env, String(before), how))
     })
 }

@@ -18,15 +18,18 @@ export async function withStore<T>(config: Config, work: (store: Store) => Promi
   }
 }
 
-/** The store that a config names. It must be there. */
+/** The store that a config names. It must be there, and have the schema of this program. */
 export function withStoreOf<T>(
   configFile: string,
   env: NodeJS.ProcessEnv,
-  work: (store: Store) => Promise<T>,
+  work: (store: Store, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = loadConfig(configFile, env)
   wantStore(config, configFile)
-  return withStore(config, work)
+  return withStore(config, async store => {
+    await store.wantSchema()
+    return work(store, config)
+  })
 }
 
 /** A command has no serving processes whose charges it could wait for. */

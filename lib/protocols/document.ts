@@ -9,7 +9,8 @@ import { parse } from './json-text.ts'
 import { JsonScanner } from './scan.ts'
 import type { Kind, ScanEvents } from './scan-events.ts'
 
-const LONGEST_VALUE = 64 * 1024
+/** A report of thousands of passes is some hundred KiB long. */
+const LONGEST_VALUE = 1024 * 1024
 /** How many top-level arrays of an answer are looked at. */
 const MOST_ARRAYS = 32
 /**
@@ -31,7 +32,7 @@ export class DocumentReader implements ScanEvents {
   known = false
 
   /**
-   * Values of the wanted members are kept, up to 64 KiB each. In an array of objects the last value that is not null
+   * Values of the wanted members are kept, up to 1 MiB each. In an array of objects the last value that is not null
    * counts. `own`: members that show that the document belongs to the protocol. `reader`: of the elements of its
    * array.
    */

@@ -16,6 +16,7 @@ import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
 import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
 import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
+import { StoreUnavailable } from './store.ts'
 import { addColumn, createIndex, createTable, renameTable, type Table } from './tables.ts'
 import { REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
 
@@ -221,9 +222,23 @@ async function version(driver: Driver): Promise<number> {
   return Number(rows[0]?.['value'] ?? 0)
 }
 
+const OLDER = 'store: its schema is older than this program: run `gateway migrate`'
+const newer = (version: number) =>
+  `store: its schema has version ${version}, this program knows up to ${MIGRATIONS.length}`
+
+/** Throws an Error that says what to do when the schema is not that of this program. */
+export async function wantSchema(driver: Driver): Promise<void> {
+  const found = await version(driver).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) throw error
+    return 0 // there is no such table
+  })
+  if (found < MIGRATIONS.length) throw new Error(OLDER)
+  if (found > MIGRATIONS.length) throw new Error(newer(found))
+}
+
 export async function storeId(driver: Driver): Promise<number> {
   const [row] = await driver.query('storeId', "SELECT value FROM meta WHERE name = 'store'", [])
-  if (row === undefined) throw new Error('store: its schema is older than this program: run `gateway migrate`')
+  if (row === undefined) throw new Error(OLDER)
   return Number(row['value'])
 }
 
@@ -232,9 +247,7 @@ export async function migrate(driver: Driver, to = MIGRATIONS.length): Promise<v
   await driver.script(createTable(META, driver.dialect))
   await driver.prove()
   const from = await version(driver)
-  if (from > MIGRATIONS.length) {
-    throw new Error(`store: its schema has version ${from}, this program knows up to ${MIGRATIONS.length}`)
-  }
+  if (from > MIGRATIONS.length) throw new Error(newer(from))
   for (let next = from; next < to; next++) {
     await driver.script([
       ...(await MIGRATIONS[next]!(driver, next)),

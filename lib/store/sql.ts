@@ -9,7 +9,7 @@ import type { Act } from '../terms/people.ts'
 import type { Group, Model, Price } from '../terms/records.ts'
 import type { ActionFilter } from './action-store.ts'
 import type { Driver } from './driver.ts'
-import { migrate, storeId } from './migrations.ts'
+import { migrate, storeId, wantSchema } from './migrations.ts'
 import type { Sealer } from './secrets.ts'
 import { Accounts } from './sql/accounts.ts'
 import { readActions } from './sql/actions.ts'
@@ -98,6 +98,7 @@ export class SqlStore implements Store {
   }
 
   migrate = () => migrate(this.#driver)
+  wantSchema = () => wantSchema(this.#driver)
   prove = () => this.#driver.prove()
   close = () => this.#driver.close()
   ping = async () => {

@@ -128,6 +128,8 @@ export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore,
   readonly zone: string
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
+  /** Throws an Error that says what to do when the schema is not that of this program. */
+  wantSchema(): Promise<void>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
   /** Resolves when the engine takes writes: a read-only engine throws StoreUnavailable too. */
