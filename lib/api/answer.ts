@@ -1,9 +1,13 @@
 /** Writes the answers of an API: what a call returned, or why it was refused. */
+import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import { setDownload } from './headers.ts'
 import type { Operation, Redirect, Streamed } from './operation.ts'
 import { sendPieces } from './stream.ts'
+
+/** 132 bits. */
+const TAG_LENGTH = 22
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
@@ -31,7 +35,7 @@ export async function sendStream(
 
 export async function sendResult(
   res: ServerResponse,
-  { answer: { status, body } }: Pick<Operation, 'answer'>,
+  { answer: { status, body }, cacheS }: Pick<Operation, 'answer' | 'cacheS'>,
   result: object | Streamed | Redirect | null,
   clock: Clock,
 ): Promise<void> {
@@ -39,7 +43,34 @@ export async function sendResult(
   if (body === 'stream') {
     setDownload(res, (result as Streamed).file)
     await sendStream(res, status, result as Streamed, clock)
-  } else sendText(res, status, body === null ? '' : JSON.stringify(result))
+  } else if (cacheS !== undefined) sendShared(res, result as object, cacheS)
+  else sendText(res, status, body === null ? '' : JSON.stringify(result))
+}
+
+interface Tagged {
+  text: string
+  tag: string
+}
+
+const tagged = new WeakMap<object, Tagged>()
+
+function taggedText(result: object): Tagged {
+  let made = tagged.get(result)
+  if (made === undefined) {
+    const text = JSON.stringify(result)
+    tagged.set(result, (made = { text, tag: `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"` }))
+  }
+  return made
+}
+
+/** An answer that is the same for everybody. Whoever has it still is told only that it has not changed. */
+function sendShared(res: ServerResponse, result: object, cacheS: number): void {
+  const { text, tag } = taggedText(result)
+  res.setHeader('cache-control', `public, max-age=${cacheS}`)
+  res.setHeader('etag', tag)
+  const known = (res.req.headers['if-none-match'] ?? '').split(',').map(one => one.trim().replace(/^W\//, ''))
+  if (known.includes(tag) || known.includes('*')) res.writeHead(304).end()
+  else sendText(res, 200, text)
 }
 
 /** A redirect never leaves this origin; browsers read `//host` and `/\host` as another one. */

@@ -43,6 +43,13 @@ export function parseMicro(text: unknown): Micro | null {
   return value === null ? null : micro(value)
 }
 
+/** A decimal of so many places, without the zeros at its end: `decimalText(2_500n, 3)` is `2.5`. */
+export function decimalText(units: bigint, places: number): string {
+  const text = String(units < 0n ? -units : units).padStart(places + 1, '0')
+  const fraction = text.slice(-places).replace(/0+$/, '')
+  return `${units < 0n ? '-' : ''}${text.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`
+}
+
 /** An amount in CNY with six places, as error texts and the admin API print it: `-0.600200`. */
 export function formatMicro(value: Micro | bigint): string {
   const negative = value < 0

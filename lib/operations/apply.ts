@@ -63,11 +63,10 @@ export async function applyCatalog(store: Store, file: CatalogFile, clock: Clock
 
 /** What the file probably does not mean, judged together with the rows that the store has beside it. */
 export async function warningsOf(store: Store, file: CatalogFile): Promise<string[]> {
-  const { groups, models, channels } = await store.catalog()
+  const { models, channels } = await store.catalog()
   return file.warnings({
     priced: models.flatMap(row => (row.price === null ? [] : [row.name])),
     served: channels.flatMap(row => (row.status === 'enabled' ? Object.keys(row.models) : [])),
-    publicGroup: groups.some(row => row.public),
   })
 }
 

@@ -29,6 +29,11 @@ export class Pictures {
     this.dearest = Math.max(...this.#prices.values())
   }
 
+  /** By their names, in lower case. */
+  get listed(): ReadonlyMap<string, number> {
+    return this.#prices
+  }
+
   /** The price of such a picture; null = none is listed. */
   find(kind: PictureKind): number | null {
     const [size, quality] = [said(kind.size), said(kind.quality)]

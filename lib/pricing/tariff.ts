@@ -16,11 +16,13 @@ import { type Answer, type Lines, linesOf, type Priced } from './bill.ts'
 import { estimatedInput } from './estimated-input.ts'
 import { AnswerHold, holdOf } from './hold.ts'
 import { ModelPrice } from './model-price.ts'
+import { type OfferedPrice, offeredPrice } from './offered.ts'
 import type { Request } from './request.ts'
 import type { TierField } from './tiers.ts'
 
 export type { Answer, Part } from './bill.ts'
 export type { AnswerHold } from './hold.ts'
+export type { OfferedList, OfferedPrice } from './offered.ts'
 export type { Request } from './request.ts'
 
 /** What is charged for an answer, and the receipt that recomputes it. */
@@ -91,6 +93,11 @@ export class Tariff implements Priced {
   /** The version of the asked model's price, for the row. */
   get priceVersion(): number | null {
     return this.prices[0].version
+  }
+
+  /** What people are told that the asked model costs. */
+  offered(): OfferedPrice {
+    return offeredPrice(this.#price, this.prices[0], this.multiplier)
   }
 
   /** One tariff for several of one group, which takes the dearest of them for each class and each fee. */

@@ -44,6 +44,11 @@ export class Tiers {
     return this.#factors.get(kind === 'geo' ? `geo:${name}` : name)
   }
 
+  /** Names and factors in millionths. */
+  get listed(): [name: string, factor: number][] {
+    return [...this.#factors]
+  }
+
   /** The factor by which an answer is charged. */
   applied(asked: TierNames, reported: TierNames): AppliedTier {
     if (saysNothing(asked) && saysNothing(reported)) return PLAIN_TIER

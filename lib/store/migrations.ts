@@ -12,6 +12,7 @@ import { PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
+import { fillModelHours } from './sql/model-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
 import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
@@ -215,6 +216,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ],
   // Users, what they are in accounts, and how they are signed in.
   ({ dialect }) => PEOPLE.flatMap(table => createTable(table, dialect)),
+  // Sums by the hour of a model, for as many days as people can look back.
+  ({ dialect }) => [fillModelHours(dialect, 90)],
 ]
 
 async function version(driver: Driver): Promise<number> {

@@ -27,6 +27,7 @@ import { keyLabelOf, keyLabels } from './sql/key-labels.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
 import { lowBalance, setLowBalance } from './sql/low-balance.ts'
+import { failingHours, modelDays, modelFigures } from './sql/model-hours.ts'
 import { Pay } from './sql/pay.ts'
 import { People } from './sql/people.ts'
 import { pricesAt, versionsOf } from './sql/price-versions.ts'
@@ -43,6 +44,7 @@ import type {
   AccountChange,
   AccountKeys,
   BookFilter,
+  FailingQuery,
   Holder,
   KeyChange,
   Mark,
@@ -201,6 +203,9 @@ export class SqlStore implements Store {
   lowBalance = (accountId: number) => lowBalance(this.#driver, accountId)
   setLowBalance = (accountId: number, amount: Micro | null, act: Act) =>
     setLowBalance(this.#driver, accountId, amount, act)
+  modelFigures = (fromMs: number) => modelFigures(this.#driver, fromMs)
+  modelDays = (group: string, fromMs: number) => modelDays(this.#driver, group, fromMs)
+  failingHours = (group: string, query: FailingQuery) => failingHours(this.#driver, group, query)
   rebuildSums = () => rebuildSums(this.#driver)
   recordRefusals = (batch: readonly Refusal[]) => recordRefusals(this.#driver, batch)
   refusal = (requestId: string) => refusal(this.#driver, requestId)

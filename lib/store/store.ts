@@ -117,7 +117,10 @@ export interface Catalog {
   offlineSince: ReadonlyMap<string, OfflineSince>
 }
 
-/** ms since 1970 by group; `*` stands for all groups. */
+/** Stands for all groups. */
+export const EVERYWHERE = '*'
+
+/** ms since 1970 by group, or EVERYWHERE. */
 export type OfflineSince = ReadonlyMap<string, number>
 
 export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore, RequestStore {

@@ -105,6 +105,37 @@ export interface Refusal {
   address: string
 }
 
+/** How a model fared in a group. Requests that clients broke off, or that were refused for their fault, do not count. */
+export interface ModelFigures {
+  group: string
+  model: string
+  /** Requests that were answered. */
+  answered: number
+  /** Requests in which the upstream failed. */
+  failed: number
+  /** How many answers had their first byte within each bucket of FIRST_BYTE_BOUNDS_MS; the last one has no bound. */
+  firstByte: readonly number[]
+}
+
+/** Days begin at midnight of UTC+8. */
+export interface ModelDay extends Pick<ModelFigures, 'model' | 'answered' | 'failed'> {
+  /** YYYY-MM-DD */
+  day: string
+}
+
+export interface ModelHour extends Pick<ModelFigures, 'model' | 'answered' | 'failed'> {
+  /** When the hour began; ms since 1970. */
+  atMs: number
+}
+
+/** Hours in which at least `least` requests, and `percent` of those that count, failed. */
+export interface FailingQuery {
+  fromMs: number
+  least: number
+  percent: number
+  limit: number
+}
+
 export interface UsageStore {
   /** null when the account has no usage row with this `answerId`. */
   answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
@@ -119,6 +150,12 @@ export interface UsageStore {
   usageSlices(filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<BookedRow[]>
   /** Totals of usage, in the order of `by`. Throws SummaryRefused. */
   summary(query: SummaryQuery): Promise<SummaryRow[]>
+  /** How all models fared since the beginning of an hour. */
+  modelFigures(fromMs: number): Promise<ModelFigures[]>
+  /** How the models of a group fared, day by day from the day of `fromMs` on, oldest first. */
+  modelDays(group: string, fromMs: number): Promise<ModelDay[]>
+  /** Hours in which models of a group failed, newest first. */
+  failingHours(group: string, query: FailingQuery): Promise<ModelHour[]>
   /** Puts sums right that are not what the rows come to, and returns how many were wrong. */
   rebuildSums(): Promise<number>
   /** Keeps refusals: of each key and reason at most ten in a minute. */

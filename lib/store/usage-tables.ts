@@ -72,10 +72,15 @@ export const USAGE_LOG: Table = {
 export const NO_HOUR = -1_000_000_000
 
 /**
- * An hour or a day of one key, or a day of all accounts together, whose `account_id` and `key_id` are 0. The last is what
- * all gateways raise at once, so it stands last in the order in which sums are raised.
+ * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
+ * a group over all accounts, channels and protocols, which says how the model fares and has no money in it (see
+ * `sql/model-hours.ts`). The last two are what all gateways raise at once, so they stand last in the order in which sums
+ * are raised.
  */
-export const GRAIN = { hour: 1, day: 2, dayOfAll: 3 } as const
+export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4 } as const
+
+/** Outcomes that say something of a model: the others are the client's doing, or no request. */
+export const TELLING_OUTCOMES = ['ok', 'upstream'] as const
 
 /** What sums are kept by. The order is that of the key. */
 export const SUM_KEY = [

@@ -14,8 +14,8 @@ export interface KnownRows {
   priced: Iterable<string>
   /** Models that an enabled channel serves. */
   served: Iterable<string>
-  /** Some group is public. */
-  publicGroup: boolean
+  /** Whether some group is public. Left out: nothing is said of it, because not everybody shows a catalogue. */
+  publicGroup?: boolean
 }
 
 /** Adds the warnings to `source`. */
@@ -40,7 +40,7 @@ export function warnOf(form: CatalogForm, source: Source, known: KnownRows): voi
   for (const [i, { name, price }] of form.models.entries())
     if (price !== undefined && !served.has(name))
       source.warn(['models', i, 'name'], `a model that an enabled channel serves${didYouMean(name, unpriced)}`)
-  if (served.size > 0 && !known.publicGroup && !form.groups.some(row => row.public))
+  if (served.size > 0 && known.publicGroup === false && !form.groups.some(row => row.public))
     source.warn(
       ['groups'],
       'a group with public: true, because the catalogue shows no other to people who have not signed in',

@@ -53,7 +53,7 @@ const group = z.strictObject({
 })
 
 const offline = kind.scalar(
-  'true, false, or a list of groups',
+  { zh: 'true、false或分组列表', en: 'true, false, or a list of groups' },
   { anyOf: [{ type: 'boolean' }, { type: 'string' }, { type: 'array', items: { type: 'string' } }] },
   (value): Offline | undefined => {
     const all = kind.flag.safeParse(value)

@@ -7,7 +7,7 @@ import { AddressList } from '../access/ip.ts'
 import { compileRoutes, type Routes } from '../channels/table.ts'
 import { Cost } from '../pricing/cost.ts'
 import { compileTariff, type Tariff } from '../pricing/tariff.ts'
-import type { Catalog } from '../store/store.ts'
+import { type Catalog, EVERYWHERE } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Group, Model, Rate } from '../terms/records.ts'
 
@@ -29,7 +29,10 @@ export class World {
   readonly aliases: ReadonlyMap<string, string>
   /** The shortest time after which any group hedges (asks a second upstream beside a silent one); 0 = no group hedges. */
   readonly shortestHedgeMs: number
+  /** The names of the groups that everybody may see, sorted. */
+  readonly publicGroups: readonly string[]
   readonly #groups: ReadonlyMap<string, Group>
+  readonly #offlineSince: Catalog['offlineSince']
   readonly #models: ReadonlyMap<string, Model>
   readonly #priceVersions: ReadonlyMap<string, number>
   readonly #costs: ReadonlyMap<string, Cost>
@@ -40,6 +43,8 @@ export class World {
     this.routes = compileRoutes(catalog)
     this.trusted = config.trustedProxies.length === 0 ? null : new AddressList(config.trustedProxies)
     this.#groups = new Map(catalog.groups.map(g => [g.name, g]))
+    this.publicGroups = catalog.groups.flatMap(({ name, public: shown }) => (shown ? [name] : [])).sort()
+    this.#offlineSince = catalog.offlineSince
     this.#models = new Map(catalog.models.map(m => [m.name, m]))
     this.#priceVersions = catalog.priceVersions
     this.#costs = new Map(catalog.channels.flatMap(({ name, cost }) => (cost === null ? [] : [[name, new Cost(cost)]])))
@@ -60,6 +65,12 @@ export class World {
 
   model(name: string): Model | undefined {
     return this.#models.get(name)
+  }
+
+  /** Since when a model is temporarily offline in a group, in ms since 1970; null = it is not, or that is not known. */
+  offlineSince(model: string, group: string): number | null {
+    const since = this.#offlineSince.get(model)
+    return since?.get(group) ?? since?.get(EVERYWHERE) ?? null
   }
 
   /** What the upstream of a channel takes; null = not known. */

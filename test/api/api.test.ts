@@ -29,6 +29,7 @@ const echo = (change: Partial<Operation<object>> & Pick<Operation, 'id' | 'call'
     ...change,
   } as Operation<object>)
 
+let shared: object = { prices: [1, 2] }
 let thrown: () => unknown = () => new Error('nothing')
 
 const ROWS = [
@@ -70,6 +71,14 @@ const ROWS = [
   echo({ id: 'users.list', call: 'GET /users', who: 'operator', scope: 'operator' }),
   echo({ id: 'users.ban', call: 'POST /users', who: 'operator', effect: 'danger', scope: 'operator' }),
   echo({ id: 'document.read', call: 'GET /document.json', who: 'anyone', at: 'console' }),
+  operation<object, unknown, unknown, unknown>({
+    ...common,
+    id: 'shared.read',
+    call: 'GET /shared',
+    who: 'anyone',
+    cacheS: 7,
+    run: async () => shared,
+  }),
   operation<object, unknown, unknown, unknown>({
     ...common,
     id: 'report.read',
@@ -538,4 +547,29 @@ t.test('a user makes one report at a time, and two are made at once', async t =>
   t.equal(codeOf(await second), '429 busy')
   open[0]?.()
   t.equal((await first).status, 200)
+})
+
+t.test('what is the same for everybody may be kept, and is asked for again by its tag', async t => {
+  const api = await serveApi(t, ROWS)
+  const first = await api.ask('GET', '/console/api/shared')
+  t.same([first.status, first.json], [200, { prices: [1, 2] }])
+  t.match(first.headers, { 'cache-control': 'public, max-age=7', etag: /^"[\w-]{22}"$/ })
+  const tag = String(first.headers.etag)
+  const rows: [known: string, status: number][] = [
+    [tag, 304],
+    [`"other", W/${tag}`, 304],
+    ['*', 304],
+    ['"other"', 200],
+    [tag.slice(1, -1), 200],
+    ['', 200],
+  ]
+  for (const [known, status] of rows) {
+    const again = await api.ask('GET', '/console/api/shared', { 'if-none-match': known })
+    t.same([again.status, again.text === '', again.headers.etag], [status, status === 304, tag], known)
+  }
+  const head = await api.ask('HEAD', '/console/api/shared')
+  t.same([head.status, head.text, head.headers['content-length']], [200, '', first.headers['content-length']])
+  shared = { prices: [1, 3] }
+  const changed = await api.ask('GET', '/console/api/shared', { 'if-none-match': tag })
+  t.same([changed.status, changed.json], [200, shared])
 })

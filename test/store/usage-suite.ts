@@ -3,8 +3,10 @@ import type { Test } from 'tap'
 import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { fillModelHours } from '../../lib/store/sql/model-hours.ts'
 import { type BookedRow, type Refusal, type Store, SUMMARY_BY, SummaryRefused } from '../../lib/store/store.ts'
-import { REPORTED_SUMS } from '../../lib/store/usage-sums.ts'
+import { FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/store/usage-sums.ts'
+import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage-tables.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import { ENDS, type Key, type Line, noUsage, PROTOCOLS, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
@@ -112,6 +114,45 @@ async function reports(t: Test, store: Store, rows: readonly UsageRow[], random:
   }
 }
 
+/** How models fare, as rows come to it one by one. */
+function fared(rows: readonly UsageRow[], fromMs: number): Record<string, number[]> {
+  const result: Record<string, number[]> = {}
+  for (const row of rows) {
+    const outcome = outcomeOf(row)
+    if (timeOfId(row.requestId) < fromMs || (outcome !== 'ok' && outcome !== 'upstream')) continue
+    const counts = (result[`${row.group} ${row.model}`] ??= [0, 0, ...FIRST_BYTE_BUCKETS.map(() => 0)])
+    counts[outcome === 'ok' ? 0 : 1]! += 1
+    if (outcome !== 'ok' || row.firstByteMs === null) continue
+    const bucket = FIRST_BYTE_BOUNDS_MS.findIndex(bound => (row.firstByteMs as number) <= bound)
+    counts[2 + (bucket === -1 ? FIRST_BYTE_BOUNDS_MS.length : bucket)]! += 1
+  }
+  return result
+}
+
+async function models(t: Test, store: Store, rows: readonly UsageRow[], what: string): Promise<void> {
+  for (const fromMs of [0, FROM_MS + 20 * DAY_MS]) {
+    const got = (await store.modelFigures(fromMs)).map(({ group, model, answered, failed, firstByte }) => [
+      `${group} ${model}`,
+      [answered, failed, ...firstByte],
+    ])
+    t.strictSame(Object.fromEntries(got), fared(rows, fromMs), `${what}: how models fare`)
+  }
+  const wanted = new Map<string, [number, number]>()
+  for (const row of rows) {
+    const outcome = outcomeOf(row)
+    if (row.group !== '组' || (outcome !== 'ok' && outcome !== 'upstream')) continue
+    const name = `${dayIn('Asia/Shanghai', timeOfId(row.requestId))} ${row.model}`
+    const [answered, failed] = wanted.get(name) ?? [0, 0]
+    wanted.set(name, outcome === 'ok' ? [answered + 1, failed] : [answered, failed + 1])
+  }
+  const days = await store.modelDays('组', 0)
+  t.strictSame(
+    Object.fromEntries(days.map(({ day, model, answered, failed }) => [`${day} ${model}`, [answered, failed]])),
+    Object.fromEntries([...wanted].sort()),
+    `${what}: day by day`,
+  )
+}
+
 const ordered = (totals: Totals) => Object.fromEntries(Object.entries(totals).sort())
 
 async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => Promise<unknown>): Promise<void> {
@@ -130,10 +171,12 @@ async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => P
     await Promise.all([one.settle(batch, false), two.settle(batch, false)])
     made.push(...distinct)
     await reports(t, chance.pick([one, two]), made, chance, `round ${round}`)
+    await models(t, one, made, `round ${round}`)
     t.match(await one.audit(), { ok: true, imbalance: 0 })
   }
   await one.pruneUsage(FROM_MS + 10 * DAY_MS, 1_000)
   await reports(t, one, made, chance, 'after pruning')
+  await models(t, one, made, 'after pruning')
   t.equal(await one.rebuildSums(), 0, 'nothing is wrong')
   await spoil(
     `UPDATE usage_sums SET charge = charge + 1, requests = 0 WHERE hour_no >= ${(FROM_MS + 20 * DAY_MS) / HOUR_MS}`,
@@ -142,8 +185,62 @@ async function random(t: Test, one: Store, two: Store, spoil: (sql: string) => P
   t.match(await one.audit(), { ok: false }, 'wrong sums show')
   t.ok((await two.rebuildSums()) > 0)
   await reports(t, one, made, chance, 'rebuilt')
+  await models(t, one, made, 'rebuilt')
   t.match(await one.audit(), { ok: true, imbalance: 0 })
   t.equal(await one.rebuildSums(), 0)
+}
+
+async function failing(t: Test, store: Store): Promise<void> {
+  const { key } = await fund(store, 'a', 100)
+  let made = 0
+  const rows = (hour: number, model: string, answered: number, failed: number, group = 'default') =>
+    Array.from({ length: answered + failed }, (_, i) =>
+      usageRow(`${idAt(FROM_MS + hour * HOUR_MS)}node00${String(made++).padStart(5, '0')}`, key, 0, {
+        model,
+        group,
+        ...(i < answered ? {} : { status: 502, end: 'upstream_error' as const }),
+      }),
+    )
+  const all = [
+    ...rows(1, 'm', 0, 5),
+    ...rows(2, 'm', 5, 5),
+    ...rows(3, 'm', 6, 5),
+    ...rows(4, 'm', 0, 4),
+    ...rows(5, 'n', 0, 9),
+    ...rows(5, 'n', 0, 9, 'other'),
+  ]
+  await store.settle(all.map(row => settlement(row, 'h', 0)))
+  const ask = async (fromMs: number, limit: number) =>
+    (await store.failingHours('default', { fromMs, least: 5, percent: 50, limit })).map(
+      ({ atMs, model, answered, failed }) => [(atMs - FROM_MS) / HOUR_MS, model, answered, failed],
+    )
+  const [first, second, third] = [
+    [5, 'n', 0, 9],
+    [2, 'm', 5, 5],
+    [1, 'm', 0, 5],
+  ]
+  t.same(await ask(0, 9), [first, second, third], 'newest first, of one group')
+  t.same(await ask(FROM_MS + 2 * HOUR_MS + 1, 9), [first, second], 'the hour in which it begins counts')
+  t.same(await ask(0, 1), [first])
+}
+
+/** As the migration does it, also when it runs twice. */
+async function filled(t: Test, store: Store, url: string): Promise<void> {
+  const { key } = await fund(store, 'a', 100)
+  const now = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
+  const row = (ms: number, n: number, change: Partial<UsageRow> = {}) =>
+    usageRow(`${idAt(ms)}node0000${n}`, key, 0, change)
+  const rows = [row(now, 1), row(now - 9 * DAY_MS, 2, { end: 'upstream_cut' }), row(now - 10 * DAY_MS - HOUR_MS, 3)]
+  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  const driver = openDriver(url)
+  t.teardown(() => driver.close())
+  await driver.script(['DELETE FROM usage_sums WHERE grain = 4'])
+  for (let run = 0; run < 2; run++) {
+    await driver.script([fillModelHours(driver.dialect, 10)])
+    t.match(await store.modelFigures(0), [{ group: 'default', model: 'beta-4.7', answered: 1, failed: 1 }])
+  }
+  t.match(await store.audit(), { imbalance: 0 })
+  t.equal(await store.rebuildSums(), 1, 'what was left out is put right')
 }
 
 async function filters(t: Test, store: Store): Promise<void> {
@@ -319,6 +416,8 @@ export function usageSuite(t: Test, newUrl: () => Promise<string>): void {
     })
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
   check('reports', filters)
+  check('hours in which models failed', failing)
+  check('how models fare is filled from the sums of usage', (t, one, _, url) => filled(t, one, url))
   check('rows that are rare', rare)
   check('attempts that cost something', attempts)
   check('refusals', refusals)

@@ -1,4 +1,8 @@
-/** What the calls of the console are given: what operations on people are, which is more than other operations need. */
+/** What the calls of the console are given: what operations on people are, which is more than others need, and the catalogue. */
 import type { PeopleDeps } from '../../operations/people/deps.ts'
+import type { PublicCatalogue } from '../../operations/public-catalogue.ts'
 
-export type ConsoleDeps = PeopleDeps
+export interface ConsoleDeps extends PeopleDeps {
+  /** One for the whole process, because it keeps what many people ask for. */
+  catalogue: PublicCatalogue
+}

@@ -1,6 +1,7 @@
 /** All calls of the console's API. Each resource has a file of its own with its rows. */
 import type { Operation } from '../../api/operation.ts'
 import { BILLING } from './billing.ts'
+import { CATALOGUE } from './catalogue.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { documentRows } from './document.ts'
 import { ME } from './me.ts'
@@ -12,6 +13,7 @@ import { USAGE } from './usage.ts'
 export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...SIGN_IN,
   ...ME,
+  ...CATALOGUE,
   ...OVERVIEW,
   ...USAGE,
   ...REQUESTS,

@@ -4,9 +4,7 @@
  * a price does not begin the time anew.
  */
 import type { Offline } from '../../terms/records.ts'
-import type { OfflineSince } from '../store.ts'
-
-const EVERYWHERE = '*'
+import { EVERYWHERE, type OfflineSince } from '../store.ts'
 
 const namesOf = (offline: Offline): readonly string[] => (offline === true ? [EVERYWHERE] : offline)
 

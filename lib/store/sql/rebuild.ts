@@ -9,6 +9,7 @@
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
 import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { SUMS_OF_MODELS } from './model-hours.ts'
 import { prunedBefore } from './prune.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf, raiseSums } from './sums.ts'
 import { count, integer, orNull, text } from './text.ts'
@@ -59,6 +60,9 @@ const OF_ALL = difference(
   LESS_SUMS,
 )
 
+/** The hours of the keys less the hours of models. */
+const OF_MODELS = difference(SUMS_OF_MODELS, LESS_SUMS)
+
 async function correct(tx: Statements, dialect: Dialect, grain: number, start: number, rows: Row[]): Promise<number> {
   const sums = rows.map((row): Param[] => [
     grain,
@@ -101,6 +105,7 @@ async function step(tx: Statements, dialect: Dialect, from: number): Promise<Ste
     [GRAIN.hour, hour, OF_HOUR, [hour * HOUR_MS, (hour + 1) * HOUR_MS]],
     [GRAIN.day, day, OF_DAY, [day, day + DAY_HOURS]],
     [GRAIN.dayOfAll, day, OF_ALL, [day]],
+    [GRAIN.hourOfModel, hour, OF_MODELS, [hour]],
   ] as const) {
     corrected += await correct(tx, dialect, grain, start, await tx.query(sql, [...params, grain, start]))
   }

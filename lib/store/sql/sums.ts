@@ -1,5 +1,5 @@
 /**
- * The sums of usage: rows added up by the hour and by the day, and by the day of all accounts together. A batch of rows raises them in the transaction that inserts
+ * The sums of usage: rows added up by the hour and by the day, by the day of all accounts together, and by the hour of a model. A batch of rows raises them in the transaction that inserts
  * the rows, with one upsert for each key that the batch touches. All gateways raise the keys in the same order, so that
  * two transactions never wait for each other, and as the last statement, so that they wait briefly.
  *
@@ -11,7 +11,7 @@ import { type Outcome, outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY, TELLING_OUTCOMES } from '../usage-tables.ts'
 import { orNull } from './text.ts'
 import { cut, lineSums } from './usage-rows.ts'
 
@@ -92,6 +92,15 @@ function alike(rows: readonly UsageRow[]): Alike[] {
 
 type Key = readonly [number, number, number, number, string, string, string, string, string]
 
+/** What of the sums tells how a model fares. */
+const ofModel = (sums: readonly number[]): number[] =>
+  sums.map((sum, i) => (i === 0 || (i >= FIRST_BUCKET && i < FIRST_BUCKET + FIRST_BYTE_BUCKETS.length) ? sum : 0))
+
+const modelKeyOf = ({ first, hour, outcome }: Alike): Key | null =>
+  (TELLING_OUTCOMES as readonly Outcome[]).includes(outcome)
+    ? [GRAIN.hourOfModel, hour, 0, 0, cut(first.model), cut(first.group), '', '', outcome]
+    : null
+
 function keysOf({ first, hour, outcome }: Alike): Key[] {
   const day = dayOf(hour)
   const names = [cut(first.model), cut(first.group), cut(first.channel), first.protocol, outcome] as const
@@ -113,13 +122,16 @@ function compare(a: readonly Param[], b: readonly Param[]): number {
 /** What the rows come to, in the order of the keys: values of all columns. */
 export function sumsOf(rows: readonly UsageRow[]): Param[][] {
   const all = new Map<string, { key: Key; sums: number[] }>()
+  const raise = (key: Key, sums: readonly number[]) => {
+    const name = JSON.stringify(key)
+    const there = all.get(name)
+    if (there === undefined) all.set(name, { key, sums: sums.slice() })
+    else addTo(there.sums, 0, sums)
+  }
   for (const one of alike(rows)) {
-    for (const key of keysOf(one)) {
-      const name = JSON.stringify(key)
-      const there = all.get(name)
-      if (there === undefined) all.set(name, { key, sums: one.sums.slice() })
-      else addTo(there.sums, 0, one.sums)
-    }
+    for (const key of keysOf(one)) raise(key, one.sums)
+    const ofModels = modelKeyOf(one)
+    if (ofModels !== null) raise(ofModels, ofModel(one.sums))
   }
   return [...all.values()].sort((a, b) => compare(a.key, b.key)).map(({ key, sums }) => [...key, ...sums.map(orNull)])
 }

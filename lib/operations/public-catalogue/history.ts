@@ -1,0 +1,52 @@
+/**
+ * What a model has cost in a group: the versions of its price times the versions of the group's multiplier. It tells
+ * when prices changed, and never who changed them.
+ */
+import type { Store, Version } from '../../store/store.ts'
+import type { Group, Model, Price } from '../../terms/records.ts'
+import { offeredAt } from '../../world/offers.ts'
+import { type ShownPrice, shownPrice } from './price.ts'
+
+/** The most versions of a price, and of a multiplier, that are looked back at. */
+const MOST_VERSIONS = 100
+
+export interface PricePeriod {
+  from: string
+  /** null = it is in force. */
+  until: string | null
+  price: ShownPrice
+}
+
+const EVER = Number.POSITIVE_INFINITY
+
+interface Span<T> {
+  fromMs: number
+  untilMs: number
+  value: T
+}
+
+const spanOf = <T>({ atMs, untilMs, value }: Version<T>): Span<T> => ({ fromMs: atMs, untilMs: untilMs ?? EVER, value })
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
+/** Newest first. Prices that only a later version of this program knows are left out. */
+export async function priceHistory(store: Store, model: Model, group: Group): Promise<PricePeriod[]> {
+  const page = { limit: MOST_VERSIONS }
+  const [prices, multipliers] = await Promise.all([
+    store.priceVersions(model.name, page),
+    store.multiplierVersions(group.name, page),
+  ])
+  // the default group exists also without a row
+  const always = [{ fromMs: 0, untilMs: EVER, value: group.multiplier }]
+  const factors = multipliers.length === 0 ? always : multipliers.map(spanOf)
+  const periods = prices.map(spanOf).flatMap(price => factors.flatMap(factor => period(model, group, price, factor)))
+  return periods.sort((a, b) => (a.from < b.from ? 1 : -1))
+}
+
+function period(model: Model, group: Group, price: Span<Price>, factor: Span<number>): PricePeriod[] {
+  const fromMs = Math.max(price.fromMs, factor.fromMs)
+  const untilMs = Math.min(price.untilMs, factor.untilMs)
+  const offered = fromMs < untilMs ? offeredAt(model, group, price.value, factor.value) : null
+  if (offered === null) return []
+  return [{ from: iso(fromMs), until: untilMs === EVER ? null : iso(untilMs), price: shownPrice(offered) }]
+}

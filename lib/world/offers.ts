@@ -1,0 +1,50 @@
+/**
+ * What a world offers in a group, model by model, as people are told: with which protocols and at what price. It is read
+ * from the same routes and tariffs by which requests are admitted and charged.
+ */
+import { compileTariff, type OfferedPrice } from '../pricing/tariff.ts'
+import type { Group, Model, Price, Protocol } from '../terms/records.ts'
+import type { World } from './world.ts'
+
+export type { OfferedPrice } from '../pricing/tariff.ts'
+
+export interface Offer {
+  model: Model
+  /** Those that an enabled channel of the group speaks, as far as the price covers them; without a price all of them. */
+  protocols: readonly Protocol[]
+  /** null = the model has no price for any of its protocols. */
+  price: OfferedPrice | null
+  offline: boolean
+  /** Since when it is offline, in ms since 1970; null = it is not, or that is not known. */
+  sinceMs: number | null
+  /** For each of the protocols the names of the channels that may be asked; none while it is offline. */
+  channels: readonly (readonly string[])[]
+}
+
+/** By name. Models that no row of the catalogue describes are left out. */
+export const offersOf = (world: World, group: string): Offer[] =>
+  world.routes.listed(group).flatMap(({ model: name, protocols, offline }) => {
+    const model = world.model(name)
+    if (model === undefined) return []
+    const tariff = world.tariff(group, name)
+    const covered = protocols.filter(protocol => tariff?.covers(protocol))
+    const price = tariff === null || covered.length === 0 ? null : tariff.offered()
+    const shown = price === null ? protocols : covered
+    return {
+      model,
+      protocols: shown,
+      price,
+      offline,
+      sinceMs: offline ? world.offlineSince(name, group) : null,
+      channels: shown.map(protocol => channelsOf(world, group, name, protocol)),
+    }
+  })
+
+function channelsOf(world: World, group: string, model: string, protocol: Protocol): string[] {
+  const candidates = (world.routes.find(group, model, protocol)?.tiers ?? []).flat()
+  return candidates.flatMap(({ channel }) => (channel.enabled ? [channel.name] : []))
+}
+
+/** What the model would cost in the group at another price and multiplier; null = the price is not known to this program. */
+export const offeredAt = (model: Model, group: Group, price: Price, multiplier: number): OfferedPrice | null =>
+  compileTariff({ ...model, price }, { ...group, multiplier })?.offered() ?? null
