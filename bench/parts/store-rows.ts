@@ -43,6 +43,8 @@ export async function openBooks(url: string): Promise<Books> {
         cap: null,
         allowIps: null,
         models: null,
+        modelsOff: null,
+        createdBy: null,
       },
       SETUP,
     )

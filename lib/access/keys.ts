@@ -3,6 +3,9 @@
  * cached too (negative caching), in an LRU of their own. So each invented key costs one look-up and a bounded memory,
  * and a flood of them cannot evict the real keys.
  *
+ * For a while after a key got another secret it may be used with the earlier one. The store says how much of that time is
+ * left when the entry is read; when it is over, the secret counts as unknown, and nobody has to be asked.
+ *
  * `onChange` invalidates entries. A look-up that is under way while its key or account changes reads again, so nothing
  * that was read before a change is kept after it. In case a change was never announced, entries older than five minutes
  * are refreshed in the background. The old entry serves meanwhile, and as long as the store does not answer.
@@ -11,7 +14,7 @@ import { hash } from 'node:crypto'
 import type { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
 import { latest } from '../base/lru.ts'
-import { type Change, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
+import { type Change, type FoundKey, type Purse, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Account, Key } from '../terms/records.ts'
 import { AddressList } from './ip.ts'
 import { Turns } from './turns.ts'
@@ -27,17 +30,23 @@ export class KeyEntry {
   /** The money of the key and of the account when the key was read. */
   readonly keyPurse: Purse
   readonly accountPurse: Purse
-  /** From this monotonic time (ms) on, the entry is refreshed when it is used. */
+  /** Of the secret that it was found by. */
+  readonly digest: string
+  /** From this monotonic time (ms) on, the secret no longer works; Infinity for the key's own secret. */
+  readonly endsMs: number
+  /** From this monotonic time (ms) on, the entry is refreshed when it is used. Not after `endsMs`. */
   staleMs: number
 
-  constructor(key: Key, account: Account, keyPurse: Purse, accountPurse: Purse, staleMs: number) {
+  constructor(digest: string, { key, account, keyPurse, accountPurse, endsInMs }: FoundKey, nowMs: number) {
+    this.digest = digest
+    this.endsMs = endsInMs === null ? Number.POSITIVE_INFINITY : nowMs + endsInMs
+    this.staleMs = Math.min(nowMs + OLDEST_MS, this.endsMs)
     this.key = key
     this.account = account
     this.allow = key.allowIps === null ? null : new AddressList(key.allowIps)
     this.models = key.models === null ? null : new Set(key.models)
     this.keyPurse = keyPurse
     this.accountPurse = accountPurse
-    this.staleMs = staleMs
   }
 }
 
@@ -85,16 +94,14 @@ export class KeyCache {
   /** null = there is no such key. Rejects with StoreUnavailable when the store does not answer. */
   find(secret: string): KeyEntry | null | Promise<KeyEntry | null> {
     if (secret.length > LONGEST_SECRET || !SECRET.test(secret)) return null
-    const digest = hash('sha256', secret, 'hex')
+    return this.byDigest(hash('sha256', secret, 'hex'))
+  }
+
+  /** The same for the SHA-256 of a secret. */
+  byDigest(digest: string): KeyEntry | null | Promise<KeyEntry | null> {
     const now = this.#clock.monotonic()
     const entry = this.#known.get(digest)
-    if (entry !== undefined) {
-      if (now >= entry.staleMs) {
-        entry.staleMs = now + REFRESH_PAUSE_MS
-        this.#refresh(digest)
-      }
-      return entry
-    }
+    if (entry !== undefined) return now < entry.staleMs ? entry : this.#stale(entry, now)
     const staleMs = this.#unknown.get(digest)
     if (staleMs === undefined) return this.#lookUp(digest)
     if (now >= staleMs) {
@@ -104,9 +111,21 @@ export class KeyCache {
     return null
   }
 
+  /** An entry that is too old: it goes on serving while it is read again, unless its secret has ended. */
+  #stale(entry: KeyEntry, now: number): KeyEntry | null {
+    const { digest } = entry
+    if (now >= entry.endsMs) {
+      this.#keep(digest, null, now + OLDEST_MS)
+      return null
+    }
+    entry.staleMs = Math.min(now + REFRESH_PAUSE_MS, entry.endsMs)
+    this.#refresh(digest)
+    return entry
+  }
+
   /** The key as it is now, read again if it has changed since it was found; null = the key was deleted. */
-  current({ key }: KeyEntry): KeyEntry | null | Promise<KeyEntry | null> {
-    return this.#known.get(key.hash) ?? (this.#unknown.has(key.hash) ? null : this.#lookUp(key.hash))
+  current({ digest }: KeyEntry): KeyEntry | null | Promise<KeyEntry | null> {
+    return this.#known.get(digest) ?? (this.#unknown.has(digest) ? null : this.#lookUp(digest))
   }
 
   #refresh(digest: string): void {
@@ -127,11 +146,11 @@ export class KeyCache {
     for (let reads = 1; ; reads++) {
       lookUp.changed = false
       lookUp.changedAccounts.clear()
+      const readMs = this.#clock.monotonic() // before the store says what is left of a time
       const row = await this.#store.findKey(digest)
-      const staleMs = this.#clock.monotonic() + OLDEST_MS
-      const entry = row === null ? null : new KeyEntry(row.key, row.account, row.keyPurse, row.accountPurse, staleMs)
+      const entry = row === null ? null : new KeyEntry(digest, row, readMs)
       const changed = lookUp.changed || (entry !== null && lookUp.changedAccounts.has(entry.account.id))
-      if (!changed) this.#keep(digest, entry, staleMs)
+      if (!changed) this.#keep(digest, entry, readMs + OLDEST_MS)
       if (!changed || reads === MOST_READS) return entry
     }
   }

@@ -26,6 +26,7 @@ function end(x: Exchange, services: Services): void {
   if (x.status === 0) x.status = CLIENT_CLOSED
   x.relay?.release()
   dropBody(x, services.buffered)
+  if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked

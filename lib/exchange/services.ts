@@ -2,6 +2,7 @@
 import type { Answers } from '../access/answers.ts'
 import type { Buffered } from '../access/buffered.ts'
 import type { Concurrency } from '../access/concurrency.ts'
+import type { KeyUses } from '../access/key-uses.ts'
 import type { KeyCache } from '../access/keys.ts'
 import type { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
@@ -24,6 +25,7 @@ export interface Services {
   log: Logger
   metrics: Metrics
   keys: KeyCache
+  keyUses: KeyUses
   answers: Answers
   rates: RateLimiter
   concurrency: Concurrency

@@ -3,8 +3,7 @@
  * that creates the key; the store keeps only its hash.
  */
 import { z } from 'zod'
-import { formatMicro, ZERO } from '../base/money.ts'
-import { type KeyChange, keyPurse, type NewKey } from '../store/store.ts'
+import type { KeyChange, NewKey } from '../store/store.ts'
 import * as address from '../terms/config-addresses.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import { limit } from '../terms/config-limit.ts'
@@ -14,9 +13,10 @@ import { showLimit } from '../terms/limits.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Key } from '../terms/records.ts'
 import { act } from './acts.ts'
-import { firstLimit, limitChange, renewals } from './caps-and-budgets.ts'
+import { firstLimit, limitChange } from './caps-and-budgets.ts'
 import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
+import { isoOrNull, keyStandings, showUse } from './key-shown.ts'
 import { accountNamed, accountNames, checkGroups } from './lookups.ts'
 import { withoutNulls } from './nulls.ts'
 import { nextOf, pageFields, toPage } from './paging.ts'
@@ -36,7 +36,26 @@ const keyChange = z.strictObject({
   models: z.array(kind.name).nullable().optional(),
 })
 
+const HOUR_MS = 3_600_000
+/** For how long the secret that a key has still works when it gets another one. */
+const GRACES: Record<string, number> = { 0: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS }
+
+/** The time in ms. */
+export const grace = kind.scalar('0, 1h or 24h', { enum: [0, '0', '1h', '24h'] }, value =>
+  typeof value === 'string' || value === 0 ? GRACES[value] : undefined,
+)
+const keyRoll = z.strictObject({ grace })
+
 const keysFilter = z.strictObject({ account: kind.name.optional(), ...pageFields })
+
+/** Gives a key another secret. */
+export async function rollKey(deps: OperationDeps, key: Key, graceMs: number, actor: Actor) {
+  const secret = newSecret()
+  const hashed = { hash: hashOf(secret), hint: hintOf(secret) }
+  const rolled = await deps.store.rollKey(key.id, hashed, graceMs, act(actor, 'keys.roll'))
+  await inForce(deps)
+  return { key: rolled.key, secret, oldSecretEndsAt: isoOrNull(rolled.oldSecretEndsAtMs) }
+}
 
 export class Keys {
   readonly #deps: OperationDeps
@@ -50,7 +69,7 @@ export class Keys {
     await fleet.settled()
     const { account, ...form } = read(keysFilter, filter)
     const owner = account === undefined ? undefined : (await accountNamed(store, account)).id
-    const keys = await store.keyPage(toPage(form), owner)
+    const keys = await store.keyPage({ ...toPage(form), ...(owner === undefined ? {} : { accountId: owner }) })
     return { data: await this.#show(keys), next: nextOf(keys, form.limit) }
   }
 
@@ -100,6 +119,8 @@ export class Keys {
       cap: firstLimit(row.cap),
       allowIps: row.allow_ips ?? null,
       models: row.models ?? null,
+      modelsOff: null,
+      createdBy: null,
     }
   }
 
@@ -121,6 +142,18 @@ export class Keys {
     return row
   }
 
+  /** Gives the key another secret; the one that it has works for the time of grace. */
+  async roll(id: string, sent: Sent, actor: Actor) {
+    const { grace } = read(keyRoll, sent)
+    const rolled = await rollKey(this.#deps, await this.#named(id), grace, actor)
+    return {
+      id: rolled.key.id,
+      secret: rolled.secret,
+      hint: rolled.key.hint,
+      old_secret_ends_at: rolled.oldSecretEndsAt,
+    }
+  }
+
   async remove(id: string, actor: Actor): Promise<void> {
     const { store, fleet } = this.#deps
     await fleet.settled()
@@ -140,32 +173,30 @@ export class Keys {
 
   async #show(keys: readonly Key[]) {
     const { store } = this.#deps
-    const [purses, names, renewal] = await Promise.all([
-      store.purses(keys.map(key => keyPurse(key.id))),
+    const [standing, names] = await Promise.all([
+      keyStandings(this.#deps, keys),
       accountNames(
         store,
         keys.map(key => key.accountId),
       ),
-      renewals(
-        this.#deps,
-        'k',
-        keys.map(({ id, cap }) => ({ id, limit: cap })),
-      ),
     ])
-    const used = new Map(purses.map(purse => [purse.id, purse.spent]))
-    return keys.map(key => ({
-      id: key.id,
-      account: names.get(key.accountId) ?? null,
-      name: key.name,
-      group: key.group,
-      status: key.status,
-      expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-      cap: showLimit(key.cap),
-      used: formatMicro(used.get(keyPurse(key.id)) ?? ZERO),
-      ...renewal(key.id),
-      allow_ips: key.allowIps,
-      models: key.models,
-      hint: key.hint,
-    }))
+    return keys.map(key => {
+      const { used, renewal, use } = standing(key)
+      return {
+        id: key.id,
+        account: names.get(key.accountId) ?? null,
+        name: key.name,
+        group: key.group,
+        status: key.status,
+        expires_at: isoOrNull(key.expiresAtMs),
+        cap: showLimit(key.cap),
+        used,
+        ...renewal,
+        allow_ips: key.allowIps,
+        models: key.models,
+        hint: key.hint,
+        ...showUse(use),
+      }
+    })
   }
 }

@@ -74,7 +74,7 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
     spending(store, whose, nowMs),
     ownUsage(deps, reader, CHART),
     store.lowBalance(account.id),
-    store.keyPage({ limit: 1 }, account.id),
+    store.keyPage({ accountId: account.id, limit: 1 }),
   ])
   const last = single ? await lastOf(store, whose) : null
   const asked = last === null ? money.spent > 0 || usage.rows.length > 0 : last.requests.length > 0

@@ -58,6 +58,7 @@ export class Admin {
       route('GET /admin/keys', async (_, query) => ok(await keys.list(parameters(query)))),
       route('POST /admin/keys', async (_, __, body, actor) => created(await keys.create(body, actor))),
       route('PATCH /admin/keys/*', async ([id], _, body, actor) => ok(await keys.change(id!, body, actor))),
+      route('POST /admin/keys/*/roll', async ([id], _, body, actor) => created(await keys.roll(id!, body, actor))),
       route('DELETE /admin/keys/*', async ([id], _, __, actor) => {
         await keys.remove(id!, actor)
         return NO_CONTENT

@@ -69,6 +69,7 @@ export class Gateway {
     const gateway = new Gateway(config, store, services, lag, changeSeq)
     observeServices(services, () => gateway.imbalanceMicro())
     lag.start()
+    services.keyUses.start()
     gateway.#follower.start()
     return gateway
   }
@@ -161,6 +162,7 @@ export class Gateway {
     this.#lag.stop()
     await this.#follower.stop()
     await this.services.refusals.stop()
+    await this.services.keyUses.stop()
     await this.ledger.stop()
     await this.services.pools.destroy()
     await this.store.close()

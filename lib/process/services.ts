@@ -5,6 +5,7 @@
 import { Answers } from '../access/answers.ts'
 import { Buffered } from '../access/buffered.ts'
 import { Concurrency } from '../access/concurrency.ts'
+import { KeyUses } from '../access/key-uses.ts'
 import { KeyCache } from '../access/keys.ts'
 import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
@@ -56,6 +57,7 @@ export function createServices(parts: ServiceParts): Services {
     log,
     metrics,
     keys: new KeyCache({ store, clock }),
+    keyUses: new KeyUses({ store, clock, log }),
     answers: new Answers({ store, clock }),
     rates: new RateLimiter({ store, clock, log }),
     concurrency: new Concurrency(),

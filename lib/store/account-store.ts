@@ -40,7 +40,42 @@ export interface NewKey {
   cap: Limit | null
   allowIps: string[] | null
   models: string[] | null
+  modelsOff: string[] | null
+  createdBy: number | null
 }
+
+/** A secret as the store keeps it. */
+export interface HashedSecret {
+  hash: string
+  hint: string
+}
+
+/** What keys are searched by. `working`: enabled and not expired. `capped`: working, with a cap. */
+export type KeyCondition = 'disabled' | 'expired' | 'working' | 'capped' | 'ip_bound' | 'model_bound'
+
+/** A page of keys: in the order in which they were made, or with `newestFirst` in the opposite one. */
+export interface KeyFilter extends PageFilter {
+  newestFirst?: boolean
+  /** The public id of the last key of the page before, newest first; it may have been deleted. */
+  afterPublicId?: string
+  accountId?: number
+  createdBy?: number
+  group?: string
+  condition?: KeyCondition
+  /** The moment at which keys count as expired; ms since 1970. */
+  nowMs?: number
+}
+
+/** When and from which address a key was last used. */
+export interface KeyUse {
+  keyId: number
+  /** ms since 1970. */
+  atMs: number
+  ip: string
+}
+
+/** The most secrets of one key that may still work beside its own. */
+export const MOST_OLD_SECRETS = 5
 
 /** A page of accounts or keys, in the order in which they were made. */
 export interface PageFilter {
@@ -51,8 +86,20 @@ export interface PageFilter {
   limit: number
 }
 
+export interface FoundKey {
+  key: Key
+  account: Account
+  keyPurse: Purse
+  accountPurse: Purse
+  endsInMs: number | null
+}
+
 export interface AccountStore {
-  findKey(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null>
+  /**
+   * `hash`: of the key's secret, or of an earlier secret of it that still works. `endsInMs`: when that one stops
+   * working, from now on by the store's clock; null = it does not.
+   */
+  findKey(hash: string): Promise<FoundKey | null>
   accounts(): Promise<Account[]>
   accountPage(filter: PageFilter): Promise<Account[]>
   account(id: number): Promise<Account | null>
@@ -63,13 +110,28 @@ export interface AccountStore {
   updateAccount(id: number, change: AccountChange, act: Act, mark?: Mark): Promise<Account>
   keys(accountId?: number): Promise<Key[]>
   /** `q` is looked for in the names and the hints of keys. */
-  keyPage(filter: PageFilter, accountId?: number): Promise<Key[]>
+  keyPage(filter: KeyFilter): Promise<Key[]>
   key(id: number): Promise<Key | null>
   /** `id`: the key's `publicId`. */
   keyByPublicId(id: string): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
   createKey(key: NewKey, act: Act, mark?: Mark): Promise<Key>
   updateKey(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key>
+  /**
+   * Gives a key another secret. The one that it has works for `graceMs` more; 0 = it stops at once, and so do all
+   * earlier ones. `oldSecretEndsAtMs`: by the store's clock; null = none works any more. Throws StoreConflict also when
+   * the key has MOST_OLD_SECRETS already.
+   */
+  rollKey(
+    id: number,
+    secret: HashedSecret,
+    graceMs: number,
+    act: Act,
+  ): Promise<{ key: Key; oldSecretEndsAtMs: number | null }>
+  /** Takes note of uses, a batch of different keys at a time. A use that is older than the one known is dropped. */
+  recordKeyUses(batch: readonly KeyUse[]): Promise<void>
+  /** The last uses of those keys that were ever used. */
+  keyUses(ids: readonly number[]): Promise<Map<number, KeyUse>>
   deleteKey(id: number, act: Act): Promise<boolean>
   /** The names of keys by id, deleted keys included, because usage rows refer to them. */
   keyNames(ids: readonly number[]): Promise<Map<number, string>>

@@ -8,10 +8,12 @@ import { randomBytes } from 'node:crypto'
 import { ACTIONS } from './action-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
+import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
+import { BY_ACCOUNT, BY_CREATOR } from './sql/key-page.ts'
 import { fillModelHours } from './sql/model-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
@@ -218,6 +220,13 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ({ dialect }) => PEOPLE.flatMap(table => createTable(table, dialect)),
   // Sums by the hour of a model, for as many days as people can look back.
   ({ dialect }) => [fillModelHours(dialect, 90)],
+  // Who made a key, the list of a restriction that is switched off, earlier secrets that still work, and last uses.
+  ({ dialect }) => [
+    addColumn({ name: 'api_keys' }, ['created_by', 'int?'], dialect),
+    addColumn({ name: 'api_keys' }, ['models_off', 'doc?'], dialect),
+    ...[BY_ACCOUNT, BY_CREATOR].map(columns => createIndex({ name: 'api_keys' }, columns, dialect)),
+    ...[KEY_SECRETS, KEY_USES].flatMap(table => createTable(table, dialect)),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

@@ -24,6 +24,8 @@ import { addEntry } from './sql/entries.ts'
 import { book, firstBookedMs } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
 import { keyLabelOf, keyLabels } from './sql/key-labels.ts'
+import { rollKey } from './sql/key-secrets.ts'
+import { keyUses, recordKeyUses } from './sql/key-uses.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
 import { lowBalance, setLowBalance } from './sql/low-balance.ts'
@@ -45,8 +47,11 @@ import type {
   AccountKeys,
   BookFilter,
   FailingQuery,
+  HashedSecret,
   Holder,
   KeyChange,
+  KeyFilter,
+  KeyUse,
   Mark,
   ModelEdit,
   NewAccount,
@@ -125,13 +130,17 @@ export class SqlStore implements Store {
   updateAccount = (id: number, change: AccountChange, act: Act, mark?: Mark) =>
     this.#accounts.update(id, change, act, mark)
   keys = (accountId?: number) => this.#keys.list(accountId)
-  keyPage = (filter: PageFilter, accountId?: number) => this.#keys.page(filter, accountId)
+  keyPage = (filter: KeyFilter) => this.#keys.page(filter)
   key = (id: number) => this.#keys.byId(id)
   keyByPublicId = (id: string) => this.#keys.byPublicId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
   createKey = (key: NewKey, act: Act, mark?: Mark) => this.#keys.create(key, act, mark)
   updateKey = (id: number, change: KeyChange, act: Act, mark?: Mark) => this.#keys.update(id, change, act, mark)
+  rollKey = (id: number, secret: HashedSecret, graceMs: number, act: Act) =>
+    rollKey(this.#driver, id, secret, graceMs, act)
+  recordKeyUses = (batch: readonly KeyUse[]) => recordKeyUses(this.#driver, batch)
+  keyUses = (ids: readonly number[]) => keyUses(this.#driver, ids)
   deleteKey = (id: number, act: Act) => this.#keys.delete(id, act)
 
   catalog = () => this.#catalogue.read()

@@ -27,7 +27,7 @@ import type { Purse, PurseId } from './purses.ts'
 import type { RequestStore } from './request-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
-export type * from './account-store.ts'
+export * from './account-store.ts'
 export type * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'

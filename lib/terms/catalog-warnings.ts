@@ -72,13 +72,16 @@ function warnOfWeights({ channels }: CatalogForm, source: Source): void {
 
 function warnOfKeys({ accounts, keys }: CatalogForm, source: Source, served: ReadonlySet<string>): void {
   const groups = new Map(accounts.map(row => [row.name, row.groups]))
-  for (const [i, { account, group, models }] of keys.entries()) {
+  for (const [i, { account, group, models, allow_ips }] of keys.entries()) {
     const allowed = groups.get(account)
     if (allowed !== undefined && !allowed.includes(group))
       source.warn(
         ['keys', i, 'group'],
         `a group of account ${account} (${allowed.join(', ')})${didYouMean(group, allowed)}`,
       )
+    for (const [field, list] of [['models', models] as const, ['allow_ips', allow_ips] as const])
+      if (list?.length === 0)
+        source.warn(['keys', i, field], 'at least one entry, because nobody can use a key with an empty list')
     for (const [j, name] of (models ?? []).entries())
       if (!served.has(name))
         source.warn(['keys', i, 'models', j], `a model that an enabled channel serves${didYouMean(name, served)}`)

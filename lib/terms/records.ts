@@ -67,6 +67,10 @@ export interface Key {
   allowIps: string[] | null
   /** Names of the models that the key may use; null = all of its group. */
   models: string[] | null
+  /** The models that were ticked when the restriction was switched off; null = there is no such list. */
+  modelsOff: string[] | null
+  /** The user who made the key; null = it was not made by a user. */
+  createdBy: number | null
 }
 
 export interface Group {

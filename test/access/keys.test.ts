@@ -12,7 +12,10 @@ const MINUTE = 60_000
 /** Answers at once, or when told: `hold()` first, `release()` later. What is read is what was there when asked. */
 class Rows {
   readonly asked: string[] = []
-  readonly rows = new Map<string, { key: Key; account: Account; keyPurse: Purse; accountPurse: Purse }>()
+  readonly rows = new Map<
+    string,
+    { key: Key; account: Account; keyPurse: Purse; accountPurse: Purse; endsInMs: number | null }
+  >()
   down = false
   #held: (() => void)[] | null = null
   reading = 0
@@ -33,6 +36,8 @@ class Rows {
       cap: null,
       allowIps: null,
       models: null,
+      modelsOff: null,
+      createdBy: null,
       ...change,
     }
     const account: Account = {
@@ -46,12 +51,17 @@ class Rows {
       sandbox: false,
     }
     const purse = { credit: null, spent: ZERO, leased: ZERO }
-    this.rows.set(key.hash, {
+    this.rows.set(digestOf(secret), {
       key,
       account,
       keyPurse: { id: keyPurse(id), ...purse },
       accountPurse: { id: accountPurse(accountId), ...purse },
+      endsInMs: null,
     })
+  }
+
+  end(secret: string, inMs: number): void {
+    this.rows.get(digestOf(secret))!.endsInMs = inMs
   }
 
   hold(): void {
@@ -95,6 +105,38 @@ t.test('a known key is read once, then found without a promise', async t => {
   t.equal(entry.models?.has('m'), true)
   t.equal(keys.find('sk-one'), entry)
   t.same(rows.asked, [digestOf('sk-one')])
+})
+
+t.test('a secret that ends is unknown from then on, and nobody is asked', async t => {
+  const { rows, clock, keys } = setUp()
+  rows.add('sk-old', 7)
+  rows.end('sk-old', 20 * MINUTE)
+  const entry = (await keys.find('sk-old')) as KeyEntry
+  for (let i = 0; i < 3; i++) {
+    clock.advance(6 * MINUTE)
+    rows.end('sk-old', 20 * MINUTE - 6 * MINUTE * (i + 1))
+    t.ok(keys.find('sk-old') !== null && !(keys.find('sk-old') instanceof Promise), 'refreshed as any other')
+    await settled()
+  }
+  t.equal(rows.asked.length, 4)
+  clock.advance(2 * MINUTE - 1)
+  t.not(keys.find('sk-old'), null)
+  clock.advance(1)
+  t.equal(keys.find('sk-old'), null)
+  t.equal(keys.current(entry), null)
+  t.equal(rows.asked.length, 4)
+  t.equal(keys.find('sk-old'), null)
+})
+
+t.test('what is confirmed is the secret that was used', async t => {
+  const { rows, keys } = setUp()
+  rows.add('sk-old', 7, { hash: 'of another secret' })
+  const entry = (await keys.find('sk-old')) as KeyEntry
+  t.equal(keys.current(entry), entry)
+  keys.onChange({ seq: 1, kind: 'key', ref: digestOf('sk-old') })
+  rows.rows.clear()
+  t.equal(await keys.current(entry), null)
+  t.equal(keys.byDigest(digestOf('sk-old')), null)
 })
 
 t.test('what cannot be a key is not looked up', async t => {

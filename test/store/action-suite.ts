@@ -60,7 +60,15 @@ const STEPS: Step[] = [
     {
       subject: ['account', null],
       before: null,
-      after: { name: 'acme', status: 'active', groups: ['vip'], rate: null, budget: null, balance: '5.000000' },
+      after: {
+        name: 'acme',
+        status: 'active',
+        groups: ['vip'],
+        rate: null,
+        budget: null,
+        sandbox: false,
+        balance: '5.000000',
+      },
     },
   ],
   [

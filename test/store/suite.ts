@@ -11,6 +11,7 @@ import type { Offline, UsageRow } from '../../lib/terms/records.ts'
 import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { actionSuite } from './action-suite.ts'
 import { entrySuite } from './entry-suite.ts'
+import { keySuite } from './key-suite.ts'
 import { oldLog } from './old-log.ts'
 import { paySuite } from './pay-suite.ts'
 import { peopleSuite } from './people-suite.ts'
@@ -115,6 +116,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
       account,
       keyPurse: { id: keyPurse(key.id), credit: 4, spent: 0, leased: 0 },
       accountPurse: { id: accountPurse(account.id), credit: 9, spent: 0, leased: 0 },
+      endsInMs: null,
     })
     t.equal(await two.findKey('unknown'), null)
     await t.rejects(two.createKey(newKey(account.id, { hash: 'other' }), SETUP), StoreConflict, 'same name')
@@ -633,6 +635,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))
+  t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

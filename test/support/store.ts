@@ -30,6 +30,8 @@ export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey 
   cap: null,
   allowIps: null,
   models: null,
+  modelsOff: null,
+  createdBy: null,
   ...change,
 })
 

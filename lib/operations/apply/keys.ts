@@ -40,7 +40,7 @@ export class KeyWriter {
       await rememberMark(this.#store, mark)
       return same ? 'same' : 'kept'
     }
-    const { accountId: _, cap, ...rest } = row
+    const { accountId: _, createdBy: __, modelsOff: ___, cap, ...rest } = row
     const deps = { store: this.#store, clock: this.#clock }
     const change = sameLimit(stored.cap, cap) ? rest : { ...rest, cap: await limitChange(deps, stored.cap, cap) }
     await this.#store.updateKey(stored.id, change, act(FILE, 'keys.change'), movedMark(mark))
@@ -58,10 +58,19 @@ export class KeyWriter {
 
 /** Whether the stored key is what the file says. Its cap may still renew as it did before a change. */
 function isSame({ id: _, publicId: __, cap, ...stored }: Key, { cap: wanted, ...row }: NewKey): boolean {
-  return sameLimit(cap, wanted) && isDeepStrictEqual(stored, row)
+  const { modelsOff, createdBy } = stored // of these a file says nothing
+  return sameLimit(cap, wanted) && isDeepStrictEqual(stored, { ...row, modelsOff, createdBy })
 }
 
 function toRow(key: CatalogKey, accountId: number): NewKey {
   const { account: _, secret, cap, ...rest } = key
-  return { accountId, ...rest, cap: firstLimit(cap), hash: hashOf(secret), hint: hintOf(secret) }
+  return {
+    accountId,
+    ...rest,
+    cap: firstLimit(cap),
+    hash: hashOf(secret),
+    hint: hintOf(secret),
+    modelsOff: null,
+    createdBy: null,
+  }
 }

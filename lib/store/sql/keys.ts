@@ -4,16 +4,16 @@
  */
 import { publicId } from '../../base/ids.ts'
 import type { Act } from '../../terms/people.ts'
-import type { Account, Key } from '../../terms/records.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import type { Key } from '../../terms/records.ts'
+import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import {
   accountPurse,
+  type FoundKey,
   type KeyChange,
+  type KeyFilter,
   keyPurse,
   type Mark,
   type NewKey,
-  type PageFilter,
-  type Purse,
   StoreConflict,
 } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
@@ -21,64 +21,36 @@ import { recordEdit } from './actions.ts'
 import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
-import { creditForEver, limitChanged, limitColumns, limitValues, recallAll, toLimit } from './limit-purses.ts'
+import { keyPage } from './key-page.ts'
+import { aboutKey, KEY_COLUMNS, keyIn, keyValues, lockedKey, toKey } from './key-rows.ts'
+import { claimSecret, recordKeyChange, recordKeyEnd } from './key-secrets.ts'
+import { creditForEver, limitChanged, recallAll } from './limit-purses.ts'
 import { loggedKey } from './logged.ts'
-import { chunks, contains, integer, integerOrNull, jsonOrNull, marks, padded, pattern, text, toJson } from './text.ts'
-
-const KEY_COLUMNS =
-  'k.id AS key_id, k.public_id AS key_public_id, k.account_id, k.name AS key_name, k.hash, k.hint, k.group_name, k.status AS key_status, ' +
-  `k.expires_at_ms, ${limitColumns('cap')
-    .map(c => `k.${c}`)
-    .join(', ')}, k.allow_ips, k.models`
-
-const toKey = (row: Row): Key => ({
-  id: integer(row, 'key_id'),
-  publicId: text(row, 'key_public_id'),
-  accountId: integer(row, 'account_id'),
-  name: text(row, 'key_name'),
-  hash: text(row, 'hash'),
-  hint: text(row, 'hint'),
-  group: text(row, 'group_name'),
-  status: text(row, 'key_status') as Key['status'],
-  expiresAtMs: integerOrNull(row, 'expires_at_ms'),
-  cap: toLimit(row, 'cap'),
-  allowIps: jsonOrNull(row, 'allow_ips'),
-  models: jsonOrNull(row, 'models'),
-})
-
-/** The columns and values of the fields that a change has. */
-function columns({ cap, ...change }: Partial<Omit<NewKey, 'accountId'>>): [string, Param][] {
-  const all: [string, Param | undefined][] = [
-    ['name', change.name],
-    ['hash', change.hash],
-    ['hint', change.hint],
-    ['group_name', change.group],
-    ['status', change.status],
-    ['expires_at_ms', change.expiresAtMs],
-    ...(cap === undefined ? [] : limitValues('cap', cap)),
-    ['allow_ips', change.allowIps === undefined ? undefined : toJson(change.allowIps)],
-    ['models', change.models === undefined ? undefined : toJson(change.models)],
-  ]
-  return all.filter((entry): entry is [string, Param] => entry[1] !== undefined)
-}
-
-const about = ({ publicId, accountId }: Key) => ({ subject: { kind: 'key', id: publicId }, accountId }) as const
+import { chunks, integer, integerOrNull, marks, padded, text } from './text.ts'
 
 const conflict = (error: unknown): unknown =>
   error instanceof DuplicateKey
     ? new StoreConflict('the account has a key of this name, or the secret is in use')
     : error
 
-const ONE_KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
+/** The key under its own secret, or under an earlier one that still works. */
+const findSql = (now: string): string => {
+  const columns = `SELECT ${KEY_COLUMNS}, ${ACCOUNT_COLUMNS}`
+  const account = 'JOIN accounts a ON a.id = k.account_id'
+  return (
+    `${columns}, NULL AS ends_in_ms FROM api_keys k ${account} WHERE k.hash = ? AND k.deleted = 0 UNION ALL ` +
+    `${columns}, s.until_ms - ${now} AS ends_in_ms FROM key_secrets s JOIN api_keys k ON k.id = s.key_id ${account} ` +
+    `WHERE s.hash = ? AND s.until_ms > ${now} AND k.deleted = 0`
+  )
+}
 
-/**
- * The row is locked before it is read. Otherwise two changes of a secret at once could both read the first secret, and
- * no process would hear that the one in between is no longer valid.
- */
-async function lockedKey(tx: Statements, id: number): Promise<Key | null> {
-  await tx.run('UPDATE api_keys SET name = name WHERE id = ?', [id])
-  const [row] = await tx.query(ONE_KEY, [id])
-  return row === undefined ? null : toKey(row)
+/** A restriction that is switched off keeps its list, for the day on which it is switched on again. */
+function withKeptList<T extends Pick<KeyChange, 'models' | 'modelsOff'>>(change: T, before: Key): T {
+  if (change.models === undefined) return change
+  return {
+    ...change,
+    modelsOff: change.models === null ? (change.modelsOff ?? before.models ?? before.modelsOff) : null,
+  }
 }
 
 export class Keys {
@@ -89,11 +61,9 @@ export class Keys {
   }
 
   /** See `Store.findKey`. It takes two statements, or one when there is no such key. */
-  async find(hash: string): Promise<{ key: Key; account: Account; keyPurse: Purse; accountPurse: Purse } | null> {
-    const sql =
-      `SELECT ${KEY_COLUMNS}, ${ACCOUNT_COLUMNS} FROM api_keys k JOIN accounts a ON a.id = k.account_id ` +
-      'WHERE k.hash = ? AND k.deleted = 0'
-    const [row] = await this.#driver.query('findKey', sql, [hash])
+  async find(hash: string): Promise<FoundKey | null> {
+    const sql = findSql(this.#driver.dialect.nowMs)
+    const [row] = await this.#driver.query('findKey', sql, [hash, hash])
     if (row === undefined) return null
     const key = toKey(row)
     const account = toAccount(row)
@@ -101,7 +71,8 @@ export class Keys {
       query: (text: string, params: readonly Param[]) => this.#driver.query('findKey', text, params),
     }
     const purses = await readPurses(statements, [accountPurse(account.id), keyPurse(key.id)])
-    return { key, account, accountPurse: purses[0]!, keyPurse: purses[1]! }
+    const endsInMs = integerOrNull(row, 'ends_in_ms')
+    return { key, account, accountPurse: purses[0]!, keyPurse: purses[1]!, endsInMs }
   }
 
   async #select(where: string, params: Param[]): Promise<Key[]> {
@@ -115,11 +86,8 @@ export class Keys {
       : this.#select('AND k.account_id = ? ORDER BY k.id', [accountId])
   }
 
-  page({ q = '', afterId = 0, limit }: PageFilter, accountId?: number): Promise<Key[]> {
-    const owner = accountId === undefined ? '' : 'AND k.account_id = ? '
-    const where = `AND k.id > ? ${owner}AND (${contains('k.name')} OR ${contains('k.hint')}) ORDER BY k.id LIMIT ?`
-    const owners = accountId === undefined ? [] : [accountId]
-    return this.#select(where, [afterId, ...owners, pattern(q), pattern(q), limit])
+  async page(filter: KeyFilter): Promise<Key[]> {
+    return (await this.#driver.query('key', ...keyPage(filter, this.#driver.dialect))).map(toKey)
   }
 
   async byId(id: number): Promise<Key | null> {
@@ -149,13 +117,14 @@ export class Keys {
     const set: [string, Param][] = [
       ['public_id', outward],
       ['account_id', key.accountId],
-      ...columns(key),
+      ...keyValues(key),
       ['deleted', 0],
     ]
     const names = set.map(([column]) => column).join(', ')
     try {
       return await this.#driver.transaction('createKey', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        await claimSecret(tx, this.#driver, key.hash, null)
         const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
         const { insertId: id } = await tx.run(
           insert,
@@ -166,7 +135,7 @@ export class Keys {
           creditForEver(key.cap),
         ])
         const made: Key = { id, publicId: outward, ...key }
-        await recordEdit(tx, this.#driver, act, about(made), null, loggedKey(made))
+        await recordEdit(tx, this.#driver, act, aboutKey(made), null, loggedKey(made))
         await recordChange(tx, 'key', key.hash)
         return made
       })
@@ -187,18 +156,18 @@ export class Keys {
   }
 
   async #update(tx: Statements, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
-    const set = columns({ ...change, ...(cap === undefined ? {} : { cap: cap.limit }) })
     const before = await lockedKey(tx, id)
     if (before === null) throw new StoreConflict(`there is no key with id ${id}`)
+    const set = keyValues({ ...withKeptList(change, before), ...(cap === undefined ? {} : { cap: cap.limit }) })
     if (set.length === 0) return before
+    if (change.hash !== undefined) await claimSecret(tx, this.#driver, change.hash, id)
     const assignments = set.map(([column]) => `${column} = ?`).join(', ')
     const values = set.map(([, value]) => value)
     await tx.run(`UPDATE api_keys SET ${assignments} WHERE id = ?`, [...values, id])
     const recalled = cap === undefined ? [] : await limitChanged(tx, this.#driver, 'k', id, cap.limit, cap.atMs)
-    const after = toKey((await tx.query(ONE_KEY, [id]))[0]!)
-    await recordEdit(tx, this.#driver, act, about(after), loggedKey(before), loggedKey(after))
-    await recordChange(tx, 'key', after.hash)
-    if (before.hash !== after.hash) await recordChange(tx, 'key', before.hash)
+    const after = (await keyIn(tx, id)) as Key
+    await recordEdit(tx, this.#driver, act, aboutKey(after), loggedKey(before), loggedKey(after))
+    await recordKeyChange(tx, id, [after.hash, before.hash])
     await recallAll(tx, recalled)
     return after
   }
@@ -209,8 +178,8 @@ export class Keys {
       const key = await lockedKey(tx, id)
       if (key === null) return false
       await tx.run('UPDATE api_keys SET deleted = id WHERE id = ?', [id])
-      await recordEdit(tx, this.#driver, act, about(key), loggedKey(key), null)
-      await recordChange(tx, 'key', key.hash)
+      await recordEdit(tx, this.#driver, act, aboutKey(key), loggedKey(key), null)
+      await recordKeyEnd(tx, key)
       return true
     })
   }

@@ -14,8 +14,8 @@ export interface Logged {
   secrets?: Record<string, string>
 }
 
-export const loggedAccount = ({ name, status, groups, rate, budget }: Account): Logged => ({
-  shown: { name, status, groups, rate, budget: showLimit(budget) },
+export const loggedAccount = ({ name, status, groups, rate, budget, sandbox }: Account): Logged => ({
+  shown: { name, status, groups, rate, budget: showLimit(budget), sandbox },
 })
 
 export const loggedKey = (key: Key): Logged => ({
@@ -27,6 +27,8 @@ export const loggedKey = (key: Key): Logged => ({
     cap: showLimit(key.cap),
     allow_ips: key.allowIps,
     models: key.models,
+    models_off: key.modelsOff,
+    created_by: key.createdBy,
     hint: key.hint,
   },
   secrets: { secret: key.hash },

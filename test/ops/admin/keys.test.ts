@@ -15,6 +15,8 @@ const DEFAULTS = {
   renews_at: null,
   allow_ips: null,
   models: null,
+  last_used_at: null,
+  last_used_from: null,
 }
 
 async function withAccount(t: Parameters<typeof openOps>[0]) {

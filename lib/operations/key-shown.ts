@@ -1,0 +1,63 @@
+/** What is shown of keys beside what stands in their rows: what they have spent, when they were used, and in which state they are. */
+import { formatMicro, type Micro, parseMicro, ZERO } from '../base/money.ts'
+import { type KeyUse, keyPurse } from '../store/store.ts'
+import type { Key } from '../terms/records.ts'
+import { type Renewal, renewals } from './caps-and-budgets.ts'
+import type { OperationDeps } from './deps.ts'
+
+/** `used_up`: the cap is. A key has the first of these states that holds, from the left. */
+export const KEY_STATES = ['disabled', 'expired', 'used_up', 'enabled'] as const
+export type KeyState = (typeof KEY_STATES)[number]
+
+/** What a key has spent and how it was used. */
+export interface KeyStanding {
+  state: KeyState
+  used: string
+  renewal: Renewal
+  use: KeyUse | null
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
+
+/** For each key, by its id. */
+export async function keyStandings(
+  deps: Pick<OperationDeps, 'store' | 'clock'>,
+  keys: readonly Key[],
+): Promise<(key: Key) => KeyStanding> {
+  const { store, clock } = deps
+  const [purses, uses, renewal] = await Promise.all([
+    store.purses(keys.map(key => keyPurse(key.id))),
+    store.keyUses(keys.map(key => key.id)),
+    renewals(
+      deps,
+      'k',
+      keys.map(({ id, cap }) => ({ id, limit: cap })),
+    ),
+  ])
+  const spent = new Map(purses.map(purse => [purse.id, purse.spent]))
+  const now = clock.now()
+  return key => {
+    const used = spent.get(keyPurse(key.id)) ?? ZERO
+    const period = renewal(key.id)
+    const counted = period.used_period === null ? used : (parseMicro(period.used_period) as Micro)
+    return {
+      state: stateOf(key, counted, now),
+      used: formatMicro(used),
+      renewal: period,
+      use: uses.get(key.id) ?? null,
+    }
+  }
+}
+
+/** `used`: in the running period of the cap. */
+function stateOf(key: Key, used: Micro, now: number): KeyState {
+  if (key.status === 'disabled') return 'disabled'
+  if (key.expiresAtMs !== null && key.expiresAtMs <= now) return 'expired'
+  return key.cap !== null && used >= key.cap.amount ? 'used_up' : 'enabled'
+}
+
+export const showUse = (use: KeyUse | null) => ({
+  last_used_at: isoOrNull(use?.atMs ?? null),
+  last_used_from: use?.ip ?? null,
+})

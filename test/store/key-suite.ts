@@ -1,0 +1,195 @@
+/** What every store must do with keys beside making and changing them: other secrets, last uses, pages, kept lists. */
+import type { Test } from 'tap'
+import { openStore } from '../../lib/store/open.ts'
+import { type KeyFilter, MOST_OLD_SECRETS, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { fund, limitOf, newKey, SETUP } from '../support/store.ts'
+import { until } from '../support/wait.ts'
+
+const HOUR_MS = 3_600_000
+const secret = (name: string) => ({ hash: `hash-${name}`, hint: `sk-…${name}` })
+
+/** `newUrl` gives an empty store each time. Two instances of one store stand for two gateways. */
+export function keySuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      await fn(t, one, two)
+    })
+
+  const changedKeys = async (store: Store, seq: number) =>
+    ((await store.changesSince(seq)) ?? []).filter(({ kind }) => kind === 'key').map(({ ref }) => ref)
+
+  check('another secret: the old one works until its time is over', async (t, one, two) => {
+    const { key } = await fund(one, 'demo', 9)
+    const seq = await one.changeSeq()
+    const rolled = await one.rollKey(key.id, secret('b'), HOUR_MS, SETUP)
+    t.strictSame(rolled.key, { ...key, ...secret('b') })
+    t.ok(Math.abs((rolled.oldSecretEndsAtMs as number) - Date.now() - HOUR_MS) < 60_000)
+    t.match(await two.findKey('hash-b'), { key: rolled.key, endsInMs: null })
+    const old = await two.findKey(key.hash)
+    t.match(old, { key: rolled.key, account: { name: 'demo' }, accountPurse: { credit: 9 } })
+    t.ok((old?.endsInMs as number) > HOUR_MS - 60_000 && (old?.endsInMs as number) <= HOUR_MS)
+    t.same((await changedKeys(two, seq)).sort(), [key.hash, 'hash-b'].sort(), 'every process hears of both')
+    const [line] = await one.actions({ limit: 1 })
+    t.strictSame(line?.before, { hint: key.hint })
+    t.match(line?.after, { hint: 'sk-…b', secret: 'changed', old_secret_ends_at: /^\d{4}-/ })
+    t.notMatch(JSON.stringify(line), /hash/)
+
+    await two.rollKey(key.id, secret('c'), 1, SETUP)
+    await until('the second secret has ended', async () => (await one.findKey('hash-b')) === null)
+    t.match(await one.findKey('hash-c'), { endsInMs: null })
+    t.not(await one.findKey(key.hash), null, 'the first one has its own end')
+
+    const before = await one.changeSeq()
+    t.equal((await one.rollKey(key.id, secret('d'), 0, SETUP)).oldSecretEndsAtMs, null)
+    t.strictSame(
+      await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => two.findKey(hash))),
+      [null, null, null],
+      'without grace all earlier secrets end',
+    )
+    t.same(new Set(await changedKeys(two, before)), new Set([key.hash, 'hash-b', 'hash-c', 'hash-d']))
+  })
+
+  check('how many secrets may work at once', async (t, one) => {
+    const { key } = await fund(one, 'demo', 9)
+    for (let i = 0; i < MOST_OLD_SECRETS; i++) await one.rollKey(key.id, secret(`r${i}`), HOUR_MS, SETUP)
+    await t.rejects(one.rollKey(key.id, secret('more'), HOUR_MS, SETUP), StoreConflict)
+    t.match(await one.key(key.id), secret(`r${MOST_OLD_SECRETS - 1}`), 'a refusal changes nothing')
+    await one.rollKey(key.id, secret('more'), 0, SETUP)
+    await one.rollKey(key.id, secret('again'), HOUR_MS, SETUP)
+    t.not(await one.findKey('hash-more'), null)
+    await t.rejects(one.rollKey(99, secret('x'), 0, SETUP), StoreConflict)
+  })
+
+  check('changes and the end of a key reach its earlier secrets', async (t, one, two) => {
+    const { account, key } = await fund(one, 'demo', 9)
+    await one.rollKey(key.id, secret('b'), HOUR_MS, SETUP)
+    let seq = await one.changeSeq()
+    await two.updateKey(key.id, { status: 'disabled' }, SETUP)
+    t.same((await changedKeys(one, seq)).sort(), [key.hash, 'hash-b'].sort())
+    t.match(await one.findKey(key.hash), { key: { status: 'disabled' } })
+
+    await t.rejects(
+      one.createKey(newKey(account.id, { name: 'other' }), SETUP),
+      StoreConflict,
+      'it works for another key',
+    )
+    const other = await one.createKey(newKey(account.id, { name: 'other', hash: 'o' }), SETUP)
+    await t.rejects(one.updateKey(other.id, { hash: key.hash }, SETUP), StoreConflict)
+    await one.updateKey(key.id, { hash: key.hash }, SETUP)
+    t.match(await one.findKey(key.hash), { key: { id: key.id }, endsInMs: null }, "it is the key's own once more")
+    t.equal(await one.findKey('hash-b'), null)
+
+    await one.rollKey(key.id, secret('c'), HOUR_MS, SETUP)
+    seq = await one.changeSeq()
+    await one.deleteKey(key.id, SETUP)
+    t.same((await changedKeys(two, seq)).sort(), [key.hash, 'hash-c'].sort())
+    t.strictSame(await Promise.all([key.hash, 'hash-c'].map(hash => two.findKey(hash))), [null, null])
+    t.match(await one.createKey(newKey(account.id), SETUP), { hash: key.hash }, 'and the secret is free')
+  })
+
+  check('two changes of a secret at once', async (t, one, two) => {
+    const { key } = await fund(one, 'demo', 9)
+    await Promise.all([
+      one.rollKey(key.id, secret('b'), HOUR_MS, SETUP),
+      two.rollKey(key.id, secret('c'), HOUR_MS, SETUP),
+    ])
+    const found = await Promise.all([key.hash, 'hash-b', 'hash-c'].map(hash => one.findKey(hash)))
+    t.equal(found.filter(one => one === null).length, 0, 'no secret is lost on the way')
+    t.equal(found.filter(one => one?.endsInMs === null).length, 1)
+    t.equal((await one.audit()).ok, true)
+  })
+
+  check('a list survives that the restriction is switched off', async (t, one, two) => {
+    const { key } = await fund(one, 'demo', 9)
+    const steps: [change: object, models: string[] | null, modelsOff: string[] | null][] = [
+      [{ models: ['a', 'b'] }, ['a', 'b'], null],
+      [{ models: null }, null, ['a', 'b']],
+      [{ models: null, name: 'x' }, null, ['a', 'b']],
+      [{ name: 'y' }, null, ['a', 'b']],
+      [{ models: null, modelsOff: ['c'] }, null, ['c']],
+      [{ models: ['c'] }, ['c'], null],
+      [{ models: [] }, [], null],
+      [{ models: null }, null, []],
+    ]
+    for (const [change, models, modelsOff] of steps)
+      t.match(await one.updateKey(key.id, change, SETUP), { models, modelsOff }, JSON.stringify(change))
+    t.match(await two.key(key.id), { models: null, modelsOff: [] })
+  })
+
+  check('when and from where keys were last used', async (t, one, two) => {
+    const { account, key } = await fund(one, 'demo', 9)
+    const other = await one.createKey(newKey(account.id, { name: 'b', hash: 'b' }), SETUP)
+    t.equal((await one.keyUses([key.id, other.id])).size, 0)
+    t.equal((await one.keyUses([])).size, 0)
+    const seq = await one.changeSeq()
+    await one.recordKeyUses([
+      { keyId: other.id, atMs: 5, ip: '10.0.0.1' },
+      { keyId: key.id, atMs: 7, ip: '2001:db8::1' },
+    ])
+    await two.recordKeyUses([
+      { keyId: key.id, atMs: 6, ip: '10.0.0.2' },
+      { keyId: other.id, atMs: 9, ip: '10.0.0.3' },
+    ])
+    await two.recordKeyUses([])
+    t.strictSame(
+      await one.keyUses([key.id, other.id, 99]),
+      new Map([
+        [key.id, { keyId: key.id, atMs: 7, ip: '2001:db8::1' }],
+        [other.id, { keyId: other.id, atMs: 9, ip: '10.0.0.3' }],
+      ]),
+    )
+    t.equal(await one.changeSeq(), seq, 'no process has to hear of it')
+    t.equal((await one.actions({ operation: 'keys.use', limit: 9 })).length, 0)
+  })
+
+  check('pages by account, creator, group, text and state', async (t, one) => {
+    const { account } = await fund(one, 'demo', 0)
+    const { account: foreign } = await fund(one, 'other', 0)
+    const NOW = 1_000_000
+    const rows: [name: string, change: object][] = [
+      ['plain', {}],
+      ['off', { status: 'disabled', expiresAtMs: 5 }],
+      ['old', { expiresAtMs: NOW }],
+      ['later', { expiresAtMs: NOW + 1, createdBy: 7 }],
+      ['capped', { cap: limitOf(5), createdBy: 7, group: 'vip' }],
+      ['bound', { allowIps: ['10.0.0.1'], models: [] }],
+      ['Half%', { models: ['m'] }],
+    ]
+    for (const [name, change] of rows) await one.createKey(newKey(account.id, { name, hash: name, ...change }), SETUP)
+    const gone = await one.createKey(newKey(account.id, { name: 'gone', hash: 'gone' }), SETUP)
+    await one.deleteKey(gone.id, SETUP)
+    const names = async (filter: Partial<KeyFilter>) =>
+      (await one.keyPage({ accountId: account.id, limit: 50, nowMs: NOW, newestFirst: true, ...filter })).map(
+        k => k.name,
+      )
+    const all = ['Half%', 'bound', 'capped', 'later', 'old', 'off', 'plain', 'laptop']
+    const cases: [filter: Partial<KeyFilter>, names: string[]][] = [
+      [{}, all],
+      [{ newestFirst: false }, [...all].reverse()],
+      [{ condition: 'disabled' }, ['off']],
+      [{ condition: 'expired' }, ['old']],
+      [{ condition: 'working' }, ['Half%', 'bound', 'capped', 'later', 'plain', 'laptop']],
+      [{ condition: 'capped' }, ['capped']],
+      [{ condition: 'ip_bound' }, ['bound']],
+      [{ condition: 'model_bound' }, ['Half%', 'bound']],
+      [{ createdBy: 7 }, ['capped', 'later']],
+      [{ createdBy: 7, group: 'vip' }, ['capped']],
+      [{ createdBy: 7, accountId: foreign.id }, []],
+      [{ group: 'vip' }, ['capped']],
+      [{ q: 'LA' }, ['later', 'plain', 'laptop']],
+      [{ q: 'half%' }, ['Half%']],
+      [{ q: '%' }, ['Half%']],
+      [{ q: 'abcd' }, all],
+      [{ limit: 3 }, all.slice(0, 3)],
+    ]
+    for (const [filter, expected] of cases) t.same(await names(filter), expected, JSON.stringify(filter))
+    const third = (await one.keyByName(account.id, 'capped'))!
+    t.same(await names({ afterPublicId: third.publicId, limit: 2 }), all.slice(3, 5))
+    t.same(await names({ afterPublicId: gone.publicId }), all, 'a page goes on behind a key that was deleted')
+    t.same(await names({ afterPublicId: 'unknown' }), [])
+  })
+}
