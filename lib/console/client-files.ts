@@ -17,6 +17,8 @@ const ENTRY = 'boot.ts'
 export const STYLE = 'style.css'
 export const UNSCRIPTED = 'unscripted.css'
 export const ICON = 'icon.svg'
+/** Beside the style sheet of every page: what some pages or readers need. */
+const OTHERS = [UNSCRIPTED, 'charts.css', ICON]
 /** The parts of the style sheet, in their order. */
 const STYLES = ['tokens', 'elements', 'layout', 'parts']
 
@@ -55,11 +57,9 @@ export async function readClientFiles(): Promise<ClientFiles> {
   for (const name of wanted) await follow(name, files)
   const css = await Promise.all(STYLES.map(part => readFile(path.join(CLIENT, 'style', `${part}.css`), 'utf8')))
   files.set(STYLE, { kind: 'style', text: css.join(''), imports: [] })
-  for (const [name, kind] of [
-    [UNSCRIPTED, 'style'],
-    [ICON, 'picture'],
-  ] as const) {
-    files.set(name, { kind, text: await readFile(path.join(CLIENT, 'style', name), 'utf8'), imports: [] })
+  for (const name of OTHERS) {
+    const text = await readFile(path.join(CLIENT, 'style', name), 'utf8')
+    files.set(name, { kind: name === ICON ? 'picture' : 'style', text, imports: [] })
   }
   const hash = hashOf(files)
   const addressOf = (name: string) => `/console/a/${hash}/${name}`

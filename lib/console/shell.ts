@@ -45,7 +45,7 @@ export function readerOf(req: IncomingMessage): Reader {
   return {
     language:
       language === 'zh' || language === 'en' ? language : prefersEnglish(req.headers['accept-language']) ? 'en' : 'zh',
-    theme: theme === 'light' || theme === 'dark' ? theme : 'auto',
+    theme: theme === 'light' || theme === 'dark' ? theme : 'system',
     signedIn: cookie('session') !== undefined || cookie('__Host-session') !== undefined,
   }
 }

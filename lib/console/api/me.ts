@@ -33,6 +33,8 @@ const meRecord = z
   })
   .meta({ id: 'Me' })
 
+export type Me = z.infer<typeof meRecord>
+
 const sessionRecord = z
   .strictObject({
     id: z.string(),

@@ -1,12 +1,16 @@
 /** Starts a page in the browser: takes over the document that the server has written, then draws the page into it. */
 import { effect, signal } from '@preact/signals'
 import { hydrate } from 'preact'
+import { followAddress } from './address.ts'
+import { Refused } from './ask.ts'
 import { use } from './element.ts'
 import { frame, titleOf } from './frame.ts'
 import type { Given } from './given.ts'
 import { type Page, scripted, type View } from './page.ts'
-import { account } from './session.ts'
+import { failed } from './parts/state.ts'
+import { pinAccount, recognise, signedIn } from './session.ts'
 import { theme } from './settings.ts'
+import { hrefTo, isOwn, rowOf } from './sitemap.ts'
 import { language } from './words.ts'
 
 const given = JSON.parse(document.getElementById('given')?.textContent ?? '') as Given
@@ -14,7 +18,8 @@ const view = signal<View | null>(null)
 
 language.value = given.language
 theme.value = given.theme
-account.value = { signedIn: given.signedIn }
+signedIn.value = given.signedIn
+followAddress()
 
 const { default: page } = (await import(`./pages/${given.page}.ts`)) as { default: Page<unknown> }
 const root = document.getElementById('root') as HTMLElement
@@ -25,8 +30,25 @@ hydrate(
   root,
 )
 scripted.value = true
-view.value ??= page(undefined)
 effect(() => {
   document.title = titleOf(given)
 })
+await enter()
 document.documentElement.dataset['ready'] = ''
+
+/** Pages of one's own begin when the API has said who that is; nobody is sent to the page for signing in, and back. */
+async function enter(): Promise<void> {
+  const own = isOwn(given.page)
+  try {
+    const known = own || given.signedIn ? await recognise() : false
+    if (own && !known) {
+      location.replace(`${hrefTo('sign-in')}?next=${encodeURIComponent(location.pathname + location.search)}`)
+      return
+    }
+    if (known && rowOf(given.page).area === 'account') pinAccount()
+    view.value ??= page(undefined)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    view.value ??= own ? () => failed(error, () => location.reload()) : page(undefined)
+  }
+}

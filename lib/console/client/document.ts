@@ -9,7 +9,7 @@ import { actions, heading, type Page, scripted } from './page.ts'
 import connect from './pages/connect.ts'
 import missing from './pages/missing.ts'
 import { renderText } from './render-text.ts'
-import { account } from './session.ts'
+import { signedIn } from './session.ts'
 import { theme } from './settings.ts'
 import type { PageName } from './sitemap.ts'
 import { language } from './words.ts'
@@ -21,14 +21,14 @@ export const renderDocument: RenderDocument = (given, linked) => {
   // nothing below waits for anything, so the signals belong to this one document
   language.value = given.language
   theme.value = given.theme
-  account.value = { signedIn: given.signedIn }
+  signedIn.value = given.signedIn
   scripted.value = false
   heading.value = null
   actions.value = null
   const page = DRAWN[given.page] as Page<unknown> | undefined
   const body = renderText(frame(given, page === undefined ? null : page(given.data)))
   return `<!doctype html>
-<html lang="${given.language === 'zh' ? 'zh-CN' : 'en'}"${given.theme === 'auto' ? '' : ` data-theme="${given.theme}"`}>
+<html lang="${given.language === 'zh' ? 'zh-CN' : 'en'}"${given.theme === 'system' ? '' : ` data-theme="${given.theme}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

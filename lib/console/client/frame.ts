@@ -5,9 +5,10 @@ import type { Given } from './given.ts'
 import { icon } from './icons.ts'
 import { actions, heading, said, type View } from './page.ts'
 import { corner } from './parts/corner.ts'
+import { interruptionDialog } from './parts/interruption.ts'
 import { navigation, sideNavigation } from './parts/navigation.ts'
-import { account } from './session.ts'
-import { HOME, rowOf } from './sitemap.ts'
+import { signedIn } from './session.ts'
+import { HOME, hrefTo, rowOf } from './sitemap.ts'
 import { inLanguage, words } from './words.ts'
 
 const w = words({
@@ -22,17 +23,17 @@ export const titleOf = (given: Given): string => `${heading.value ?? inLanguage(
 /** `view`: null while the page's module is on its way. */
 export function frame(given: Given, view: View | null): Child {
   const row = rowOf(given.page)
-  const side = row.area !== 'entry' && account.value.signedIn
+  const side = row.area !== 'entry' && signedIn.value
   return div(
     { class: `frame ${row.area}${side ? ' sided' : ''}`, id: 'top' },
     a({ class: 'skip', href: '#main' }, w.skip()),
     header(
       { class: 'top' },
-      a({ class: 'brand', href: `/console${rowOf(HOME).path}` }, mark(), span({}, w.name())),
+      a({ class: 'brand', href: hrefTo(HOME) }, mark(), span({}, w.name())),
       row.area !== 'entry' &&
         !side &&
         nav({ class: 'across', 'aria-label': w.menu() }, navigation(given.page, 'public')),
-      corner(),
+      corner(row.area !== 'entry'),
     ),
     row.area !== 'entry' &&
       details(
@@ -40,7 +41,7 @@ export function frame(given: Given, view: View | null): Child {
         summary({}, icon('menu'), span({}, w.menu())),
         nav({ 'aria-label': w.menu() }, side ? sideNavigation(given.page) : navigation(given.page, 'public')),
       ),
-    side && nav({ class: 'side', 'aria-label': w.menu() }, sideNavigation(given.page)),
+    side && nav({ class: 'side', 'aria-label': w.menu() }, div({ class: 'stuck' }, sideNavigation(given.page))),
     main(
       { id: 'main', tabIndex: -1 },
       div(
@@ -52,6 +53,7 @@ export function frame(given: Given, view: View | null): Child {
     ),
     footer({ class: 'bottom' }, p({}, w.name())),
     notice(),
+    interruptionDialog(),
   )
 }
 

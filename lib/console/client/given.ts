@@ -8,7 +8,7 @@ import type { PageName } from './sitemap.ts'
 export interface Given {
   page: PageName
   language: Language
-  /** `auto`: as the reader's system has it. */
+  /** `system`: as the reader's system has it. */
   theme: Theme
   /** Whether the browser sent the cookie of a session. Whether that session is in force, only the API says. */
   signedIn: boolean
@@ -16,7 +16,7 @@ export interface Given {
   data: unknown
 }
 
-export type Theme = 'auto' | 'light' | 'dark'
+export type Theme = 'system' | 'light' | 'dark'
 
 /** Where a document finds what belongs to it. */
 export interface Linked {

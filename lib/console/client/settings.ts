@@ -7,7 +7,7 @@ import type { Language } from '../../terms/people.ts'
 import type { Theme } from './given.ts'
 import { language } from './words.ts'
 
-export const theme = signal<Theme>('auto')
+export const theme = signal<Theme>('system')
 
 const YEAR_SECONDS = 31_536_000
 
@@ -19,7 +19,7 @@ export function chooseLanguage(chosen: Language): void {
 
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen
-  if (chosen === 'auto') delete document.documentElement.dataset['theme']
+  if (chosen === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = chosen
   keep('theme', chosen)
 }

@@ -21,6 +21,10 @@ export interface PageRow {
 
 const rows = [
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
+  { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },
+  { name: 'security', path: '/security', area: 'person', title: { zh: '安全', en: 'Security' }, icon: 'shield' },
+  { name: 'sign-in', path: '/sign-in', area: 'entry', title: { zh: '登录', en: 'Sign in' } },
+  { name: 'email', path: '/email', area: 'entry', title: { zh: '确认邮箱', en: 'Confirm your e-mail' } },
   // no address leads to it: it is shown where there is no page
   {
     name: 'missing',
@@ -38,8 +42,17 @@ export const PAGES: readonly (PageRow & { name: PageName })[] = rows
 /** The page at `/console` itself. */
 export const HOME: PageName = 'connect'
 
+/** Where a reader comes to who has signed in and wanted nothing else. */
+export const START: PageName = 'profile'
+
 export const rowOf = (name: PageName): PageRow & { name: PageName } =>
   PAGES.find(page => page.name === name) as PageRow & { name: PageName }
+
+/** The address of a page that has no `*` in its path. */
+export const hrefTo = (name: PageName): string => `/console${rowOf(name).path}`
+
+/** Whether only people who are signed in have something to see on it. */
+export const isOwn = (name: PageName): boolean => ['account', 'person', 'operator'].includes(rowOf(name).area)
 
 /** The page at an address below `/console`; null = there is none. */
 export function pageAt(address: string): (PageRow & { name: PageName }) | null {

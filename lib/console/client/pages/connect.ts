@@ -26,7 +26,7 @@ const w = words({
   address: ['地址', 'Address'],
   fails: ['常见问题', 'When something fails'],
   requestId: [
-    '错误信息带有请求编号(request id),联系支持时请附上。',
+    '错误信息带有请求编号（request id）,联系支持时请附上。',
     'Errors carry a request id: name it when you ask for support.',
   ],
   refused: [

@@ -1,46 +1,101 @@
-/** The upper right corner: language and theme. */
-import type { Child } from '../element.ts'
-import { button, div, span } from '../element.ts'
+/** The upper right corner: the account of this page, the reader's own pages, language and theme. */
+import { a, button, type Child, div, li, p, span, ul } from '../element.ts'
 import type { Theme } from '../given.ts'
 import { icon } from '../icons.ts'
 import { scripted } from '../page.ts'
+import { account, me, signedIn, signOut } from '../session.ts'
 import { chooseLanguage, chooseTheme, theme } from '../settings.ts'
-import { language, words } from '../words.ts'
+import { hrefTo, rowOf } from '../sitemap.ts'
+import { inLanguage, language, words } from '../words.ts'
+import { menu } from './menu.ts'
 
 const w = words({
   other: ['English', '中文'],
   otherLong: ['Switch to English', '切换为中文'],
-  auto: ['外观:跟随系统', 'Theme: as the system'],
+  system: ['外观:跟随系统', 'Theme: as the system'],
   light: ['外观:浅色', 'Theme: light'],
   dark: ['外观:深色', 'Theme: dark'],
+  signIn: ['登录', 'Sign in'],
+  signOut: ['退出登录', 'Sign out'],
+  switchAccount: ['切换账户', 'Switch account'],
+  you: ['我的菜单', 'Your menu'],
 })
 
-const NEXT: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' }
+const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' }
 
-export const corner = (): Child =>
+/** `entries`: false on the pages that lead in, which need no link to themselves. */
+export const corner = (entries: boolean): Child =>
   div(
     { class: 'corner' },
-    button(
-      {
-        type: 'button',
-        class: 'plain',
-        disabled: !scripted.value,
-        title: w[theme.value](),
-        onClick: () => chooseTheme(NEXT[theme.value]),
-      },
-      icon(({ auto: 'contrast', light: 'sun', dark: 'moon' } as const)[theme.value]),
-      span({ class: 'unseen' }, w[theme.value]()),
+    accountSwitch(),
+    themeButton(),
+    languageButton(),
+    signedIn.value ? person() : entries && entry(),
+  )
+
+const accountSwitch = (): Child => {
+  const accounts = me.value?.accounts ?? []
+  const current = account.value
+  if (current === null || accounts.length < 2) return null
+  return menu(
+    [span({ class: 'unseen' }, w.switchAccount()), span({ class: 'short' }, current.name), icon('down')],
+    ul(
+      { class: 'links' },
+      accounts.map(({ id, name }) =>
+        li(
+          { key: id },
+          a(
+            {
+              href: `${location.pathname}?account=${encodeURIComponent(id)}`,
+              'aria-current': id === current.id ? 'true' : undefined,
+            },
+            name,
+          ),
+        ),
+      ),
     ),
-    button(
-      {
-        type: 'button',
-        class: 'plain',
-        disabled: !scripted.value,
-        lang: language.value === 'zh' ? 'en' : 'zh-CN',
-        'aria-label': w.otherLong(),
-        onClick: () => chooseLanguage(language.value === 'zh' ? 'en' : 'zh'),
-      },
-      icon('globe'),
-      span({}, w.other()),
+  )
+}
+
+const themeButton = (): Child =>
+  button(
+    {
+      type: 'button',
+      class: 'plain',
+      disabled: !scripted.value,
+      title: w[theme.value](),
+      onClick: () => chooseTheme(NEXT[theme.value]),
+    },
+    icon(({ system: 'contrast', light: 'sun', dark: 'moon' } as const)[theme.value]),
+    span({ class: 'unseen' }, w[theme.value]()),
+  )
+
+const languageButton = (): Child =>
+  button(
+    {
+      type: 'button',
+      class: 'plain',
+      disabled: !scripted.value,
+      lang: language.value === 'zh' ? 'en' : 'zh-CN',
+      'aria-label': w.otherLong(),
+      onClick: () => chooseLanguage(language.value === 'zh' ? 'en' : 'zh'),
+    },
+    icon('globe'),
+    span({ class: 'roomy' }, w.other()),
+  )
+
+const entry = (): Child => a({ class: 'button small', href: hrefTo('sign-in') }, w.signIn())
+
+const person = (): Child =>
+  menu(
+    [icon('user'), span({ class: 'unseen' }, w.you())],
+    me.value &&
+      p({ class: 'whose' }, span({ class: 'strong' }, me.value.name), span({ class: 'soft' }, me.value.email)),
+    ul(
+      { class: 'links' },
+      (['profile', 'security'] as const).map(name =>
+        li({ key: name }, a({ href: hrefTo(name) }, inLanguage(rowOf(name).title))),
+      ),
     ),
+    button({ type: 'button', class: 'plain wide', onClick: () => void signOut() }, icon('out'), w.signOut()),
   )

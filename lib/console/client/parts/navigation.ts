@@ -1,7 +1,9 @@
 /** The lists of links to pages. */
+import { hrefOf } from '../address.ts'
 import { a, type Child, div, li, p, span, ul } from '../element.ts'
 import { type Icon, icon } from '../icons.ts'
-import { type Area, PAGES, type PageName } from '../sitemap.ts'
+import { me } from '../session.ts'
+import { type Area, hrefTo, PAGES, type PageName } from '../sitemap.ts'
 import { inLanguage, words } from '../words.ts'
 
 const w = words({
@@ -18,7 +20,10 @@ export const navigation = (current: PageName, area: Area): Child =>
       li(
         { key: page.name },
         a(
-          { href: `/console${page.path}`, 'aria-current': page.name === current ? 'page' : undefined },
+          {
+            href: area === 'account' ? hrefOf(page.path) : hrefTo(page.name),
+            'aria-current': page.name === current ? 'page' : undefined,
+          },
           page.icon !== undefined && icon(page.icon as Icon),
           span({}, inLanguage(page.title)),
         ),
@@ -28,5 +33,6 @@ export const navigation = (current: PageName, area: Area): Child =>
 
 export const sideNavigation = (current: PageName): Child =>
   (['account', 'person', 'operator', 'public'] as const)
+    .filter(area => area !== 'operator' || me.value?.operator === true)
     .filter(area => PAGES.some(page => page.area === area && page.listed !== false))
     .map(area => div({ key: area }, p({ class: 'over' }, w[area]()), navigation(current, area)))

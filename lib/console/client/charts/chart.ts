@@ -1,0 +1,68 @@
+/**
+ * What every chart has around it: a caption, one sentence that says what it shows, and its numbers as a table on request.
+ * So nobody needs to see the picture.
+ */
+import { type Signal, signal } from '@preact/signals'
+import type { VNode } from 'preact'
+import { button, type Child, div, figcaption, figure, li, p, span, ul } from '../element.ts'
+import { type Column, rows } from '../parts/listing.ts'
+import { words } from '../words.ts'
+import { seriesOf } from './series.ts'
+
+const w = words({
+  asTable: ['显示为表格', 'Show as a table'],
+  asChart: ['显示为图表', 'Show as a chart'],
+})
+
+// only pages with charts need it, so it is not a part of the one style sheet
+const sheet = document.createElement('link')
+sheet.rel = 'stylesheet'
+sheet.href = new URL('../charts.css', import.meta.url).pathname
+document.head.append(sheet)
+
+export interface ChartTable<T> {
+  columns: readonly Column<T>[]
+  rows: readonly T[]
+  keyOf: (row: T) => string | number
+}
+
+export interface ChartFrame<T> {
+  title: string
+  /** One sentence: total, peak, change. */
+  sentence: string
+  /** Names of the series, in the order of their colours. */
+  series?: readonly string[]
+  table: ChartTable<T>
+}
+
+export interface Chart {
+  view<T>(frame: ChartFrame<T>, picture: () => Child): VNode
+}
+
+/** `tabled` is kept by the page, so that the choice outlives new data. */
+export const chart = (tabled: Signal<boolean> = signal(false)): Chart => ({
+  view: (frame, picture) =>
+    figure(
+      { class: 'panel chart' },
+      figcaption(
+        { class: 'spread' },
+        div({}, span({ class: 'strong' }, frame.title), p({ class: 'soft' }, frame.sentence)),
+        button(
+          { type: 'button', class: 'small', onClick: () => (tabled.value = !tabled.value) },
+          tabled.value ? w.asChart() : w.asTable(),
+        ),
+      ),
+      tabled.value
+        ? rows({ caption: frame.title, ...frame.table })
+        : [
+            div({ class: 'scroll', tabIndex: 0, role: 'group', 'aria-label': frame.title }, picture()),
+            frame.series !== undefined && frame.series.length > 1 && key(frame.series),
+          ],
+    ),
+})
+
+const key = (series: readonly string[]): VNode =>
+  ul(
+    { class: 'key' },
+    series.map((name, at) => li({ key: name }, span({ class: `dot series-${seriesOf(at)}` }), name)),
+  )

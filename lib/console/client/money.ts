@@ -1,0 +1,40 @@
+/**
+ * Money as text. It comes from the API as a decimal with six places and is never made a number on its way to the page: the
+ * browser's own formatter takes the decimal and keeps every digit.
+ */
+import { locale } from './words.ts'
+
+const formats = new Map<string, Intl.NumberFormat>()
+
+function formatOf(places: number): Intl.NumberFormat {
+  const key = `${locale()} ${places}`
+  let format = formats.get(key)
+  if (format === undefined) {
+    format = new Intl.NumberFormat(locale(), {
+      style: 'currency',
+      currency: 'CNY',
+      currencyDisplay: 'narrowSymbol',
+      minimumFractionDigits: places,
+      maximumFractionDigits: places,
+    })
+    formats.set(key, format)
+  }
+  return format
+}
+
+/** Two places: lists and cards. */
+export const money = (decimal: string): string => formatOf(2).format(decimal as `${number}`)
+
+/** Six places, as it is charged: receipts and prices. */
+export const exactMoney = (decimal: string): string => formatOf(6).format(decimal as `${number}`)
+
+/** A count in full, with the reader's separators. */
+export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
+
+/** A count for cards: `1.2M`, `123万`. */
+export const compact = (value: number): string =>
+  new Intl.NumberFormat(locale(), { notation: 'compact', maximumFractionDigits: 1 }).format(value)
+
+/** A share between 0 and 1. */
+export const percent = (share: number): string =>
+  new Intl.NumberFormat(locale(), { style: 'percent', maximumFractionDigits: 1 }).format(share)

@@ -1,0 +1,11 @@
+/** Security: everything by which somebody could get in as the reader. */
+import type { View } from '../page.ts'
+import { notices } from '../parts/notices.ts'
+import { factorPanel } from './security/factor.ts'
+import { passwordPanel } from './security/password.ts'
+import { sessionsPanel } from './security/sessions.ts'
+
+export default function security(): View {
+  const panels = [notices(), passwordPanel(), factorPanel(), sessionsPanel()]
+  return () => panels.map(panel => panel())
+}

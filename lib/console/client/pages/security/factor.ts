@@ -1,0 +1,166 @@
+/** The second factor: an app that shows codes, and recovery codes for the day on which the app is lost. */
+import { type Signal, signal } from '@preact/signals'
+import type { VNode } from 'preact'
+import { send } from '../../ask.ts'
+import { button, code, div, h2, li, ol, p, section, ul } from '../../element.ts'
+import { say, type View } from '../../page.ts'
+import { badge } from '../../parts/badge.ts'
+import { copyable, copyButton } from '../../parts/copy.ts'
+import { buttons, dialogBox } from '../../parts/dialog.ts'
+import { textField } from '../../parts/field.ts'
+import { formOf } from '../../parts/form.ts'
+import { told } from '../../parts/state.ts'
+import { me, recognise } from '../../session.ts'
+import { words } from '../../words.ts'
+
+const w = words({
+  title: ['两步验证', 'Two-step verification'],
+  on: ['已启用', 'On'],
+  off: ['未启用', 'Off'],
+  lead: [
+    '登录时除密码外,还需验证器应用显示的六位数字。',
+    'Signing in then also takes six digits that an app on your phone shows.',
+  ],
+  operators: ['运营人员必须启用两步验证才能进行更改。', 'Operators can change things only with it.'],
+  start: ['启用', 'Switch on'],
+  remove: ['停用', 'Switch off'],
+  newCodes: ['重新生成恢复码', 'New recovery codes'],
+  scan: ['用验证器应用扫描此二维码。', 'Scan this code with your app.'],
+  picture: ['验证器应用的二维码', 'QR code for the app'],
+  byHand: ['无法扫描时,可手动输入密钥:', 'If you cannot scan it, enter this key:'],
+  enter: ['输入应用显示的六位数字。', 'Enter the six digits that the app shows.'],
+  code: ['验证码', 'Code'],
+  confirm: ['确认', 'Confirm'],
+  cancel: ['取消', 'Cancel'],
+  secret: ['密钥', 'Key'],
+  codes: ['恢复码', 'Recovery codes'],
+  codesLead: [
+    '验证器丢失时,可用恢复码登录,每个只能使用一次。它们只显示这一次,请妥善保存。',
+    'Each signs you in once when the app is lost. They are shown only now: keep them in a safe place.',
+  ],
+  stored: ['我已保存', 'I have kept them'],
+  removed: ['两步验证已停用', 'Two-step verification is off'],
+  sure: ['停用后,仅凭密码即可登录。', 'A password alone will be enough to sign in.'],
+})
+
+interface NewFactor {
+  secret: string
+  uri: string
+}
+
+type Shown = NewFactor & { picture: VNode }
+
+interface Codes {
+  recovery_codes: string[]
+}
+
+export function factorPanel(): View {
+  const fresh = signal<Shown | null>(null)
+  const codes = signal<string[] | null>(null)
+  const removing = signal(false)
+
+  const start = async () => {
+    // what draws the picture is loaded for those who need it
+    const [factor, { qr }] = await Promise.all([
+      send<NewFactor>('POST', '/me/second-factor'),
+      import('../../parts/qr.ts'),
+    ])
+    fresh.value = { ...factor, picture: qr(factor.uri, w.picture()) }
+  }
+  const renew = async () => {
+    codes.value = (await send<Codes>('POST', '/me/recovery-codes')).recovery_codes
+  }
+  const remove = async () => {
+    await send('DELETE', '/me/second-factor')
+    removing.value = false
+    await recognise()
+    say(w.removed())
+  }
+  const starting = formOf(start)
+  const renewing = formOf(renew)
+  const ending = formOf(remove)
+  const enrol = enrolment(fresh, async got => {
+    codes.value = got
+    fresh.value = null
+    await recognise()
+  })
+
+  return () => {
+    const on = me.value?.second_factor === true
+    return section(
+      { class: 'panel', 'aria-labelledby': 'factor' },
+      div({ class: 'row' }, h2({ id: 'factor' }, w.title()), on ? badge('good', w.on()) : badge('warn', w.off())),
+      p({ class: 'soft' }, w.lead()),
+      me.value?.operator && !on && told('warn', w.operators()),
+      on
+        ? div(
+            { class: 'row' },
+            renewing.view('', renewing.submit('', w.newCodes())),
+            button({ type: 'button', class: 'danger', onClick: () => (removing.value = true) }, w.remove()),
+          )
+        : starting.view('', starting.submit('main', w.start())),
+      fresh.value && enrol(),
+      codes.value && recoveryCodes(codes.value, () => (codes.value = null)),
+      removing.value &&
+        dialogBox(
+          w.remove(),
+          () => (removing.value = false),
+          p({}, w.sure()),
+          ending.view(
+            'tall',
+            buttons(
+              button({ type: 'button', onClick: () => (removing.value = false) }, w.cancel()),
+              ending.submit('danger main', w.remove()),
+            ),
+          ),
+        ),
+    )
+  }
+}
+
+function enrolment(fresh: Signal<Shown | null>, done: (codes: string[]) => Promise<void>): View {
+  const digits = signal('')
+  const form = formOf(async () => {
+    const { recovery_codes } = await send<Codes>('POST', '/me/second-factor/confirm', { code: digits.value.trim() })
+    digits.value = ''
+    await done(recovery_codes)
+  })
+  const close = () => (fresh.value = null)
+  return () => {
+    const { secret, picture } = fresh.value as Shown
+    return dialogBox(
+      w.title(),
+      close,
+      form.view(
+        'tall',
+        ol(
+          { class: 'steps' },
+          li({}, p({}, w.scan()), picture, p({ class: 'soft' }, w.byHand()), copyable(secret, w.secret())),
+          li(
+            {},
+            textField({ name: 'code', label: w.code(), hint: w.enter(), error: form.error('code') }, digits, {
+              autoComplete: 'one-time-code',
+              inputMode: 'numeric',
+            }),
+          ),
+        ),
+        buttons(button({ type: 'button', onClick: close }, w.cancel()), form.submit('main', w.confirm())),
+      ),
+    )
+  }
+}
+
+const recoveryCodes = (codes: string[], close: () => void) =>
+  dialogBox(
+    w.codes(),
+    null,
+    p({}, w.codesLead()),
+    ul(
+      { class: 'codes' },
+      codes.map(one => li({ key: one }, code({}, one))),
+    ),
+    buttons(
+      copyButton(codes.join('\n'), w.codes()),
+      button({ type: 'button', class: 'main', onClick: close }, w.stored()),
+    ),
+  )

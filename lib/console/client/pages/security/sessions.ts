@@ -1,0 +1,98 @@
+/** Where the reader is signed in, and how to end it. */
+import { get, send } from '../../ask.ts'
+import { button, div, h2, p, section, span } from '../../element.ts'
+import { load } from '../../load.ts'
+import { say, type View } from '../../page.ts'
+import { agentName } from '../../parts/agent.ts'
+import { badge } from '../../parts/badge.ts'
+import { formOf } from '../../parts/form.ts'
+import { rows } from '../../parts/listing.ts'
+import { whenLoaded } from '../../parts/state.ts'
+import { moment } from '../../time.ts'
+import { words } from '../../words.ts'
+
+const w = words({
+  title: ['登录设备', 'Where you are signed in'],
+  lead: ['不认识的设备?结束它,并更改密码。', 'Something you do not know? End it, and change your password.'],
+  device: ['设备', 'Device'],
+  address: ['IP 地址', 'IP address'],
+  began: ['登录时间', 'Signed in'],
+  seen: ['最近使用', 'Last used'],
+  here: ['当前', 'This one'],
+  action: ['操作', 'Action'],
+  end: ['结束', 'End'],
+  endOf: [(device: string) => `结束 ${device}`, (device: string) => `End ${device}`],
+  others: ['结束其他全部登录', 'End all others'],
+  ended: ['已结束', 'Ended'],
+})
+
+interface Session {
+  id: string
+  current: boolean
+  created_at: string
+  seen_at: string
+  ends_at: string
+  ip: string
+  agent: string
+}
+
+export function sessionsPanel(): View {
+  const sessions = load(() => get<{ data: Session[] }>('/me/sessions'))
+  const ended = () => {
+    sessions.again()
+    say(w.ended())
+  }
+  const end = async (id: string) => {
+    await send('DELETE', `/me/sessions/${encodeURIComponent(id)}`)
+    ended()
+  }
+  const others = formOf(async () => {
+    await send('DELETE', '/me/sessions')
+    ended()
+  })
+  return () =>
+    section(
+      { class: 'panel', 'aria-labelledby': 'sessions' },
+      div(
+        { class: 'spread' },
+        h2({ id: 'sessions' }, w.title()),
+        (sessions.value.value?.data.length ?? 0) > 1 && others.view('', others.submit('small', w.others())),
+      ),
+      p({ class: 'soft' }, w.lead()),
+      whenLoaded(sessions, ({ data }) =>
+        rows<Session>({
+          caption: w.title(),
+          keyOf: session => session.id,
+          rows: data,
+          columns: [
+            {
+              title: w.device(),
+              cell: session =>
+                div(
+                  { class: 'row' },
+                  span({ title: session.agent }, agentName(session.agent)),
+                  session.current && badge('good', w.here()),
+                ),
+            },
+            { title: w.address(), cell: session => session.ip },
+            { title: w.began(), cell: session => moment(session.created_at) },
+            { title: w.seen(), cell: session => moment(session.seen_at) },
+            {
+              title: w.action(),
+              cell: session =>
+                !session.current &&
+                button(
+                  {
+                    type: 'button',
+                    class: 'small',
+                    'aria-label': w.endOf(agentName(session.agent)),
+                    onClick: () => void end(session.id),
+                  },
+                  w.end(),
+                ),
+            },
+          ],
+        }),
+      ),
+    )
+}

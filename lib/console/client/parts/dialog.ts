@@ -1,0 +1,48 @@
+/**
+ * A dialog over the page. The browser keeps the focus inside, gives it back afterwards, and closes it with Escape. Who
+ * shows it decides by drawing it or not: `shown.value && dialogBox(…)`.
+ */
+import type { VNode } from 'preact'
+import { button, type Child, dialog, div, h2, span } from '../element.ts'
+import { icon } from '../icons.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  close: ['关闭', 'Close'],
+})
+
+/** One function for all, so that drawing a page again does not open its dialog again. */
+const openModal = (node: HTMLDialogElement | null): (() => void) | undefined => {
+  if (node === null) return undefined
+  if (!node.open) node.showModal()
+  return () => node.close()
+}
+
+/** `close`: null = the dialog has to be answered by one of its buttons. */
+export const dialogBox = (title: string, close: (() => void) | null, ...content: Child[]): VNode =>
+  dialog(
+    {
+      ref: openModal,
+      'aria-label': title,
+      onCancel: event => {
+        event.preventDefault()
+        close?.()
+      },
+    },
+    div(
+      { class: 'dialog' },
+      div(
+        { class: 'spread' },
+        h2({}, title),
+        close &&
+          button(
+            { type: 'button', class: 'plain', onClick: close },
+            icon('close'),
+            span({ class: 'unseen' }, w.close()),
+          ),
+      ),
+      content,
+    ),
+  )
+
+export const buttons = (...content: Child[]): VNode => div({ class: 'buttons' }, content)

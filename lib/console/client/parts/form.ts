@@ -1,0 +1,89 @@
+/**
+ * A form that makes a call. What the API refuses is shown at the field that it names, which gets the focus; the rest stands
+ * above the buttons. While the call is on its way the button cannot be pressed again.
+ */
+import { type Signal, signal } from '@preact/signals'
+import type { VNode } from 'preact'
+import { Refused } from '../ask.ts'
+import { button, type Child, form } from '../element.ts'
+import { words } from '../words.ts'
+import { failed } from './state.ts'
+
+const w = words({
+  needed: ['请填写此项', 'Fill this in'],
+})
+
+export interface Form {
+  busy: Signal<boolean>
+  /** What is wrong with a field. */
+  error(name: string): string | undefined
+  /** Shows an error at a field, which the page found out by itself. */
+  refuse(name: string, text: string): void
+  /**
+   * The button that sends it. While the call is on its way it is not `disabled`, which would take the focus from it: a
+   * dialog that the call opens could not give it back.
+   */
+  submit(kind: string, ...content: Child[]): VNode
+  /** The element. `kind`: its class, such as `tall` or `line`. */
+  view(kind: string, ...content: Child[]): VNode
+}
+
+export function formOf(submit: () => Promise<void>): Form {
+  const busy = signal(false)
+  const errors = signal<Readonly<Record<string, string>>>({})
+  const failure = signal<Refused | null>(null)
+
+  const onSubmit = async (element: HTMLFormElement) => {
+    if (busy.value) return
+    failure.value = null
+    errors.value = emptyFields(element)
+    if (Object.keys(errors.value).length === 0) {
+      busy.value = true
+      try {
+        await submit()
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error
+        const known = Object.entries(error.fields).filter(([name]) => element.querySelector(`#${CSS.escape(name)}`))
+        errors.value = Object.fromEntries(known)
+        if (known.length === 0) failure.value = error
+      } finally {
+        busy.value = false
+      }
+    }
+    // the error is drawn in the next turn
+    requestAnimationFrame(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+  }
+
+  return {
+    busy,
+    error: name => errors.value[name],
+    refuse: (name, text) => {
+      errors.value = { ...errors.value, [name]: text }
+    },
+    submit: (kind, ...content) =>
+      button({ type: 'submit', class: kind || undefined, 'aria-disabled': busy.value ? 'true' : undefined }, content),
+    view: (kind, ...content) =>
+      form(
+        {
+          class: kind,
+          noValidate: true,
+          onSubmit: event => {
+            event.preventDefault()
+            void onSubmit(event.currentTarget)
+          },
+        },
+        content,
+        failure.value && failed(failure.value),
+      ),
+  }
+}
+
+/** In the page's words, not in those of the browser, which may speak another language. */
+function emptyFields(element: HTMLFormElement): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const control of element.querySelectorAll<HTMLInputElement>(
+    'input:required, select:required, textarea:required',
+  ))
+    if (control.value.trim() === '') found[control.id] = w.needed()
+  return found
+}

@@ -1,0 +1,41 @@
+/** What others have done to the reader's ways in: an operator made a reset link, say. It stays until it is put away. */
+
+import { send } from '../ask.ts'
+import { li, ul } from '../element.ts'
+import type { View } from '../page.ts'
+import { me, recognise } from '../session.ts'
+import { stamp } from '../time.ts'
+import { words } from '../words.ts'
+import { formOf } from './form.ts'
+import { told } from './state.ts'
+
+const w = words({
+  reset_link: [
+    (at: string) => `${at},运营人员为你生成了密码重置链接。`,
+    (at: string) => `An operator made a link to reset your password at ${at}.`,
+  ],
+  factor_reset: [
+    (at: string) => `${at},运营人员停用了你的两步验证。`,
+    (at: string) => `An operator switched your two-step verification off at ${at}.`,
+  ],
+  read: ['知道了', 'Put away'],
+})
+
+export function notices(): View {
+  const form = formOf(async () => {
+    await send('DELETE', '/me/notices')
+    await recognise()
+  })
+  return () => {
+    const all = me.value?.notices ?? []
+    if (all.length === 0) return null
+    return told(
+      'warn',
+      ul(
+        {},
+        all.map(({ kind, at }) => li({ key: `${kind} ${at}` }, w[kind](stamp(at)))),
+      ),
+      form.view('', form.submit('small', w.read())),
+    )
+  }
+}

@@ -1,0 +1,54 @@
+/** What stands in the place of data: its frame while it is on its way, why it could not be had, or that there is none. */
+import type { VNode } from 'preact'
+import type { Refused } from '../ask.ts'
+import { button, type Child, div, p, span } from '../element.ts'
+import { type Icon, icon } from '../icons.ts'
+import type { Loaded } from '../load.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  loading: ['正在加载…', 'Loading…'],
+  again: ['再试一次', 'Try again'],
+})
+
+const LINES = 5
+
+/** Shows only after a moment, so that a quick answer does not flicker. */
+export const skeleton = (): VNode =>
+  div(
+    { class: 'skeleton', role: 'status' },
+    span({ class: 'unseen' }, w.loading()),
+    Array.from({ length: LINES }, (_, at) => span({ key: at, 'aria-hidden': 'true' })),
+  )
+
+export const failed = (failure: Refused, again?: () => void): VNode =>
+  div(
+    { class: 'told bad', role: 'alert' },
+    icon('alert'),
+    div(
+      { class: 'stack' },
+      p({}, failure.message),
+      again && p({}, button({ type: 'button', class: 'small', onClick: again }, icon('refresh'), w.again())),
+    ),
+  )
+
+export const told = (tone: 'plain' | 'good' | 'warn' | 'bad', ...content: Child[]): VNode =>
+  div(
+    { class: `told ${tone}` },
+    icon(tone === 'good' ? 'check' : tone === 'plain' ? 'info' : 'alert'),
+    div({}, content),
+  )
+
+/** One sentence, and what to do next. */
+export const empty = (name: Icon, sentence: string, next?: Child): VNode =>
+  div({ class: 'empty' }, icon(name), p({}, sentence), next)
+
+/** The data when it is there. What was there stays in sight while it is asked for again. */
+export function whenLoaded<T>(loaded: Loaded<T>, view: (value: T) => Child): Child {
+  const value = loaded.value.value
+  const failure = loaded.failure.value
+  return [
+    failure && failed(failure, loaded.again),
+    value === null ? !failure && skeleton() : div({ 'aria-busy': loaded.busy.value ? 'true' : undefined }, view(value)),
+  ]
+}

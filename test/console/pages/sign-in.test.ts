@@ -1,0 +1,111 @@
+import t from 'tap'
+import { browserTest } from '../support/browser.ts'
+import { newPerson, openConsole, PASSWORD, signInBrowser } from '../support/pages.ts'
+import { codeOf } from '../support/totp.ts'
+
+browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards', async (t, newcomer) => {
+  const { at, deps } = await openConsole(t)
+  const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+  const visitor = await newcomer({ language: 'en-US' })
+  const { page, complaints } = visitor
+  await page.goto(`${at}/console/security?x=1`)
+  await page.waitForURL(/sign-in\?next=/)
+  await page.fill('#email', ada.email)
+  await page.fill('#password', 'wrong')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  t.match(await page.getByRole('alert').innerText(), /the e-mail or the password is not right \(request id: r\d+\)/)
+  await page.fill('#password', PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${at}/console/security?x=1`)
+  await page.getByRole('heading', { name: 'Where you are signed in' }).waitFor()
+  await page.getByText('Your menu').locator('..').click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.waitForURL(`${at}/console`)
+  await page.goto(`${at}/console/security`)
+  await page.waitForURL(/sign-in\?next=/)
+  t.same(complaints, [])
+})
+
+browserTest(t, 'empty fields are said at the field, in the language of the page', async (t, newcomer) => {
+  const { at } = await openConsole(t)
+  const { page, visit } = await newcomer({ language: 'zh-CN' })
+  await visit(`${at}/console/sign-in`)
+  await page.getByRole('button', { name: '登录', exact: true }).click()
+  await page.locator('#email-error').waitFor()
+  t.equal(await page.locator('#email-error').innerText(), '请填写此项')
+  await page.waitForSelector('#email:focus')
+})
+
+browserTest(t, 'a second factor: switched on, asked for, and gone with a recovery code', async (t, newcomer) => {
+  const { at, deps } = await openConsole(t)
+  const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+  const visitor = await newcomer({ language: 'en-US' })
+  const { page, complaints } = visitor
+  await signInBrowser(visitor, at, ada, '/console/security')
+  await page.getByRole('button', { name: 'Switch on' }).click()
+  await page.getByRole('img', { name: 'QR code for the app' }).waitFor()
+  const secret = await page.locator('dialog .copyable code').innerText()
+  await page.fill('#code', codeOf(secret, deps.clock.now()))
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.locator('.codes li').first().waitFor()
+  const codes = await page.locator('.codes li').allInnerTexts()
+  t.equal(codes.length, 10)
+  await page.getByRole('button', { name: 'I have kept them' }).click()
+  await page.getByRole('button', { name: 'New recovery codes' }).waitFor()
+
+  const other = await newcomer({ language: 'en-US' })
+  await other.visit(`${at}/console/sign-in`)
+  await other.page.fill('#email', ada.email)
+  await other.page.fill('#password', PASSWORD)
+  await other.page.keyboard.press('Enter')
+  await other.page.fill('#code', codes[0] as string)
+  await other.page.keyboard.press('Enter')
+  await other.page.waitForURL(`${at}/console/profile`)
+  t.same([...complaints, ...other.complaints], [])
+})
+
+browserTest(
+  t,
+  'a session that ends in the middle asks in a dialog, and keeps what was entered',
+  async (t, newcomer) => {
+    const { at, deps } = await openConsole(t)
+    const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+    const visitor = await newcomer({ language: 'en-US' })
+    const { page, context } = visitor
+    await signInBrowser(visitor, at, ada)
+    await page.fill('#name', 'Ada Lovelace')
+    await context.clearCookies({ name: 'session' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.waitFor()
+    t.equal(await dialog.locator('#email').inputValue(), ada.email, 'who it was is filled in')
+    await dialog.locator('#password').fill(PASSWORD)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Saved', { exact: true }).waitFor()
+    t.equal((await deps.store.people.byId(ada.id))?.name, 'Ada Lovelace')
+  },
+)
+
+browserTest(t, 'what is dangerous asks for a proof, and goes on with it', async (t, newcomer) => {
+  const { at, deps } = await openConsole(t)
+  const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+  const visitor = await newcomer({ language: 'en-US' })
+  const { page } = visitor
+  await signInBrowser(visitor, at, ada, '/console/security')
+  deps.clock.advance(3_600_000)
+  const opener = page.getByRole('button', { name: 'Switch on' })
+  await opener.click()
+  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' })
+  await dialog.waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  t.ok(await opener.evaluate(node => node === document.activeElement), 'the focus is back')
+  await opener.click()
+  await dialog.locator('#proof').fill('wrong')
+  await page.keyboard.press('Enter')
+  await dialog.getByRole('alert').waitFor()
+  await dialog.locator('#proof').fill(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.getByRole('img', { name: 'QR code for the app' }).waitFor()
+})
