@@ -3,15 +3,13 @@
  * one question after the other, and the first that fails names the refusal.
  */
 import type { Clock } from '../base/clock.ts'
+import { isProven } from '../operations/people/sessions.ts'
 import type { Role, Scope } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { ApiError } from './errors.ts'
 import type { Identities, Identity } from './identity.ts'
 import type { Operation } from './operation.ts'
 import { isLoopback, type Site } from './site.ts'
-
-/** How long a password or a second factor, once given, is enough for what is dangerous. */
-const STEP_UP_MS = 10 * 60_000
 
 /** The scopes of calls that a token with a scope may make. */
 const COVERS: Record<Scope, readonly Scope[]> = {
@@ -48,7 +46,8 @@ export async function admit(
   checkToken(row, identity)
   if (row.who === 'operator') checkOperator(row, identity, parts.site)
   const standing = accountId === null ? NOWHERE : await standingIn(row, identity, accountId, parts)
-  if (row.stepUp && identity.tokenId === null && !isProven(identity, parts.clock)) throw new ApiError('step_up')
+  const isSession = identity.tokenId === null
+  if (row.stepUp && isSession && !isProven(identity.provenAtMs, parts.clock.now())) throw new ApiError('step_up')
   return standing
 }
 
@@ -79,8 +78,4 @@ async function standingIn(row: Rules, identity: Identity, accountId: string, { i
 function checkViewing({ effect, viewAs }: Rules, { tokenId, scope }: Identity): void {
   if (effect !== 'read' || viewAs === false) throw new ApiError('view_as')
   if (tokenId !== null && scope !== 'operator') throw new ApiError('scope')
-}
-
-function isProven({ provenAtMs }: Identity, clock: Pick<Clock, 'now'>): boolean {
-  return provenAtMs !== null && clock.now() - provenAtMs <= STEP_UP_MS
 }

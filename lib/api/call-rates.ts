@@ -43,16 +43,3 @@ export class CallRates {
     if (!isEnough) throw new ApiError('too_many_calls', [], Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000)))
   }
 }
-
-/** The network that an address counts in: a customer with IPv6 has at least a whole /64. */
-export function networkOf(ip: string): string {
-  if (!ip.includes(':')) return ip
-  const [head = '', tail] = ip.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups = [...before, ...Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0'), ...after]
-  return groups
-    .slice(0, 4)
-    .map(group => Number.parseInt(group, 16).toString(16))
-    .join(':')
-}

@@ -19,7 +19,7 @@ export interface DocumentParts {
 const FIELD = z.strictObject({ field: z.string(), expected: z.string() })
 
 /** The envelope of every error. Some errors say more, each in a member of its own. */
-const ERROR = z
+export const errorBody = z
   .strictObject({
     error: z.looseObject({
       code: z.string().meta({ description: 'What pages and programs act on.' }),
@@ -51,7 +51,7 @@ export function openApi(rows: readonly Described[], { title, description, root, 
   const schemas = new Schemas()
   const paths: Record<string, Json> = {}
   for (const row of rows) (paths[pathOf(row)] ??= {})[methodOf(row).toLowerCase()] = describe(row, schemas)
-  const error = schemas.of(ERROR, 'output')
+  const error = schemas.of(errorBody, 'output')
   return {
     openapi: '3.1.0',
     info: { title, description, version: '1' },

@@ -1,0 +1,243 @@
+/**
+ * Who may make which call: every call of the console against every kind of caller. The table below is written by hand, so
+ * that a row that lets in somebody else by mistake is found; a call without a line in it fails.
+ */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { z } from 'zod'
+import { Api } from '../../../lib/api/api.ts'
+import type { Operation } from '../../../lib/api/operation.ts'
+import { methodOf, pathOf } from '../../../lib/api/parts.ts'
+import { OPERATIONS } from '../../../lib/console/api/rows.ts'
+import { StoredIdentities } from '../../../lib/console/sign-in/identify.ts'
+import { idAt } from '../../../lib/base/ids.ts'
+import { OperationError } from '../../../lib/operations/error.ts'
+import type { Store } from '../../../lib/store/store.ts'
+import { request } from '../../api/support/api.ts'
+import { fund, settlement, usageRow } from '../../support/store.ts'
+import { type Client, type House, openConsole, rowOf } from '../support/console.ts'
+
+const NOW_MS = Date.UTC(2026, 2, 17, 4)
+
+const USERS = 'stranger viewer member billing owner operator'
+const READERS = 'viewer owner operator'
+const MONEY = 'viewer billing owner operator'
+
+/** Who is let in. `everybody`: also who is not signed in. */
+const LET_IN: Record<string, string> = {
+  'document.read': 'everybody',
+  'catalogue.models': 'everybody',
+  'catalogue.document': 'everybody',
+  'catalogue.prices': 'everybody',
+  'catalogue.status': 'everybody',
+  'catalogue.own': 'viewer member billing owner operator',
+  'sign_in.password': 'everybody',
+  'sign_in.second_factor': 'everybody',
+  'sign_in.sign_out': 'everybody',
+  'sign_in.step_up': USERS,
+  'me.show': USERS,
+  'me.change': USERS,
+  'me.delete': USERS,
+  'me.clear_notices': USERS,
+  'me.password': USERS,
+  'me.email': USERS,
+  'me.email_confirmed': 'everybody',
+  'factor.start': USERS,
+  'factor.confirm': USERS,
+  'factor.remove': USERS,
+  'factor.recovery_codes': USERS,
+  'sessions.list': USERS,
+  'sessions.end': USERS,
+  'sessions.end_others': USERS,
+  'overview.read': MONEY,
+  'usage.read': MONEY,
+  'requests.list': READERS,
+  'requests.read': READERS,
+  'requests.csv': 'viewer owner',
+  'requests.jsonl': 'viewer owner',
+  'refusals.list': READERS,
+  'balance.read': MONEY,
+  'entries.list': MONEY,
+  'statements.list': MONEY,
+  'statements.read': MONEY,
+  'statements.csv': 'viewer billing owner',
+  'low-balance.set': 'billing owner',
+}
+
+const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]
+/** Those who are not signed in, whatever cookie they send. */
+const SIGNED_OUT = ['nobody', 'expired', 'disabled']
+
+/** The calls of the console, each of which tells only that it was reached. */
+const reached = OPERATIONS.map(({ path, ...row }) => ({
+  ...row,
+  ...(path === undefined ? {} : { path: z.any() }),
+  query: z.any(),
+  body: z.any(),
+  run: async () => {
+    throw new OperationError('conflict', { zh: '', en: '' }, { code: 'reached' })
+  },
+})) as unknown as Operation<object>[]
+
+async function serve(house: House): Promise<number> {
+  const { store, clock, deps } = house
+  const api = new Api<object>({
+    root: '/console',
+    operations: reached,
+    deps: {},
+    identities: new StoredIdentities(store, clock),
+    clock,
+    log: deps.log,
+    ids: () => 'id',
+    site: () => ({ main: 'http://127.0.0.1', given: false }),
+    ipOf: () => '192.0.2.1',
+    count: () => {},
+  })
+  const server = http.createServer((req, res) => void api.serve(req, res))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const house = await openConsole(t)
+const port = await serve(house)
+const ours = await house.account('ours')
+const theirs = await house.account('theirs')
+
+/** A session of everybody; `theirs` is an account of the stranger's. */
+async function callers(): Promise<Map<string, Client>> {
+  const made = new Map<string, Client>([['nobody', house.anybody()]])
+  const at = (name: string) => `${name}-${made.size}-${house.clock.now()}@example.com`
+  const inOurs = (role: 'owner' | 'viewer' | 'member' | 'billing') => ({ in: { account: ours, role } })
+  const expired = await house.person(at('expired'), inOurs('owner'))
+  house.clock.advance(31 * 86_400_000)
+  made.set('expired', expired)
+  const disabled = await house.person(at('disabled'), inOurs('owner'))
+  await house.store.people.update(disabled.person.id, { status: 'disabled' }, BY)
+  made.set('disabled', disabled)
+  made.set('stranger', await house.person(at('stranger'), { in: { account: theirs, role: 'owner' } }))
+  for (const role of ['viewer', 'member', 'billing', 'owner'] as const)
+    made.set(role, await house.person(at(role), inOurs(role)))
+  made.set('operator', await house.person(at('operator'), { operator: true, factor: true }))
+  return made
+}
+
+const BY = { actor: { kind: 'cli', userId: null, name: 'cli', ip: null }, operation: 'test' } as const
+
+const ask = (row: (typeof OPERATIONS)[number], client: Client, account: string) => {
+  const path = pathOf(row)
+    .replace('{account}', account)
+    .replaceAll(/\{\w+\}/g, 'x')
+  const cookie = [...client.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  return request(port, methodOf(row), `/console${path}`, {
+    'sec-fetch-site': 'same-origin',
+    ...(cookie === '' ? {} : { cookie }),
+  })
+}
+
+const isLetIn = (id: string, caller: string): boolean => {
+  const names = LET_IN[id] ?? ''
+  return names === 'everybody' || names.split(' ').includes(caller)
+}
+
+/** The refusals that a call of this kind may give somebody who is not let in. */
+function refusalOf({ who }: (typeof OPERATIONS)[number], caller: string): RegExp {
+  if (SIGNED_OUT.includes(caller)) return /^401 signed_out$/
+  if (who === 'operator') return /^403 operators_only$/
+  if (caller === 'stranger') return /^404 missing$/
+  return caller === 'operator' ? /^403 view_as$/ : /^403 role$/
+}
+
+t.test('the table has every call, and no other', async t => {
+  t.same(OPERATIONS.map(row => row.id).sort(), Object.keys(LET_IN).sort())
+})
+
+t.test('every call, every caller', async t => {
+  const everyone = await callers()
+  for (const row of OPERATIONS)
+    for (const caller of CALLERS) {
+      const reply = await ask(row, everyone.get(caller) as Client, ours.publicId)
+      const told = `${reply.status} ${reply.error?.code ?? ''}`
+      if (isLetIn(row.id, caller)) t.equal(told, '409 reached', `${caller} ${row.id}`)
+      else t.match(told, refusalOf(row, caller), `${caller} ${row.id}`)
+    }
+})
+
+t.test('accounts of others are as those that do not exist', async t => {
+  const owner = (await callers()).get('owner') as Client
+  for (const row of OPERATIONS.filter(({ who }) => typeof who !== 'string')) {
+    const [foreign, unknown] = [await ask(row, owner, theirs.publicId), await ask(row, owner, 'x'.repeat(20))]
+    t.equal(foreign.status, 404, row.id)
+    t.equal(foreign.text, unknown.text, row.id)
+  }
+})
+
+t.test('what is dangerous is not let in by an old proof', async t => {
+  const everyone = await callers()
+  house.clock.advance(11 * 60_000)
+  const rows = OPERATIONS.filter(({ stepUp }) => stepUp)
+  t.ok(rows.length > 0)
+  for (const row of rows)
+    for (const caller of CALLERS.filter(name => isLetIn(row.id, name))) {
+      const { status, error } = await ask(row, everyone.get(caller) as Client, ours.publicId)
+      t.equal(`${status} ${error.code}`, '403 step_up', `${caller} ${row.id}`)
+    }
+})
+
+t.test('tokens of an owner do what their scope says', async t => {
+  const owner = await house.person('owner-with-tokens@example.com', { in: { account: ours, role: 'owner' } })
+  for (const scope of ['read', 'keys'] as const) {
+    const client = await owner.token(scope)
+    for (const { id, scope: needed } of OPERATIONS.filter(({ who }) => who !== 'anyone')) {
+      const row = rowOf(id)
+      const names = Object.fromEntries([...row.call.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']))
+      if (needed === null || (needed === 'keys' && scope === 'read')) {
+        const { status, code } = await client.call(id, { account: ours, path: names, body: row.body ? {} : undefined })
+        t.equal(`${status} ${code}`, needed === null ? '403 session_only' : '403 scope', `${scope} ${id}`)
+      }
+    }
+  }
+})
+
+/**
+ * For every call with further ids in its path: ids of others, which it must answer as unknown ones. `null`: the name in
+ * the path is no id of anybody's, and the reason.
+ */
+const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>) | null> = {
+  'sessions.end': async house => {
+    const other = await house.person(`other-${house.clock.now()}@example.com`)
+    const { json } = await other.call('sessions.list')
+    return { id: String((json['data'] as { id: string }[])[0]?.id) }
+  },
+  'requests.read': async ({ store }) => ({ request: await requestOf(store, 'requested') }),
+  'statements.read': null, // a month, of the account that the path names
+  'statements.csv': null,
+  'catalogue.prices': null, // the name of a model, for everybody
+}
+
+/** The id of a request that another account, of this name, made. */
+async function requestOf(store: Store, name: string): Promise<string> {
+  const { key } = await fund(store, name, 1_000)
+  const id = `${idAt(NOW_MS)}n0de0000001`
+  await store.register({ id: name, host: 'here', beat: 0 })
+  await store.settle([settlement(usageRow(id, key, 5), name, 5)])
+  return id
+}
+
+t.test('ids of others are as those that do not exist', async t => {
+  const rows = OPERATIONS.filter(({ call }) => call.replace('{account}', '').includes('{'))
+  t.same(rows.map(row => row.id).sort(), Object.keys(FOREIGN).sort(), 'every call with an id in its path has a line')
+  const owner = await house.person('owner-of-ours@example.com', { in: { account: ours, role: 'owner' } })
+  for (const row of rows) {
+    const foreign = await FOREIGN[row.id]?.(house)
+    if (foreign === undefined) continue
+    const names = Object.keys(foreign)
+    const unknown = Object.fromEntries(names.map(name => [name, 'x'.repeat(foreign[name]?.length ?? 1)]))
+    const body = row.body === undefined ? undefined : {}
+    const replies = await Promise.all([foreign, unknown].map(path => owner.call(row.id, { account: ours, path, body })))
+    const [one, other] = replies.map(({ status, text }) => `${status} ${text.replace(/request id: \w+/, '')}`)
+    t.match(one, /^404 /, row.id)
+    t.equal(one, other, row.id)
+  }
+})
