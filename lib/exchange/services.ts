@@ -9,6 +9,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Health } from '../channels/health.ts'
 import type { RetryBudget } from '../channels/retry-budget.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Pictures } from '../pictures/pictures.ts'
 import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
@@ -35,6 +36,7 @@ export interface Services {
   health: Health
   retries: RetryBudget
   pools: Pools
+  pictures: Pictures
   sweeper: Sweeper
   /** The newest world; an exchange keeps the one that was newest when its body was whole. */
   world: World
@@ -45,7 +47,7 @@ export interface Services {
   draining: boolean
   /** By how much timers are late at the moment. */
   lag: { readonly ms: number }
-  /** How many exchanges have not finished. */
+  /** How many exchanges have not finished, and how many kept pictures are on their way to clients. */
   openCount: number
 }
 

@@ -6,6 +6,9 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { type Config, ConfigError } from '../terms/config.ts'
 
+/** Pictures are for those who know their links, and not for other users of the machine. */
+const OWN_FOLDER = 0o700
+
 /** The file of the embedded store; null when the store is a server, or only in memory. */
 function fileOf({ store }: Config): string | null {
   const file = store.startsWith('sqlite:') ? store.slice('sqlite:'.length) : ':memory:'
@@ -13,13 +16,45 @@ function fileOf({ store }: Config): string | null {
 }
 
 /**
- * Makes the folders of the journal and of the embedded store. Throws ConfigError when one cannot be made or written.
+ * Makes the folders of the journal, of pictures and of the embedded store. Throws ConfigError when one cannot be made or
+ * written.
  */
 export function prepareFolders(config: Config, configFile: string): void {
   const file = fileOf(config)
-  const problems = [folderProblem('journal', path.resolve(config.journal)), file === null ? null : fileProblem(file)]
+  refuseProblems(configFile, [
+    folderProblem('journal', path.resolve(config.journal)),
+    picturesProblem(config),
+    file === null ? null : fileProblem(file),
+  ])
+}
+
+/** The same for the folder of pictures only, which a reload may have named. */
+export function preparePictures(config: Config, configFile: string): void {
+  refuseProblems(configFile, [picturesProblem(config)])
+}
+
+const picturesProblem = ({ images }: Config): string | null =>
+  images === null ? null : folderProblem('images.links', path.resolve(images.folder), OWN_FOLDER)
+
+function refuseProblems(configFile: string, problems: readonly (string | null)[]): void {
   const found = problems.filter(problem => problem !== null)
   if (found.length > 0) throw new ConfigError(found.map(problem => `${configFile}: ${problem}`))
+}
+
+/**
+ * What may be wrong with the links to pictures, without making anything: the gateway may run as another user, on another
+ * machine.
+ */
+export function pictureWarnings({ images, public: { given } }: Config): string[] {
+  if (images === null) return []
+  const warnings: string[] = []
+  const folder = path.resolve(images.folder)
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  if (stat !== undefined && !stat.isDirectory()) warnings.push(`images.links: ${folder} is not a folder`)
+  else if (stat !== undefined && !may(folder)) warnings.push(`images.links: ${folder} cannot be written by this user`)
+  if (!given)
+    warnings.push('images.links: without public.main, links lead to the host that each client has asked, over http')
+  return warnings
 }
 
 /**
@@ -40,9 +75,9 @@ function fileProblem(file: string): string | null {
   return folderProblem('store', path.dirname(file))
 }
 
-function folderProblem(setting: string, folder: string): string | null {
+function folderProblem(setting: string, folder: string, mode?: number): string | null {
   try {
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode })
   } catch (error) {
     return `${setting}: the folder ${folder} cannot be made (${(error as NodeJS.ErrnoException).code}): make it, or name another one`
   }

@@ -11,8 +11,9 @@ import { countAside } from '../ledger/aside.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { Running } from '../operations/deps.ts'
 import type { Readiness } from '../ops/fleet.ts'
+import { pictureFiles } from '../public/files.ts'
 import { LoopLag } from '../public/lag.ts'
-import { createPublicServer } from '../public/server.ts'
+import { createPublicServer, type Pages } from '../public/server.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
@@ -96,12 +97,15 @@ export class Gateway {
       counts: metrics.pay,
     }
     const callbacks = payVisits(parts, lazyDesk(parts))
+    const files = pictureFiles(this.services)
+    const visits = consoleVisits(this.services, console, callbacks)
+    const pages: Pages = (req, res) => files(req, res) || visits(req, res)
     const open = (name: 'main' | 'direct', server: http.Server) => {
       this.#servers.push(server)
       return listenOn(server, name, this.#config.listen[name], given[name])
     }
     const [main, direct] = await Promise.all([
-      open('main', createPublicServer(this.services, 'main', consoleVisits(this.services, console, callbacks))),
+      open('main', createPublicServer(this.services, 'main', pages)),
       open('direct', createPublicServer(this.services, 'direct', null)),
     ])
     return { main, direct }

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Config, loadConfig } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
+import { preparePictures } from './data-paths.ts'
 import type { ServeOptions } from './serve-parts.ts'
 
 /**
@@ -22,7 +23,7 @@ const READ_AT_START = {
 
 /**
  * Settings that are read at start only keep their value, and a warning names those that the file changes. Throws
- * ConfigError.
+ * ConfigError, also when the folder of pictures cannot be made.
  */
 export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, log: Logger): Config {
   const next = loadConfig(configFile, env)
@@ -30,6 +31,7 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
     .filter(([, key]) => !isDeepStrictEqual(next[key], now[key]))
     .map(([name]) => name)
   if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
+  preparePictures(next, configFile)
   const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
   return { ...next, ...kept }
 }

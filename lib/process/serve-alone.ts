@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/fleet.ts'
+import { PictureSweep } from '../pictures/sweep.ts'
 import { formatMetrics } from '../terms/metrics.ts'
 import { Gateway } from './gateway.ts'
 import { Housekeeping } from './housekeeping.ts'
@@ -36,10 +37,13 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
     counts: metrics.pay,
   })
   payRounds.start()
+  const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => gateway.config.images })
+  sweep.start()
   const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
     payRounds.stop()
+    void sweep.stop() // a sweep under way may go on: what is deleted is deleted
     await gateway.drain(deadlineMs)
     await ops.close()
   }

@@ -15,6 +15,7 @@ import { RetryBudget } from '../channels/retry-budget.ts'
 import { proveKey } from '../exchange/prove-key.ts'
 import { ownServices, type Services } from '../exchange/services.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { Pictures } from '../pictures/pictures.ts'
 import type { Store } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
@@ -69,6 +70,7 @@ export function createServices(parts: ServiceParts): Services {
     pools: new Pools(poolOptions(config, connectionsPerOrigin), {
       onReserved: (upstream, reason) => log.error({ upstream }, reason),
     }),
+    pictures: new Pictures(clock, config.images),
     world,
     ...ownServices(parts),
     draining: false,
@@ -98,6 +100,7 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
     clientGone.drainMs,
   ])
   services.pools.keep(world.routes.connections, poolOptions(config, connectionsPerOrigin))
+  services.pictures.settings = config.images
   services.health.keep(world.routes.channels)
   services.metrics.setChannels(world.channelNames)
   services.world = world

@@ -9,6 +9,7 @@ import type { Micro } from '../base/money.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet, Readiness } from '../ops/fleet.ts'
+import { PictureSweep } from '../pictures/sweep.ts'
 import type { PurseId } from '../store/store.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { formatMetrics, type Metrics } from '../terms/metrics.ts'
@@ -39,10 +40,13 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   const parts = { store, clock: systemClock, log, fleet, setAside: () => countAside(config.journal) }
   const payRounds = new PayRounds({ ...parts, config: () => current, counts: metrics.pay })
   payRounds.start()
+  const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current.images })
+  sweep.start()
   const ops = await openOps(config, log, store, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
     payRounds.stop()
+    void sweep.stop() // a sweep under way may go on: what is deleted is deleted
     await pool.drain(deadlineMs)
     await ops.close()
     await store.close()

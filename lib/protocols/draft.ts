@@ -64,6 +64,8 @@ export class Draft {
   tiers: TierNames = NO_TIERS
   /** The size and quality of pictures that are asked for; null = none are named. */
   picture: PictureKind | null = null
+  /** Whether the answer is to have its pictures as base64. */
+  encodedPictures = false
   /** Names of other models that the upstream may use for the request. */
   readonly otherModels: string[] = []
   readonly advisors: Advisor[] = []

@@ -59,6 +59,8 @@ export interface Facts {
   tiers: TierNames
   /** The size and the quality of the pictures that are asked for; where tools ask for different ones, neither is said. */
   picture: PictureKind
+  /** Whether the request asks for pictures as base64 in the answer. */
+  encodedPictures: boolean
   /** Just after the opening brace. */
   openedAt: number
 }
@@ -103,6 +105,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     invalid: draft.invalid,
     tiers: draft.tiers,
     picture: draft.picture ?? UNSAID,
+    encodedPictures: draft.encodedPictures,
     openedAt,
   }
 }

@@ -7,6 +7,7 @@
 import type { BodyForm } from './body.ts'
 import type { KindName } from './kinds.ts'
 import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
+import type { PictureMembers } from './picture-parts.ts'
 import type { PriceLine } from './usage.ts'
 
 export interface ProtocolRow extends AnswerForm {
@@ -100,6 +101,8 @@ export interface AnswerForm {
   words: StreamWords
   /** Nothing of interest follows a stream's terminal event. */
   terminalIsLast: boolean
+  /** Where answers that are documents have pictures as base64, in whose place links may stand. Absent: nowhere. */
+  encodedPictures?: PictureMembers
   /** An answer is an event stream only where its content type says so. Absent: also where one was asked for. */
   eventsByType?: true
   /** The answer of its token counting path; null = it has none. */

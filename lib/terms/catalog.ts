@@ -190,6 +190,7 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   maxSearches: model.max_searches,
   family: model.family ?? null,
   offline: model.offline,
+  imageForm: model.image_form ?? null,
 })
 
 export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({

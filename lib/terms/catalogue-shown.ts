@@ -26,6 +26,7 @@ export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor, 
   media_input: model.mediaInput,
   tool_input: model.toolInput,
   max_searches: model.maxSearches,
+  image_form: model.imageForm,
   family: model.family,
   offline: model.offline === true || model.offline.length > 0 ? model.offline : false,
 })

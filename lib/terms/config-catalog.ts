@@ -9,13 +9,13 @@ import { limit } from './config-limit.ts'
 import { price } from './config-price.ts'
 import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
-import type { Offline } from './records.ts'
+import { IMAGE_FORMS, type ImageForm, type Offline } from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096
 const MOST_TOKENS = 1_000_000_000
 /**
- * Estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack these
- * fields.
+ * Mostly estimates of what a request may bring beside its text. The store uses them too: rows of earlier versions lack
+ * these fields.
  */
 export const MODEL_DEFAULTS = {
   maxInput: 200_000,
@@ -24,6 +24,7 @@ export const MODEL_DEFAULTS = {
   maxSearches: 10,
   family: null as string | null,
   offline: [] as Offline,
+  imageForm: null as ImageForm | null,
 }
 
 const group = z.strictObject({
@@ -101,6 +102,13 @@ const model = z.strictObject({
     description:
       'The model is temporarily offline: `true` in every group, or a list of groups. Requests for it are refused with 503, and model lists leave it out.',
   }),
+  image_form: kind
+    .oneOf(...IMAGE_FORMS)
+    .optional()
+    .meta({
+      description:
+        'In which form the upstream of an image model gives its pictures: `url` (links, or base64 when asked), or `base64` only. Shown with the model, and decides nothing. Default: not known.',
+    }),
 })
 
 const account = z.strictObject({

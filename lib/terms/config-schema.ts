@@ -13,6 +13,7 @@ import { peopleSections } from './config-people.ts'
 import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
 
+const MiB = 2 ** 20
 const GiB = 2 ** 30
 const DAY_MS = 86_400_000
 
@@ -237,6 +238,20 @@ export const configSchema = z.strictObject({
       }),
   }),
   pay: section('How people top up. A method without a section is not offered.', pay),
+  images: section('Links to pictures that upstreams give as base64 only. See [images.md](images.md).', {
+    links: kind.text('a folder').optional().meta({
+      description:
+        'Folder of pictures. With it, an image answer gives a `url` for each picture, unless the client asked for `b64_json`. Default: none, and answers pass as they come.',
+    }),
+    keep: kind
+      .duration({ least: 60_000, most: 3650 * DAY_MS })
+      .prefault('24h')
+      .meta({ description: 'How long a picture is kept, and its link works.' }),
+    size: kind
+      .size(MiB, 1024 * GiB, 'from 1MiB to 1TiB')
+      .prefault('2GiB')
+      .meta({ description: 'Most bytes of all pictures together. The oldest are deleted first.' }),
+  }),
   public: section('URLs by which clients reach the gateway, shown on its pages and in code snippets.', {
     main: address.webAddress
       .optional()

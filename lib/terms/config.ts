@@ -3,6 +3,7 @@
  * bytes. `config-schema.ts` describes the file as people write it.
  */
 
+import path from 'node:path'
 import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
 import { checkPeople, type PeopleConfig, toPeopleConfig } from './config-people.ts'
@@ -81,6 +82,8 @@ export interface Config extends PeopleConfig {
   usageRetentionMs: number
   /** `usdRate`: CNY for 1 USD in millionths; null = a key's money is shown in CNY. */
   billing: { usdRate: number | null }
+  /** Pictures that are kept, so that answers can link to them; null = none are. */
+  images: ImageLinks | null
   /** URLs by which clients reach the two listeners, without a slash at the end. */
   public: {
     main: string
@@ -95,6 +98,12 @@ export interface Config extends PeopleConfig {
 /** As people write it; amounts are in micro-CNY. */
 export type PayConfig = ConfigForm['pay']
 
+export interface ImageLinks {
+  folder: string
+  keepMs: number
+  sizeBytes: number
+}
+
 /** Throws ConfigError with one line per problem. */
 export const loadConfig = (file: string, env: NodeJS.ProcessEnv): Config => fromSource(readSource(file, env))
 
@@ -106,6 +115,7 @@ function fromSource(source: Source): Config {
   const form = validate(configSchema, source)
   if (form !== null) {
     checkListeners(form, source)
+    checkFolders(form, source)
     checkPeople(form, source)
   }
   source.throwProblems()
@@ -122,11 +132,19 @@ function checkListeners({ listen }: ConfigForm, source: Source): void {
   }
 }
 
+function checkFolders({ images, journal }: ConfigForm, source: Source): void {
+  if (images.links !== undefined && path.resolve(images.links) === path.resolve(journal))
+    source.problem(['images', 'links'], 'another folder than journal')
+}
+
 /** The URL of a listener for a browser on this host; one that listens on every address is reached as `localhost`. */
 function addressOf({ host, port }: Listener): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
+
+const imageLinksOf = ({ images: { links, keep, size } }: ConfigForm): ImageLinks | null =>
+  links === undefined ? null : { folder: links, keepMs: keep, sizeBytes: size }
 
 function toConfig(form: ConfigForm, source: Source): Config {
   const { timeouts, keepalive, listen } = form
@@ -168,6 +186,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     zone: form.zone,
     usageRetentionMs: form.usage_retention,
     billing: { usdRate: form.billing.usd_rate ?? null },
+    images: imageLinksOf(form),
     public: {
       main: form.public.main ?? addressOf(listen.main),
       direct: form.public.direct ?? addressOf(listen.direct),

@@ -17,6 +17,13 @@ export interface MetricRow {
   money?: true
 }
 
+/** How an exchange ended whose client left, or was cut off because it took nothing. */
+export const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
+
+/** What became of a picture that was to be a link. */
+export const PICTURE_OUTCOMES = ['kept', 'no_room', 'failed', 'not_base64'] as const
+export type PictureOutcome = (typeof PICTURE_OUTCOMES)[number]
+
 const row = (
   type: MetricRow['type'],
   name: string,
@@ -60,6 +67,19 @@ export const METRICS = {
     ['model'],
     'Answers with a picture whose size and quality match nothing in the price, so that it was charged at the dearest.',
   ),
+  pictures: counter(
+    'gateway_pictures_total',
+    ['outcome'],
+    'Pictures of answers that were to become links: kept, or left in the answer as base64: no_room (`images.size`), failed (the folder did not take it) or not_base64.',
+  ),
+  picturesDeleted: counter(
+    'gateway_pictures_deleted_total',
+    ['cause'],
+    'Kept pictures that were deleted: keep (their time was over) or size (before that, to make room for others).',
+  ),
+  pictureBytes: gauge('gateway_pictures_bytes', [], 'Bytes of all kept pictures, as the latest sweep left them.', {
+    aggregator: 'max',
+  }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(

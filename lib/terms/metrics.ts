@@ -5,8 +5,9 @@
  */
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
 import type { BreakerState, ChannelState } from './channel.ts'
-import { METRICS, type MetricRow } from './metric-rows.ts'
+import { GONE_OUTCOMES, METRICS, type MetricRow } from './metric-rows.ts'
 import { PayTallies } from './pay-tallies.ts'
+import { PictureTallies } from './picture-tallies.ts'
 import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
@@ -39,9 +40,6 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
-/** How an exchange ended whose client left, or was cut off because it took nothing. */
-const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
-
 const MICROS = 1_000_000
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
@@ -72,6 +70,7 @@ export class Metrics {
   readonly #tokens = new Tally()
   readonly #tierUnlisted = new Tally()
   readonly #pictureUnmatched = new Tally()
+  readonly pictures = new PictureTallies()
   readonly #charge = new Tally()
   readonly #attempts = new Tally()
   readonly #hedges = new Tally()
@@ -206,6 +205,10 @@ export class Metrics {
         return this.#tierUnlisted.samples(labels)
       case 'pictureUnmatched':
         return this.#pictureUnmatched.samples(labels)
+      case 'pictures':
+      case 'picturesDeleted':
+      case 'pictureBytes':
+        return this.pictures.samples(id)
       case 'charge':
         return this.#charge.samples(labels)
       case 'attempts':

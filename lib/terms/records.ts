@@ -159,6 +159,8 @@ export interface Model {
   /** The family under which the catalogue lists it; null = none. */
   family: string | null
   offline: Offline
+  /** The form in which the upstream of an image model gives its pictures; null = not known. */
+  imageForm: ImageForm | null
 }
 
 /** Where a model is temporarily offline: everywhere, or in these groups. */
@@ -166,6 +168,10 @@ export type Offline = true | string[]
 
 export const isOffline = ({ offline }: Pick<Model, 'offline'>, group: string): boolean =>
   offline === true || offline.includes(group)
+
+/** `url`: links, unless base64 is asked for; `base64`: base64 only. */
+export const IMAGE_FORMS = ['url', 'base64'] as const
+export type ImageForm = (typeof IMAGE_FORMS)[number]
 
 /** How a request ended; `docs/charging.md` says what each end costs. */
 export const ENDS = ['completed', 'client_gone', 'upstream_error', 'upstream_cut'] as const

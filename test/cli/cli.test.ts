@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -90,6 +90,20 @@ t.test('check', async t => {
     stdout: '',
     stderr: /^c\.yaml:2:9: limits\.body: .*\nc\.yaml:3:1: nope: .*\n$/,
   })
+})
+
+t.test('check warns of links to pictures that will not do, and makes nothing', async t => {
+  const main = 'https://api.example'
+  const rows: [config: object, said: RegExp][] = [
+    [{ images: { links: 'new' }, public: { main } }, /^(?!.*images)/],
+    [{ images: { links: 'cat.yaml' }, public: { main } }, /images\.links: .*cat\.yaml is not a folder/],
+    [{ images: { links: 'new' } }, /images\.links: without public\.main, links lead to the host/],
+  ]
+  for (const [config, said] of rows) {
+    const { folder, run } = create(t, config)
+    t.match(run('check'), { status: 0, stderr: said })
+    t.notOk(existsSync(`${folder}/new`))
+  }
 })
 
 t.test('migrate, apply, audit', async t => {

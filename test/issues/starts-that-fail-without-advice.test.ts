@@ -34,6 +34,12 @@ t.test('each fails with a line that names the setting and says what to do', asyn
       /gateway\.yaml: journal: the folder .*file\/journal cannot be made \(ENOTDIR\)/,
     ],
     [
+      'pictures below a file',
+      'serve',
+      { images: { links: 'file/pictures' } },
+      /gateway\.yaml: images\.links: the folder .*file\/pictures cannot be made \(ENOTDIR\)/,
+    ],
+    [
       'the store is a folder',
       'serve',
       { store: 'sqlite:elsewhere' },

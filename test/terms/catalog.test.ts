@@ -44,6 +44,7 @@ t.test('records, with every default', async t => {
       { name: 'o', family: 'beta', offline: true },
       { name: 'p', offline: ['vip', 'vip'] },
       { name: 'q', offline: 'false' },
+      { name: 'r', image_form: 'base64' },
     ],
     channels: [CHANNEL],
     accounts: [{ name: 'a' }, { name: 'b', groups: ['vip'], balance: 0.5, budget: { amount: '3', every: 'month' } }],
@@ -75,6 +76,7 @@ t.test('records, with every default', async t => {
     { ...OTHER, name: 'o', family: 'beta', offline: true },
     { ...OTHER, name: 'p', offline: ['vip'] },
     { ...OTHER, name: 'q' },
+    { ...OTHER, name: 'r', imageForm: 'base64' },
   ])
   t.strictSame(file.channels, [
     {

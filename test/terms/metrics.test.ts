@@ -79,6 +79,11 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     t.match(text, `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`)
   }
   t.same(await lines(new Metrics()), [
+    'gateway_pictures_total{outcome="kept"} 0',
+    'gateway_pictures_total{outcome="no_room"} 0',
+    'gateway_pictures_total{outcome="failed"} 0',
+    'gateway_pictures_total{outcome="not_base64"} 0',
+    'gateway_pictures_bytes 0',
     'gateway_holds_open 0',
     'gateway_held_cny 0',
     'gateway_settlements_total{basis="reported"} 0',
@@ -127,6 +132,16 @@ t.test('what is counted is shown', async t => {
         'gateway_request_seconds_count{protocol="chat"} 2',
         'gateway_request_seconds_sum{protocol="none"} 0',
         'gateway_request_seconds_count{protocol="none"} 1',
+      ],
+    ],
+    ['picture', m => m.pictures.count('no_room'), ['gateway_pictures_total{outcome="no_room"} 1']],
+    [
+      'pictures swept',
+      m => m.pictures.swept({ expired: 2, crowded: 1, bytes: 4096 }),
+      [
+        'gateway_pictures_deleted_total{cause="keep"} 2',
+        'gateway_pictures_deleted_total{cause="size"} 1',
+        'gateway_pictures_bytes 4096',
       ],
     ],
     ['refusal', m => m.refusal('key'), ['gateway_refusals_total{reason="key"} 1']],

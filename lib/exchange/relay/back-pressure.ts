@@ -1,6 +1,6 @@
 /**
  * Back-pressure on the upstream whose answer is relayed: it is read no further while the client is slow, while money is fetched,
- * or while the decoder is behind. Several reasons may hold at once, and the upstream goes on when none is left.
+ * while the decoder is behind, or while pictures are written down. Several reasons may hold at once, and the upstream goes on when none is left.
  */
 import type { Machine } from './machine.ts'
 
@@ -8,6 +8,7 @@ import type { Machine } from './machine.ts'
 export const SLOW_CLIENT = 1
 export const GROWING = 2
 export const DECODING = 4
+export const LINKING = 8
 
 export class BackPressure {
   readonly #m: Machine

@@ -129,6 +129,7 @@ export class Books {
     const { clock, metrics, readOns } = this.#services
     const answer = this.#answer
     answer.reading?.decoder?.stop()
+    answer.reading?.links?.stop()
     answer.lastByteMs = clock.monotonic() // what is left is the client's time
     x.upstreamMs = answer.lastByteMs - x.dispatchedMs
     if (this.#hasPlace) readOns.leave((x.entry as KeyEntry).account.id)

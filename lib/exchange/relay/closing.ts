@@ -24,10 +24,12 @@ export class Closing {
     const { books } = this.#m
     this.#m.go('keep')
     books.settle(how)
-    this.#m.whenKept(() => {
-      this.#sendRest()
-      this.#endNow()
-    })
+    this.#m.whenKept(() =>
+      this.#m.whenTold(() => {
+        this.#sendRest()
+        this.#endNow()
+      }),
+    )
   }
 
   /** Sends what was held back of an event that has no end. */
@@ -49,7 +51,7 @@ export class Closing {
     const { attempts, answer, telling } = this.#m
     attempts.cut()
     answer.isDone = true
-    if (!telling.announced) this.#m.whenKept(() => this.#endNow())
+    if (!telling.announced) this.#m.whenKept(() => this.#m.whenTold(() => this.#endNow()))
     else {
       telling.destroy() // the content-length that the client has seen promised more bytes
       this.#close('breakOff')
@@ -66,7 +68,7 @@ export class Closing {
       answer.reading?.meter.end(false)
       this.#m.whenKept(() => {
         // all had been said and charged; only the connection's end was wanting
-        if (x.row !== null && !telling.announced) this.#endNow()
+        if (x.row !== null && !telling.announced) this.#m.whenTold(() => this.#endNow())
         else {
           this.#sendRest()
           this.#breakOff()

@@ -66,6 +66,18 @@ export class Machine implements Parts {
     )
   }
 
+  /** When the client was told all that came, which takes a moment where pictures become links. */
+  whenTold(act: () => void): void {
+    const links = this.answer.reading?.links ?? null
+    if (links === null) act()
+    else
+      links.end(() =>
+        this.guard(() => {
+          if (!this.closed) act()
+        }),
+      )
+  }
+
   /** When the meter has seen all that came, which takes a moment where it is compressed. */
   whenRead(act: () => void): void {
     const decoder = this.answer.reading?.decoder ?? null

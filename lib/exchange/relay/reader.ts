@@ -8,7 +8,7 @@
 import type { Meter } from '../../protocols/meter.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { isAnswer, isCount, mayBeCount } from '../count-answers.ts'
-import { type BackPressure, DECODING, GROWING, SLOW_CLIENT } from './back-pressure.ts'
+import { type BackPressure, DECODING, GROWING, LINKING, SLOW_CLIENT } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
 import type { SideDecoder } from './decode.ts'
 import { flushSoon, type Gathered } from './gather.ts'
@@ -200,14 +200,32 @@ export class Reader implements ReadingEvents, Gathered {
   }
 
   #tell(chunk: Buffer, reading: Reading, matters: number): void {
+    if (reading.links !== null) {
+      this.#m.telling.head()
+      if (!reading.links.push(chunk)) this.#pressure.hold(LINKING)
+      return
+    }
     const told = reading.forClient(chunk, matters)
     if (told === null) this.#m.telling.head()
     else if (Array.isArray(told)) for (const part of told) this.#send(part)
     else this.#send(told)
   }
 
-  #send(chunk: Buffer): void {
-    if (!this.#m.telling.send(chunk)) this.#pressure.hold(SLOW_CLIENT)
+  /** False: the client is slow. */
+  #send(chunk: Buffer): boolean {
+    const hasRoom = this.#m.telling.send(chunk)
+    if (!hasRoom) this.#pressure.hold(SLOW_CLIENT)
+    return hasRoom
+  }
+
+  onLinked(bytes: Buffer): boolean {
+    return this.#m.closed || this.#send(bytes)
+  }
+
+  onCaughtUp(): void {
+    this.#m.guard(() => {
+      if (!this.#m.closed) this.#pressure.release(LINKING)
+    })
   }
 
   // --- the end of the answer
@@ -216,7 +234,7 @@ export class Reader implements ReadingEvents, Gathered {
     const { answer, telling } = this.#m
     const { reading } = answer
     answer.isDone = true
-    telling.lastComes = reading === null || (reading.growth ?? reading.decoder) === null
+    telling.lastComes = reading === null || (reading.growth ?? reading.decoder ?? reading.links) === null
     if (!this.#flushLast()) return
     if (reading === null) this.#closing.complete('nothing')
     else if (reading.growth?.holdsBack)

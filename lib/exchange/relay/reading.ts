@@ -1,7 +1,8 @@
 /**
  * How one upstream's answer is read: what kind it is, what counts it, and what the client is told of its bytes. The bytes go in
  * by `feed`, which counts them, and what the client gets of them comes out of `forClient`, in the same order. Between the two
- * the relay may hold them back until they are paid for. What changes an answer on its way to the client stands in `forClient`.
+ * the relay may hold them back until they are paid for. What changes an answer on its way to the client stands in `forClient`,
+ * but for what takes its time, which stands in `links`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Meter } from '../../protocols/meter.ts'
@@ -14,11 +15,12 @@ import { wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
+import { type LinkEvents, linksFor, type PictureLinks } from './picture-links.ts'
 
 /** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
 
-export interface ReadingEvents extends GrowthEvents {
+export interface ReadingEvents extends GrowthEvents, LinkEvents {
   /** The decoder, which was behind, can take more. */
   onDecoded(): void
 }
@@ -40,6 +42,8 @@ export class Reading {
   readonly #withholder: Withholder | null
   /** null = the hold covers all that the answer can cost. */
   readonly growth: Growth | null
+  /** Puts links in the place of pictures, which the client is told of by its own events. null = the answer passes as it is. */
+  readonly links: PictureLinks | null
   readonly #terminalIsLast: boolean
   /** An answer to a count route, until it is known to be a count. */
   readonly count: Buffer[] = []
@@ -75,6 +79,7 @@ export class Reading {
     const ours = this.events && !this.encoded
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.#withholder = ours && asked ? new Withholder() : null
+    this.links = this.#asEvents || this.encoded ? null : linksFor(x, services, row, events)
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }

@@ -109,7 +109,10 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   // --- what the client does
 
   onDrained(): void {
-    this.machine.guard(() => this.#pressure.release(SLOW_CLIENT))
+    this.machine.guard(() => {
+      this.#pressure.release(SLOW_CLIENT)
+      this.machine.answer.reading?.links?.onDrained()
+    })
   }
 
   /** The client's connection closed before its answer was whole: its upstream is read on for its usage, where that may be. */
@@ -137,6 +140,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.machine.go('leave')
     this.machine.telling.goneMs = this.#services.clock.monotonic()
     this.attempts.keepOne()
+    this.machine.answer.reading?.links?.stop()
   }
 
   stopReadingOn(): void {

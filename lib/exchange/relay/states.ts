@@ -12,7 +12,7 @@ export const STATES = {
   asking: 'an upstream is asked, and the head of no answer has come',
   judging: 'the head of an answer has come; while its first bytes are not judged, another upstream may still be asked',
   relaying: 'the bytes of the answer go to the client as they come',
-  waiting: 'the upstream is held up, by a slow client, for money, or by a decoder that is behind',
+  waiting: 'the upstream is held up, by a slow client, for money, or by a decoder or a disk that is behind',
   keeping: 'the end of the answer has come or is in sight, and the client may see it when the charge is kept',
   ending: 'the upstream is done with and the books are closed; the client takes what is left for it',
 } as const
@@ -42,7 +42,7 @@ export const TRANSITIONS = {
     'relaying',
     'its first bytes have come, and they are an answer or nobody else is left to ask',
   ),
-  wait: move(['relaying'], 'waiting', 'the client is slow, the hold has to grow, or the decoder is behind'),
+  wait: move(['relaying'], 'waiting', 'the client is slow, the hold has to grow, or the decoder or the disk is behind'),
   resume: move(['waiting'], 'relaying', 'nothing of that is left to wait for'),
   keep: move(
     ['judging', 'relaying', 'waiting', 'keeping'],

@@ -92,7 +92,8 @@ export class Telling {
     passResponseHeaders(upstream, headers)
     const length = upstream['content-length']
     // with a length the client sees the end in the last byte, which must not come before the charge is safe
-    this.announced = length !== undefined && !reading?.events && !reading?.foreign && !reading?.decoder
+    this.announced =
+      length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
     if (this.announced) headers.push('content-length', length as string)
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status

@@ -102,4 +102,5 @@ export const imagesAnswers: AnswerForm = {
     events ? new StreamMeter(new Rules(), STREAM_KEYS, null, pictures) : new DocumentMeter(DOCUMENT, null, pictures),
   words: chatAnswers.words,
   countAnswer: null,
+  encodedPictures: { array: 'data', encoded: 'b64_json', link: 'url' },
 }

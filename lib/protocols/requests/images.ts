@@ -7,6 +7,9 @@ import { type FieldOptions, HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 import type { PictureKind } from '../usage.ts'
 
+/** The form of answer in which pictures are base64. */
+const ENCODED = 'b64_json'
+
 /** One picture or several, each as a URL or an object with a URL. */
 const picture = new Place({ element: media.pictureUrl })
   .has('image_url', { limit: HEAD, read: media.pictureUrl })
@@ -64,6 +67,11 @@ const imagesPlace = new Place()
   .has('height', side)
   .has('quality', asked('quality'))
   .has('service_tier', read.tier('service', 'service_tier'))
+  .has('response_format', {
+    read(draft, value) {
+      draft.encodedPictures = read.textOf(value)?.toLowerCase() === ENCODED
+    },
+  })
 
 /** Pictures and masks to be changed. What else a form may hold is not known to cost anything. */
 const form = formBody({

@@ -9,6 +9,7 @@ import { Ledger } from '../../../lib/ledger/ledger.ts'
 import { applyCatalog } from '../../../lib/operations/apply.ts'
 import { listenOn } from '../../../lib/process/listening.ts'
 import { createServices, enterWorld, observeServices } from '../../../lib/process/services.ts'
+import { pictureFiles } from '../../../lib/public/files.ts'
 import { createPublicServer, type Pages } from '../../../lib/public/server.ts'
 import { accountPurse } from '../../../lib/store/store.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
@@ -138,8 +139,10 @@ export async function open(t: Test, options: Options = {}) {
   observeServices(services, () => 0)
   const { health } = services
   const servers: http.Server[] = []
+  const files = pictureFiles(services)
+  const pages: Pages = (req, res) => files(req, res) || (options.pages?.(req, res) ?? false)
   const listen = (listener: 'main' | 'direct') => {
-    const server = createPublicServer(services, listener, listener === 'main' ? (options.pages ?? null) : null)
+    const server = createPublicServer(services, listener, listener === 'main' ? pages : null)
     servers.push(server)
     return listenOn(server, 'main', { host: '127.0.0.1', port: 0 })
   }

@@ -15,6 +15,7 @@ const BESIDE = {
   media_input: 2000,
   tool_input: 16_000,
   max_searches: 10,
+  image_form: null,
   family: null,
   offline: false,
 }
@@ -65,6 +66,19 @@ t.test('rows: as written, as shown, as shown again after a PUT of what was shown
         input_factor: 1.3,
         ...BESIDE,
         tool_input: 9,
+      },
+    ],
+    [
+      'models/m',
+      { price: { image: 0.28 }, image_form: 'base64' },
+      {
+        name: 'm',
+        price: { image: 0.28 },
+        max_output: null,
+        default_output: 4096,
+        input_factor: 1.1,
+        ...BESIDE,
+        image_form: 'base64',
       },
     ],
     [

@@ -1,0 +1,233 @@
+/**
+ * Puts links in the place of the pictures of an answer. A picture is written down while its text passes, and the client is
+ * told of it when it is kept; what comes behind it waits. A picture that cannot be kept stays in the answer. So an answer
+ * takes a bounded amount of memory, and none fails because the disk does.
+ */
+import { NoRoom } from '../../pictures/draft.ts'
+import { EncodedPictures } from '../../protocols/encoded-pictures.ts'
+import type { Part, PictureMembers } from '../../protocols/picture-parts.ts'
+import type { ProtocolRow } from '../../protocols/protocol.ts'
+import type { ImageLinks } from '../../terms/config.ts'
+import type { Exchange } from '../exchange.ts'
+import { fail } from '../fail.ts'
+import { linkTo } from '../link.ts'
+import type { Services } from '../services.ts'
+import { NotBase64, PictureLink, type Told } from './picture-link.ts'
+
+/** When more bytes than these wait, the upstream is held up. */
+const MOST_WAITING = 256 * 1024
+const QUOTE = Buffer.from('"')
+
+export interface LinkEvents {
+  /** Bytes for the client. False: it is slow, and `onDrained` says when it is not. */
+  onLinked(bytes: Buffer): boolean
+  /** `push` has returned false, and can take more now. */
+  onCaughtUp(): void
+}
+
+/** null = no picture of this answer is to become a link. */
+export function linksFor(x: Exchange, services: Services, row: ProtocolRow, events: LinkEvents): PictureLinks | null {
+  const { settings } = services.pictures
+  if (row.encodedPictures === undefined || settings === null || x.facts === null || x.facts.encodedPictures) return null
+  return new PictureLinks(x, services, { members: row.encodedPictures, settings, events })
+}
+
+interface LinkParts {
+  members: PictureMembers
+  settings: ImageLinks
+  events: LinkEvents
+}
+
+export class PictureLinks implements Told {
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #settings: ImageLinks
+  readonly #events: LinkEvents
+  readonly #pictures: EncodedPictures
+  #queue: Part[] = []
+  #waitingBytes = 0
+  #isBehind = false
+  /** Something is being written, or the client is slow. */
+  #busy = false
+  #picture: PictureLink | null = null
+  /** The last picture has become a link. */
+  #linked = false
+  #whenDrained: (() => void) | null = null
+  /** What is to be done when all is told; null = more may come. */
+  #whenTold: (() => void) | null = null
+  #stopped = false
+  /** The log has said of this answer that a picture was not kept. */
+  #warned = false
+
+  constructor(x: Exchange, services: Services, { members, settings, events }: LinkParts) {
+    this.#x = x
+    this.#services = services
+    this.#settings = settings
+    this.#events = events
+    this.#pictures = new EncodedPictures(members)
+  }
+
+  /** False: what was taken has yet to be written down, and `onCaughtUp` says when it is. */
+  push(chunk: Buffer): boolean {
+    if (this.#stopped) return true
+    this.#enqueue(this.#pictures.push(chunk))
+    this.#isBehind = this.#waitingBytes > MOST_WAITING
+    return !this.#isBehind
+  }
+
+  /** No more comes. `done` is called when the client was told all, or when nobody is told anything any more. */
+  end(done: () => void): void {
+    if (this.#stopped) {
+      done()
+      return
+    }
+    this.#whenTold = done
+    this.#enqueue(this.#pictures.flush())
+  }
+
+  /** Nobody is told anything any more: a picture that is not whole is forgotten. */
+  stop(): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#queue = []
+    this.#waitingBytes = 0
+    this.onDrained()
+    if (!this.#busy) this.#forget()
+    this.#catchUp()
+    this.#allTold()
+  }
+
+  /** The client has taken what waited for it. */
+  onDrained(): void {
+    const go = this.#whenDrained
+    this.#whenDrained = null
+    go?.()
+  }
+
+  tell(bytes: Buffer): Promise<void> | null {
+    if (this.#stopped || bytes.length === 0 || this.#events.onLinked(bytes)) return null
+    return new Promise(resolve => {
+      this.#whenDrained = resolve
+    })
+  }
+
+  // --- one part after the other
+
+  #enqueue(parts: Part[]): void {
+    for (const part of parts) {
+      this.#queue.push(part)
+      this.#waitingBytes += sizeOf(part)
+    }
+    if (!this.#busy) this.#work()
+  }
+
+  #work(): void {
+    for (let i = 0; i < this.#queue.length; i++) {
+      const part = this.#queue[i] as Part
+      this.#waitingBytes -= sizeOf(part)
+      const waiting = this.#take(part)
+      if (waiting === null) continue
+      this.#queue.splice(0, i + 1)
+      this.#wait(waiting)
+      return
+    }
+    this.#queue = []
+    this.#catchUp()
+    if (this.#whenTold === null) return
+    if (this.#picture?.failure === null) this.#wait(this.#picture.breakOff(this))
+    else this.#allTold()
+  }
+
+  #wait(waiting: Promise<void>): void {
+    this.#busy = true
+    waiting.then(
+      () => this.#goOn(),
+      error => {
+        this.#goOn(true)
+        fail(this.#x, this.#services, error)
+      },
+    )
+  }
+
+  #goOn(failed = false): void {
+    this.#busy = false
+    if (this.#stopped || failed) this.#forget()
+    if (!this.#stopped && !failed) this.#work()
+  }
+
+  #forget(): void {
+    void this.#picture?.discard()
+    this.#picture = null
+  }
+
+  #catchUp(): void {
+    if (!this.#isBehind || this.#waitingBytes > MOST_WAITING) return
+    this.#isBehind = false
+    this.#events.onCaughtUp()
+  }
+
+  #allTold(): void {
+    const done = this.#whenTold
+    this.#whenTold = null
+    done?.()
+  }
+
+  // --- what becomes of a part
+
+  #take(part: Part): Promise<void> | null {
+    switch (part.is) {
+      case 'bytes':
+        this.tell(part.bytes) // what a slow client has yet to take is bounded by what is under way
+        return null
+      case 'begin':
+        this.#linked = false
+        this.#picture = new PictureLink(part.asIs, part.linked, this.#services.pictures.draft(this.#settings))
+        return null
+      case 'data':
+        return this.#takeData(part.raw, part.text)
+      case 'end':
+        return this.#takeEnd()
+      case 'either':
+        this.tell(this.#linked ? part.linked : part.asIs)
+        return null
+    }
+  }
+
+  #takeData(raw: Buffer, text: Buffer): Promise<void> | null {
+    const picture = this.#picture as PictureLink
+    if (picture.failure !== null) {
+      this.tell(raw)
+      return null
+    }
+    return picture.add(raw, text, this).then(() => this.#noteFailure(picture))
+  }
+
+  #takeEnd(): Promise<void> | null {
+    const picture = this.#picture as PictureLink
+    if (picture.failure === null) return this.#end(picture)
+    this.#picture = null
+    this.tell(QUOTE)
+    return null
+  }
+
+  async #end(picture: PictureLink): Promise<void> {
+    this.#linked = await picture.end(name => linkTo(this.#x, name), this)
+    this.#picture = null
+    if (this.#linked) this.#services.metrics.pictures.count('kept')
+    this.#noteFailure(picture)
+  }
+
+  #noteFailure({ failure }: PictureLink): void {
+    if (failure === null) return
+    const { metrics, log } = this.#services
+    metrics.pictures.count(
+      failure instanceof NoRoom ? 'no_room' : failure instanceof NotBase64 ? 'not_base64' : 'failed',
+    )
+    if (this.#warned) return
+    this.#warned = true
+    log.warn({ id: this.#x.id, err: failure }, 'a picture was not kept, and stays in its answer as base64')
+  }
+}
+
+const sizeOf = (part: Part): number =>
+  part.is === 'bytes' ? part.bytes.length : part.is === 'data' ? part.raw.length : 0
