@@ -1,5 +1,5 @@
 /** What the page Connect shows: the gateway's addresses, and what each kind of client needs. */
-import { CLIENTS, type ClientKind } from './snippets.ts'
+import { CLIENTS, type ClientRow } from './clients.ts'
 
 /** The addresses at which clients reach the gateway, without a slash at the end. */
 export interface PublicUrls {
@@ -8,7 +8,7 @@ export interface PublicUrls {
 }
 
 export interface ConnectData extends PublicUrls {
-  clients: readonly ClientKind[]
+  clients: readonly ClientRow[]
 }
 
 export const connectData = ({ main, direct }: PublicUrls): ConnectData => ({ main, direct, clients: CLIENTS })

@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals'
 import type { ConnectData } from '../../connect-data.ts'
 import { type Child, code, div, fieldset, h2, input, label, legend, li, p, section, span, ul } from '../element.ts'
+import { fill, type Syntax } from '../fill.ts'
 import type { View } from '../page.ts'
 import { checkKey } from '../parts/check-key.ts'
 import { copyable, snippet } from '../parts/copy.ts'
@@ -45,8 +46,9 @@ const FAILURES = [
 
 export default function connect({ main, direct, clients }: ConnectData): View {
   const base = signal(main)
-  const client = signal('0')
-  const filled = (text: string) => text.replaceAll('{base}', base.value).replaceAll('{key}', 'sk-…')
+  const client = signal(clients[0]?.id ?? '')
+  const filled = (text: string, syntax: Syntax) =>
+    fill(text, syntax, { base: base.value, key: 'sk-…', model: 'MODEL', name: 'Gateway' })
   const choice = (url: string, name: string, note: string) =>
     label(
       { class: 'choice' },
@@ -59,9 +61,10 @@ export default function connect({ main, direct, clients }: ConnectData): View {
       }),
       span({}, span({ class: 'strong' }, name), code({}, url), span({ class: 'soft' }, note)),
     )
-  const panel = (suffix: string, snippets: ConnectData['clients'][number]['snippets']): Child => [
-    div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(`{base}${suffix}`), w.address())),
-    snippets.map(({ title, text }) => div({ key: title }, snippet(filled(text), title))),
+  const panel = ({ address, snippets, notes }: ConnectData['clients'][number]): Child => [
+    div({ class: 'row' }, span({ class: 'soft' }, w.address()), copyable(filled(address, 'text'), w.address())),
+    notes.map(note => p({ key: note.en, class: 'soft' }, inLanguage(note))),
+    snippets.map(({ title, syntax, text }) => div({ key: title }, snippet(filled(text, syntax), title))),
   ]
   const check = checkKey()
   return () => [
@@ -79,11 +82,7 @@ export default function connect({ main, direct, clients }: ConnectData): View {
         'client',
         w.clients(),
         client,
-        clients.map(({ chinese, english, suffix, snippets }, at) => ({
-          id: String(at),
-          title: inLanguage({ zh: chinese, en: english }),
-          panel: () => panel(suffix, snippets),
-        })),
+        clients.map(row => ({ id: row.id, title: inLanguage(row.name), panel: () => panel(row) })),
       ),
     ),
     check(),
