@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Console } from '../../lib/console/console.ts'
 import type { Services } from '../../lib/exchange/services.ts'
 import { consoleVisits } from '../../lib/process/console-visits.ts'
+import { liveIn } from '../console/support/live.ts'
 import { startGateway } from '../support/gateway.ts'
 
 t.test('in a worker, beside the API of models and apart from it', async t => {
@@ -26,6 +27,14 @@ t.test('in a worker, beside the API of models and apart from it', async t => {
 
   const answer = await absolute(gateway.main, '/console/openapi.json')
   t.match(answer, /^HTTP\/1.1 404 /, 'a proxy names the console by its path')
+
+  const owner = await liveIn(t, gateway, 'rich', 'owner')
+  for (const headers of [{ cookie: owner.cookie }, { authorization: owner.authorization }])
+    t.match(
+      await (await fetch(`${gateway.main}/console/api/accounts/${owner.account}/balance`, { headers })).json(),
+      { balance: '1000.000000', held: '0.000000' },
+      'held money is summed over all workers by the primary',
+    )
 
   const metrics = await (await fetch(`${gateway.ops}/metrics`)).text()
   t.match(metrics, 'gateway_console_requests_total{operation="document.read",status="200"} 1\n')
