@@ -12,7 +12,7 @@ import type { OperationDeps } from './deps.ts'
 import { type Column, csvEnd, csvHead, csvLines, type Heads } from './own/csv.ts'
 import { iso } from './own/shown.ts'
 import { addUp, shownTotals } from './own/totals-shown.ts'
-import { readStatement } from './statement.ts'
+import { monthName, readStatement } from './statement.ts'
 
 export type BillingDeps = BalanceDeps & Pick<OperationDeps, 'store' | 'clock' | 'fleet'>
 
@@ -31,13 +31,7 @@ export const entriesQuery = z.strictObject({
     .scalar({ zh: '另一页的next', en: 'the `next` of another page' }, { type: 'string' }, readCursor)
     .optional(),
 })
-const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
-export const month = kind.scalar(
-  { zh: '月份,例如“2030-01”', en: 'a month like "2030-01"' },
-  { type: 'string', pattern: MONTH.source },
-  value => (typeof value === 'string' && MONTH.test(value) ? value : undefined),
-)
-export const monthsQuery = z.strictObject({ after: month.optional() })
+export const monthsQuery = z.strictObject({ after: monthName.optional() })
 export const statementFileQuery = z.strictObject({ heads: kind.oneOf('words', 'machine').prefault('words') })
 export const lowBalanceBody = z.strictObject({
   amount: kind

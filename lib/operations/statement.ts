@@ -14,9 +14,19 @@ import { OperationError } from './error.ts'
 import { accountNamed } from './lookups.ts'
 import { read, type Sent } from './read.ts'
 
-const month = kind.scalar({ zh: '月份,例如“2030-01”', en: 'a month like "2030-01"' }, {}, value => {
-  const m = typeof value === 'string' ? /^(\d{4})-(0[1-9]|1[0-2])$/.exec(value) : null
-  return m === null ? undefined : { name: m[0], middleMs: Date.UTC(Number(m[1]), Number(m[2]) - 1, 15) }
+/** From 1970 to 2999: calendars of time zones do not reckon with every year that can be written. */
+const MONTH = /^(19[7-9]\d|2\d{3})-(0[1-9]|1[0-2])$/
+
+/** The name of a month, as text. */
+export const monthName = kind.scalar(
+  { zh: '月份,例如“2030-01”', en: 'a month like "2030-01"' },
+  { type: 'string', pattern: MONTH.source },
+  value => kind.matched(MONTH, value)?.[0],
+)
+
+const month = monthName.transform(name => {
+  const [year = 0, number = 0] = name.split('-').map(Number)
+  return { name, middleMs: Date.UTC(year, number - 1, 15) }
 })
 
 const wanted = z.strictObject({ month, format: kind.oneOf('json', 'csv', 'html').prefault('json') })

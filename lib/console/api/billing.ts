@@ -4,7 +4,6 @@ import { type Operation, operation } from '../../api/operation.ts'
 import {
   entriesQuery,
   lowBalanceBody,
-  month,
   monthsQuery,
   ownBalance,
   ownEntries,
@@ -15,12 +14,13 @@ import {
   statementFileQuery,
 } from '../../operations/own-billing.ts'
 import { CSV_TYPE } from '../../operations/own-export.ts'
+import { monthName } from '../../operations/statement.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './usage-answers.ts'
 
 const read = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
-const ofMonth = z.strictObject({ month })
+const ofMonth = z.strictObject({ month: monthName })
 
 export const BILLING: Operation<ConsoleDeps>[] = [
   operation({
