@@ -1,32 +1,61 @@
 /**
  * Sends an answer of any length. A piece is made when the caller has taken what was sent before, so that no more than one
- * piece is in memory for a slow caller; one that takes nothing for a minute is cut off.
+ * piece is in memory for a slow caller. One that takes nothing for a minute is cut off, and so is one that is slow without
+ * end, because few answers of this kind are made at once and others wait for their turn.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 
+/** How long a caller may keep us waiting: at a time, and in all beside what its bytes take at the slowest rate. */
 const STALLED_MS = 60_000
+const SLOWEST_BYTES_PER_MS = 32
 
-/** Resolves when the caller has room for more; false when it is gone. */
-function room(res: ServerResponse, clock: Clock): Promise<boolean> {
-  if (res.destroyed) return Promise.resolve(false)
-  if (!res.writableNeedDrain) return Promise.resolve(true)
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const [drained, closed] = [() => resolve(true), () => resolve(false)]
-  const cancel = clock.after(STALLED_MS, () => res.destroy())
-  res.once('drain', drained).once('close', closed)
-  return promise.finally(() => {
+class Patience {
+  readonly #res: ServerResponse
+  readonly #clock: Clock
+  #sentBytes = 0
+  #waitedMs = 0
+
+  constructor(res: ServerResponse, clock: Clock) {
+    this.#res = res
+    this.#clock = clock
+  }
+
+  sent(piece: string): void {
+    this.#sentBytes += Buffer.byteLength(piece)
+  }
+
+  /** Resolves when the caller has room for more; false when it is gone. */
+  async room(): Promise<boolean> {
+    const res = this.#res
+    if (res.destroyed) return false
+    if (!res.writableNeedDrain) return true
+    const sinceMs = this.#clock.monotonic()
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const [drained, closed] = [() => resolve(true), () => resolve(false)]
+    const cancel = this.#clock.after(this.#leftMs(), () => res.destroy())
+    res.once('drain', drained).once('close', closed)
+    const isThere = await promise
+    this.#waitedMs += this.#clock.monotonic() - sinceMs
     cancel()
     res.off('drain', drained).off('close', closed)
-  })
+    return isThere
+  }
+
+  #leftMs(): number {
+    const inAllMs = STALLED_MS + this.#sentBytes / SLOWEST_BYTES_PER_MS
+    return Math.max(0, Math.min(STALLED_MS, inAllMs - this.#waitedMs))
+  }
 }
 
 /** The head is sent already. A failure in the middle cuts the answer off, which the caller sees. */
 export async function sendPieces(res: ServerResponse, pieces: AsyncGenerator<string>, clock: Clock): Promise<void> {
+  const patience = new Patience(res, clock)
   try {
     for await (const piece of pieces) {
       res.write(piece)
-      if (!(await room(res, clock))) return
+      patience.sent(piece)
+      if (!(await patience.room())) return
     }
     res.end()
   } catch (error) {

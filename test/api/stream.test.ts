@@ -1,4 +1,5 @@
 /** Answers of any length to callers who read slowly, or not at all. */
+import { EventEmitter } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -58,4 +59,57 @@ t.test('who leaves ends it', async t => {
   res.destroy()
   await until('the pieces end', () => seen.ended)
   t.ok(seen.made < PIECES)
+})
+
+/** An answer whose caller takes each piece after so long. */
+class Taken extends EventEmitter {
+  destroyed = false
+  ended = false
+  writableNeedDrain = true
+  pieces = 0
+  readonly #clock: TestClock
+  readonly #afterMs: number
+
+  constructor(clock: TestClock, afterMs: number) {
+    super()
+    this.#clock = clock
+    this.#afterMs = afterMs
+  }
+
+  write(): void {
+    this.pieces++
+    setImmediate(() => {
+      this.#clock.advance(this.#afterMs)
+      this.emit('drain')
+    })
+  }
+
+  end(): void {
+    this.ended = true
+  }
+
+  destroy(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
+}
+
+t.test('who takes a little now and then is cut off too, and who is slow is not', async t => {
+  for (const [afterMs, cut] of [
+    [59_000, true],
+    [30_000, true],
+    [9_000, true],
+    [8_000, false],
+    [100, false],
+  ] as const) {
+    const clock = new TestClock()
+    const res = new Taken(clock, afterMs)
+    async function* pieces() {
+      for (let i = 0; i < PIECES; i++) yield PIECE
+    }
+    await sendPieces(res as unknown as http.ServerResponse, pieces(), clock)
+    t.equal(res.destroyed, cut, `a piece of 256 KiB in ${afterMs} ms`)
+    t.equal(res.ended, !cut)
+    t.equal(res.pieces < PIECES, cut)
+  }
 })

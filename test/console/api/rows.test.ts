@@ -1,9 +1,13 @@
 /** What must hold of every call of the console, so that whoever adds one need not think of it. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t from 'tap'
+import type { z } from 'zod'
+import { Schemas } from '../../../lib/api/json-schema.ts'
 import { openApi } from '../../../lib/api/openapi.ts'
 import { pathOf } from '../../../lib/api/parts.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
+import { type FieldFault, OperationError } from '../../../lib/operations/error.ts'
+import { read } from '../../../lib/operations/read.ts'
 
 const methodOf = (call: string) => call.split(' ')[0] as string
 const namesOf = (call: string) => [...call.matchAll(/\{(\w+)\}/g)].map(m => m[1] as string)
@@ -52,3 +56,29 @@ t.test('the document of all calls is valid, for operators and for everybody else
     t.ok(result.valid, JSON.stringify(result.errors))
   }
 })
+
+/** Values of every kind, of which each form takes the fewest. */
+const PROBES = [{}, [{}], [-1], [''], '', 'x\u0000', 'x'.repeat(5_000), -1, 1.5, 1e15, true, null]
+const CHINESE = /[\u4e00-\u9fff]/
+
+t.test('what should have been sent is said in both languages', async t => {
+  for (const { id, query, body } of OPERATIONS)
+    for (const form of [query, body].filter(form => form !== undefined)) {
+      const names = new Schemas().fields(form).map(({ name }) => name)
+      for (const probe of [{}, ...PROBES.map(value => Object.fromEntries(names.map(name => [name, value])))])
+        for (const { field, expected } of wrongFields(form, probe)) {
+          t.match(expected.zh, CHINESE, `${id} ${field}: ${expected.zh}`)
+          t.notMatch(expected.en, CHINESE, `${id} ${field}: ${expected.en}`)
+        }
+    }
+})
+
+function wrongFields(form: z.ZodType, sent: object): readonly FieldFault[] {
+  try {
+    read(form, sent)
+  } catch (error) {
+    if (error instanceof OperationError) return error.fields
+    throw error
+  }
+  return []
+}
