@@ -24,16 +24,21 @@ export function finish(x: Exchange, services: Services): void {
 function end(x: Exchange, services: Services): void {
   services.openCount--
   if (x.status === 0) x.status = CLIENT_CLOSED
-  x.relay?.release()
-  dropBody(x, services.buffered)
+  giveBack(x, services)
   if (x.row !== null && x.entry !== null) services.keyUses.note(x.entry.key.id, addressOf(x))
-  if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
-  if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
-  if (x.relay === null) x.claim?.release() // chosen and never asked
   if (x.refusal !== null && x.entry !== null && x.attempts === 0) services.refusals.note(x, x.entry, x.refusal)
   const totalMs = services.clock.monotonic() - x.startedMs
   count(x, services, totalMs)
   log(x, services, totalMs)
+}
+
+/** Gives back everything that the stages have taken for the exchange. */
+export function giveBack(x: Exchange, services: Services): void {
+  x.relay?.release()
+  dropBody(x, services.buffered)
+  if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
+  if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
+  if (x.relay === null) x.claim?.release() // chosen and never asked
 }
 
 function count(x: Exchange, { metrics }: Services, totalMs: number): void {

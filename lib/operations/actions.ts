@@ -13,7 +13,8 @@ const OPERATION = /^[\w.]{1,64}$/
 
 const actionsFilter = z.strictObject({
   account: kind.name.optional(),
-  user: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
+  /** The id of a user, as the console shows it. */
+  user: kind.name.optional(),
   operation: kind
     .scalar('the name of an operation, like keys.change', {}, value =>
       typeof value === 'string' && OPERATION.test(value) ? value : undefined,
@@ -36,7 +37,7 @@ export class Actions {
     const { account, user, operation, limit, after } = read(actionsFilter, filter)
     const wanted: ActionFilter = {
       ...(account === undefined ? {} : { accountId: (await accountNamed(store, account)).id }),
-      ...(user === undefined ? {} : { userId: user }),
+      ...(user === undefined ? {} : { userId: (await store.people.byPublicId(user))?.id ?? NOBODY }),
       ...(operation === undefined ? {} : { operation }),
       ...(after === undefined ? {} : { beforeSeq: after }),
       limit,
@@ -46,20 +47,38 @@ export class Actions {
       store,
       lines.flatMap(({ accountId }) => accountId ?? []),
     )
+    const users = await this.#publicIds(lines)
     return {
-      data: lines.map(line => showAction(line, names)),
+      data: lines.map(line => showAction(line, names, users)),
       next: lines.length === limit ? String(lines.at(-1)!.seq) : null,
     }
   }
+
+  /** The ids of the users who acted; a deleted user has none any more. */
+  async #publicIds(lines: readonly LoggedAction[]): Promise<Map<number, string>> {
+    const { people } = this.#deps.store
+    const ids = [...new Set(lines.flatMap(({ actor }) => actor.userId ?? []))]
+    const found = await Promise.all(ids.map(id => people.byId(id)))
+    return new Map(found.flatMap(person => (person === null ? [] : [[person.id, person.publicId] as const])))
+  }
 }
+
+/** No user has this number. */
+const NOBODY = -1
 
 const showAction = (
   { seq, atMs, actor, operation, accountId, subject, before, after }: LoggedAction,
   names: ReadonlyMap<number, string>,
+  users: ReadonlyMap<number, string>,
 ) => ({
   seq,
   at: new Date(atMs).toISOString(),
-  actor: { kind: actor.kind, name: actor.name, user: actor.userId, ip: actor.ip },
+  actor: {
+    kind: actor.kind,
+    name: actor.name,
+    user: actor.userId === null ? null : (users.get(actor.userId) ?? null),
+    ip: actor.ip,
+  },
   operation,
   account: accountId === null ? null : (names.get(accountId) ?? null),
   subject,

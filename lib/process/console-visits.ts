@@ -1,6 +1,7 @@
 /** Puts the console on the main address, and counts its visits among the requests that a drain waits for. */
 import { clientAddress } from '../access/ip.ts'
 import { Console } from '../console/console.ts'
+import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import type { Services } from '../exchange/services.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Running } from '../operations/deps.ts'
@@ -11,8 +12,9 @@ import type { Config } from '../terms/config.ts'
 export function createConsole(services: Services, fleet: Running, config: () => Config): Console {
   const { store, clock, log, metrics, nextId } = services
   const catalogue = new PublicCatalogue({ store, clock, fleet, world: () => services.world })
+  const dryRun = (trial: Trial) => tryOut(services, trial)
   return new Console({
-    deps: { store, clock, log, fleet, config, catalogue, setAside: () => countAside(config().journal) },
+    deps: { store, clock, log, fleet, config, catalogue, dryRun, setAside: () => countAside(config().journal) },
     ids: nextId,
     ipOf: ({ socket, headers }) =>
       clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, services.world.trusted),

@@ -11,7 +11,8 @@ const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
 /** What these files change is no decision of anybody: a migration, a copy of sums, a lock. */
 const EXEMPT = ['key-rows.ts', 'price-versions.ts', 'prune.ts', 'topup-copy.ts']
 
-const WRITES = /(INSERT( \$\{\S+\})? INTO|UPDATE|DELETE FROM) (accounts|api_keys|catalog_rows|entries)\b/
+const WRITES =
+  /(INSERT( \$\{\S+\})? INTO|UPDATE|DELETE FROM) (accounts|api_keys|catalog_rows|entries)\b(?! SET (\w+) = \4\b)/
 /** Runs a statement that changes a row of them; a statement that sets a column to itself is a lock. */
 const RUNS =
   /tx\s*\.run\(\s*(insert\b|this\.#put\b|DELETE\b|[`'](?:UPDATE|INSERT INTO|DELETE FROM) (?:accounts|api_keys|catalog_rows|entries)\b(?! SET (\w+) = \2\b))|insertEntry\(tx/

@@ -4,6 +4,7 @@ import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { documentRows } from './document.ts'
+import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
@@ -13,6 +14,7 @@ import { USAGE } from './usage.ts'
 export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...SIGN_IN,
   ...ME,
+  ...KEYS,
   ...CATALOGUE,
   ...OVERVIEW,
   ...USAGE,

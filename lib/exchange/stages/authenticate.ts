@@ -10,9 +10,9 @@ import { NEXT, type Verdict } from '../verdict.ts'
 export const authenticate = stage<'secret', 'key'>((x, services) => {
   const found = x.secret === null ? null : services.keys.find(x.secret)
   x.secret = null // it is not needed again, so it is not kept
-  if (!(found instanceof Promise)) return knowCap(x, services, found)
+  if (!(found instanceof Promise)) return judgeFound(x, services, found)
   return found.then(
-    entry => knowCap(x, services, entry),
+    entry => judgeFound(x, services, entry),
     error => storeFailed(x, services, error),
   )
 })
@@ -21,7 +21,7 @@ export const authenticate = stage<'secret', 'key'>((x, services) => {
  * A cap that renews begins each period anew, so the store may have to be asked whether it is used up. When the store does
  * not answer, nobody knows, so the request is refused for that reason and not for its key.
  */
-function knowCap(x: Exchange, services: Services, entry: KeyEntry | null): Verdict | Promise<Verdict> {
+export function judgeFound(x: Exchange, services: Services, entry: KeyEntry | null): Verdict | Promise<Verdict> {
   if (entry === null || x.free || services.ledger.capUsedUp(entry.key) !== null) return judgeKey(x, services, entry)
   return services.ledger
     .learnCap(entry.key)

@@ -9,9 +9,9 @@ import { z } from 'zod'
 import { Api } from '../../../lib/api/api.ts'
 import type { Operation } from '../../../lib/api/operation.ts'
 import { methodOf, pathOf } from '../../../lib/api/parts.ts'
+import { idAt } from '../../../lib/base/ids.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { StoredIdentities } from '../../../lib/console/sign-in/identify.ts'
-import { idAt } from '../../../lib/base/ids.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { request } from '../../api/support/api.ts'
@@ -22,6 +22,7 @@ const NOW_MS = Date.UTC(2026, 2, 17, 4)
 
 const USERS = 'stranger viewer member billing owner operator'
 const READERS = 'viewer owner operator'
+const KEYS = 'viewer member owner operator'
 const MONEY = 'viewer billing owner operator'
 
 /** Who is let in. `everybody`: also who is not signed in. */
@@ -47,6 +48,16 @@ const LET_IN: Record<string, string> = {
   'factor.confirm': USERS,
   'factor.remove': USERS,
   'factor.recovery_codes': USERS,
+  'keys.list': KEYS,
+  'keys.show': KEYS,
+  'keys.create': 'member owner',
+  'keys.change': 'member owner',
+  'keys.roll': 'member owner',
+  'keys.delete': 'member owner',
+  'keys.several': 'member owner',
+  'keys.test': 'member owner',
+  'groups.list': KEYS,
+  'address.show': USERS,
   'sessions.list': USERS,
   'sessions.end': USERS,
   'sessions.end_others': USERS,
@@ -210,11 +221,21 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     const { json } = await other.call('sessions.list')
     return { id: String((json['data'] as { id: string }[])[0]?.id) }
   },
+  ...Object.fromEntries(['show', 'change', 'roll', 'delete', 'test'].map(call => [`keys.${call}`, keyOfOthers])),
   'requests.read': async ({ store }) => ({ request: await requestOf(store, 'requested') }),
   'statements.read': null, // a month, of the account that the path names
   'statements.csv': null,
   'catalogue.prices': null, // the name of a model, for everybody
 }
+
+async function keyOfOthers({ store, clock }: House): Promise<Record<string, string>> {
+  const { key } = await fund(store, `keys ${clock.now()} ${++others}`, 1_000)
+  return { id: key.publicId }
+}
+let others = 0
+
+/** Bodies of calls that need one with something in it. */
+const BODIES: Record<string, object> = { 'keys.roll': { grace: '1h' }, 'keys.test': { model: 'm', protocol: 'chat' } }
 
 /** The id of a request that another account, of this name, made. */
 async function requestOf(store: Store, name: string): Promise<string> {
@@ -234,7 +255,7 @@ t.test('ids of others are as those that do not exist', async t => {
     if (foreign === undefined) continue
     const names = Object.keys(foreign)
     const unknown = Object.fromEntries(names.map(name => [name, 'x'.repeat(foreign[name]?.length ?? 1)]))
-    const body = row.body === undefined ? undefined : {}
+    const body = row.body === undefined ? undefined : (BODIES[row.id] ?? {})
     const replies = await Promise.all([foreign, unknown].map(path => owner.call(row.id, { account: ours, path, body })))
     const [one, other] = replies.map(({ status, text }) => `${status} ${text.replace(/request id: \w+/, '')}`)
     t.match(one, /^404 /, row.id)

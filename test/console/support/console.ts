@@ -20,8 +20,8 @@ import { type Micro, ZERO } from '../../../lib/base/money.ts'
 import type { ConsoleDeps } from '../../../lib/console/api/deps.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { Console } from '../../../lib/console/console.ts'
-import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
 import { openSession } from '../../../lib/operations/people/sessions.ts'
+import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { hashOf } from '../../../lib/terms/key-secret.ts'
 import type { Person, Role, Scope } from '../../../lib/terms/people.ts'
@@ -31,6 +31,7 @@ import { World } from '../../../lib/world/world.ts'
 import { request } from '../../api/support/api.ts'
 import { CLI, type PeopleParts, peopleDeps, stranger } from '../../support/people.ts'
 import { ADMIN, SETUP } from '../../support/store.ts'
+import { dryRunOver } from './dry-run.ts'
 
 export type Json = Record<string, unknown>
 
@@ -136,7 +137,11 @@ async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Sto
   fleet.changed = async () => {
     world = await compile()
   }
-  return { ...people, catalogue: new PublicCatalogue({ store, clock, fleet, world: () => world }) }
+  return {
+    ...people,
+    dryRun: dryRunOver(people),
+    catalogue: new PublicCatalogue({ store, clock, fleet, world: () => world }),
+  }
 }
 
 async function newPerson(deps: PeopleParts, email: string, options: PersonOptions): Promise<Person> {

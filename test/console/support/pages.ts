@@ -8,6 +8,7 @@ import type { Person } from '../../../lib/terms/people.ts'
 import { World } from '../../../lib/world/world.ts'
 import { newPerson, PASSWORD, type PeopleParts, peopleDeps } from '../../support/people.ts'
 import type { Visitor } from './browser.ts'
+import { dryRunOver } from './dry-run.ts'
 
 export { newPerson, PASSWORD }
 
@@ -22,7 +23,7 @@ export async function openConsole(t: Test, settings = ''): Promise<OpenConsole> 
   const catalogue = new PublicCatalogue({ ...deps, world: () => world })
   let requests = 0
   const console = new Console({
-    deps: { ...deps, catalogue },
+    deps: { ...deps, catalogue, dryRun: dryRunOver(deps) },
     ids: () => `r${++requests}`,
     ipOf: ({ socket }) => socket.remoteAddress as string,
     count: () => {},

@@ -1,5 +1,6 @@
 /** Each change by the admin API stands in the log of actions, with what it was called, and from where. */
 import t from 'tap'
+import { SETUP } from '../../support/store.ts'
 import { openOps } from '../support.ts'
 
 const CHANNEL = { base_url: 'http://127.0.0.1:9', protocols: ['chat'], key: 'up', groups: ['default'], models: ['m'] }
@@ -56,9 +57,22 @@ t.test('filters, pages and what is refused', async t => {
     ['?account=nobody', 404],
     ['?limit=0', 400],
     ['?limit=1001', 400],
-    ['?user=x', 400],
     ['?operation=a%20b', 400],
     ['?before=1', 400],
   ])
     t.equal((await ops.admin('GET', `/admin/actions${query}`)).status, status, String(query))
+})
+
+t.test('what a person did is found by the id of the person', async t => {
+  const { store, admin } = await openOps(t)
+  const user = { email: 'ann@example.com', name: 'Ann', password: null, operator: false, language: null, atMs: 1 }
+  const { id, publicId } = await store.people.create(user, SETUP)
+  const actor = { kind: 'user', userId: id, name: 'ann@example.com', ip: '192.0.2.1' } as const
+  await store.createAccount({ name: 'acme', groups: [] }, { actor, operation: 'accounts.create' })
+  const { data } = await admin('GET', `/admin/actions?user=${publicId}`)
+  t.equal(data.length, 1)
+  t.match(data[0], {
+    operation: 'accounts.create',
+    actor: { kind: 'user', name: 'ann@example.com', ip: '192.0.2.1', user: publicId },
+  })
 })

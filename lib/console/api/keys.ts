@@ -1,0 +1,203 @@
+/** The calls behind the page Keys. Members see and manage the keys that they made; billing sees no keys. */
+import { z } from 'zod'
+import { type Call, type Operation, operation } from '../../api/operation.ts'
+import { EVERY } from '../../base/periods.ts'
+import { testOwnKey } from '../../operations/own-key-test.ts'
+import {
+  changeOwnKey,
+  changeSeveral,
+  createOwnKey,
+  deleteOwnKey,
+  KEY_STATES,
+  type Keeper,
+  keyForm,
+  keyInPath,
+  newKeyForm,
+  ownGroups,
+  ownKeyPage,
+  ownKeysQuery,
+  rollForm,
+  rollOwnKey,
+  severalForm,
+  showOwnKey,
+  testForm,
+} from '../../operations/own-keys.ts'
+import type { Role } from '../../terms/people.ts'
+import type { ConsoleDeps } from './deps.ts'
+
+const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
+const MANAGES = ['owner', 'member'] as const satisfies Role[]
+
+/** An operator who looks at an account without being in it has no role there, and sees what its owner sees. */
+const keeperOf = ({ account, caller }: Pick<Call, 'account' | 'caller'>): Keeper => ({
+  account,
+  madeBy: caller.role === 'member' ? (caller.user?.id ?? -1) : null,
+})
+
+const time = z.iso.datetime()
+const keyRecord = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    hint: z.string(),
+    group: z.string(),
+    status: z.enum(['enabled', 'disabled']),
+    state: z.enum(KEY_STATES),
+    expires_at: time.nullable(),
+    cap: z.strictObject({ amount: z.string(), every: z.enum(EVERY).nullable() }).nullable(),
+    used: z.string(),
+    used_period: z.string().nullable(),
+    renews_at: time.nullable(),
+    allow_ips: z.array(z.string()).nullable(),
+    restricted: z.boolean(),
+    models: z.array(z.string()),
+    created_by: z.strictObject({ id: z.string(), name: z.string() }).nullable(),
+    last_used_at: time.nullable(),
+    last_used_from: z.string().nullable(),
+  })
+  .meta({ id: 'Key' })
+
+const reads = { who: SEES, effect: 'read', scope: 'read' } as const
+const writes = { who: MANAGES, effect: 'write', scope: 'keys' } as const
+
+export const KEYS: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'keys.list',
+    call: 'GET /accounts/{account}/keys',
+    summary: 'The keys of the account, newest first; for members, those that they made.',
+    ...reads,
+    query: ownKeysQuery,
+    answer: {
+      status: 200,
+      body: z.strictObject({ data: z.array(keyRecord), next: z.string().nullable() }).meta({ id: 'KeyPage' }),
+    },
+    run: (deps: ConsoleDeps, call) => ownKeyPage(deps, keeperOf(call), call.query),
+  }),
+  operation({
+    id: 'keys.show',
+    call: 'GET /accounts/{account}/keys/{id}',
+    summary: 'One key.',
+    ...reads,
+    path: keyInPath,
+    answer: { status: 200, body: keyRecord },
+    run: (deps: ConsoleDeps, call) => showOwnKey(deps, keeperOf(call), call.path.id),
+  }),
+  operation({
+    id: 'keys.create',
+    call: 'POST /accounts/{account}/keys',
+    summary: 'Make a key. The answer has its secret, which is never shown again.',
+    ...writes,
+    body: newKeyForm,
+    answer: {
+      status: 201,
+      body: z.strictObject({ key: keyRecord, secret: z.string() }).meta({ id: 'NewKey' }),
+    },
+    refuses: [409],
+    run: (deps: ConsoleDeps, call) => createOwnKey(deps, keeperOf(call), call.body, call.caller.actor),
+  }),
+  operation({
+    id: 'keys.change',
+    call: 'PATCH /accounts/{account}/keys/{id}',
+    summary:
+      'Change a key. A field that is not sent stays as it is; null removes an expiry, a cap or a list of addresses.',
+    ...writes,
+    path: keyInPath,
+    body: keyForm,
+    answer: { status: 200, body: keyRecord },
+    refuses: [409],
+    run: (deps: ConsoleDeps, call) => changeOwnKey(deps, keeperOf(call), call.path.id, call.body, call.caller.actor),
+  }),
+  operation({
+    id: 'keys.roll',
+    call: 'POST /accounts/{account}/keys/{id}/roll',
+    summary: 'Give a key another secret. The one that it has works for the time of grace: 0, 1h or 24h.',
+    ...writes,
+    effect: 'danger',
+    path: keyInPath,
+    body: rollForm,
+    answer: {
+      status: 201,
+      body: z
+        .strictObject({ key: keyRecord, secret: z.string(), old_secret_ends_at: time.nullable() })
+        .meta({ id: 'RolledKey' }),
+    },
+    refuses: [409],
+    run: (deps: ConsoleDeps, call) =>
+      rollOwnKey(deps, keeperOf(call), call.path.id, call.body.grace, call.caller.actor),
+  }),
+  operation({
+    id: 'keys.delete',
+    call: 'DELETE /accounts/{account}/keys/{id}',
+    summary: 'Delete a key. What it used stays in the usage.',
+    ...writes,
+    effect: 'danger',
+    path: keyInPath,
+    answer: { status: 204, body: null },
+    async run(deps: ConsoleDeps, call) {
+      await deleteOwnKey(deps, keeperOf(call), call.path.id, call.caller.actor)
+      return null
+    },
+  }),
+  operation({
+    id: 'keys.several',
+    call: 'POST /accounts/{account}/keys/several',
+    summary: 'Enable, disable or delete up to a hundred keys. The answer says which of them there were.',
+    ...writes,
+    effect: 'danger',
+    body: severalForm,
+    answer: {
+      status: 200,
+      body: z
+        .strictObject({ data: z.array(z.strictObject({ id: z.string(), done: z.boolean() })) })
+        .meta({ id: 'SeveralKeys' }),
+    },
+    run: (deps: ConsoleDeps, call) => changeSeveral(deps, keeperOf(call), call.body, call.caller.actor),
+  }),
+  operation({
+    id: 'keys.test',
+    call: 'POST /accounts/{account}/keys/{id}/test',
+    summary:
+      'Try whether a request with the key from your address would be answered. Nothing is sent upstream or charged.',
+    ...writes,
+    path: keyInPath,
+    body: testForm,
+    answer: {
+      status: 200,
+      body: z
+        .strictObject({
+          ok: z.boolean(),
+          stage: z.string().nullable(),
+          status: z.int().nullable(),
+          message: z.string().nullable(),
+          address: z.string(),
+        })
+        .meta({ id: 'KeyTest' }),
+    },
+    run: (deps: ConsoleDeps, call) => testOwnKey(deps, keeperOf(call), call.path.id, call.body, call.caller),
+  }),
+  operation({
+    id: 'groups.list',
+    call: 'GET /accounts/{account}/groups',
+    summary: 'The groups that keys of the account may be in, and where their prices are shown.',
+    ...reads,
+    answer: {
+      status: 200,
+      body: z
+        .strictObject({
+          data: z.array(z.strictObject({ name: z.string(), multiplier: z.number(), prices: z.string() })),
+        })
+        .meta({ id: 'AccountGroups' }),
+    },
+    run: (deps: ConsoleDeps, { account }) => ownGroups(deps, account),
+  }),
+  operation({
+    id: 'address.show',
+    call: 'GET /address',
+    summary: 'The address that your requests come from, as a list of addresses of a key would see it.',
+    who: 'user',
+    effect: 'read',
+    scope: 'read',
+    answer: { status: 200, body: z.strictObject({ address: z.string() }).meta({ id: 'Address' }) },
+    run: async (_: ConsoleDeps, { caller }) => ({ address: caller.ip }),
+  }),
+]

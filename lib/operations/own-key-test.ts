@@ -1,0 +1,29 @@
+/** Tries out one of an account's keys: whether a request with it from the caller's address would be answered. */
+import type { Language } from '../terms/people.ts'
+import type { Protocol } from '../terms/records.ts'
+import type { TestForm } from './own/key-forms.ts'
+import type { Keeper } from './own/key-rows.ts'
+import { type KeysDeps, keyOf } from './own-keys.ts'
+
+/** What a serving process is asked to try out, and what it found: the stage that would refuse, or null. */
+export interface Trial {
+  keyHash: string
+  address: string
+  model: string
+  protocol: Protocol
+  english: boolean
+}
+export type DryRun = (trial: Trial) => Promise<{ stage: string | null; status: number | null; message: string | null }>
+
+export async function testOwnKey(
+  deps: Pick<KeysDeps, 'store'> & { dryRun: DryRun },
+  keeper: Keeper,
+  id: string,
+  { model, protocol }: TestForm,
+  { ip, language }: { ip: string; language: Language },
+) {
+  const { hash } = await keyOf(deps, keeper, id)
+  const english = language === 'en'
+  const { stage, status, message } = await deps.dryRun({ keyHash: hash, address: ip, model, protocol, english })
+  return { ok: stage === null, stage, status, message, address: ip }
+}

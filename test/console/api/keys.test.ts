@@ -1,0 +1,311 @@
+/** The calls about keys: what people see, make, change, roll and delete, and what they are refused. */
+import t, { type Test } from 'tap'
+import { micro } from '../../../lib/base/money.ts'
+import { periodAt, periodName } from '../../../lib/base/periods.ts'
+import { limitPurse } from '../../../lib/store/store.ts'
+import { MODEL_DEFAULTS } from '../../../lib/terms/config-catalog.ts'
+import { hashOf } from '../../../lib/terms/key-secret.ts'
+import { channel, SETUP, settlement, usageRow } from '../../support/store.ts'
+import { type House, type Json, openConsole, type PersonClient } from '../support/console.ts'
+
+interface Shown extends Json {
+  id: string
+  name: string
+}
+
+async function open(t: Test) {
+  const house = await openConsole(t)
+  const account = await house.account('acme', micro(5_000_000))
+  const join = (name: string, role: 'owner' | 'member' | 'viewer' | 'billing') =>
+    house.person(`${name}@example.com`, { in: { account, role } })
+  const owner = await join('olga', 'owner')
+  const call = (who: PersonClient, id: string, sent: object = {}) => who.call(id, { account, ...sent })
+  const create = async (who: PersonClient, body: object) => {
+    const reply = await call(who, 'keys.create', { body: { group: 'default', ...body } })
+    t.equal(reply.status, 201, reply.text)
+    return reply.json as { key: Shown; secret: string }
+  }
+  const change = (who: PersonClient, id: string, body: object) => call(who, 'keys.change', { path: { id }, body })
+  const names = async (who: PersonClient, query: Record<string, string> = {}) =>
+    ((await call(who, 'keys.list', { query })).json['data'] as Shown[]).map(key => key.name)
+  return { house, account, owner, join, call, create, change, names }
+}
+
+t.test('a key from its making to its end', async t => {
+  const { house, account, owner, call, create, change } = await open(t)
+  const { key, secret } = await create(owner, { name: 'laptop' })
+  t.match(secret, /^sk-[0-9A-Za-z]{48}$/)
+  const shown = {
+    id: key.id,
+    name: 'laptop',
+    hint: `sk-…${secret.slice(-4)}`,
+    group: 'default',
+    status: 'enabled',
+    state: 'enabled',
+    expires_at: null,
+    cap: null,
+    used: '0.000000',
+    used_period: null,
+    renews_at: null,
+    allow_ips: null,
+    restricted: false,
+    models: [],
+    created_by: { id: owner.person.publicId, name: 'olga@example.com' },
+    last_used_at: null,
+    last_used_from: null,
+  }
+  t.same(key, shown)
+  t.equal((await house.store.findKey(hashOf(secret)))?.account.id, account.id)
+  t.same((await call(owner, 'keys.show', { path: { id: key.id } })).json, shown)
+
+  const changed = await change(owner, key.id, {
+    name: 'desk',
+    expires_at: '2100-01-01T00:00:00Z',
+    cap: { amount: '2.5', every: 'month' },
+    allow_ips: ['10.0.0.0/8'],
+    models: ['m'],
+    restricted: true,
+  })
+  t.match(changed.json, {
+    name: 'desk',
+    expires_at: '2100-01-01T00:00:00.000Z',
+    cap: { amount: '2.500000', every: 'month' },
+    used_period: '0.000000',
+    renews_at: /Z$/,
+    allow_ips: ['10.0.0.0/8'],
+    restricted: true,
+    models: ['m'],
+  })
+  t.match(
+    (await change(owner, key.id, { restricted: false })).json,
+    { restricted: false, models: ['m'] },
+    'the list stays',
+  )
+  t.match((await change(owner, key.id, { models: ['m', 'n'] })).json, { restricted: false, models: ['m', 'n'] })
+  t.match((await change(owner, key.id, { restricted: true })).json, { restricted: true, models: ['m', 'n'] })
+  t.match((await change(owner, key.id, { expires_at: null, cap: null, allow_ips: null })).json, {
+    expires_at: null,
+    cap: null,
+    allow_ips: null,
+    models: ['m', 'n'],
+  })
+
+  const rolled = await call(owner, 'keys.roll', { path: { id: key.id }, body: { grace: '24h' } })
+  const next = rolled.json as unknown as { secret: string; key: Shown; old_secret_ends_at: string }
+  t.equal(rolled.status, 201)
+  t.match(next.old_secret_ends_at, /Z$/)
+  t.equal(next.key.id, key.id)
+  t.not(await house.store.findKey(hashOf(secret)), null)
+  t.not(await house.store.findKey(hashOf(next.secret)), null)
+
+  t.equal((await call(owner, 'keys.delete', { path: { id: key.id } })).status, 204)
+  t.equal((await call(owner, 'keys.show', { path: { id: key.id } })).status, 404)
+  t.equal(await house.store.findKey(hashOf(secret)), null)
+
+  const lines = await house.store.actions({ accountId: account.id, limit: 100 })
+  const done = lines.map(line => line.operation)
+  t.same(done.filter(name => name.startsWith('keys.')).slice(-1), ['keys.create'])
+  t.same(done.slice(0, 2), ['keys.remove', 'keys.roll'])
+  t.match(lines[0]?.actor, { kind: 'user', userId: owner.person.id, name: 'olga@example.com', ip: '192.0.2.1' })
+  const everything = JSON.stringify(lines) + house.deps.logged.join('')
+  for (const one of [secret, next.secret]) t.notOk(everything.includes(one.slice(3, -4)), 'no secret is kept')
+})
+
+t.test('who sees whose keys', async t => {
+  const { account, owner, join, call, create, names } = await open(t)
+  const [mia, max, vic] = [await join('mia', 'member'), await join('max', 'member'), await join('vic', 'viewer')]
+  const of = new Map<string, Shown>()
+  for (const [who, name] of [
+    [owner, 'olgas'],
+    [mia, 'mias'],
+    [max, 'maxs'],
+  ] as const)
+    of.set(name, (await create(who, { name })).key)
+  t.same(await names(owner), ['maxs', 'mias', 'olgas'])
+  t.same(await names(vic), ['maxs', 'mias', 'olgas'])
+  t.same(await names(mia), ['mias'])
+  t.same(await names(owner, { creator: max.person.publicId }), ['maxs'])
+  t.same(await names(owner, { creator: 'x'.repeat(20) }), [])
+  t.same(await names(mia, { creator: max.person.publicId }), [], 'not even by asking for them')
+
+  const foreign = { id: of.get('maxs')!.id }
+  const unknown = { id: 'x'.repeat(20) }
+  const bodies: [id: string, body?: object][] = [
+    ['keys.show'],
+    ['keys.change', { name: 'mine' }],
+    ['keys.roll', { grace: 0 }],
+    ['keys.delete'],
+    ['keys.test', { model: 'm', protocol: 'chat' }],
+  ]
+  for (const [id, body] of bodies) {
+    const [one, other] = [await call(mia, id, { path: foreign, body }), await call(mia, id, { path: unknown, body })]
+    const told = ({ status, text }: typeof one) => `${status} ${text.replace(/request id: \w+/, '')}`
+    t.equal(one.status, 404, id)
+    t.equal(told(one), told(other), id)
+  }
+  const several = await call(mia, 'keys.several', {
+    body: { ids: [foreign.id, unknown.id, of.get('mias')!.id], action: 'disable' },
+  })
+  t.same(several.json['data'], [
+    { id: foreign.id, done: false },
+    { id: unknown.id, done: false },
+    { id: of.get('mias')!.id, done: true },
+  ])
+  t.same(await names(owner, { state: 'disabled' }), ['mias'])
+  t.equal((await call(await join('bill', 'billing'), 'keys.list')).code, 'role')
+  t.equal((await call(vic, 'keys.change', { path: foreign, body: {} })).code, 'role')
+  const token = await owner.token('read')
+  const listed = await token.call('keys.list', { account })
+  t.equal((listed.json['data'] as Shown[]).length, 3, 'a token sees what its user sees')
+  t.equal((await token.call('keys.create', { account, body: { name: 'x', group: 'default' } })).code, 'scope')
+})
+
+t.test('what is refused, and where', async t => {
+  const { owner, call, create, change } = await open(t)
+  const { key } = await create(owner, { name: 'laptop' })
+  const rows: [body: object, code: string, field: string | null][] = [
+    [{ name: 'laptop' }, 'conflict', null],
+    [{ name: '' }, 'invalid', 'name'],
+    [{ name: 'x', group: 'vip' }, 'invalid', 'group'],
+    [{ name: 'x', allow_ips: ['300.1.1.1'] }, 'invalid', 'allow_ips[0]'],
+    [{ name: 'x', cap: '-1' }, 'invalid', 'cap'],
+    [{ name: 'x', expires_at: 'soon' }, 'invalid', 'expires_at'],
+    [{ name: 'x', secret: 'sk-mine-0123456789' }, 'invalid', 'secret'],
+    [{ name: 'x', models: [] }, 'invalid', 'models'],
+    [{ name: 'x', restricted: true }, 'invalid', 'models'],
+    [{ name: 'x', allow_ips: [] }, 'invalid', 'allow_ips'],
+    [{ name: 'x', models: Array(501).fill('m') }, 'invalid', 'models'],
+  ]
+  for (const [body, code, field] of rows) {
+    const reply = await call(owner, 'keys.create', { body: { group: 'default', ...body } })
+    t.equal(reply.code, code, JSON.stringify(body).slice(0, 80))
+    const { error } = reply.json as { error: { fields?: { field: string }[] } }
+    if (field !== null) t.match(error.fields, [{ field }])
+  }
+  t.match((await create(owner, { name: 'locked', models: [], confirm: true })).key, { restricted: true, models: [] })
+  t.match((await create(owner, { name: 'unlocked', models: [], restricted: false })).key, { restricted: false })
+  t.equal((await change(owner, key.id, { allow_ips: [] })).code, 'invalid')
+  t.match((await change(owner, key.id, { allow_ips: [], confirm: true })).json, { allow_ips: [] })
+  t.match((await change(owner, key.id, { name: 'still locked' })).status, 200, 'what was confirmed is not asked again')
+  t.equal((await change(owner, key.id, { name: 'locked' })).code, 'conflict')
+  for (const ids of [[], ['x'], Array(101).fill(key.id)])
+    t.equal((await call(owner, 'keys.several', { body: { ids, action: 'delete' } })).code, 'invalid')
+  const chinese = await call(owner, 'keys.create', {
+    body: { name: 'locked', group: 'default' },
+    headers: { 'accept-language': 'zh-CN' },
+  })
+  t.match((chinese.json['error'] as Json)['message'], /已有同名密钥/)
+})
+
+t.test('states, and pages by state', async t => {
+  const { house, account, owner, create, change, call, names } = await open(t)
+  const made = new Map<string, Shown>()
+  for (const [name, body] of [
+    ['plain', {}],
+    ['off', {}],
+    ['old', { expires_at: new Date(house.clock.now() + 1_000).toISOString() }],
+    ['spent', { cap: '0.000005' }],
+    ['spent today', { cap: { amount: '0.000005', every: 'day' } }],
+    ['half', { cap: '0.00001' }],
+    ['bound', { allow_ips: ['10.0.0.1'], models: ['m'] }],
+  ] as const)
+    made.set(name, (await create(owner, { name, ...body })).key)
+  await change(owner, made.get('off')!.id, { status: 'disabled' })
+  house.clock.advance(1_000)
+  const { store } = house
+  await store.register({ id: 'h', host: 'here', beat: 0 })
+  const now = (await store.now()) ?? house.clock.now()
+  for (const [i, name] of ['spent', 'spent today', 'half'].entries()) {
+    const key = (await store.keyByName(account.id, name))!
+    const settled = settlement(usageRow(`${'0'.repeat(20)}${i}`, key, 5), 'h', 0)
+    const day = name === 'spent today' ? await dayPurse(store, key.id, now) : null
+    await store.settle([day === null ? settled : { ...settled, limits: [{ purse: day, fromLease: micro(0) }] }])
+  }
+  const cases: [state: string, names: string[]][] = [
+    ['enabled', ['bound', 'half', 'plain']],
+    ['disabled', ['off']],
+    ['expired', ['old']],
+    ['used_up', ['spent today', 'spent']],
+    ['ip_bound', ['bound']],
+    ['model_bound', ['bound']],
+  ]
+  for (const [state, expected] of cases) t.same(await names(owner, { state }), expected, state)
+  t.same(await names(owner, { q: 'SPENT' }), ['spent today', 'spent'])
+  t.same(await names(owner, { group: 'vip' }), [])
+
+  const pages: string[] = []
+  for (let after: string | null = ''; after !== null; ) {
+    const query: Record<string, string> = { limit: '2', state: 'enabled', ...(after === '' ? {} : { after }) }
+    const { json } = await call(owner, 'keys.list', { query })
+    pages.push((json['data'] as Shown[]).map(key => key.name).join())
+    after = json['next'] as string | null
+  }
+  t.same(pages, ['bound,half', 'plain'])
+  for (const query of [{ limit: '201' }, { state: 'odd' }, { after: 'x' }])
+    t.equal((await call(owner, 'keys.list', { query })).code, 'invalid')
+})
+
+/** The purse of a cap that renews is made by a lease. */
+async function dayPurse(store: House['store'], keyId: number, atMs: number) {
+  const purse = limitPurse('k', keyId, periodName(periodAt('day', atMs, store.zone)))
+  await store.lease(purse, 'h', micro(0), micro(0), true)
+  return purse
+}
+
+t.test('trying a key out: the stage that would refuse, in the words that a client would read', async t => {
+  const { house, account, owner, call, create, change } = await open(t)
+  const { store } = house
+  await store.putChannel(channel({ models: { m: 'm', free: 'free' }, protocols: ['chat', 'generate'] }), SETUP)
+  const limits = { maxOutput: null, defaultOutput: 4096, inputFactor: 1_000_000 }
+  await store.putModel({ ...MODEL_DEFAULTS, ...limits, name: 'm', price: { input: 1, output: 1 } }, SETUP)
+  const { key } = await create(owner, { name: 'k' })
+  const path = { id: key.id }
+  const tried = async (body: object = {}, headers: object = {}) =>
+    (await call(owner, 'keys.test', { path, body: { model: 'm', protocol: 'chat', ...body }, headers })).json
+  const fine = { ok: true, stage: null, status: null, message: null, address: '192.0.2.1' }
+  t.same(await tried(), fine)
+  t.same(await tried({ protocol: 'generate' }), fine)
+
+  t.match(await tried({ model: 'nope' }), { ok: false, stage: 'candidates', status: 400 })
+  t.match(await tried({ protocol: 'messages' }), { ok: false, stage: 'candidates' })
+  t.match(await tried({ model: 'free' }), { ok: false, stage: 'price', status: 400 })
+  await change(owner, key.id, { allow_ips: ['10.0.0.0/8'] })
+  t.same(await tried(), {
+    ok: false,
+    stage: 'admit',
+    status: 403,
+    message: '您的 IP 不在令牌允许访问的列表中',
+    address: '192.0.2.1',
+  })
+  t.match(await tried({}, { 'x-test-ip': '10.1.2.3' }), { ok: true, address: '10.1.2.3' })
+  await change(owner, key.id, { allow_ips: null, models: ['other'], restricted: true })
+  t.match(await tried(), { stage: 'model', status: 403, message: '该令牌无权访问模型 m' })
+  await change(owner, key.id, { restricted: false, expires_at: new Date(house.clock.now()).toISOString() })
+  t.match(await tried(), { stage: 'authenticate', status: 401, message: 'Invalid token' })
+  await change(owner, key.id, { expires_at: null })
+  await store.addEntry(
+    account.id,
+    { kind: 'adjustment', amount: micro(-5_000_000), reference: 'x', actor: 'x', note: '' },
+    SETUP,
+  )
+  t.match(await tried(), { stage: 'reserve', status: 403 })
+  await store.updateAccount(account.id, { status: 'banned' }, SETUP)
+  t.match(await tried(), { stage: 'admit', message: '用户已被封禁' })
+
+  t.equal((await store.usage({ limit: 10 })).length, 0, 'nothing was asked and nothing charged')
+  t.equal((await store.audit()).ok, true)
+  t.equal((await store.purses([`a${account.id}`]))[0]?.leased, 0, 'and nothing is held')
+})
+
+t.test('groups, and the address that a list would see', async t => {
+  const { house, account, owner, call } = await open(t)
+  await house.store.putGroup({ name: 'a/b', multiplier: 500_000, rate: null, hedgeMs: 0, public: false }, SETUP)
+  await house.store.updateAccount(account.id, { groups: ['default', 'a/b'] }, SETUP)
+  t.same((await call(owner, 'groups.list')).json['data'], [
+    { name: 'default', multiplier: 1, prices: '/console/models?group=default' },
+    { name: 'a/b', multiplier: 0.5, prices: '/console/models?group=a%2Fb' },
+  ])
+  t.same((await owner.call('address.show', { headers: { 'x-test-ip': '2001:db8::7' } })).json, {
+    address: '2001:db8::7',
+  })
+})
