@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<Exported>[] = [
 
 /** All rows of a filter, newest first. Between two slices nothing is held in the store. */
 async function* slices(store: Store, reader: Reader, sent: ExportQuery): AsyncGenerator<Exported[]> {
-  const whose = await whoseKeys(store, reader, sent.key)
+  const whose = await whoseKeys(store, reader, sent)
   const filter = { ...whose, ...toFilter(sent) }
   for (let after: string | null | undefined; after !== null; ) {
     const page = await store.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
@@ -109,6 +109,6 @@ export async function ownExport(
   language: Language,
 ): Promise<AsyncGenerator<string>> {
   await fleet.settled()
-  await whoseKeys(store, reader, sent.key) // an unknown key is refused before anything is sent
+  await whoseKeys(store, reader, sent) // an unknown key is refused before anything is sent
   return textOf(format, slices(store, reader, sent), csvHead(COLUMNS, sent.heads, language))
 }

@@ -67,7 +67,7 @@ export async function ownOverview(deps: UsageDeps & BalanceDeps, reader: Reader,
   const { store, clock, fleet } = deps
   await fleet.settled()
   const { account } = reader
-  const whose = await whoseKeys(store, reader, undefined)
+  const whose = await whoseKeys(store, reader, {})
   const nowMs = clock.now()
   const [money, spend, usage, low, keys] = await Promise.all([
     balanceOf(deps, account.id),

@@ -51,7 +51,7 @@ async function whyEmpty(
 export async function ownRequests(deps: RequestsDeps, reader: Reader, sent: RequestsQuery) {
   const { store, fleet } = deps
   await fleet.settled()
-  const whose = await whoseKeys(store, reader, sent.key)
+  const whose = await whoseKeys(store, reader, sent)
   const { id, after, limit } = sent
   const page: Page<BookedRow> =
     id === undefined
@@ -78,8 +78,8 @@ async function refusalOf(store: Store, { accountId, keyIds }: AccountKeys, id: s
 }
 
 export async function ownRefusals({ store }: RequestsDeps, reader: Reader, sent: RefusalsQuery) {
-  const { key, after, limit, from: fromMs, to: toMs, model, reason } = sent
-  const whose = await whoseKeys(store, reader, key)
+  const { after, limit, from: fromMs, to: toMs, model, reason } = sent
+  const whose = await whoseKeys(store, reader, sent)
   const filter = { ...whose, ...present({ fromMs, toMs, model, reason }) }
   const page = await store.refusalPage(filter, { ...present({ after }), limit })
   const labels = await labelsOf(store, whose.accountId, page.rows)
@@ -102,7 +102,7 @@ async function pricesSince(store: Store, row: BookedRow) {
 export async function ownReceipt(deps: RequestsDeps, reader: Reader, id: string, internal: boolean) {
   const { store, fleet } = deps
   await fleet.settled()
-  const whose = await whoseKeys(store, reader, undefined)
+  const whose = await whoseKeys(store, reader, {})
   const row = (await store.requestsOfId(whose, id)).find(found => found.requestId === id)
   if (row !== undefined) {
     const labels = await labelsOf(store, whose.accountId, [row])

@@ -114,7 +114,7 @@ export async function ownUsage({ store, clock, fleet }: UsageDeps, reader: Reade
   const { by, stack, model, group, protocol, outcome } = sent
   const zone = checkedZone(store, sent.zone, clock.now())
   const { fromMs, toMs } = periodOf(sent, zone, clock.now())
-  const { accountId, keyIds } = await whoseKeys(store, reader, sent.key)
+  const { accountId, keyIds } = await whoseKeys(store, reader, sent)
   const asked = {
     ...present({ accountId, keyIds: keyIds ?? undefined, model, group, protocol, outcome, fromMs, toMs }),
     zone,

@@ -76,6 +76,8 @@ export interface RequestStore {
   refusalPage(filter: RefusalFilter, paging: Paging): Promise<Page<Refusal>>
   /** By the ids of keys; a key of another account is not in it. */
   keyLabels(accountId: number, ids: readonly number[]): Promise<Map<number, KeyLabel>>
+  /** Of all keys that a user made in an account, deleted ones too. */
+  keyIdsOf(accountId: number, userId: number): Promise<number[]>
   keyLabelOf(accountId: number, publicId: string): Promise<KeyLabel | null>
   /** When the account's first entry or charge was booked; ms since 1970, to the hour. null = there is none. */
   firstBookedMs(accountId: number): Promise<number | null>

@@ -23,7 +23,7 @@ import { changeSeq, changesSince } from './sql/changes.ts'
 import { addEntry } from './sql/entries.ts'
 import { book, firstBookedMs } from './sql/entry-book.ts'
 import { Holders } from './sql/holders.ts'
-import { keyLabelOf, keyLabels } from './sql/key-labels.ts'
+import { keyIdsOf, keyLabelOf, keyLabels } from './sql/key-labels.ts'
 import { rollKey } from './sql/key-secrets.ts'
 import { keyUses, recordKeyUses } from './sql/key-uses.ts'
 import { Keys } from './sql/keys.ts'
@@ -207,6 +207,7 @@ export class SqlStore implements Store {
   requestsOfId = (whose: AccountKeys, id: string) => requestsOfId(this.#driver, whose, id)
   refusalPage = (filter: RefusalFilter, paging: Paging) => refusalPage(this.#driver, filter, paging)
   keyLabels = (accountId: number, ids: readonly number[]) => keyLabels(this.#driver, accountId, ids)
+  keyIdsOf = (accountId: number, userId: number) => keyIdsOf(this.#driver, accountId, userId)
   keyLabelOf = (accountId: number, publicId: string) => keyLabelOf(this.#driver, accountId, publicId)
   firstBookedMs = (accountId: number) => firstBookedMs(this.#driver, accountId)
   lowBalance = (accountId: number) => lowBalance(this.#driver, accountId)

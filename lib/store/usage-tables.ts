@@ -8,7 +8,7 @@
  * Two more find a request by the id of its answer, and by the id that the client gave it.
  *
  * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by,
- * and for each day of all accounts together. It
+ * for each hour and day of an account without its keys and channels, and for each day of all accounts together. It
  * is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
  *
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
@@ -74,10 +74,23 @@ export const NO_HOUR = -1_000_000_000
 /**
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
  * a group over all accounts, channels and protocols, which says how the model fares and has no money in it (see
- * `sql/model-hours.ts`). The last two are what all gateways raise at once, so they stand last in the order in which sums
- * are raised.
+ * `sql/model-hours.ts`); an hour or a day of one account, whose `key_id` is 0 and whose channel is empty, because an account
+ * may have thousands of keys.
  */
-export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4 } as const
+export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4, accountHour: 5, accountDay: 6 } as const
+
+/**
+ * The order in which sums are raised. All gateways have the same one, so that two transactions never wait for each other.
+ * Those over all accounts are what all gateways raise at once, so they come last.
+ */
+export const RAISED = [
+  GRAIN.hour,
+  GRAIN.day,
+  GRAIN.accountHour,
+  GRAIN.accountDay,
+  GRAIN.dayOfAll,
+  GRAIN.hourOfModel,
+] as const
 
 /** Outcomes that say something of a model: the others are the client's doing, or no request. */
 export const TELLING_OUTCOMES = ['ok', 'upstream'] as const

@@ -6,6 +6,7 @@ import t from 'tap'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SCRIPTS = {
   bench: 'bench/run.ts',
+  'bench:account': 'bench/account.ts',
   'bench:store': 'bench/store.ts',
   chaos: 'bench/chaos/run.ts',
   profile: 'bench/profile.ts',

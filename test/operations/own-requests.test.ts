@@ -15,7 +15,7 @@ import {
 import { ERRORS } from '../../lib/terms/errors.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import { chargeOfLines } from '../support/receipt.ts'
-import { SETUP } from '../support/store.ts'
+import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
 
 const SECRETS = /secret|"(cost|margin|upstream_id|via|channel)"/
@@ -64,6 +64,25 @@ t.test('lists', async t => {
     data: ours.filter(row => row.keyId === keys[3]!.id).map(row => ({ request_id: row.requestId })),
   })
   t.strictSame((await list({}, { account, keyIds: [] })).data, [], 'a member without keys sees nothing')
+
+  const act = SETUP
+  const user = async (email: string) =>
+    store.people.create({ email, name: '', password: null, operator: false, language: null, atMs: NOW_MS }, act)
+  const [ann, bob] = [await user('ann@example.com'), await user('bob@example.com')]
+  await store.people.addMember({ userId: ann.id, accountId: account.id, role: 'member' }, NOW_MS, act)
+  t.match(await list({ member: ann.publicId }), { data: [], empty: 'filter' }, 'a member without keys')
+  t.match(await refusalOf(list({ member: bob.publicId })), { fault: 'missing' }, 'who is no member is nobody')
+  const made = { ...newKey(account.id, { name: 'made', hash: 'made'.padStart(64, '0') }), createdBy: ann.id }
+  const key = await store.createKey(made, act)
+  const row = usageRow(`${idAt(NOW_MS - 1)}n0de0099999`, key, 1)
+  await store.settle([settlement(row, 'h', 0)])
+  t.match(await list({ member: ann.publicId }), { data: [{ request_id: row.requestId }] })
+  t.match(await list({ member: ann.publicId, key: keys[0]!.publicId }), { data: [] })
+  t.match(
+    await list({ member: ann.publicId }, { account, keyIds: [keys[0]!.id] }),
+    { data: [] },
+    'not more than own keys',
+  )
 
   t.match(await list({ model: 'unused' }), { data: [], empty: 'filter', pruned_before: null })
   const fresh = await store.createAccount({ name: 'fresh', groups: [] }, SETUP)

@@ -4,16 +4,20 @@ import { attemptId, idAt, timeOfId } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Page, Paging, Refusal, RequestFilter, Store } from '../../lib/store/store.ts'
+import { GRAIN } from '../../lib/store/usage-tables.ts'
 import { OUTCOMES, outcomeOf } from '../../lib/terms/outcome.ts'
 import type { Act } from '../../lib/terms/people.ts'
 import { BASES, ENDS, type Key, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { fund, newKey, settlement, usageRow } from '../support/store.ts'
+import { openDriver } from './old-log.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const FROM_MS = Date.UTC(2026, 2, 1)
 const DAYS = 9
+/** A version of the schema without sums of accounts; what came between it and them is there already, and does no harm. */
+const BEFORE_ACCOUNT_SUMS = 17
 
 const ACT: Act = { actor: { kind: 'cli', userId: null, name: 'cli', ip: null }, operation: 'test' }
 
@@ -141,6 +145,11 @@ async function pages(t: Test, store: Store): Promise<void> {
 
   const labels = await store.keyLabels(account.id, [key.id, other.id, 999])
   t.strictSame([...labels.keys()], [key.id], 'keys of other accounts have no name here')
+  const byUser = newKey(account.id, { name: 'made', hash: 'made'.padStart(64, '0'), createdBy: 7 })
+  const ofUser = await store.createKey(byUser, ACT)
+  await store.deleteKey(ofUser.id, ACT)
+  t.strictSame(await store.keyIdsOf(account.id, 7), [ofUser.id], 'deleted keys too')
+  t.strictSame(await store.keyIdsOf(other.accountId, 7), [])
   await store.deleteKey(key.id, ACT)
   t.match(await store.keyLabelOf(account.id, key.publicId), { id: key.id, name: key.name, deleted: true })
   t.equal(await store.keyLabelOf(account.id, other.publicId), null)
@@ -218,6 +227,41 @@ async function totals(t: Test, store: Store): Promise<void> {
   )
 }
 
+/** A store of the version that had no sums of accounts gets them, and the books add up. */
+async function accountSums(t: Test, store: Store, url: string): Promise<void> {
+  const random = seeded(t)
+  const keys = [(await fund(store, 'a', 1e6)).key, (await fund(store, 'b', 1e6)).key]
+  const made = Array.from({ length: 300 }, (_, n) => randomRow(random, keys, n))
+  await store.settle(made.slice(0, 200).map(row => settlement(row, 'h', 0)))
+  await store.pruneUsage(FROM_MS + 3 * DAY_MS, 1_000)
+  const driver = openDriver(url)
+  t.teardown(() => driver.close())
+  const run = (sql: string) => driver.run('test', sql, [])
+  await run(`DELETE FROM usage_sums WHERE grain IN (${GRAIN.accountHour}, ${GRAIN.accountDay})`)
+  await run(`UPDATE meta SET value = ${BEFORE_ACCOUNT_SUMS} WHERE name = 'schema'`)
+  const other = openStore(url, { secret: 'x' })
+  await Promise.all([store.migrate(), other.migrate()])
+  await other.close()
+  t.match(await store.audit(), { ok: true })
+  await store.settle(made.slice(200).map(row => settlement(row, 'h', 0)))
+  t.match(await store.audit(), { ok: true })
+  const accountId = keys[0]!.accountId
+  const ours = made.filter(row => row.accountId === accountId)
+  const asked = { accountId, zone: 'Asia/Shanghai', attempts: 'without' } as const
+  for (const by of [['model'], ['day'], ['day', 'group'], ['key']] as const)
+    t.equal(
+      (await store.summary({ ...asked, by })).reduce((sum, row) => sum + row.charge, 0),
+      ours.reduce((sum, row) => sum + row.charge, 0),
+      by.join(),
+    )
+  await run(
+    `UPDATE usage_sums SET charge = charge + 1 WHERE grain = ${GRAIN.accountDay} AND hour_no >= ${(FROM_MS + 4 * DAY_MS) / HOUR_MS}`,
+  )
+  t.match(await store.audit(), { ok: false }, 'a wrong sum of an account shows')
+  t.ok((await store.rebuildSums()) > 0)
+  t.match(await store.audit(), { ok: true })
+}
+
 async function threshold(t: Test, store: Store): Promise<void> {
   const { account } = await fund(store, 'a', 100)
   t.equal(await store.lowBalance(account.id), null)
@@ -236,16 +280,18 @@ async function threshold(t: Test, store: Store): Promise<void> {
 }
 
 export function requestSuite(t: Test, newUrl: () => Promise<string>): void {
-  const check = (name: string, fn: (t: Test, store: Store) => Promise<void>) =>
+  const check = (name: string, fn: (t: Test, store: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const store = openStore(await newUrl(), { secret: 'x' })
+      const url = await newUrl()
+      const store = openStore(url, { secret: 'x' })
       t.teardown(() => store.close())
       await store.migrate()
       await store.register({ id: 'h', host: 'here', beat: 0 })
-      await fn(t, store)
+      await fn(t, store, url)
     })
   check('pages of requests are what a filter means', pages)
   check('pages of refusals', refusals)
   check('totals of lists, and times to the first byte', totals)
+  check('sums of accounts are made of those of their keys', accountSums)
   check('the balance of which people want to be warned', threshold)
 }

@@ -14,10 +14,10 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     effect: 'read',
     scope: 'read',
     answer: { status: 200, body: overviewAnswer },
-    run: (deps: ConsoleDeps, call) => {
+    run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller
       const single = role === null || (READS_REQUESTS as readonly string[]).includes(role)
-      return ownOverview(deps, readerOf(call), single)
+      return ownOverview(deps, await readerOf(deps, call), single)
     },
   }),
 ]

@@ -2,15 +2,19 @@
 import type { Call } from '../../api/operation.ts'
 import type { Reader } from '../../operations/own-usage.ts'
 import type { Role } from '../../terms/people.ts'
+import type { ConsoleDeps } from './deps.ts'
 
-/** Roles that see single requests. */
-export const READS_REQUESTS = ['owner', 'viewer'] as const satisfies Role[]
-/** Roles that see totals. */
-export const READS_TOTALS = ['owner', 'viewer', 'billing'] as const satisfies Role[]
+/** Roles that see single requests; members see those of their own keys. */
+export const READS_REQUESTS = ['owner', 'viewer', 'member'] as const satisfies Role[]
+/** Roles that see totals; members see those of their own keys. */
+export const READS_TOTALS = ['owner', 'viewer', 'billing', 'member'] as const satisfies Role[]
 export const READS_MONEY = ['owner', 'viewer', 'billing'] as const satisfies Role[]
 export const SETS_ALARM = ['owner', 'billing'] as const satisfies Role[]
 
-export const readerOf = ({ account }: Pick<Call, 'account'>): Reader => ({ account, keyIds: null })
+export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call): Promise<Reader> {
+  const keyIds = caller.role === 'member' ? await store.keyIdsOf(account.id, caller.user!.id) : null
+  return { account, keyIds }
+}
 
 /** Operators see channels and costs too, in a session of their own. */
 export const seesInternals = ({ caller }: Pick<Call, 'caller'>): boolean =>

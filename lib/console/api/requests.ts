@@ -17,7 +17,7 @@ import { receiptAnswer, refusalsAnswer, requestsAnswer } from './usage-answers.t
 type ExportCall = Call<unknown, z.output<typeof exportQuery>>
 
 async function file(deps: ConsoleDeps, call: ExportCall, format: ExportFormat): Promise<Streamed> {
-  const pieces = await ownExport(deps, readerOf(call), format, call.query, call.caller.language)
+  const pieces = await ownExport(deps, await readerOf(deps, call), format, call.query, call.caller.language)
   return { type: EXPORT_TYPES[format], file: `requests.${format}`, pieces }
 }
 
@@ -52,7 +52,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: requestsQuery,
     answer: { status: 200, body: requestsAnswer },
     refuses: [400, 404],
-    run: (deps: ConsoleDeps, call) => ownRequests(deps, readerOf(call), call.query),
+    run: async (deps: ConsoleDeps, call) => ownRequests(deps, await readerOf(deps, call), call.query),
   }),
   exported('csv'),
   exported('jsonl'),
@@ -66,7 +66,8 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     path: z.strictObject({ request: requestIdText }),
     answer: { status: 200, body: receiptAnswer },
     refuses: [404, 410],
-    run: (deps: ConsoleDeps, call) => ownReceipt(deps, readerOf(call), call.path.request, seesInternals(call)),
+    run: async (deps: ConsoleDeps, call) =>
+      ownReceipt(deps, await readerOf(deps, call), call.path.request, seesInternals(call)),
   }),
   operation({
     id: 'refusals.list',
@@ -78,6 +79,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: refusalsQuery,
     answer: { status: 200, body: refusalsAnswer },
     refuses: [400, 404],
-    run: (deps: ConsoleDeps, call) => ownRefusals(deps, readerOf(call), call.query),
+    run: async (deps: ConsoleDeps, call) => ownRefusals(deps, await readerOf(deps, call), call.query),
   }),
 ]

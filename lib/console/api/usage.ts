@@ -18,6 +18,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     query: totalsQuery,
     answer: { status: 200, body: usageAnswer },
     refuses: [400, 404],
-    run: (deps: ConsoleDeps, call) => ownUsage(deps, readerOf(call), call.query),
+    run: async (deps: ConsoleDeps, call) => ownUsage(deps, await readerOf(deps, call), call.query),
   }),
 ]

@@ -11,7 +11,7 @@ const PAGE_ROWS = 50
 const MOST_ROWS = 200
 
 const publicId = kind.scalar(
-  { zh: '密钥编号', en: 'the id of a key' },
+  { zh: '编号', en: 'an id' },
   { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
   value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),
 )
@@ -32,6 +32,8 @@ export const requestIdText = z.string().max(512)
 /** By these all of usage is filtered. */
 const shared = {
   key: publicId.optional(),
+  /** Only keys that this user made. */
+  member: publicId.optional(),
   model: kind.name.optional(),
   group: kind.name.optional(),
   protocol: kind.oneOf(...PROTOCOLS).optional(),
@@ -69,6 +71,8 @@ export const exportQuery = z.strictObject({
 })
 export const refusalsQuery = z.strictObject({
   key: publicId.optional(),
+  /** Only keys that this user made. */
+  member: publicId.optional(),
   model: kind.name.optional(),
   reason: kind.oneOf(...(Object.keys(ERRORS) as ErrorName[])).optional(),
   from: moment.optional(),

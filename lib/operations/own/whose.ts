@@ -10,18 +10,39 @@ export interface Reader {
   keyIds: readonly number[] | null
 }
 
-/** The keys that are meant when one is asked for; a key that the reader may not see is one that does not exist. */
-export async function whoseKeys(
-  store: Store,
-  { account, keyIds }: Reader,
-  key: string | undefined,
-): Promise<AccountKeys> {
+/** What is asked for of an account: one key, or the keys that a member made. Both are outward ids. */
+export interface Asked {
+  key?: string | undefined
+  member?: string | undefined
+}
+
+/** The keys that are meant. A key that the reader may not see is one that does not exist. */
+export async function whoseKeys(store: Store, { account, keyIds }: Reader, asked: Asked): Promise<AccountKeys> {
+  const { key, member } = asked
   const accountId = account.id
-  if (key === undefined) return { accountId, keyIds }
+  const made = member === undefined ? null : await keysOf(store, accountId, member)
+  const seen = both(keyIds, made)
+  if (key === undefined) return { accountId, keyIds: seen }
   const label = await store.keyLabelOf(accountId, key)
   if (label === null || (keyIds !== null && !keyIds.includes(label.id)))
     throw new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
-  return { accountId, keyIds: [label.id] }
+  return { accountId, keyIds: both(seen, [label.id]) }
+}
+
+/** What is in both lists; null = all. */
+function both(one: readonly number[] | null, other: readonly number[] | null): readonly number[] | null {
+  if (one === null || other === null) return one ?? other
+  const set = new Set(other)
+  return one.filter(id => set.has(id))
+}
+
+/** Of somebody who is or was a member: people who leave have made keys that are still there. */
+async function keysOf(store: Store, accountId: number, member: string): Promise<number[]> {
+  const person = await store.people.byPublicId(member)
+  const ids = person === null ? [] : await store.keyIdsOf(accountId, person.id)
+  if (ids.length === 0 && (person === null || (await store.people.role(person.id, accountId)) === null))
+    throw new OperationError('missing', { zh: '没有这个成员', en: 'there is no such member' })
+  return ids
 }
 
 export type ShownKey = ReturnType<typeof shownKey>

@@ -24,6 +24,9 @@ interface Account {
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
   byDays: bigint
+  /** The same without its keys. */
+  byOwnHours: bigint
+  byOwnDays: bigint
   /** Charges by the hour of booking. */
   booked: bigint
   credit: bigint
@@ -60,6 +63,14 @@ const QUERIES = {
     'FROM leases LEFT JOIN holders h ON h.id = holder GROUP BY purse_id',
 }
 
+/** Where an account's sums are kept by; days of all accounts are no account's. */
+const SUMS_OF: Partial<Record<number, 'byHours' | 'byDays' | 'byOwnHours' | 'byOwnDays'>> = {
+  [GRAIN.hour]: 'byHours',
+  [GRAIN.day]: 'byDays',
+  [GRAIN.accountHour]: 'byOwnHours',
+  [GRAIN.accountDay]: 'byOwnDays',
+}
+
 interface Books {
   accounts: Account[]
   /** Charges in the sums of usage by days of all accounts together. */
@@ -80,6 +91,8 @@ async function read(tx: Statements): Promise<Books> {
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
+        byOwnHours: 0n,
+        byOwnDays: 0n,
         booked: 0n,
         credit: 0n,
         promised: 0n,
@@ -113,8 +126,9 @@ async function read(tx: Statements): Promise<Books> {
   await each('sums', row => {
     const grain = integer(row, 'grain')
     const total = row['total'] === null ? 0n : big(row, 'total')
-    if (grain === GRAIN.dayOfAll) byDaysOfAll += total
-    else of(integer(row, 'account_id'))[grain === GRAIN.hour ? 'byHours' : 'byDays'] += total
+    const sums = SUMS_OF[grain]
+    if (sums === undefined) byDaysOfAll += total
+    else of(integer(row, 'account_id'))[sums] += total
   })
   await each('purses', row => {
     const id = text(row, 'id')
@@ -166,7 +180,8 @@ function* tooMuchSpent(spent: ReadonlyMap<string, bigint>): Generator<[purse: st
 const spentOf = (a: Account): bigint => a.promised - a.leased
 const imbalanceOf = (a: Account): bigint => {
   const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
-  const bySums = size(a.charged - a.byHours) + size(a.charged - a.byDays) + size(a.charged - a.booked)
+  const sums = [a.byHours, a.byDays, a.byOwnHours, a.byOwnDays, a.booked]
+  const bySums = sums.reduce((off, sum) => off + size(a.charged - sum), 0n)
   const byPurses = byRows > byKeys ? byRows : byKeys
   return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits
 }

@@ -30,3 +30,8 @@ export async function keyLabelOf(driver: Driver, accountId: number, publicId: st
   const [row] = await driver.query('keyLabelOf', `${SELECT} AND public_id = ?`, [accountId, publicId])
   return row === undefined ? null : toLabel(row)
 }
+
+export async function keyIdsOf(driver: Driver, accountId: number, userId: number): Promise<number[]> {
+  const sql = 'SELECT id FROM api_keys WHERE created_by = ? AND account_id = ?'
+  return (await driver.query('keyIdsOf', sql, [userId, accountId])).map(row => integer(row, 'id'))
+}

@@ -54,6 +54,15 @@ const OF_DAY = difference(
   `SELECT ${NAMES}, ${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.hour} AND hour_no >= ? AND hour_no < ? GROUP BY ${NAMES}`,
   LESS_SUMS,
 )
+/** The hours or days of an account's keys less those of the account. */
+const ofAccount = (grain: number) =>
+  difference(
+    `SELECT account_id, 0 AS key_id, model, group_name, '' AS channel, protocol, outcome, ${totals(name => name)} ` +
+      `FROM usage_sums WHERE grain = ${grain} AND hour_no = ? GROUP BY account_id, model, group_name, protocol, outcome`,
+    LESS_SUMS,
+  )
+const OF_ACCOUNT_HOUR = ofAccount(GRAIN.hour)
+const OF_ACCOUNT_DAY = ofAccount(GRAIN.day)
 /** The days of the keys less the day of all. */
 const OF_ALL = difference(
   `SELECT 0 AS account_id, 0 AS key_id, ${TRAITS}, ${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.day} AND hour_no = ? GROUP BY ${TRAITS}`,
@@ -104,6 +113,8 @@ async function step(tx: Statements, dialect: Dialect, from: number): Promise<Ste
   for (const [grain, start, sql, params] of [
     [GRAIN.hour, hour, OF_HOUR, [hour * HOUR_MS, (hour + 1) * HOUR_MS]],
     [GRAIN.day, day, OF_DAY, [day, day + DAY_HOURS]],
+    [GRAIN.accountHour, hour, OF_ACCOUNT_HOUR, [hour]],
+    [GRAIN.accountDay, day, OF_ACCOUNT_DAY, [day]],
     [GRAIN.dayOfAll, day, OF_ALL, [day]],
     [GRAIN.hourOfModel, hour, OF_MODELS, [hour]],
   ] as const) {

@@ -183,10 +183,9 @@ async function scanAll(tx: Statements, scan: Scan, filter: RequestFilter): Promi
   const place = scan.place
   for await (const { hour, keys } of fittingHours(tx, filter, place, [...owner, ...traitConditions(filter)])) {
     if (scan.spent) return false
-    const [key] = keys
     const within = { fromMs: Math.max(filter.fromMs ?? 0, hour * HOUR_MS), toMs: (hour + 1) * HOUR_MS }
     const range: Range = {
-      owner: keys.length === 1 ? { keyId: key as number } : ownerOf(filter),
+      owner: keys?.length === 1 ? { keyId: keys[0] as number } : ownerOf(filter),
       fromMs: within.fromMs,
       toMs: Math.min(filter.toMs ?? within.toMs, within.toMs),
     }

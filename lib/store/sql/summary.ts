@@ -79,15 +79,15 @@ function segments(zone: string, from: number, to: number): Segment[] {
 }
 
 /** Whole days from the sums of days, and the rest from those of hours. */
-function parts(segment: Segment, days: Part['grain'] | null): Part[] {
+function parts(segment: Segment, days: Part['grain'] | null, hours: Part['grain']): Part[] {
   const { from, to } = segment
   const first = dayOf(from + DAY_HOURS - 1)
   const last = dayOf(to)
-  if (days === null || first >= last) return [{ ...segment, grain: GRAIN.hour }]
+  if (days === null || first >= last) return [{ ...segment, grain: hours }]
   const all = [
-    { ...segment, to: first, grain: GRAIN.hour },
+    { ...segment, to: first, grain: hours },
     { ...segment, from: first, to: last, grain: days },
-    { ...segment, from: last, grain: GRAIN.hour },
+    { ...segment, from: last, grain: hours },
   ]
   return all.filter(part => part.from < part.to)
 }
@@ -107,6 +107,8 @@ const SUMS = [
   ...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`),
   "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors",
 ].join(', ')
+
+const HOURLY: ReadonlySet<number> = new Set([GRAIN.hour, GRAIN.accountHour])
 
 const FIRST_BYTES = ['first_byte_ms', ...FIRST_BYTE_BUCKETS].map(name => `, SUM(${name}) AS ${name}`).join('')
 
@@ -130,7 +132,7 @@ function statement(query: SummaryQuery, part: Part): [sql: string, params: Param
   const ofOne = query.accountId !== undefined
   const all: Condition[] = [
     ['grain = ?', part.grain],
-    ...hourConditions(part, part.grain === GRAIN.hour ? 1 : DAY_HOURS, ofOne),
+    ...hourConditions(part, HOURLY.has(part.grain) ? 1 : DAY_HOURS, ofOne),
     ...ownerConditions(query),
     ...amongConditions(query),
     ...traitConditions(query),
@@ -188,11 +190,17 @@ class Report {
   }
 }
 
-/** Days of all accounts together are far fewer; a report that tells accounts or keys apart needs their own. */
-const daysOf = ({ by, accountId, keyId, keyIds }: SummaryQuery): Part['grain'] => {
-  const ofOwners =
-    [accountId, keyId, keyIds].some(owner => owner !== undefined) || by.includes('account') || by.includes('key')
-  return ofOwners ? GRAIN.day : GRAIN.dayOfAll
+/** Whether only the sums of keys tell what is asked; those of accounts and of all are far fewer. */
+const needsKeys = ({ by, keyId, keyIds, channel, requestId }: SummaryQuery): boolean =>
+  [keyId, keyIds, channel, requestId].some(one => one !== undefined) || by.includes('key') || by.includes('channel')
+
+const hoursFor = (query: SummaryQuery): Part['grain'] => (needsKeys(query) ? GRAIN.hour : GRAIN.accountHour)
+
+function daysFor(query: SummaryQuery): Part['grain'] {
+  const { by, accountId, keyId, keyIds } = query
+  const ofOwners = [accountId, keyId, keyIds].some(owner => owner !== undefined) || by.includes('key')
+  if (!ofOwners && !by.includes('account')) return GRAIN.dayOfAll
+  return needsKeys(query) ? GRAIN.day : GRAIN.accountDay
 }
 
 /** The hours from the first to the last one asked for; null when the sums have none of them. */
@@ -226,7 +234,7 @@ async function read(tx: Statements, query: SummaryQuery): Promise<SummaryRow[]> 
   const { from, to } = hours
   for (const segment of bucket === 'period' ? [{ from, to, offset: 0 }] : segments(query.zone, from, to)) {
     const daysServe = bucket === 'period' || (bucket === 'day' && segment.offset === DAY_OFFSET_HOURS)
-    for (const part of parts(segment, daysServe ? daysOf(query) : null)) {
+    for (const part of parts(segment, daysServe ? daysFor(query) : null, hoursFor(query))) {
       for (const row of await tx.query(...statement(query, part))) report.add(row, part)
     }
   }

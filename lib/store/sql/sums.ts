@@ -1,6 +1,7 @@
 /**
- * The sums of usage: rows added up by the hour and by the day, by the day of all accounts together, and by the hour of a model. A batch of rows raises them in the transaction that inserts
- * the rows, with one upsert for each key that the batch touches. All gateways raise the keys in the same order, so that
+ * The sums of usage: rows added up by the hour and by the day, for keys and for accounts, by the day of all accounts together,
+ * and by the hour of a model. A batch of rows raises them in the transaction that inserts the rows, with one upsert for each
+ * key that the batch touches. All gateways raise the keys in the same order, so that
  * two transactions never wait for each other, and as the last statement, so that they wait briefly.
  *
  * Days begin at midnight of UTC+8. A report over whole days of that zone reads days only; of other zones, and of parts of
@@ -11,7 +12,7 @@ import { type Outcome, outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import type { Dialect, Param, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY, TELLING_OUTCOMES } from '../usage-tables.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, RAISED, SUM_COLUMNS, SUM_KEY, TELLING_OUTCOMES } from '../usage-tables.ts'
 import { orNull } from './text.ts'
 import { cut, lineSums } from './usage-rows.ts'
 
@@ -104,22 +105,29 @@ const modelKeyOf = ({ first, hour, outcome }: Alike): Key | null =>
 function keysOf({ first, hour, outcome }: Alike): Key[] {
   const day = dayOf(hour)
   const names = [cut(first.model), cut(first.group), cut(first.channel), first.protocol, outcome] as const
+  const ofAccount = [names[0], names[1], '', names[3], names[4]] as const
   return [
     [GRAIN.hour, hour, first.accountId, first.keyId, ...names],
     [GRAIN.day, day, first.accountId, first.keyId, ...names],
+    [GRAIN.accountHour, hour, first.accountId, 0, ...ofAccount],
+    [GRAIN.accountDay, day, first.accountId, 0, ...ofAccount],
     [GRAIN.dayOfAll, day, 0, 0, ...names],
   ]
 }
 
+const RANKS = new Map<number, number>(RAISED.map((grain, rank) => [grain, rank]))
+const rankOf = ([grain]: readonly Param[]) => RANKS.get(grain as number) as number
+
 function compare(a: readonly Param[], b: readonly Param[]): number {
-  for (let i = 0; i < SUM_KEY.length; i++) {
+  if (a[0] !== b[0]) return rankOf(a) - rankOf(b)
+  for (let i = 1; i < SUM_KEY.length; i++) {
     const [x, y] = [a[i] as string, b[i] as string]
     if (x !== y) return x < y ? -1 : 1
   }
   return 0
 }
 
-/** What the rows come to, in the order of the keys: values of all columns. */
+/** What the rows come to, in the order in which sums are raised: values of all columns. */
 export function sumsOf(rows: readonly UsageRow[]): Param[][] {
   const all = new Map<string, { key: Key; sums: number[] }>()
   const raise = (key: Key, sums: readonly number[]) => {

@@ -2,7 +2,7 @@
  * Reads a page of the usage log with a filter that few of its rows fit, without reading all the other rows. The table of sums
  * (`usage_sums`) says how many rows each key has in each hour, by model, group, channel, protocol and outcome. So three steps
  * find the page: the days that have fitting rows; within them the hours, newest first, and the keys that have the rows; and
- * then the rows of only these keys in these hours. The search ends at the oldest row that is not pruned, because the sums stay
+ * then the rows of only these keys in these hours (of one account, of all its keys). The search ends at the oldest row that is not pruned, because the sums stay
  * when rows are pruned. For one account the days and hours are named one by one, because the key of the sums begins with them.
  */
 import { timeOfId } from '../../base/ids.ts'
@@ -33,7 +33,7 @@ const MOST_MS = 2 ** 50
 const isOfAccount = (more: readonly Condition[]) => more.some(([sql]) => sql === 'account_id = ?')
 
 function sumsWith(tx: Statements, grain: number, hours: Hours, more: readonly Condition[], rest: string) {
-  const step = grain === GRAIN.hour ? 1 : DAY_HOURS
+  const step = grain === GRAIN.hour || grain === GRAIN.accountHour ? 1 : DAY_HOURS
   const all: Condition[] = [['grain = ?', grain], ...hourConditions(hours, step, isOfAccount(more)), ...more]
   return (columns: string, ...last: Param[]) =>
     tx.query(`SELECT ${columns} FROM usage_sums ${whereOf(all)}${rest}`, [...paramsOf(all), ...last])
@@ -62,8 +62,13 @@ async function* daysWith(
 }
 
 /** For each hour that has rows which fit, newest first: the keys that have them. */
-async function hoursWith(tx: Statements, hours: Hours, more: readonly Condition[]): Promise<Map<number, number[]>> {
-  const ask = sumsWith(tx, GRAIN.hour, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
+async function hoursWith(
+  tx: Statements,
+  grain: number,
+  hours: Hours,
+  more: readonly Condition[],
+): Promise<Map<number, number[]>> {
+  const ask = sumsWith(tx, grain, hours, more, 'GROUP BY hour_no, key_id ORDER BY hour_no DESC, key_id')
   const keys = new Map<number, number[]>()
   for (const row of await ask('hour_no, key_id')) {
     const hour = integer(row, 'hour_no')
@@ -91,11 +96,11 @@ async function rowsOfHour(
   tx: Statements,
   asked: UsageFilter,
   before: Place | null,
-  keys: readonly number[],
+  keys: FittingHour['keys'],
   dialect: Dialect,
 ): Promise<BookedRow[]> {
   const { accountId: _, ...rest } = asked
-  const parts = keys.length < MANY_KEYS ? keys.map(keyId => ({ ...rest, keyId })) : [asked]
+  const parts = keys !== null && keys.length < MANY_KEYS ? keys.map(keyId => ({ ...rest, keyId })) : [asked]
   const rows: BookedRow[] = []
   for (const part of parts) {
     const page = usagePage(part, before, traitConditions(asked), dialect)
@@ -104,10 +109,18 @@ async function rowsOfHour(
   return rows.sort((a, b) => timeOfId(b.requestId) - timeOfId(a.requestId) || b.seq - a.seq)
 }
 
-/** An hour that has rows which fit, and the keys that have them. */
 export interface FittingHour {
   hour: number
-  keys: readonly number[]
+  /** The keys that have the rows; null = that is not known, because the account may have thousands. */
+  keys: readonly number[] | null
+}
+
+/** Of which sums the question is asked. Those of an account know neither its keys nor channels. */
+function grainsFor(more: readonly Condition[]): { days: number; hours: number } {
+  const asks = (name: string) => more.some(([sql]) => sql.startsWith(`${name} `))
+  if (asks('account_id') && !asks('key_id') && !asks('channel'))
+    return { days: GRAIN.accountDay, hours: GRAIN.accountHour }
+  return { days: asks('account_id') || asks('key_id') ? GRAIN.day : GRAIN.dayOfAll, hours: GRAIN.hour }
 }
 
 /** The hours that have rows which fit, newest first, from a place on. `more`: what the sums are asked for. */
@@ -124,10 +137,11 @@ export async function* fittingHours(
     from: hourOf(Math.max(fromMs ?? oldest, oldest)),
     to: Math.min(hourOf(end - 1), await lastHour(tx)) + 1,
   }
-  const ofOwner = more.some(([sql]) => /^(account_id|key_id) /.test(sql))
-  for await (const day of daysWith(tx, ofOwner ? GRAIN.day : GRAIN.dayOfAll, range, more)) {
+  const { days, hours } = grainsFor(more)
+  for await (const day of daysWith(tx, days, range, more)) {
     const within = { from: Math.max(range.from, day), to: Math.min(range.to, day + DAY_HOURS) }
-    for (const [hour, keys] of await hoursWith(tx, within, more)) yield { hour, keys }
+    for (const [hour, keys] of await hoursWith(tx, hours, within, more))
+      yield { hour, keys: hours === GRAIN.hour ? keys : null }
   }
 }
 

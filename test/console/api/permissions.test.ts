@@ -21,9 +21,9 @@ import { type Client, type House, openConsole, rowOf } from '../support/console.
 const NOW_MS = Date.UTC(2026, 2, 17, 4)
 
 const USERS = 'stranger viewer member billing owner operator'
-const READERS = 'viewer owner operator'
-const KEYS = 'viewer member owner operator'
+const READERS = 'viewer member owner operator'
 const MONEY = 'viewer billing owner operator'
+const MEMBERS = 'viewer member billing owner operator'
 
 /** Who is let in. `everybody`: also who is not signed in. */
 const LET_IN: Record<string, string> = {
@@ -32,7 +32,7 @@ const LET_IN: Record<string, string> = {
   'catalogue.document': 'everybody',
   'catalogue.prices': 'everybody',
   'catalogue.status': 'everybody',
-  'catalogue.own': 'viewer member billing owner operator',
+  'catalogue.own': MEMBERS,
   'sign_in.password': 'everybody',
   'sign_in.second_factor': 'everybody',
   'sign_in.sign_out': 'everybody',
@@ -48,25 +48,25 @@ const LET_IN: Record<string, string> = {
   'factor.confirm': USERS,
   'factor.remove': USERS,
   'factor.recovery_codes': USERS,
-  'keys.list': KEYS,
-  'keys.show': KEYS,
+  'keys.list': READERS,
+  'keys.show': READERS,
   'keys.create': 'member owner',
   'keys.change': 'member owner',
   'keys.roll': 'member owner',
   'keys.delete': 'member owner',
   'keys.several': 'member owner',
   'keys.test': 'member owner',
-  'groups.list': KEYS,
+  'groups.list': READERS,
   'address.show': USERS,
   'sessions.list': USERS,
   'sessions.end': USERS,
   'sessions.end_others': USERS,
-  'overview.read': MONEY,
-  'usage.read': MONEY,
+  'overview.read': MEMBERS,
+  'usage.read': MEMBERS,
   'requests.list': READERS,
   'requests.read': READERS,
-  'requests.csv': 'viewer owner',
-  'requests.jsonl': 'viewer owner',
+  'requests.csv': 'viewer member owner',
+  'requests.jsonl': 'viewer member owner',
   'refusals.list': READERS,
   'balance.read': MONEY,
   'entries.list': MONEY,
