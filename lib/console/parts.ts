@@ -1,10 +1,13 @@
 /** What the console is given by the process in which it runs. */
 import type { IncomingMessage } from 'node:http'
+import type { CatalogueParts } from '../operations/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 
 export interface ConsoleParts {
   /** The others are made when the API is loaded. */
-  deps: Omit<ConsoleDeps, 'passwords' | 'mail'>
+  deps: Omit<ConsoleDeps, 'passwords' | 'mail' | 'catalogue'>
+  /** What the catalogue is compiled to. */
+  world: CatalogueParts['world']
   /** Makes request ids. */
   ids: () => string
   /** The client's address, behind the proxies that are trusted. */

@@ -41,7 +41,7 @@ const HOUR_MS = 3_600_000
 const GRACES: Record<string, number> = { 0: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS }
 
 /** The time in ms. */
-export const grace = kind.scalar('0, 1h or 24h', { enum: [0, '0', '1h', '24h'] }, value =>
+export const grace = kind.scalar({ zh: '0、1h或24h', en: '0, 1h or 24h' }, { enum: [0, '0', '1h', '24h'] }, value =>
   typeof value === 'string' || value === 0 ? GRACES[value] : undefined,
 )
 const keyRoll = z.strictObject({ grace })

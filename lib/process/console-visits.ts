@@ -5,16 +5,15 @@ import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import type { Services } from '../exchange/services.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Running } from '../operations/deps.ts'
-import { PublicCatalogue } from '../operations/public-catalogue.ts'
 import type { Pages } from '../public/server.ts'
 import type { Config } from '../terms/config.ts'
 
 export function createConsole(services: Services, fleet: Running, config: () => Config): Console {
   const { store, clock, log, metrics, nextId } = services
-  const catalogue = new PublicCatalogue({ store, clock, fleet, world: () => services.world })
   const dryRun = (trial: Trial) => tryOut(services, trial)
   return new Console({
-    deps: { store, clock, log, fleet, config, catalogue, dryRun, setAside: () => countAside(config().journal) },
+    deps: { store, clock, log, fleet, config, dryRun, setAside: () => countAside(config().journal) },
+    world: () => services.world,
     ids: nextId,
     ipOf: ({ socket, headers }) =>
       clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, services.world.trusted),

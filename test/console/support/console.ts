@@ -21,7 +21,6 @@ import type { ConsoleDeps } from '../../../lib/console/api/deps.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { Console } from '../../../lib/console/console.ts'
 import { openSession } from '../../../lib/operations/people/sessions.ts'
-import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { hashOf } from '../../../lib/terms/key-secret.ts'
 import type { Person, Role, Scope } from '../../../lib/terms/people.ts'
@@ -89,10 +88,11 @@ export interface House {
 
 /** `settings`: a config file. */
 export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', store?: Store): Promise<House> {
-  const deps = await openDeps(t, settings, store)
+  const { deps, world } = await openDeps(t, settings, store)
   const counted: string[] = []
   const console = new Console({
     deps,
+    world,
     ids: idMaker(deps.clock.now.bind(deps.clock)),
     ipOf: req => (req.headers['x-test-ip'] as string | undefined) ?? '192.0.2.1',
     count: (operation, status) => counted.push(`${operation} ${status}`),
@@ -131,17 +131,13 @@ export async function openConsole(t: Pick<Test, 'teardown'>, settings = '', stor
 /** What is compiled from the catalogue follows every change, as in a process that serves. */
 async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Store) {
   const people = await peopleDeps(t, settings, given)
-  const { store, clock, config, fleet } = people
+  const { store, config, fleet } = people
   const compile = async () => new World(config(), await store.catalog())
   let world = await compile()
   fleet.changed = async () => {
     world = await compile()
   }
-  return {
-    ...people,
-    dryRun: dryRunOver(people),
-    catalogue: new PublicCatalogue({ store, clock, fleet, world: () => world }),
-  }
+  return { deps: { ...people, dryRun: dryRunOver(people) }, world: () => world }
 }
 
 async function newPerson(deps: PeopleParts, email: string, options: PersonOptions): Promise<Person> {

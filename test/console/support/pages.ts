@@ -3,7 +3,6 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { Console } from '../../../lib/console/console.ts'
-import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
 import type { Person } from '../../../lib/terms/people.ts'
 import { World } from '../../../lib/world/world.ts'
 import { newPerson, PASSWORD, type PeopleParts, peopleDeps } from '../../support/people.ts'
@@ -20,10 +19,10 @@ export interface OpenConsole {
 export async function openConsole(t: Test, settings = ''): Promise<OpenConsole> {
   const deps = await peopleDeps(t, settings)
   const world = new World(deps.config(), await deps.store.catalog())
-  const catalogue = new PublicCatalogue({ ...deps, world: () => world })
   let requests = 0
   const console = new Console({
-    deps: { ...deps, catalogue, dryRun: dryRunOver(deps) },
+    deps: { ...deps, dryRun: dryRunOver(deps) },
+    world: () => world,
     ids: () => `r${++requests}`,
     ipOf: ({ socket }) => socket.remoteAddress as string,
     count: () => {},
