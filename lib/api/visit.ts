@@ -23,6 +23,8 @@ import type { Site } from './site.ts'
 export const MOST_BODY_BYTES = 64 * 1024
 const MOST_BODY_SHOWN = '64KiB'
 const BODY_MS = 10_000
+/** The status under which a call is counted whose caller left before the answer. */
+const LEFT = 499
 const LONGEST_AGENT = 300
 /** Longer ids are nobody's. */
 const LONGEST_ID = 100
@@ -57,7 +59,7 @@ export class Visit<D> {
   async serve(): Promise<void> {
     const res = this.#res
     res.on('error', () => {}) // a caller that left needs no answer
-    res.once('close', () => this.#shared.count(this.#row?.id ?? 'none', res.statusCode))
+    res.once('close', () => this.#shared.count(this.#row?.id ?? 'none', res.headersSent ? res.statusCode : LEFT))
     setApiHeaders(res, this.#id, this.#site)
     try {
       const { row, names } = this.#route()

@@ -166,6 +166,6 @@ export const METRICS = {
   consoleRequests: counter(
     'gateway_console_requests_total',
     ['operation', 'status'],
-    'Calls of the console’s API. `operation` is `none` where there is no such call.',
+    'Calls of the console’s API. `operation` is `none` where there is no such call. Status 499: the caller left before the answer.',
   ),
 } as const satisfies Record<string, MetricRow>

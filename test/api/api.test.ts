@@ -573,3 +573,21 @@ t.test('what is the same for everybody may be kept, and is asked for again by it
   const changed = await api.ask('GET', '/console/api/shared', { 'if-none-match': tag })
   t.same([changed.status, changed.json], [200, shared])
 })
+
+t.test('a caller that leaves before the answer is counted as such', async t => {
+  const { port, counted } = await serve(t)
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  gate = async () => {
+    begin()
+    await left
+    return {}
+  }
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write('GET /console/api/report HTTP/1.1\r\nhost: x\r\ncookie: session=mine\r\n\r\n')
+  await begun
+  socket.destroy()
+  while (counted.length === 0) await new Promise(resolve => setImmediate(resolve))
+  leave()
+  t.same(counted, ['report.read 499'])
+})
