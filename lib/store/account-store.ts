@@ -5,7 +5,7 @@
 import type { Micro } from '../base/money.ts'
 import type { Limit } from '../terms/limits.ts'
 import type { Act } from '../terms/people.ts'
-import type { Account, Key } from '../terms/records.ts'
+import type { Account, Key, Rate } from '../terms/records.ts'
 import type { Mark } from './marks.ts'
 import type { Purse } from './purses.ts'
 
@@ -15,6 +15,8 @@ export interface NewAccount {
   /** The opening balance, if any, and who gives it. */
   opening?: { amount: Micro; actor: string }
   budget?: Limit | null
+  /** null = the rate of its groups. */
+  rate?: Rate | null
   /** Default: false. */
   sandbox?: boolean
 }

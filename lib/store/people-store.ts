@@ -5,7 +5,7 @@
  */
 import type { Act, Language, Member, Notice, Person, Role, Scope, Theme } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
-import type { PageFilter } from './account-store.ts'
+import type { NewAccount, PageFilter } from './account-store.ts'
 
 export interface NewUser {
   email: string
@@ -174,6 +174,11 @@ export interface PeopleStore {
   useLink(kind: LinkKind, hash: string, atMs: number): Promise<Link | null>
   /** Throws StoreConflict when a new user's e-mail is taken; null = there is no such link. */
   acceptInvitation(hash: string, atMs: number, who: Joining, act: Act): Promise<{ userId: number } | null>
+  /**
+   * Makes a user and an account of which it is the owner. The e-mail is that of the link; `hash` null: a provider has
+   * proven it. null = there is no such link.
+   */
+  register(hash: string | null, atMs: number, user: NewUser, account: NewAccount, act: Act): Promise<Person | null>
   /** Sets the password, ends all sessions; null = there is no such link. */
   resetPassword(hash: string, atMs: number, password: string, act: Act): Promise<Link | null>
   /** Gives the user of a link of the kind `email` its e-mail, and ends all sessions. */

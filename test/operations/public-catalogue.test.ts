@@ -1,11 +1,11 @@
 /** The catalogue that people see: which rows, at what prices, in what state, and what must never stand in it. */
 import t, { type Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
-import { PublicCatalogue } from '../../lib/operations/public-catalogue.ts'
+import { applyCatalog } from '../../lib/operations/apply.ts'
 import { median } from '../../lib/operations/public-catalogue/figures.ts'
 import { Kept } from '../../lib/operations/public-catalogue/kept.ts'
 import { incidentsOf, STATUS_DAYS } from '../../lib/operations/public-catalogue/status.ts'
-import { applyCatalog } from '../../lib/operations/apply.ts'
+import { PublicCatalogue } from '../../lib/operations/public-catalogue.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { BreakerState } from '../../lib/terms/channel.ts'

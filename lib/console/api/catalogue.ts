@@ -6,8 +6,8 @@ import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import { MODEL_STATES } from '../../operations/public-catalogue.ts'
 import * as kind from '../../terms/config-scalars.ts'
-import { PROTOCOLS } from '../../terms/records.ts'
 import { ROLES } from '../../terms/people.ts'
+import { PROTOCOLS } from '../../terms/records.ts'
 import type { ConsoleDeps } from './deps.ts'
 
 /** Decimals without an exponent, as exact as prices are. */

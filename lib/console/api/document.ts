@@ -1,8 +1,8 @@
 /** The description of the API itself, which programs and the reference page read. */
 import { z } from 'zod'
+import { sessionCookie } from '../../api/cookies.ts'
 import { type Described, openApi } from '../../api/openapi.ts'
 import { type Operation, operation } from '../../api/operation.ts'
-import { sessionCookie } from '../../api/cookies.ts'
 import type { ConsoleDeps } from './deps.ts'
 
 const TITLE = 'Console'

@@ -6,7 +6,7 @@ import * as profile from '../../operations/people/profile.ts'
 import * as sessions from '../../operations/people/sessions.ts'
 import { LANGUAGES, ROLES, THEMES } from '../../terms/people.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { andSignInAgain, personOf } from './shared.ts'
+import { andSignInAgain, personOf, rowId } from './shared.ts'
 
 const time = z.iso.datetime()
 
@@ -48,8 +48,6 @@ const sessionRecord = z
   .meta({ id: 'Session' })
 
 const recoveryCodes = z.strictObject({ recovery_codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
-
-const rowId = z.strictObject({ id: z.string().max(64) })
 
 export const ME = [
   operation({

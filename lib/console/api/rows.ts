@@ -4,18 +4,26 @@ import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { documentRows } from './document.ts'
+import { JOINING } from './joining.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
+import { MEMBERS } from './members.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
 import { SIGN_IN } from './sign-in.ts'
+import { TOKENS } from './tokens.ts'
 import { USAGE } from './usage.ts'
+import { USERS } from './users.ts'
 
 export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...SIGN_IN,
+  ...JOINING,
   ...ME,
   ...KEYS,
   ...CATALOGUE,
+  ...TOKENS,
+  ...MEMBERS,
+  ...USERS,
   ...OVERVIEW,
   ...USAGE,
   ...REQUESTS,

@@ -1,4 +1,5 @@
 /** What several tables of calls share. */
+import { z } from 'zod'
 import type { Call } from '../../api/operation.ts'
 import type { By } from '../../operations/people/deps.ts'
 import { type Opened, openSession } from '../../operations/people/sessions.ts'
@@ -6,6 +7,9 @@ import { NO_SUCH_USER } from '../../operations/people/words.ts'
 import type { Person } from '../../terms/people.ts'
 import { type Jar, keepOpened, readCookie } from '../sign-in/cookies.ts'
 import type { ConsoleDeps } from './deps.ts'
+
+/** The part of a path that names a row. */
+export const rowId = z.strictObject({ id: z.string().max(200) })
 
 export const jarOf = (deps: ConsoleDeps, { cookies }: Pick<Call, 'cookies'>): Jar => ({
   cookies,

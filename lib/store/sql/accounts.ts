@@ -50,6 +50,40 @@ async function accountIn(tx: Statements, id: number): Promise<Account> {
   return toAccount(row)
 }
 
+/** The account, its purse and its opening balance. Throws DuplicateKey on a taken name. */
+export async function insertAccount(
+  tx: Statements,
+  driver: Driver,
+  { name, groups, opening, budget = null, rate = null, sandbox = false }: NewAccount,
+  act: Act,
+): Promise<Account> {
+  const outward = publicId()
+  const columns: [string, Param][] = [
+    ['public_id', outward],
+    ['name', name],
+    ['status', 'active'],
+    ['allowed_groups', toJson(groups)],
+    ['rate', toJson(rate)],
+    ['archived', 0],
+    ['sandbox', sandbox ? 1 : 0],
+    ...limitValues('budget', budget),
+  ]
+  const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${marks(columns.length)})`
+  const { insertId: id } = await tx.run(
+    insert,
+    columns.map(([, value]) => value),
+  )
+  const { amount, actor } = opening ?? { amount: ZERO, actor: '' }
+  await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
+  const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
+  if (amount !== 0) await insertEntry(tx, driver, id, entry)
+  const made: Account = { id, publicId: outward, name, status: 'active', groups: [...groups], rate, budget, sandbox }
+  const after = { ...loggedAccount(made).shown, balance: formatMicro(amount) }
+  await recordAction(tx, driver, act, { ...about(made), before: null, after })
+  await recordChange(tx, 'account', String(id))
+  return made
+}
+
 export class Accounts {
   readonly #driver: Driver
 
@@ -84,53 +118,15 @@ export class Accounts {
     return (await this.#select('WHERE a.public_id = ?', [id]))[0] ?? null
   }
 
-  /**
-   * Creates the account, its purse and its opening balance in one transaction. Throws StoreConflict on a taken name.
-   */
-  async create(
-    { name, groups, opening, budget = null, sandbox = false }: NewAccount,
-    act: Act,
-    mark?: Mark,
-  ): Promise<Account> {
-    const outward = publicId()
-    const columns: [string, Param][] = [
-      ['public_id', outward],
-      ['name', name],
-      ['status', 'active'],
-      ['allowed_groups', toJson(groups)],
-      ['archived', 0],
-      ['sandbox', sandbox ? 1 : 0],
-      ...limitValues('budget', budget),
-    ]
-    const insert = `INSERT INTO accounts (${columns.map(([column]) => column).join(', ')}) VALUES (${marks(columns.length)})`
+  /** Throws StoreConflict on a taken name. */
+  async create(account: NewAccount, act: Act, mark?: Mark): Promise<Account> {
     try {
       return await this.#driver.transaction('createAccount', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
-        const { insertId: id } = await tx.run(
-          insert,
-          columns.map(([, value]) => value),
-        )
-        const { amount, actor } = opening ?? { amount: ZERO, actor: '' }
-        await tx.run('INSERT INTO purses (id, credit, promised) VALUES (?, ?, 0)', [accountPurse(id), amount])
-        const entry = { kind: 'opening', reference: OPENING, amount, actor, note: '' } as const
-        if (amount !== 0) await insertEntry(tx, this.#driver, id, entry)
-        const made: Account = {
-          id,
-          publicId: outward,
-          name,
-          status: 'active',
-          groups: [...groups],
-          rate: null,
-          budget,
-          sandbox,
-        }
-        const after = { ...loggedAccount(made).shown, balance: formatMicro(amount) }
-        await recordAction(tx, this.#driver, act, { ...about(made), before: null, after })
-        await recordChange(tx, 'account', String(id))
-        return made
+        return insertAccount(tx, this.#driver, account, act)
       })
     } catch (error) {
-      throw error instanceof DuplicateKey ? new StoreConflict(`account ${name} exists already`) : error
+      throw error instanceof DuplicateKey ? new StoreConflict(`account ${account.name} exists already`) : error
     }
   }
 

@@ -2,8 +2,8 @@
 import { openSession } from '../../../lib/operations/people/sessions.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { hashOf } from '../../../lib/terms/key-secret.ts'
-import { newPersonalToken } from '../../../lib/terms/people-secrets.ts'
 import type { Person, Role } from '../../../lib/terms/people.ts'
+import { newPersonalToken } from '../../../lib/terms/people-secrets.ts'
 import { ADMIN_TOKEN, type TestGateway } from '../../support/gateway.ts'
 import { CLI, peopleDeps, stranger } from '../../support/people.ts'
 

@@ -1,8 +1,10 @@
 /** What links allow: to become a user, a member or an operator, to choose a new password, to have another e-mail. */
 import type { Act, Person } from '../../../terms/people.ts'
+import type { NewAccount } from '../../account-store.ts'
 import type { Driver, Statements } from '../../driver.ts'
-import type { Joining, Link } from '../../people-store.ts'
+import type { Joining, Link, NewUser } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
+import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { writeCredentials } from './credentials.ts'
 import { useLink } from './links.ts'
@@ -55,6 +57,24 @@ async function makeOperator(tx: Statements, driver: Driver, person: Person, act:
   const before = { operator: person.operator }
   await recordAction(tx, driver, act, { ...subject(person), before, after: { operator: true } })
 }
+
+/** `hash` null: somebody else has proven that the person is who they say. */
+export const register = (
+  driver: Driver,
+  hash: string | null,
+  atMs: number,
+  user: NewUser,
+  account: NewAccount,
+  given: Act,
+): Promise<Person | null> =>
+  inTransaction(driver, 'register', async tx => {
+    const link = hash === null ? null : await useLink(tx, 'registration', hash, atMs)
+    if (hash !== null && link === null) return null
+    const { person, act } = await joined(tx, driver, { user: { ...user, email: link?.email ?? user.email } }, given)
+    const { id: accountId } = await insertAccount(tx, driver, account, act)
+    await insertMember(tx, driver, { userId: person.id, accountId, role: 'owner' }, atMs, act)
+    return person
+  })
 
 export const resetPassword = (
   driver: Driver,

@@ -1,0 +1,153 @@
+/**
+ * Invitations: into an account with a role, or among the operators. An invitation is bound to an e-mail, works once, and
+ * its secret is shown once or mailed. Whether there is a user with that e-mail is told to nobody but its owner.
+ */
+import { z } from 'zod'
+import type { Link } from '../../store/store.ts'
+import * as kind from '../../terms/config-scalars.ts'
+import { hashOf } from '../../terms/key-secret.ts'
+import { ROLES, type Role } from '../../terms/people.ts'
+import type { Account } from '../../terms/records.ts'
+import { OperationError } from '../error.ts'
+import { actBy, type By, type PeopleDeps } from './deps.ts'
+import { letter } from './letters.ts'
+import { newLink } from './links.ts'
+import { checkNew, password } from './passwords.ts'
+import { email } from './profile.ts'
+import { networkOf, tryMail, tryUnknown } from './throttle.ts'
+import { both, LINK_GONE } from './words.ts'
+
+/** The most invitations into an account that can be used at one time. */
+const MOST_OPEN = 100
+
+export const invitationForm = z.strictObject({ email, role: z.enum(ROLES) })
+export const acceptForm = z.strictObject({
+  token: z.string().max(100),
+  /** Of somebody who has no user yet. */
+  name: kind.name.optional(),
+  password: password.optional(),
+})
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+const shown = (link: Link) => ({
+  id: link.publicId,
+  email: link.email ?? '',
+  role: link.role,
+  created_at: time(link.createdAtMs),
+  expires_at: time(link.expiresAtMs),
+})
+
+export async function listInvitations({ store, clock }: PeopleDeps, account: Account | null) {
+  const links = await store.people.invitations(account?.id ?? null, clock.now())
+  return { data: links.map(shown), next: null }
+}
+
+/** Into whose account, and as what; or among the operators; or (both null) as a user of no account yet. */
+export interface Into {
+  account: Account | null
+  role: Role | null
+  operator: boolean
+}
+
+/** The answer is the same whether or not there is a user with this e-mail. */
+export async function invite(deps: PeopleDeps, by: By, to: string, { account, role, operator }: Into) {
+  const { store, clock, config, mail } = deps
+  const nowMs = clock.now()
+  if ((await store.people.invitations(account?.id ?? null, nowMs)).length >= MOST_OPEN)
+    throw new OperationError(
+      'conflict',
+      both('未使用的邀请过多，请先撤销一些', 'there are too many invitations that nobody has used: withdraw some'),
+    )
+  if (mail.configured) await tryMail(deps, to)
+  const { row, url } = newLink(config(), 'invitation', nowMs, {
+    email: to,
+    accountId: account?.id ?? null,
+    role,
+    operator,
+    doc: { by_operator: by.user === null || by.user.operator },
+  })
+  const link = await store.people.createLink(row, actBy(by, 'invitations.create'))
+  mail.send(letter('invitation', to, url, by.language))
+  return { ...shown(link), url }
+}
+
+export async function revokeInvitation(
+  { store, clock }: PeopleDeps,
+  by: By,
+  account: Account | null,
+  id: string,
+): Promise<void> {
+  const act = actBy(by, 'invitations.revoke')
+  if (!(await store.people.revokeInvitation(account?.id ?? null, id, clock.now(), act)))
+    throw new OperationError('missing', both('没有此邀请', 'there is no such invitation'))
+}
+
+async function found(deps: PeopleDeps, by: By, token: string): Promise<Link> {
+  const counted = await tryUnknown(deps, by.ip)
+  const link = await deps.store.people.link('invitation', hashOf(token), deps.clock.now())
+  if (link === null) throw LINK_GONE()
+  await counted.succeeded()
+  return link
+}
+
+/** What the page shows before the person decides. It uses nothing up. */
+export async function lookAt(deps: PeopleDeps, by: By, token: string) {
+  const { store } = deps
+  const link = await found(deps, by, token)
+  const account = link.accountId === null ? null : await store.account(link.accountId)
+  const person = await store.people.byEmail(link.email ?? '')
+  return {
+    email: link.email ?? '',
+    account: account?.name ?? null,
+    role: link.role,
+    operator: link.operator,
+    expires_at: time(link.expiresAtMs),
+    /** The holder of the link owns this address, or was given the link by who invited it. */
+    has_user: person !== null,
+    signed_in: person !== null && by.user?.id === person.id,
+  }
+}
+
+/** Somebody who has a user must be signed in as that user; anybody else gets one, with the e-mail of the invitation. */
+export async function acceptInvitation(
+  deps: PeopleDeps,
+  by: By,
+  form: z.output<typeof acceptForm>,
+): Promise<{ userId: number; isNew: boolean }> {
+  const { store, clock } = deps
+  const link = await found(deps, by, form.token)
+  const person = await store.people.byEmail(link.email ?? '')
+  const hash = hashOf(form.token)
+  const act = actBy(by, 'invitations.accept')
+  if (person !== null) {
+    if (by.user?.id !== person.id)
+      throw new OperationError(
+        'forbidden',
+        both('请先以被邀请的邮箱登录', 'sign in with the e-mail that is invited first'),
+      )
+    const done = await store.people.acceptInvitation(hash, clock.now(), { userId: person.id }, act)
+    if (done === null) throw LINK_GONE()
+    return { ...done, isNew: false }
+  }
+  const user = await newUser(deps, by, link, form)
+  const done = await store.people.acceptInvitation(hash, clock.now(), { user }, act)
+  if (done === null) throw LINK_GONE()
+  return { ...done, isNew: true }
+}
+
+async function newUser(deps: PeopleDeps, by: By, link: Link, form: z.output<typeof acceptForm>) {
+  const { clock, config, passwords } = deps
+  if (link.doc?.['by_operator'] !== true && config().registration.mode === 'closed')
+    throw new OperationError(
+      'forbidden',
+      both('此网关不接受新用户，请联系运营人员', 'this gateway takes no new users: ask an operator'),
+    )
+  const { name, password: plain } = form
+  if (name === undefined || plain === undefined)
+    throw new OperationError('invalid', both('请填写姓名和密码', 'a name and a password are needed'))
+  const address = link.email ?? ''
+  checkNew(plain, [address, name])
+  const phc = await passwords.hash(plain, { network: networkOf(by.ip), known: false })
+  return { email: address, name, password: phc, operator: false, language: by.language, atMs: clock.now() }
+}

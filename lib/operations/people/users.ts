@@ -1,0 +1,105 @@
+/** What operators do with users: look at them, invite, disable, end sessions, help them back in. */
+import { z } from 'zod'
+import * as kind from '../../terms/config-scalars.ts'
+import { canonicalEmail } from '../../terms/email.ts'
+import { type Person, ROLES } from '../../terms/people.ts'
+import { OperationError } from '../error.ts'
+import { nextOf, pageFields, toPage } from '../paging.ts'
+import { actBy, type By, type PeopleDeps } from './deps.ts'
+import { invite } from './invitations.ts'
+import { email } from './profile.ts'
+import { makeReset } from './resets.ts'
+import { endOf } from './sessions.ts'
+import { both, NO_SUCH_USER } from './words.ts'
+
+const PAGE = 50
+const MOST = 1_000
+
+export const usersFilter = z.strictObject({
+  ...pageFields,
+  limit: kind.whole(1, MOST).prefault(PAGE),
+  role: z.literal('operator').optional(),
+})
+
+/** Into an account with a role, or among the operators (`role: operator`), or as a user of no account yet. */
+export const inviteForm = z.strictObject({
+  email,
+  role: z.enum([...ROLES, 'operator']).optional(),
+  account: kind.name.optional(),
+})
+
+export const statusForm = z.strictObject({ status: z.enum(['active', 'disabled']) })
+
+const row = (person: Person) => ({
+  id: person.publicId,
+  email: person.email,
+  name: person.name,
+  status: person.status,
+  operator: person.operator,
+  second_factor: person.secondFactor,
+  created_at: new Date(person.createdAtMs).toISOString(),
+})
+
+/** `id`: the outward id, or the e-mail. */
+export async function userNamed({ store }: Pick<PeopleDeps, 'store'>, id: string): Promise<Person> {
+  const address = canonicalEmail(id)
+  const person = address === undefined ? await store.people.byPublicId(id) : await store.people.byEmail(address)
+  if (person === null) throw NO_SUCH_USER()
+  return person
+}
+
+export async function listUsers({ store }: PeopleDeps, filter: z.output<typeof usersFilter>) {
+  const operators = filter.role === 'operator' ? { operators: true } : {}
+  const people = await store.people.page({ ...toPage(filter), ...operators })
+  return { data: people.map(row), next: nextOf(people, filter.limit) }
+}
+
+export async function showUser({ store, clock }: PeopleDeps, person: Person) {
+  const [memberships, sessions] = await Promise.all([
+    store.people.memberships(person.id),
+    store.people.sessions(person.id),
+  ])
+  const nowMs = clock.now()
+  const open = sessions.filter(session => endOf(session, person) > nowMs)
+  return {
+    ...row(person),
+    accounts: memberships.map(({ account, role }) => ({ id: account.publicId, name: account.name, role })),
+    sessions: open.length,
+    seen_at: open[0] === undefined ? null : new Date(Math.max(...open.map(one => one.seenAtMs))).toISOString(),
+  }
+}
+
+export async function inviteUser(deps: PeopleDeps, by: By, form: z.output<typeof inviteForm>) {
+  const { role, account: name } = form
+  if ((name !== undefined) !== (role !== undefined && role !== 'operator'))
+    throw new OperationError(
+      'invalid',
+      both('账户与其中的角色必须一起填写', 'role: an account and a role in it go together; an operator has neither'),
+    )
+  const account = name === undefined ? null : await deps.store.accountByName(name)
+  if (name !== undefined && account === null)
+    throw new OperationError('missing', both('没有此账户', `there is no account ${name}`))
+  const operator = role === 'operator'
+  return invite(deps, by, form.email, { account, role: operator ? null : (role ?? null), operator })
+}
+
+export async function setStatus(deps: PeopleDeps, by: By, person: Person, status: Person['status']) {
+  if (person.id === by.user?.id)
+    throw new OperationError('conflict', both('不能停用自己', 'nobody disables the own user'))
+  const act = actBy(by, status === 'active' ? 'users.enable' : 'users.disable')
+  return showUser(deps, await deps.store.people.update(person.id, { status }, act))
+}
+
+export async function endUserSessions({ store }: PeopleDeps, by: By, person: Person): Promise<{ ended: number }> {
+  return { ended: await store.people.endSessions(person.id, null, actBy(by, 'users.end_sessions')) }
+}
+
+/** For somebody whose app and recovery codes are lost. The person is told at the next sign-in. */
+export const resetFactor = ({ store, clock }: PeopleDeps, by: By, person: Person): Promise<void> =>
+  store.people.setCredentials(
+    person.id,
+    { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() } },
+    actBy(by, 'users.factor_reset'),
+  )
+
+export { makeReset }
