@@ -10,6 +10,7 @@ import { EXIT, exitCodeOf, explain } from './failure.ts'
 import { addPrices } from './price-options.ts'
 import { say } from './say.ts'
 import { addUsage } from './usage-options.ts'
+import { addUsers } from './user-options.ts'
 
 interface ConfigOption {
   config: string
@@ -110,6 +111,7 @@ function createProgram(root: string): Command {
     under(program.command(name).description(description).helpCommand(false))
   addUsage(command, group)
   addPrices(group)
+  addUsers(group)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

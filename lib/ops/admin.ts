@@ -9,13 +9,21 @@ import { Catalogue } from '../operations/catalogue.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { Entries } from '../operations/entries.ts'
 import { Keys } from '../operations/keys.ts'
+import { byActor, type UserDeps } from '../operations/people/deps.ts'
+import { listInvitations, revokeInvitation } from '../operations/people/invitations.ts'
+import { makeReset } from '../operations/people/resets.ts'
+import * as users from '../operations/people/users.ts'
 import { Prices } from '../operations/prices.ts'
+import { read } from '../operations/read.ts'
 import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
 import type { Actor } from '../terms/people.ts'
 import { type Answer, created, gone, NO_CONTENT, ok, streamed, TextFile } from './answer.ts'
+
+/** What operations need, those on users among them. */
+export type AdminDeps = OperationDeps & UserDeps
 
 type Body = Record<string, unknown> | undefined
 
@@ -32,7 +40,7 @@ interface Route {
 export class Admin {
   readonly #routes: Route[]
 
-  constructor(deps: OperationDeps) {
+  constructor(deps: AdminDeps) {
     const accounts = new Accounts(deps)
     const entries = new Entries(deps)
     const keys = new Keys(deps)
@@ -91,6 +99,32 @@ export class Admin {
         return 'row' in found ? ok(found.row) : gone(found)
       }),
       route('GET /admin/actions', async (_, query) => ok(await actions.list(parameters(query)))),
+      route('GET /admin/users', async (_, query) =>
+        ok(await users.listUsers(deps, read(users.usersFilter, parameters(query)))),
+      ),
+      route('GET /admin/users/*', async ([id]) => ok(await users.showUser(deps, await users.userNamed(deps, id!)))),
+      route('PATCH /admin/users/*', async ([id], _, body, actor) => {
+        const { status } = read(users.statusForm, body)
+        return ok(await users.setStatus(deps, byActor(actor), await users.userNamed(deps, id!), status))
+      }),
+      route('DELETE /admin/users/*/sessions', async ([id], _, __, actor) =>
+        ok(await users.endUserSessions(deps, byActor(actor), await users.userNamed(deps, id!))),
+      ),
+      route('POST /admin/users/*/reset', async ([id], _, __, actor) =>
+        created(await makeReset(deps, byActor(actor), await users.userNamed(deps, id!))),
+      ),
+      route('DELETE /admin/users/*/second-factor', async ([id], _, __, actor) => {
+        await users.resetFactor(deps, byActor(actor), await users.userNamed(deps, id!))
+        return NO_CONTENT
+      }),
+      route('GET /admin/invitations', async () => ok(await listInvitations(deps, null))),
+      route('POST /admin/invitations', async (_, __, body, actor) =>
+        created(await users.inviteUser(deps, byActor(actor), read(users.inviteForm, body))),
+      ),
+      route('DELETE /admin/invitations/*', async ([id], _, __, actor) => {
+        await revokeInvitation(deps, byActor(actor), null, id!)
+        return NO_CONTENT
+      }),
       route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
     ]
   }

@@ -11,7 +11,9 @@ import { STATUS_OF_FAULT } from '../api/errors.ts'
 import { http } from '../base/http.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
+import type { Mailer } from '../operations/people/mail.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
 import { prefersEnglish } from '../terms/language.ts'
 import { type Actor, adminToken } from '../terms/people.ts'
@@ -25,6 +27,9 @@ export interface OpsDeps extends OperationDeps {
   /** Makes request ids. */
   ids: () => string
   fleet: Fleet
+  /** The config in force. */
+  config: () => Config
+  mail: Mailer
 }
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -1,7 +1,7 @@
 /**
  * `gateway demo`, which `npm start` runs: a gateway on a fresh checkout with everything that a first request needs.
- * Without UPSTREAM_KEY it starts the simulator as upstream. It makes an admin token and a key, and keeps both in a
- * file, so that they work again after the next start.
+ * Without UPSTREAM_KEY it starts the simulator as upstream. It makes an admin token, a key and a secret, and keeps them in
+ * a file, so that they work again after the next start. It prints links by which an operator and a user sign in.
  */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -9,8 +9,9 @@ import { dirname, join } from 'node:path'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { Keys } from '../operations/keys.ts'
+import { firstSignInLink, isLoopback } from '../operations/people/first-sign-in.ts'
 import { type Simulator, simulate } from '../simulator/main.ts'
-import { loadConfig } from '../terms/config.ts'
+import { type Config, loadConfig } from '../terms/config.ts'
 import { newSecret } from '../terms/key-secret.ts'
 import { GATEWAY } from '../terms/people.ts'
 import { ConfigError } from '../terms/yaml.ts'
@@ -32,6 +33,8 @@ const NO_URL =
 interface Remembered {
   adminToken: string
   key: string
+  /** Seals what the store keeps of channels and users. */
+  secret: string
 }
 
 export async function demo({ configFile, env }: ServeOptions): Promise<void> {
@@ -44,9 +47,11 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
   const remembered = recall(memory)
   env['GATEWAY_ADMIN_TOKEN'] ||= remembered.adminToken
   const config = loadConfig(configFile, env)
-  if (config.secret !== remembered.adminToken) config.secretPrevious ??= remembered.adminToken
+  if (config.ownSecret) config.secretPrevious ??= remembered.secret
+  else Object.assign(config, { secret: remembered.secret, ownSecret: true, secretPrevious: config.secret })
   const operations = await serve(config, { configFile, env })
   const problem = await provideKey(operations, remembered.key)
+  const links = await signInLinks(operations, config)
   const { main, ops } = config.listen
   console.log(`
   The gateway runs${simulated ? ', with a simulated upstream (set UPSTREAM_URL and UPSTREAM_KEY for a real one)' : ''}.
@@ -55,6 +60,7 @@ export async function demo({ configFile, env }: ServeOptions): Promise<void> {
     key          ${remembered.key}${problem === null ? '' : `   (${problem})`}
     admin token  ${config.adminToken}   (http://${ops.host}:${ops.port}/admin/accounts)
 
+${links.map(({ who, url }) => `    sign in      ${url}   (${who}; once, within 15 minutes, from this machine)\n`).join('')}
   Try it:
 
     curl http://${main.host}:${main.port}/v1/chat/completions -H 'authorization: Bearer ${remembered.key}' -H 'content-type: application/json' -d '{"model":"beta-4.7","messages":[{"role":"user","content":"Hello!"}]}'
@@ -82,19 +88,38 @@ async function simulator(): Promise<Simulator> {
 /** The token and key of the last start, or new ones. */
 function recall(file: string): Remembered {
   try {
-    const { adminToken, key } = JSON.parse(readFileSync(file, 'utf8')) as Remembered
-    if (typeof adminToken === 'string' && /^sk-\w+$/.test(key)) return { adminToken, key }
+    const { adminToken, key, secret } = JSON.parse(readFileSync(file, 'utf8')) as Remembered
+    if (typeof adminToken === 'string' && /^sk-\w+$/.test(key))
+      return typeof secret === 'string'
+        ? { adminToken, key, secret }
+        : keep(file, { adminToken, key, secret: random() })
   } catch {
     // the first start, or somebody edited the file: both are made anew
   }
-  const made: Remembered = {
-    adminToken: randomBytes(24).toString('base64url'),
-    key: newSecret(),
-  }
+  return keep(file, { adminToken: random(), key: newSecret(), secret: random() })
+}
+
+const random = (): string => randomBytes(24).toString('base64url')
+
+function keep(file: string, made: Remembered): Remembered {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, JSON.stringify(made), { mode: 0o600 })
   chmodSync(file, 0o600) // `mode` above has no effect on a file that exists
   return made
+}
+
+/** Links for an operator and for the owner of the demo account. None where others than this machine reach the console. */
+async function signInLinks({ store, clock }: OperationDeps, config: Config) {
+  if (!isLoopback(config.listen.main.host)) return []
+  const account = await store.accountByName(ACCOUNT)
+  const people = [
+    { who: 'an operator', email: 'operator@demo.invalid', operator: true, account: null },
+    { who: `the owner of ${ACCOUNT}`, email: 'user@demo.invalid', operator: false, account },
+  ]
+  const links: { who: string; url: string }[] = []
+  for (const { who, ...person } of people)
+    links.push({ who, url: await firstSignInLink({ store, clock, config: () => config }, person) })
+  return links
 }
 
 /** Makes the key work, and says why it does not where it cannot: an administrator's decision stays in force. */

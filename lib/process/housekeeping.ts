@@ -1,7 +1,7 @@
 /**
  * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and
- * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, and refusals that are
- * older than a week.
+ * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals that are
+ * older than a week, and sessions and links that have ended.
  */
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
@@ -57,6 +57,7 @@ export class Housekeeping {
       await this.#audit()
       await this.#prune()
       await this.#pruneRefusals()
+      await this.#prunePeople()
     } catch (error) {
       if (!(error instanceof StoreUnavailable || this.#rounds.stopped))
         this.#o.log.error({ err: error }, 'housekeeping failed')
@@ -99,6 +100,14 @@ export class Housekeeping {
     const { clock, store } = this.#o
     const beforeMs = ((await store.now()) ?? clock.now()) - REFUSALS_MS
     while (!this.#rounds.stopped && (await store.pruneRefusals(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
+      await pause(clock, PRUNE_PAUSE_MS)
+  }
+
+  /** Sessions, links and counters that have ended. */
+  async #prunePeople(): Promise<void> {
+    const { clock, store } = this.#o
+    const nowMs = (await store.now()) ?? clock.now()
+    while (!this.#rounds.stopped && (await store.people.prune(nowMs, PRUNE_ROWS)) > 0)
       await pause(clock, PRUNE_PAUSE_MS)
   }
 }

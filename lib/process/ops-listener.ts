@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { OperationDeps } from '../operations/deps.ts'
+import { Mailer } from '../operations/people/mail.ts'
 import type { Fleet } from '../ops/fleet.ts'
 import { createOpsServer } from '../ops/server.ts'
 import type { Store } from '../store/store.ts'
@@ -15,7 +16,7 @@ export interface OpsListener {
   address: string
   /** What operations on this gateway need, for callers inside the process. */
   operations: OperationDeps
-  /** Takes the admin token of a new config. */
+  /** Takes the admin token and the ways of mail of a new config. */
   follow(config: Config): void
   /** Accepts no new connections, because another process answers them. */
   leave(): void
@@ -23,15 +24,23 @@ export interface OpsListener {
 }
 
 export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<OpsListener> {
-  let token = config.adminToken as string
+  let current = config
+  const mail = new Mailer({ clock: systemClock, log, smtp: () => current.smtp })
   const operations = { store, clock: systemClock, log, setAside: () => countAside(config.journal) }
-  const server = createOpsServer({ ...operations, fleet, token: () => token, ids: idMaker(systemClock.now) })
+  const server = createOpsServer({
+    ...operations,
+    fleet,
+    mail,
+    config: () => current,
+    token: () => current.adminToken as string,
+    ids: idMaker(systemClock.now),
+  })
   const address = await listenOn(server, 'ops', config.listen.ops)
   return {
     address,
     operations: { ...operations, fleet },
     follow(next) {
-      token = next.adminToken ?? token
+      current = { ...next, adminToken: next.adminToken ?? current.adminToken }
     },
     leave: () => void server.close(),
     close: () =>

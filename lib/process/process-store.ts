@@ -7,7 +7,7 @@ import { applyCatalog, warningsOf } from '../operations/apply.ts'
 import { openStore } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import { loadCatalog } from '../terms/catalog.ts'
-import type { Config } from '../terms/config.ts'
+import { type Config, ConfigError } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 
@@ -21,10 +21,19 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
   })
 }
 
+/** Second factors are sealed with the secret, and an admin token changes too easily to be it. */
+async function wantSecret(store: Store, config: Config): Promise<void> {
+  if (config.ownSecret || !(await store.people.anyUser())) return
+  throw new ConfigError([
+    'secret: expected a secret of its own, because there are users in the store; found only the admin_token (to keep what is sealed, set `secret` to a new text and `secret_previous` to the admin token)',
+  ])
+}
+
 /** Brings the store up to date before a start or a reload serves from it. */
 export async function prepareStore(store: Store, config: Config, env: NodeJS.ProcessEnv, log: Logger): Promise<void> {
   if (config.migrateOnStart || config.store.startsWith('sqlite:')) await store.migrate()
   else await store.prove()
+  await wantSecret(store, config)
   if (config.secretPrevious !== null) await store.reseal()
   if (config.catalog === null) return
   const catalog = loadCatalog(config.catalog, env)

@@ -33,5 +33,5 @@ export function reloadedConfig(now: Config, { configFile, env }: ServeOptions, l
   if (settings.length > 0) log.warn({ settings }, 'read at start only: these stay as they were until a restart')
   preparePictures(next, configFile)
   const kept = Object.fromEntries(Object.values(READ_AT_START).map(key => [key, now[key]]))
-  return { ...next, ...kept }
+  return { ...next, ...kept, ownSecret: now.ownSecret }
 }

@@ -4,10 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { idMaker } from '../../lib/base/ids.ts'
 import type { Micro } from '../../lib/base/money.ts'
+import { Mailer } from '../../lib/operations/people/mail.ts'
 import type { Fleet, Readiness } from '../../lib/ops/fleet.ts'
 import { createOpsServer } from '../../lib/ops/server.ts'
 import type { PurseId, Store } from '../../lib/store/store.ts'
 import type { ChannelState } from '../../lib/terms/channel.ts'
+import { parseConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore } from '../support/store.ts'
@@ -75,6 +77,7 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
       },
     }),
   )
+  const config = parseConfig('', 'test.yaml', {})
   const server = createOpsServer({
     store: wrap(store),
     token: () => TOKEN,
@@ -83,6 +86,8 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
     ids: idMaker(clock.now.bind(clock)),
     fleet,
     setAside: () => aside,
+    config: () => config,
+    mail: new Mailer({ clock, log, smtp: () => config.smtp }),
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {

@@ -20,7 +20,11 @@ const SOUND: Audit = {
   broken: [],
 }
 
-const NOTHING_REFUSED: Partial<Store> = { now: async () => null, pruneRefusals: async () => 0 }
+const NOTHING_TO_PRUNE = {
+  now: async () => null,
+  pruneRefusals: async () => 0,
+  people: { prune: async () => 0 },
+} as unknown as Partial<Store>
 
 function open(store: Partial<Store>, retentionMs = 0) {
   const clock = new TestClock()
@@ -32,7 +36,7 @@ function open(store: Partial<Store>, retentionMs = 0) {
     clock,
     logged,
     keeper: new Housekeeping({
-      store: (store.pruneRefusals === undefined ? { ...NOTHING_REFUSED, ...store } : store) as Store,
+      store: { ...NOTHING_TO_PRUNE, ...store } as Store,
       clock,
       log,
       setAside: () => ({ settlements: 0, unreadable: 0 }),

@@ -18,7 +18,6 @@ const looked = z
     role: z.enum(ROLES).nullable(),
     operator: z.boolean(),
     expires_at: z.iso.datetime(),
-    has_user: z.boolean(),
     signed_in: z.boolean(),
   })
   .meta({ id: 'InvitationLookedAt' })

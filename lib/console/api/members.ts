@@ -27,7 +27,7 @@ const invitation = z.strictObject({
 })
 
 export const invitationRecord = invitation.meta({ id: 'Invitation' })
-export const newInvitationRecord = invitation.extend({ url: z.string() }).meta({ id: 'NewInvitation' })
+export const newInvitationRecord = invitation.extend({ url: z.string().nullable() }).meta({ id: 'NewInvitation' })
 export const listOf = <T extends z.ZodType>(row: T) =>
   z.strictObject({ data: z.array(row), next: z.string().nullable() })
 

@@ -1,6 +1,8 @@
 /** The calls by which people sign in and out, and prove once more who they are. */
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
+import { signInByLink } from '../../operations/people/first-sign-in.ts'
+import { secretForm } from '../../operations/people/profile.ts'
 import { type Opened, signOut } from '../../operations/people/sessions.ts'
 import * as signIn from '../../operations/people/sign-in.ts'
 import { dropCookie, keepOpened, keepSession, readCookie } from '../sign-in/cookies.ts'
@@ -33,6 +35,24 @@ export const SIGN_IN = [
     refuses: [400, 403, 429],
     async run(deps: ConsoleDeps, call) {
       const done = await signIn.signIn(deps, call.caller, deviceOf(deps, call), call.body)
+      if (done.state === 'second_factor') return done
+      keepOpened(jarOf(deps, call), done.opened)
+      return SIGNED_IN
+    },
+  }),
+  operation({
+    id: 'sign_in.link',
+    call: 'POST /sign-in/link',
+    summary: 'Sign in with a link that `npm start` has printed on this machine.',
+    who: 'anyone',
+    effect: 'write',
+    scope: null,
+    limit: 'sign-in',
+    body: secretForm,
+    answer: { status: 200, body: signedIn },
+    refuses: [400, 410, 429],
+    async run(deps: ConsoleDeps, call) {
+      const done = await signInByLink(deps, call.caller, call.body.token)
       if (done.state === 'second_factor') return done
       keepOpened(jarOf(deps, call), done.opened)
       return SIGNED_IN

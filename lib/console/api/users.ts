@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
 import * as invitations from '../../operations/people/invitations.ts'
+import { makeReset } from '../../operations/people/resets.ts'
 import * as users from '../../operations/people/users.ts'
 import { ROLES } from '../../terms/people.ts'
 import type { ConsoleDeps } from './deps.ts'
@@ -119,8 +120,7 @@ export const USERS = [
     path: rowId,
     answer: { status: 201, body: z.strictObject({ url: z.string(), expires_at: time }).meta({ id: 'ResetLink' }) },
     refuses: [404],
-    run: async (deps: ConsoleDeps, { caller, path }) =>
-      users.makeReset(deps, caller, await users.userNamed(deps, path.id)),
+    run: async (deps: ConsoleDeps, { caller, path }) => makeReset(deps, caller, await users.userNamed(deps, path.id)),
   }),
   operation({
     ...danger,

@@ -12,6 +12,9 @@ export interface PeopleDeps extends OperationDeps {
   mail: Mailer
 }
 
+/** What is enough for all that hashes no password and waits for no serving process, as the commands do. */
+export type UserDeps = Pick<PeopleDeps, 'store' | 'clock' | 'log' | 'config' | 'mail'>
+
 /** Who asks, and from where. */
 export interface By {
   /** null = nobody is signed in, or the caller is no user. */
@@ -22,6 +25,16 @@ export interface By {
   language: Language
   actor: Actor
 }
+
+/** Somebody who is no user: the admin token, or a command on the machine. */
+export const byActor = (actor: Actor): By => ({
+  user: null,
+  sessionId: null,
+  ip: actor.ip ?? '',
+  agent: '',
+  language: 'zh',
+  actor,
+})
 
 export const actBy = (by: By, operation: string): Act => ({ actor: by.actor, operation })
 

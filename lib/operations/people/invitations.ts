@@ -9,7 +9,7 @@ import { hashOf } from '../../terms/key-secret.ts'
 import { ROLES, type Role } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
-import { actBy, type By, type PeopleDeps } from './deps.ts'
+import { actBy, type By, type PeopleDeps, type UserDeps } from './deps.ts'
 import { letter } from './letters.ts'
 import { newLink } from './links.ts'
 import { checkNew, password } from './passwords.ts'
@@ -38,7 +38,7 @@ const shown = (link: Link) => ({
   expires_at: time(link.expiresAtMs),
 })
 
-export async function listInvitations({ store, clock }: PeopleDeps, account: Account | null) {
+export async function listInvitations({ store, clock }: UserDeps, account: Account | null) {
   const links = await store.people.invitations(account?.id ?? null, clock.now())
   return { data: links.map(shown), next: null }
 }
@@ -50,8 +50,11 @@ export interface Into {
   operator: boolean
 }
 
-/** The answer is the same whether or not there is a user with this e-mail. */
-export async function invite(deps: PeopleDeps, by: By, to: string, { account, role, operator }: Into) {
+/**
+ * The answer is the same whether or not there is a user with this e-mail. Where there is mail, only operators see the
+ * link: then whoever uses it has read the letter.
+ */
+export async function invite(deps: UserDeps, by: By, to: string, { account, role, operator }: Into) {
   const { store, clock, config, mail } = deps
   const nowMs = clock.now()
   if ((await store.people.invitations(account?.id ?? null, nowMs)).length >= MOST_OPEN)
@@ -60,20 +63,21 @@ export async function invite(deps: PeopleDeps, by: By, to: string, { account, ro
       both('未使用的邀请过多，请先撤销一些', 'there are too many invitations that nobody has used: withdraw some'),
     )
   if (mail.configured) await tryMail(deps, to)
+  const byOperator = by.user === null || by.user.operator
   const { row, url } = newLink(config(), 'invitation', nowMs, {
     email: to,
     accountId: account?.id ?? null,
     role,
     operator,
-    doc: { by_operator: by.user === null || by.user.operator },
+    doc: { by_operator: byOperator },
   })
   const link = await store.people.createLink(row, actBy(by, 'invitations.create'))
   mail.send(letter('invitation', to, url, by.language))
-  return { ...shown(link), url }
+  return { ...shown(link), url: mail.configured && !byOperator ? null : url }
 }
 
 export async function revokeInvitation(
-  { store, clock }: PeopleDeps,
+  { store, clock }: UserDeps,
   by: By,
   account: Account | null,
   id: string,
@@ -96,16 +100,14 @@ export async function lookAt(deps: PeopleDeps, by: By, token: string) {
   const { store } = deps
   const link = await found(deps, by, token)
   const account = link.accountId === null ? null : await store.account(link.accountId)
-  const person = await store.people.byEmail(link.email ?? '')
   return {
     email: link.email ?? '',
     account: account?.name ?? null,
     role: link.role,
     operator: link.operator,
     expires_at: time(link.expiresAtMs),
-    /** The holder of the link owns this address, or was given the link by who invited it. */
-    has_user: person !== null,
-    signed_in: person !== null && by.user?.id === person.id,
+    /** Whether the caller is signed in as whom the invitation is for. Whether there is such a user is not said. */
+    signed_in: by.user !== null && by.user.email === link.email,
   }
 }
 

@@ -26,7 +26,7 @@ export function newLink(
   config: Pick<Config, 'public'>,
   kind: MailedKind,
   atMs: number,
-  about: Partial<Pick<NewLink, 'email' | 'userId' | 'accountId' | 'role' | 'operator'>>,
+  about: Partial<Pick<NewLink, 'email' | 'userId' | 'accountId' | 'role' | 'operator' | 'doc'>>,
 ): { row: NewLink; url: string } {
   const secret = newToken()
   const { page, lifeMs } = PAGES[kind]

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { hashOf } from '../../terms/key-secret.ts'
 import type { Person } from '../../terms/people.ts'
 import { OperationError } from '../error.ts'
-import { actAs, actBy, type By, type PeopleDeps } from './deps.ts'
+import { actAs, actBy, type By, type PeopleDeps, type UserDeps } from './deps.ts'
 import { letter } from './letters.ts'
 import { newLink } from './links.ts'
 import { checkNew, password } from './passwords.ts'
@@ -18,7 +18,7 @@ export const resetRequestForm = emailForm
 export const resetForm = z.strictObject({ token: z.string().max(100), password })
 
 /** By an operator. The link is shown once, and the person is told at the next sign-in. */
-export async function makeReset({ store, clock, config }: PeopleDeps, by: By, person: Person) {
+export async function makeReset({ store, clock, config }: UserDeps, by: By, person: Person) {
   const { row, url } = newLink(config(), 'reset', clock.now(), { userId: person.id })
   await store.people.createLink(row, actBy(by, 'users.reset'))
   return { url, expires_at: new Date(row.expiresAtMs).toISOString() }

@@ -5,10 +5,9 @@ import { canonicalEmail } from '../../terms/email.ts'
 import { type Person, ROLES } from '../../terms/people.ts'
 import { OperationError } from '../error.ts'
 import { nextOf, pageFields, toPage } from '../paging.ts'
-import { actBy, type By, type PeopleDeps } from './deps.ts'
+import { actBy, type By, type UserDeps } from './deps.ts'
 import { invite } from './invitations.ts'
 import { email } from './profile.ts'
-import { makeReset } from './resets.ts'
 import { endOf } from './sessions.ts'
 import { both, NO_SUCH_USER } from './words.ts'
 
@@ -41,20 +40,20 @@ const row = (person: Person) => ({
 })
 
 /** `id`: the outward id, or the e-mail. */
-export async function userNamed({ store }: Pick<PeopleDeps, 'store'>, id: string): Promise<Person> {
+export async function userNamed({ store }: Pick<UserDeps, 'store'>, id: string): Promise<Person> {
   const address = canonicalEmail(id)
   const person = address === undefined ? await store.people.byPublicId(id) : await store.people.byEmail(address)
   if (person === null) throw NO_SUCH_USER()
   return person
 }
 
-export async function listUsers({ store }: PeopleDeps, filter: z.output<typeof usersFilter>) {
+export async function listUsers({ store }: UserDeps, filter: z.output<typeof usersFilter>) {
   const operators = filter.role === 'operator' ? { operators: true } : {}
   const people = await store.people.page({ ...toPage(filter), ...operators })
   return { data: people.map(row), next: nextOf(people, filter.limit) }
 }
 
-export async function showUser({ store, clock }: PeopleDeps, person: Person) {
+export async function showUser({ store, clock }: UserDeps, person: Person) {
   const [memberships, sessions] = await Promise.all([
     store.people.memberships(person.id),
     store.people.sessions(person.id),
@@ -69,7 +68,7 @@ export async function showUser({ store, clock }: PeopleDeps, person: Person) {
   }
 }
 
-export async function inviteUser(deps: PeopleDeps, by: By, form: z.output<typeof inviteForm>) {
+export async function inviteUser(deps: UserDeps, by: By, form: z.output<typeof inviteForm>) {
   const { role, account: name } = form
   if ((name !== undefined) !== (role !== undefined && role !== 'operator'))
     throw new OperationError(
@@ -83,23 +82,21 @@ export async function inviteUser(deps: PeopleDeps, by: By, form: z.output<typeof
   return invite(deps, by, form.email, { account, role: operator ? null : (role ?? null), operator })
 }
 
-export async function setStatus(deps: PeopleDeps, by: By, person: Person, status: Person['status']) {
+export async function setStatus(deps: UserDeps, by: By, person: Person, status: Person['status']) {
   if (person.id === by.user?.id)
     throw new OperationError('conflict', both('不能停用自己', 'nobody disables the own user'))
   const act = actBy(by, status === 'active' ? 'users.enable' : 'users.disable')
   return showUser(deps, await deps.store.people.update(person.id, { status }, act))
 }
 
-export async function endUserSessions({ store }: PeopleDeps, by: By, person: Person): Promise<{ ended: number }> {
+export async function endUserSessions({ store }: UserDeps, by: By, person: Person): Promise<{ ended: number }> {
   return { ended: await store.people.endSessions(person.id, null, actBy(by, 'users.end_sessions')) }
 }
 
 /** For somebody whose app and recovery codes are lost. The person is told at the next sign-in. */
-export const resetFactor = ({ store, clock }: PeopleDeps, by: By, person: Person): Promise<void> =>
+export const resetFactor = ({ store, clock }: UserDeps, by: By, person: Person): Promise<void> =>
   store.people.setCredentials(
     person.id,
     { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() } },
     actBy(by, 'users.factor_reset'),
   )
-
-export { makeReset }

@@ -34,6 +34,7 @@ const LET_IN: Record<string, string> = {
   'catalogue.status': 'everybody',
   'catalogue.own': MEMBERS,
   'sign_in.password': 'everybody',
+  'sign_in.link': 'everybody',
   'sign_in.second_factor': 'everybody',
   'sign_in.sign_out': 'everybody',
   'sign_in.step_up': USERS,
@@ -61,6 +62,31 @@ const LET_IN: Record<string, string> = {
   'sessions.list': USERS,
   'sessions.end': USERS,
   'sessions.end_others': USERS,
+  'invitations.look': 'everybody',
+  'invitations.accept': 'everybody',
+  'registration.ask': 'everybody',
+  'registration.register': 'everybody',
+  'resets.ask': 'everybody',
+  'resets.reset': 'everybody',
+  'tokens.list': USERS,
+  'tokens.create': USERS,
+  'tokens.end': USERS,
+  'members.list': 'viewer owner operator',
+  'members.change': 'owner',
+  'members.remove': 'owner',
+  'members.leave': 'viewer member billing owner',
+  'invitations.list': 'owner operator',
+  'invitations.create': 'owner',
+  'invitations.revoke': 'owner',
+  'users.list': 'operator',
+  'users.show': 'operator',
+  'users.invite': 'operator',
+  'users.invitations': 'operator',
+  'users.revoke_invitation': 'operator',
+  'users.change': 'operator',
+  'users.end_sessions': 'operator',
+  'users.reset': 'operator',
+  'users.factor_reset': 'operator',
   'overview.read': MEMBERS,
   'usage.read': MEMBERS,
   'requests.list': READERS,
@@ -222,6 +248,26 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     return { id: String((json['data'] as { id: string }[])[0]?.id) }
   },
   ...Object.fromEntries(['show', 'change', 'roll', 'delete', 'test'].map(call => [`keys.${call}`, keyOfOthers])),
+  'tokens.end': async house => {
+    const other = await house.person(`with-token-${house.clock.now()}@example.com`)
+    await other.token('read')
+    const [token] = await house.store.people.tokens(other.person.id)
+    return { id: token?.publicId ?? '' }
+  },
+  'members.change': async house => ({ id: (await memberOfTheirs(house)).publicId }),
+  'members.remove': async house => ({ id: (await memberOfTheirs(house)).publicId }),
+  'invitations.revoke': async house => {
+    const form = { kind: 'invitation', email: 'x@example.com', userId: null, doc: null, role: 'viewer' } as const
+    const times = { createdAtMs: house.clock.now(), expiresAtMs: house.clock.now() + 1e6 }
+    const link = { ...form, ...times, operator: false, hash: 'a hash', accountId: theirs.id }
+    return { id: (await house.store.people.createLink(link, null)).publicId }
+  },
+  'users.show': null, // operators see all users
+  'users.change': null,
+  'users.end_sessions': null,
+  'users.reset': null,
+  'users.factor_reset': null,
+  'users.revoke_invitation': null,
   'requests.read': async ({ store }) => ({ request: await requestOf(store, 'requested') }),
   'statements.read': null, // a month, of the account that the path names
   'statements.csv': null,
@@ -235,7 +281,15 @@ async function keyOfOthers({ store, clock }: House): Promise<Record<string, stri
 let others = 0
 
 /** Bodies of calls that need one with something in it. */
-const BODIES: Record<string, object> = { 'keys.roll': { grace: '1h' }, 'keys.test': { model: 'm', protocol: 'chat' } }
+const BODIES: Record<string, object> = {
+  'keys.roll': { grace: '1h' },
+  'keys.test': { model: 'm', protocol: 'chat' },
+  'members.change': { role: 'viewer' },
+}
+
+let members = 0
+const memberOfTheirs = async (house: House): Promise<{ publicId: string }> =>
+  (await house.person(`member-${members++}@example.com`, { in: { account: theirs, role: 'member' } })).person
 
 /** The id of a request that another account, of this name, made. */
 async function requestOf(store: Store, name: string): Promise<string> {

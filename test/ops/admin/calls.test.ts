@@ -1,8 +1,7 @@
 /** docs/admin.md lists the calls of the admin API: each that there is, no other, and with its status. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { OperationDeps } from '../../../lib/operations/deps.ts'
-import { Admin } from '../../../lib/ops/admin.ts'
+import { Admin, type AdminDeps } from '../../../lib/ops/admin.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
 
@@ -45,6 +44,6 @@ t.test('the page lists every call, and no other', async t => {
 })
 
 t.test('every call of the page leads somewhere', async t => {
-  const admin = new Admin({} as OperationDeps)
+  const admin = new Admin({} as AdminDeps)
   for (const { method, path } of rows) t.ok(admin.find(method, path.replace(/\{\w+\}/g, '7')), `${method} ${path}`)
 })
