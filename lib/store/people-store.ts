@@ -118,6 +118,9 @@ export interface Counter {
   untilMs: number
 }
 
+/** `role` null: the member leaves, and its keys go to the user `keysTo`, or are disabled. */
+export type RoleChange = Omit<Member, 'role'> & { role: Role | null; keysTo?: number | null }
+
 /** How a link is used up by somebody who has a user already, or by somebody who gets one. */
 export type Joining = { userId: number } | { user: NewUser }
 
@@ -159,7 +162,7 @@ export interface PeopleStore {
    * `role` null removes the member. Ends the member's sessions. Throws StoreConflict when it was no member, or the
    * account would be left without an owner.
    */
-  setRole(member: Omit<Member, 'role'> & { role: Role | null }, act: Act): Promise<void>
+  setRole(member: RoleChange, act: Act): Promise<void>
 
   // --- links
   /** `act` null: nothing that anybody decides, such as the two halves of a sign-in. */

@@ -7,16 +7,21 @@ import { ROLES } from '../../terms/people.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { rowId } from './shared.ts'
 
-const member = z
-  .strictObject({
-    id: z.string(),
-    email: z.string(),
-    name: z.string(),
-    role: z.enum(ROLES),
-    status: z.enum(['active', 'disabled']),
-    second_factor: z.boolean(),
+const member = z.strictObject({
+  id: z.string(),
+  email: z.string(),
+  name: z.string(),
+  role: z.enum(ROLES),
+  status: z.enum(['active', 'disabled']),
+  second_factor: z.boolean(),
+})
+
+const memberRecord = member.meta({ id: 'Member' })
+const shownMember = member
+  .extend({
+    keys: z.array(z.strictObject({ id: z.string(), name: z.string(), status: z.enum(['enabled', 'disabled']) })),
   })
-  .meta({ id: 'Member' })
+  .meta({ id: 'ShownMember' })
 
 const invitation = z.strictObject({
   id: z.string(),
@@ -42,9 +47,20 @@ export const MEMBERS = [
     effect: 'read',
     scope: 'read',
     query: members.membersFilter,
-    answer: { status: 200, body: listOf(member) },
+    answer: { status: 200, body: listOf(memberRecord) },
     refuses: [400],
     run: (deps: ConsoleDeps, { account, query }) => members.listMembers(deps, account, query),
+  }),
+  operation({
+    ...owners,
+    id: 'members.show',
+    call: 'GET /accounts/{account}/members/{id}',
+    summary: 'A member, and the keys that it made.',
+    effect: 'read',
+    path: rowId,
+    answer: { status: 200, body: shownMember },
+    refuses: [404],
+    run: (deps: ConsoleDeps, { account, path }) => members.showMember(deps, account, path.id),
   }),
   operation({
     ...owners,
@@ -55,7 +71,7 @@ export const MEMBERS = [
     stepUp: true,
     path: rowId,
     body: members.roleForm,
-    answer: { status: 200, body: member },
+    answer: { status: 200, body: memberRecord },
     refuses: [400, 404, 409],
     run: (deps: ConsoleDeps, { caller, account, path, body }) =>
       members.changeRole(deps, caller, account, path.id, body),
@@ -64,14 +80,15 @@ export const MEMBERS = [
     ...owners,
     id: 'members.remove',
     call: 'DELETE /accounts/{account}/members/{id}',
-    summary: 'Remove a member. The sessions of the member end.',
+    summary: 'Remove a member. Its sessions end; the keys that it made are disabled, or handed to you.',
     effect: 'danger',
     stepUp: true,
     path: rowId,
+    query: members.removalForm,
     answer: { status: 204, body: null },
-    refuses: [404, 409],
-    async run(deps: ConsoleDeps, { caller, account, path }) {
-      await members.removeMember(deps, caller, account, path.id)
+    refuses: [400, 404, 409],
+    async run(deps: ConsoleDeps, { caller, account, path, query }) {
+      await members.removeMember(deps, caller, account, path.id, query)
       return null
     },
   }),

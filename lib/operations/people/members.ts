@@ -4,6 +4,7 @@ import { StoreConflict } from '../../store/store.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import { type Member, type Person, ROLES } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
+import { inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { pageFields, toPage } from '../paging.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
@@ -76,12 +77,34 @@ export async function changeRole(
   return row({ ...member, role })
 }
 
-export async function removeMember(deps: PeopleDeps, by: By, account: Account, id: string): Promise<void> {
+/** What becomes of the keys that the member made: they are disabled, or handed to the owner who removes the member. */
+export const removalForm = z.strictObject({ keys: z.enum(['disable', 'hand_over']).prefault('disable') })
+
+/** The most keys that are listed before a removal. */
+const MOST_KEYS = 1_000
+
+export async function showMember({ store, ...deps }: PeopleDeps, account: Account, id: string) {
+  const member = await memberOf({ store, ...deps }, account, id)
+  const keys = await store.keyPage({ accountId: account.id, createdBy: member.userId, limit: MOST_KEYS })
+  return { ...row(member), keys: keys.map(({ publicId, name, status }) => ({ id: publicId, name, status })) }
+}
+
+export async function removeMember(
+  deps: PeopleDeps,
+  by: By,
+  account: Account,
+  id: string,
+  { keys }: z.output<typeof removalForm>,
+): Promise<void> {
   const { userId, accountId } = await memberOf(deps, account, id)
-  await unlessLastOwner(deps.store.people.setRole({ userId, accountId, role: null }, actBy(by, 'members.remove')))
+  const keysTo = keys === 'hand_over' && by.user!.id !== userId ? by.user!.id : null
+  const removal = { userId, accountId, role: null, keysTo }
+  await unlessLastOwner(deps.store.people.setRole(removal, actBy(by, 'members.remove')))
+  await inForce(deps)
 }
 
 export async function leave(deps: PeopleDeps, by: By, account: Account): Promise<void> {
   const leaving = { userId: by.user!.id, accountId: account.id, role: null }
   await unlessLastOwner(deps.store.people.setRole(leaving, actBy(by, 'members.leave')))
+  await inForce(deps)
 }

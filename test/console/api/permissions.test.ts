@@ -72,6 +72,7 @@ const LET_IN: Record<string, string> = {
   'tokens.create': USERS,
   'tokens.end': USERS,
   'members.list': 'viewer owner operator',
+  'members.show': 'owner operator',
   'members.change': 'owner',
   'members.remove': 'owner',
   'members.leave': 'viewer member billing owner',
@@ -254,6 +255,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     const [token] = await house.store.people.tokens(other.person.id)
     return { id: token?.publicId ?? '' }
   },
+  'members.show': async house => ({ id: (await memberOfTheirs(house)).publicId }),
   'members.change': async house => ({ id: (await memberOfTheirs(house)).publicId }),
   'members.remove': async house => ({ id: (await memberOfTheirs(house)).publicId }),
   'invitations.revoke': async house => {

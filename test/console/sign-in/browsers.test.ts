@@ -3,6 +3,7 @@ import t from 'tap'
 import { fromBase32, hotp, stepAt } from '../../../lib/operations/people/totp.ts'
 import { startMailServer } from '../../support/mail-server.ts'
 import { CLI, newPerson, PASSWORD } from '../../support/people.ts'
+import { newKey } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 import { type Browser, serveConsole } from '../support/cookie-browser.ts'
 
@@ -155,7 +156,21 @@ t.test('an operator invites somebody, who makes an account useful to others', as
   t.equal((await ann.ask('POST', team('/leave'))).status, 409, 'the last owner stays')
   t.equal((await ann.ask('PATCH', team(`/members/${bob.publicId}`), { role: 'viewer' })).status, 200)
   t.equal((await bobBrowser.ask('GET', '/me')).status, 401, 'a new role needs a new sign-in')
+  const keyOf = async (name: string) =>
+    (await store.createKey(newKey(account.id, { name, hash: `hash of ${name}`, createdBy: bob.id }), CLI)).id
+  const handed = await keyOf('to be handed over')
+  const shown = await ann.ask('GET', team(`/members/${bob.publicId}`))
+  t.match(shown, { json: { keys: [{ name: 'to be handed over', status: 'enabled' }] } })
+  t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}?keys=hand_over`))).status, 204)
+  const owner = await store.people.byEmail(EMAIL)
+  t.match(await store.key(handed), { status: 'enabled', createdBy: owner?.id })
+  await store.people.addMember({ userId: bob.id, accountId: account.id, role: 'member' }, 1, CLI)
+  const left = await keyOf('to be disabled')
   t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}`))).status, 204)
+  t.match(await store.key(left), { status: 'disabled', createdBy: bob.id })
+  t.match(await store.actions({ accountId: account.id, limit: 1 }), [
+    { operation: 'members.remove', subject: { kind: 'key' }, after: { status: 'disabled' } },
+  ])
   t.equal((await ann.ask('DELETE', team(`/members/${bob.publicId}`))).status, 404)
   await signIn(bobBrowser, bob.email)
   t.equal((await bobBrowser.ask('GET', team('/members'))).status, 404, 'strangers learn nothing')

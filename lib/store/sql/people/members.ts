@@ -2,11 +2,12 @@
 import type { Act, Member, Person, Role } from '../../../terms/people.ts'
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
-import type { Membership } from '../../people-store.ts'
+import type { Membership, RoleChange } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { contains, integer, pattern, text } from '../text.ts'
+import { leaveKeys } from './left-keys.ts'
 import { PERSON_COLUMNS, personById, toPerson } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
@@ -69,7 +70,7 @@ async function checkOwners(tx: Statements, accountId: number): Promise<void> {
 
 export const setRole = (
   driver: Driver,
-  { userId, accountId, role: next }: { userId: number; accountId: number; role: Role | null },
+  { userId, accountId, role: next, keysTo = null }: RoleChange,
   act: Act,
 ): Promise<void> =>
   driver.transaction('setRole', async tx => {
@@ -90,6 +91,7 @@ export const setRole = (
       before: { role: before },
       after: next === null ? null : { role: next },
     })
+    if (next === null) await leaveKeys(tx, driver, { userId, accountId }, keysTo, act)
   })
 
 /** Part of the deletion of a user. */
