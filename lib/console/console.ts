@@ -19,7 +19,7 @@ export class Console {
   constructor(parts: ConsoleParts) {
     this.#parts = parts
     const { config, log } = parts.deps
-    this.#pages = createSite({ urls: () => config().public, log })
+    this.#pages = createSite({ config, log })
   }
 
   /** Answers requests for the console and returns true; false = the request is for the relayed API. */

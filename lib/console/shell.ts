@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { prefersEnglish } from '../terms/language.ts'
 import type { Language } from '../terms/people.ts'
-import type { Given, RenderDocument, Theme } from './client/given.ts'
+import type { RenderDocument, Theme } from './client/given.ts'
 import type { PageName } from './client/sitemap.ts'
 import { type ClientFiles, ICON, STYLE, UNSCRIPTED } from './client-files.ts'
 
@@ -23,16 +23,18 @@ export type Shell = (page: PageName, reader: Reader, data: unknown) => string
 export async function openShell(client: ClientFiles): Promise<Shell> {
   const { renderDocument } = (await import(DOCUMENT)) as { renderDocument: RenderDocument }
   return (page, reader, data) => {
-    const given: Given = { page, ...reader, data }
     const preload = client.preloadOf(page)
-    return renderDocument(given, {
-      style: client.addressOf(STYLE),
-      unscripted: client.addressOf(UNSCRIPTED),
-      icon: client.addressOf(ICON),
-      script: preload[0] as string,
-      preload: preload.slice(1),
-      importMap: client.importMap,
-    })
+    return renderDocument(
+      { page, ...reader, data },
+      {
+        style: client.addressOf(STYLE),
+        unscripted: client.addressOf(UNSCRIPTED),
+        icon: client.addressOf(ICON),
+        script: preload[0] as string,
+        preload: preload.slice(1),
+        importMap: client.importMap,
+      },
+    )
   }
 }
 

@@ -3,13 +3,15 @@
  * at the first visit, because a gateway that nobody visits should not wait for it when it starts.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Assets } from './assets.ts'
 import { HOME, type PageName, pageAt } from './client/sitemap.ts'
 import type { ClientFiles } from './client-files.ts'
-import { connectData, type PublicUrls } from './connect-data.ts'
+import { connectData } from './connect-data.ts'
 import { pageHeaders } from './headers.ts'
 import type { Reader, Shell } from './shell.ts'
+import { signInData } from './sign-in-data.ts'
 
 const ROOT = '/console'
 const FILES = `${ROOT}/a/`
@@ -31,22 +33,29 @@ async function open(): Promise<Opened> {
   return { client, assets: new Assets(client), shell: await openShell(client), readerOf }
 }
 
+/** The settings that pages depend on. */
+export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp'>
+
 export interface SiteParts {
-  /** Is called at every visit, because a reload of the config may change the addresses. */
-  urls: () => PublicUrls
+  /** Is called at every visit, because a reload may change it. */
+  config: () => SiteConfig
   log: Logger
 }
 
+/** What the server writes into pages: what they show without a script, or need before they can begin. */
+const DATA: Partial<Record<PageName, (config: SiteConfig) => unknown>> = {
+  connect: config => connectData(config.public),
+  'sign-in': signInData,
+}
+
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
-export function createSite({ urls, log }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
+export function createSite({ config, log }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   let opened: Promise<Opened> | null = null
-  /** Data of the pages that can be read without their script. */
-  const data: Partial<Record<PageName, () => unknown>> = { connect: () => connectData(urls()), missing: () => ({}) }
 
   const page = (parts: Opened, name: PageName, req: IncomingMessage, res: ServerResponse, status: number) => {
-    const html = Buffer.from(parts.shell(name, parts.readerOf(req), data[name]?.() ?? null), 'utf8')
+    const html = Buffer.from(parts.shell(name, parts.readerOf(req), DATA[name]?.(config()) ?? null), 'utf8')
     res.writeHead(status, {
-      ...pageHeaders(parts.client.importMap, urls().main.startsWith('https:')),
+      ...pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
       'content-length': html.length,
     })
     res.end(req.method === 'HEAD' ? undefined : html)

@@ -7,6 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { createSite } from '../../lib/console/site.ts'
+import { parseConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { browserTest } from '../console/support/browser.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
@@ -136,8 +137,8 @@ browserTest(
   t,
   'in a browser: a form elsewhere posts with a key of its own, and nothing runs on our origin',
   async (t, newcomer) => {
-    const urls = { main: 'https://m.example', direct: 'https://d.example' }
-    const s = await open(t, { pages: createSite({ urls: () => urls, log: createLogger('silent') }) })
+    const config = parseConfig('{}', 'test.yaml', {})
+    const s = await open(t, { pages: createSite({ config: () => config, log: createLogger('silent') }) })
     const { page: tab, visit, requested } = await newcomer({ language: 'en-US' })
     const path = `/v1beta/models/${MODEL}:generateContent?key=${KEY}`
     for (const gateway of [s.urls.main, s.urls.direct, await withoutSecFetch(t, s.urls.main)]) {

@@ -7,7 +7,7 @@ import { language, words } from './words.ts'
 
 const w = words({
   unreachable: [
-    '没有收到网关的回答,请检查网络后再试',
+    '没有收到网关的回答，请检查网络后再试',
     'No answer came from the gateway: look at the network, then try again',
   ],
   garbled: [

@@ -19,17 +19,17 @@ const view = signal<View | null>(null)
 language.value = given.language
 theme.value = given.theme
 signedIn.value = given.signedIn
-followAddress()
 
 const { default: page } = (await import(`./pages/${given.page}.ts`)) as { default: Page<unknown> }
 const root = document.getElementById('root') as HTMLElement
-// what the server has drawn is taken over as it is, and changes only afterwards
-if (given.data !== null) view.value = page(given.data)
+// what the server has drawn is taken over without a look at its attributes, so until then nothing may differ from it
+if (given.drawn) view.value = page(given.data)
 hydrate(
   use(() => frame(given, view.value) as never, {}),
   root,
 )
 scripted.value = true
+followAddress()
 effect(() => {
   document.title = titleOf(given)
 })
@@ -46,9 +46,9 @@ async function enter(): Promise<void> {
       return
     }
     if (known && rowOf(given.page).area === 'account') pinAccount()
-    view.value ??= page(undefined)
+    view.value ??= page(given.data)
   } catch (error) {
     if (!(error instanceof Refused)) throw error
-    view.value ??= own ? () => failed(error, () => location.reload()) : page(undefined)
+    view.value ??= own ? () => failed(error, () => location.reload()) : page(given.data)
   }
 }

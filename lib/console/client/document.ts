@@ -17,7 +17,9 @@ import { language } from './words.ts'
 /** Pages that can be read without a script. Their data comes with the document. */
 const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing }
 
-export const renderDocument: RenderDocument = (given, linked) => {
+export const renderDocument: RenderDocument = (asked, linked) => {
+  const page = DRAWN[asked.page] as Page<unknown> | undefined
+  const given: Given = { ...asked, drawn: page !== undefined }
   // nothing below waits for anything, so the signals belong to this one document
   language.value = given.language
   theme.value = given.theme
@@ -25,7 +27,6 @@ export const renderDocument: RenderDocument = (given, linked) => {
   scripted.value = false
   heading.value = null
   actions.value = null
-  const page = DRAWN[given.page] as Page<unknown> | undefined
   const body = renderText(frame(given, page === undefined ? null : page(given.data)))
   return `<!doctype html>
 <html lang="${given.language === 'zh' ? 'zh-CN' : 'en'}"${given.theme === 'system' ? '' : ` data-theme="${given.theme}"`}>

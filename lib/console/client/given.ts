@@ -12,8 +12,10 @@ export interface Given {
   theme: Theme
   /** Whether the browser sent the cookie of a session. Whether that session is in force, only the API says. */
   signedIn: boolean
-  /** What the page is made of where it can be read without its script; null = it asks the API. */
+  /** What the page needs from the server before it can begin; null = nothing. */
   data: unknown
+  /** Whether the document has the page's content already, so that it can be read without a script. */
+  drawn: boolean
 }
 
 export type Theme = 'system' | 'light' | 'dark'
@@ -30,4 +32,4 @@ export interface Linked {
 }
 
 /** Makes the HTML of a page. */
-export type RenderDocument = (given: Given, linked: Linked) => string
+export type RenderDocument = (given: Omit<Given, 'drawn'>, linked: Linked) => string

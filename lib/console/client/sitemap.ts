@@ -21,9 +21,15 @@ export interface PageRow {
 
 const rows = [
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
+  { name: 'team', path: '/team', area: 'account', title: { zh: '成员', en: 'Team' }, icon: 'users' },
   { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },
   { name: 'security', path: '/security', area: 'person', title: { zh: '安全', en: 'Security' }, icon: 'shield' },
   { name: 'sign-in', path: '/sign-in', area: 'entry', title: { zh: '登录', en: 'Sign in' } },
+  { name: 'forgotten', path: '/forgotten', area: 'entry', title: { zh: '重置密码', en: 'Reset your password' } },
+  { name: 'reset', path: '/reset', area: 'entry', title: { zh: '设置新密码', en: 'Choose a new password' } },
+  { name: 'invitation', path: '/invitation', area: 'entry', title: { zh: '邀请', en: 'Invitation' } },
+  { name: 'register', path: '/register', area: 'entry', title: { zh: '注册', en: 'Register' } },
+  { name: 'first-sign-in', path: '/first-sign-in', area: 'entry', title: { zh: '登录', en: 'Sign in' } },
   { name: 'email', path: '/email', area: 'entry', title: { zh: '确认邮箱', en: 'Confirm your e-mail' } },
   // no address leads to it: it is shown where there is no page
   {

@@ -21,7 +21,7 @@ browserTest(t, 'a key is checked, and kept nowhere', async (t, newcomer) => {
     await page.locator('form button[type=submit]:enabled').waitFor()
     return verdict.innerText()
   }
-  t.equal(await check(KEY), `密钥有效,可用模型 ${MODELS.length} 个`)
+  t.equal(await check(KEY), `密钥有效，可用模型 ${MODELS.length} 个`)
   t.same(await page.locator('#models li').allInnerTexts(), MODELS)
   t.equal(await page.locator('#models img').count(), 0, 'names are text')
   t.match(await check('sk-wrong'), /^401 无效的令牌 \(request id: r1\)$/)

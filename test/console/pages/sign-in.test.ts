@@ -4,7 +4,7 @@ import { newPerson, openConsole, PASSWORD, signInBrowser } from '../support/page
 import { codeOf } from '../support/totp.ts'
 
 browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards', async (t, newcomer) => {
-  const { at, deps } = await openConsole(t)
+  const { url: at, deps } = await openConsole(t)
   const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
   const visitor = await newcomer({ language: 'en-US' })
   const { page, complaints } = visitor
@@ -14,7 +14,7 @@ browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards
   await page.fill('#password', 'wrong')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
-  t.match(await page.getByRole('alert').innerText(), /the e-mail or the password is not right \(request id: r\d+\)/)
+  t.match(await page.getByRole('alert').innerText(), /the e-mail or the password is not right \(request id: \w+\)/)
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')
   await page.waitForURL(`${at}/console/security?x=1`)
@@ -28,7 +28,7 @@ browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards
 })
 
 browserTest(t, 'empty fields are said at the field, in the language of the page', async (t, newcomer) => {
-  const { at } = await openConsole(t)
+  const { url: at } = await openConsole(t)
   const { page, visit } = await newcomer({ language: 'zh-CN' })
   await visit(`${at}/console/sign-in`)
   await page.getByRole('button', { name: '登录', exact: true }).click()
@@ -38,7 +38,7 @@ browserTest(t, 'empty fields are said at the field, in the language of the page'
 })
 
 browserTest(t, 'a second factor: switched on, asked for, and gone with a recovery code', async (t, newcomer) => {
-  const { at, deps } = await openConsole(t)
+  const { url: at, deps } = await openConsole(t)
   const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
   const visitor = await newcomer({ language: 'en-US' })
   const { page, complaints } = visitor
@@ -69,7 +69,7 @@ browserTest(
   t,
   'a session that ends in the middle asks in a dialog, and keeps what was entered',
   async (t, newcomer) => {
-    const { at, deps } = await openConsole(t)
+    const { url: at, deps } = await openConsole(t)
     const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
     const visitor = await newcomer({ language: 'en-US' })
     const { page, context } = visitor
@@ -88,7 +88,7 @@ browserTest(
 )
 
 browserTest(t, 'what is dangerous asks for a proof, and goes on with it', async (t, newcomer) => {
-  const { at, deps } = await openConsole(t)
+  const { url: at, deps } = await openConsole(t)
   const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
   const visitor = await newcomer({ language: 'en-US' })
   const { page } = visitor

@@ -3,9 +3,11 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createSite } from '../../../lib/console/site.ts'
+import { parseConfig } from '../../../lib/terms/config.ts'
 import { renderError } from '../../../lib/terms/errors.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
 
+const CONFIG = parseConfig('{}', 'test.yaml', {})
 export const URLS = { main: 'https://api.example', direct: 'https://direct.example' }
 export const KEY = 'sk-good-key'
 export const MODELS = ['alpha-sonnet-5-5', 'beta-4.7', '<img src=x onerror=alert(1)>']
@@ -17,7 +19,10 @@ export interface Visit {
 
 /** `asked`: the requests that were not for a page. */
 export async function openSite(t: Test, urls: () => typeof URLS = () => URLS): Promise<{ at: string; asked: Visit[] }> {
-  const pages = createSite({ urls, log: createLogger('error') })
+  const pages = createSite({
+    config: () => ({ ...CONFIG, public: { ...CONFIG.public, ...urls() } }),
+    log: createLogger('error'),
+  })
   const asked: Visit[] = []
   const server = http.createServer((req, res) => {
     if (pages(req, res)) return

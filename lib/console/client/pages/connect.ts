@@ -14,7 +14,7 @@ import { inLanguage, words } from '../words.ts'
 
 const w = words({
   lead: [
-    '一个地址、一个密钥,连接多家模型。只需更换客户端的地址与密钥。',
+    '一个地址、一个密钥，连接多家模型。只需更换客户端的地址与密钥。',
     'One address and one key for many models. A client needs nothing but the address and the key.',
   ],
   choose: ['选择地址', 'Choose an address'],
@@ -27,15 +27,15 @@ const w = words({
   address: ['地址', 'Address'],
   fails: ['常见问题', 'When something fails'],
   requestId: [
-    '错误信息带有请求编号（request id）,联系支持时请附上。',
+    '错误信息带有请求编号（request id），联系支持时请附上。',
     'Errors carry a request id: name it when you ask for support.',
   ],
   refused: [
-    '密钥有误、已停用、已过期或额度用尽;请检查多余的空格。',
+    '密钥有误、已停用、已过期或额度用尽；请检查多余的空格。',
     'The key is wrong, disabled, expired or used up; look for stray spaces.',
   ],
-  busy: ['稍等后重试,每次等待更久。', 'Try again later, with growing waits.'],
-  slow: ['请使用流式输出,或改用直连地址。', 'Use streaming, or the direct address.'],
+  busy: ['稍等后重试，每次等待更久。', 'Try again later, with growing waits.'],
+  slow: ['请使用流式输出，或改用直连地址。', 'Use streaming, or the direct address.'],
 })
 
 const FAILURES = [

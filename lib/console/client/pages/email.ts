@@ -10,11 +10,11 @@ import { words } from '../words.ts'
 
 const w = words({
   lead: [
-    '确认后,请用新邮箱登录。所有设备上的登录都会失效。',
+    '确认后，请用新邮箱登录。所有设备上的登录都会失效。',
     'From then on you sign in with the new e-mail. You are signed out everywhere.',
   ],
   confirm: ['确认', 'Confirm'],
-  done: ['新邮箱已生效,请重新登录。', 'The new e-mail is in force. Sign in with it.'],
+  done: ['新邮箱已生效，请重新登录。', 'The new e-mail is in force. Sign in with it.'],
 })
 
 export default (): View =>

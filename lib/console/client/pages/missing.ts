@@ -4,7 +4,7 @@ import type { View } from '../page.ts'
 import { words } from '../words.ts'
 
 const w = words({
-  lead: ['地址可能有误,或页面已移走。', 'The address may be mistyped, or the page has moved.'],
+  lead: ['地址可能有误，或页面已移走。', 'The address may be mistyped, or the page has moved.'],
   home: ['回到首页', 'To the first page'],
 })
 

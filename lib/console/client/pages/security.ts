@@ -4,8 +4,9 @@ import { notices } from '../parts/notices.ts'
 import { factorPanel } from './security/factor.ts'
 import { passwordPanel } from './security/password.ts'
 import { sessionsPanel } from './security/sessions.ts'
+import { tokensPanel } from './security/tokens.ts'
 
 export default function security(): View {
-  const panels = [notices(), passwordPanel(), factorPanel(), sessionsPanel()]
+  const panels = [notices(), passwordPanel(), factorPanel(), sessionsPanel(), tokensPanel()]
   return () => panels.map(panel => panel())
 }

@@ -8,13 +8,13 @@ import { secretField } from './field.ts'
 
 const w = words({
   title: ['检查密钥', 'Check a key'],
-  kept: ['密钥只保留在本页,不会被保存。', 'The key stays on this page and is not saved.'],
+  kept: ['密钥只保留在本页，不会被保存。', 'The key stays on this page and is not saved.'],
   key: ['密钥', 'Key'],
   check: ['检查', 'Check'],
   checking: ['正在检查…', 'Checking…'],
-  whole: ['请填写完整的密钥,不含空格和换行', 'Enter the whole key, without spaces and line breaks'],
-  works: [(count: number) => `密钥有效,可用模型 ${count} 个`, (count: number) => `The key works. Models: ${count}`],
-  unreachable: ['没有收到回答,请稍后再试', 'No answer came: try again later'],
+  whole: ['请填写完整的密钥，不含空格和换行', 'Enter the whole key, without spaces and line breaks'],
+  works: [(count: number) => `密钥有效，可用模型 ${count} 个`, (count: number) => `The key works. Models: ${count}`],
+  unreachable: ['没有收到回答，请稍后再试', 'No answer came: try again later'],
 })
 
 const TIMEOUT_MS = 15_000

@@ -9,7 +9,7 @@ const w = words({
   copy: ['复制', 'Copy'],
   copied: ['已复制', 'Copied'],
   selected: [
-    '浏览器不允许复制:文本已选中,请按复制快捷键',
+    '浏览器不允许复制：文本已选中，请按复制快捷键',
     'The browser does not allow it: the text is selected, press the copy shortcut',
   ],
 })

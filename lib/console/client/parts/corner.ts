@@ -7,14 +7,15 @@ import { account, me, signedIn, signOut } from '../session.ts'
 import { chooseLanguage, chooseTheme, theme } from '../settings.ts'
 import { hrefTo, rowOf } from '../sitemap.ts'
 import { inLanguage, language, words } from '../words.ts'
+import { act } from './act.ts'
 import { menu } from './menu.ts'
 
 const w = words({
   other: ['English', '中文'],
   otherLong: ['Switch to English', '切换为中文'],
-  system: ['外观:跟随系统', 'Theme: as the system'],
-  light: ['外观:浅色', 'Theme: light'],
-  dark: ['外观:深色', 'Theme: dark'],
+  system: ['外观：跟随系统', 'Theme: as the system'],
+  light: ['外观：浅色', 'Theme: light'],
+  dark: ['外观：深色', 'Theme: dark'],
   signIn: ['登录', 'Sign in'],
   signOut: ['退出登录', 'Sign out'],
   switchAccount: ['切换账户', 'Switch account'],
@@ -97,5 +98,5 @@ const person = (): Child =>
         li({ key: name }, a({ href: hrefTo(name) }, inLanguage(rowOf(name).title))),
       ),
     ),
-    button({ type: 'button', class: 'plain wide', onClick: () => void signOut() }, icon('out'), w.signOut()),
+    button({ type: 'button', class: 'plain wide', onClick: () => act(signOut) }, icon('out'), w.signOut()),
   )

@@ -3,6 +3,7 @@
  */
 import type { Signal } from '@preact/signals'
 import type { JSX, VNode } from 'preact'
+import { query, setQuery } from '../address.ts'
 import { button, type Child, div, input, label, option, p, select, span, textarea } from '../element.ts'
 import { icon } from '../icons.ts'
 import { words } from '../words.ts'
@@ -134,3 +135,26 @@ export const tick = (row: FieldRow, value: Signal<boolean>): VNode =>
     label({ for: row.name }, row.label),
     row.hint && p({ class: 'hint', id: `${row.name}-hint` }, row.hint),
   )
+
+/** A filter that stands in the address. It follows the typing, a moment later. */
+export const searchField = (parameter: string, text: string): VNode =>
+  div(
+    { class: 'search' },
+    icon('search'),
+    input({
+      type: 'search',
+      'aria-label': text,
+      placeholder: text,
+      value: query.value.get(parameter) ?? '',
+      onInput: event => soon(parameter, event.currentTarget.value),
+    }),
+  )
+
+/** Shorter than a reader notices, longer than between two keys. */
+const TYPING_MS = 250
+let waiting: ReturnType<typeof setTimeout> | undefined
+
+function soon(parameter: string, value: string): void {
+  clearTimeout(waiting)
+  waiting = setTimeout(() => setQuery({ [parameter]: value.trim(), after: null }), TYPING_MS)
+}

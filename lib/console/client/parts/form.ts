@@ -43,7 +43,9 @@ export function formOf(submit: () => Promise<void>): Form {
         await submit()
       } catch (error) {
         if (!(error instanceof Refused)) throw error
-        const known = Object.entries(error.fields).filter(([name]) => element.querySelector(`#${CSS.escape(name)}`))
+        const known = Object.entries(error.fields)
+          .map(([name, text]) => [rootOf(name), text] as const)
+          .filter(([name]) => element.querySelector(`#${CSS.escape(name)}`))
         errors.value = Object.fromEntries(known)
         if (known.length === 0) failure.value = error
       } finally {
@@ -87,3 +89,6 @@ function emptyFields(element: HTMLFormElement): Record<string, string> {
     if (control.value.trim() === '') found[control.id] = w.needed()
   return found
 }
+
+/** A form has one control for a list, and the API names its members: `allow_ips.2`. */
+const rootOf = (name: string): string => name.replace(/[.[].*$/, '')

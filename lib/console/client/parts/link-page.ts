@@ -12,7 +12,7 @@ import { told } from './state.ts'
 
 const w = words({
   none: [
-    '链接不完整:请从邮件或消息中完整地打开它。',
+    '链接不完整：请从邮件或消息中完整地打开它。',
     'The link is not whole: open it from the letter or message as it stands there.',
   ],
   signIn: ['前往登录', 'To signing in'],

@@ -11,11 +11,11 @@ import { told } from './state.ts'
 
 const w = words({
   reset_link: [
-    (at: string) => `${at},运营人员为你生成了密码重置链接。`,
+    (at: string) => `${at}，运营人员为您生成了密码重置链接。`,
     (at: string) => `An operator made a link to reset your password at ${at}.`,
   ],
   factor_reset: [
-    (at: string) => `${at},运营人员停用了你的两步验证。`,
+    (at: string) => `${at}，运营人员停用了您的两步验证。`,
     (at: string) => `An operator switched your two-step verification off at ${at}.`,
   ],
   read: ['知道了', 'Put away'],

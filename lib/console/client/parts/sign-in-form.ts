@@ -16,7 +16,7 @@ const w = words({
   signIn: ['登录', 'Sign in'],
   code: ['验证码', 'Code'],
   codeHint: [
-    '输入验证器应用中的六位数字,或一个恢复码。',
+    '输入验证器应用中的六位数字，或一个恢复码。',
     'Enter the six digits that your app shows, or a recovery code.',
   ],
   goOn: ['继续', 'Go on'],
@@ -29,59 +29,69 @@ interface Answer {
 }
 
 /** `email`: filled in already. `done` is called when the session is open. */
-export function signInForm(email: string, done: () => Promise<void> | void): View {
-  const challenge = signal<string | null>(null)
+export function signInForm(email: string, done: Done): View {
   const who = signal(email)
   const password = signal('')
   const shown = signal(false)
-  const code = signal('')
+  const form = formOf(async () =>
+    steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
+  )
+  const steps = twoSteps(done, () =>
+    form.view(
+      'tall',
+      textField({ name: 'email', label: w.email(), error: form.error('email') }, who, {
+        type: 'email',
+        autoComplete: 'username',
+        autoCapitalize: 'off',
+        spellcheck: false,
+      }),
+      secretField({ name: 'password', label: w.password(), error: form.error('password') }, password, shown, {
+        autoComplete: 'current-password',
+      }),
+      form.submit('main', w.signIn()),
+    ),
+  )
+  return steps.view
+}
 
+/** The same with a link that stands for e-mail and password. */
+export function linkForm(token: string, done: Done): View {
+  const form = formOf(async () => steps.go(await askOnce<Answer>('POST', '/sign-in/link', { token })))
+  const steps = twoSteps(done, () => form.view('tall', form.submit('main', w.signIn())))
+  return steps.view
+}
+
+type Done = () => Promise<void> | void
+
+/** The first step, and then a code where the person has a second factor. */
+function twoSteps(done: Done, first: View): { go(answer: Answer): Promise<void>; view: View } {
+  const challenge = signal<string | null>(null)
+  const code = signal('')
   const go = async ({ state, challenge: next }: Answer) => {
     if (state === 'second_factor') challenge.value = next
     else await done()
   }
-  const first = formOf(async () =>
-    go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
-  )
-  const second = formOf(async () => {
+  const form = formOf(async () => {
+    const proof = { challenge: challenge.value, code: code.value.trim() }
     try {
-      await go(
-        await askOnce<Answer>('POST', '/sign-in/second-factor', {
-          challenge: challenge.value,
-          code: code.value.trim(),
-        }),
-      )
+      await go(await askOnce<Answer>('POST', '/sign-in/second-factor', proof))
     } catch (error) {
-      // the time for the second half is over: begin again
+      // the time for the second step is over: begin again
       if (error instanceof Refused && error.code === 'gone') challenge.value = null
       throw error
     }
   })
-
-  return () =>
-    challenge.value === null
-      ? first.view(
-          'tall',
-          textField({ name: 'email', label: w.email(), error: first.error('email') }, who, {
-            type: 'email',
-            autoComplete: 'username',
-            autoCapitalize: 'off',
-            spellcheck: false,
-          }),
-          secretField({ name: 'password', label: w.password(), error: first.error('password') }, password, shown, {
-            autoComplete: 'current-password',
-          }),
-          first.submit('main', w.signIn()),
-        )
-      : second.view(
-          'tall',
-          textField({ name: 'code', label: w.code(), hint: w.codeHint(), error: second.error('code') }, code, {
-            autoComplete: 'one-time-code',
-            autoCapitalize: 'off',
-            spellcheck: false,
-            autoFocus: true,
-          }),
-          second.submit('main', w.goOn()),
-          p({}, button({ type: 'button', class: 'link', onClick: () => (challenge.value = null) }, w.back())),
-        )
+  const second = () =>
+    form.view(
+      'tall',
+      textField({ name: 'code', label: w.code(), hint: w.codeHint(), error: form.error('code') }, code, {
+        autoComplete: 'one-time-code',
+        autoCapitalize: 'off',
+        spellcheck: false,
+        autoFocus: true,
+      }),
+      form.submit('main', w.goOn()),
+      p({}, button({ type: 'button', class: 'link', onClick: () => (challenge.value = null) }, w.back())),
+    )
+  return { go, view: () => (challenge.value === null ? first() : second()) }
 }

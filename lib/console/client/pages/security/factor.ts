@@ -18,7 +18,7 @@ const w = words({
   on: ['已启用', 'On'],
   off: ['未启用', 'Off'],
   lead: [
-    '登录时除密码外,还需验证器应用显示的六位数字。',
+    '登录时除密码外，还需验证器应用显示的六位数字。',
     'Signing in then also takes six digits that an app on your phone shows.',
   ],
   operators: ['运营人员必须启用两步验证才能进行更改。', 'Operators can change things only with it.'],
@@ -27,7 +27,7 @@ const w = words({
   newCodes: ['重新生成恢复码', 'New recovery codes'],
   scan: ['用验证器应用扫描此二维码。', 'Scan this code with your app.'],
   picture: ['验证器应用的二维码', 'QR code for the app'],
-  byHand: ['无法扫描时,可手动输入密钥:', 'If you cannot scan it, enter this key:'],
+  byHand: ['无法扫描时，可手动输入密钥：', 'If you cannot scan it, enter this key:'],
   enter: ['输入应用显示的六位数字。', 'Enter the six digits that the app shows.'],
   code: ['验证码', 'Code'],
   confirm: ['确认', 'Confirm'],
@@ -35,12 +35,12 @@ const w = words({
   secret: ['密钥', 'Key'],
   codes: ['恢复码', 'Recovery codes'],
   codesLead: [
-    '验证器丢失时,可用恢复码登录,每个只能使用一次。它们只显示这一次,请妥善保存。',
+    '验证器丢失时，可用恢复码登录，每个只能使用一次。它们只显示这一次，请妥善保存。',
     'Each signs you in once when the app is lost. They are shown only now: keep them in a safe place.',
   ],
   stored: ['我已保存', 'I have kept them'],
   removed: ['两步验证已停用', 'Two-step verification is off'],
-  sure: ['停用后,仅凭密码即可登录。', 'A password alone will be enough to sign in.'],
+  sure: ['停用后，仅凭密码即可登录。', 'A password alone will be enough to sign in.'],
 })
 
 interface NewFactor {

@@ -10,11 +10,11 @@ import { words } from '../../words.ts'
 
 const w = words({
   title: ['密码', 'Password'],
-  none: ['你还没有密码。设置后可用邮箱和密码登录。', 'You have no password yet. With one you can sign in by e-mail.'],
-  lead: ['更改后,其他设备上的登录会全部失效。', 'A change signs you out everywhere else.'],
+  none: ['您还没有密码。设置后可用邮箱和密码登录。', 'You have no password yet. With one you can sign in by e-mail.'],
+  lead: ['更改后，其他设备上的登录会全部失效。', 'A change signs you out everywhere else.'],
   old: ['当前密码', 'Current password'],
   fresh: ['新密码', 'New password'],
-  hint: ['至少 8 个字符,建议 15 个以上。', 'At least 8 characters; 15 or more are better.'],
+  hint: ['至少 8 个字符，建议 15 个以上。', 'At least 8 characters; 15 or more are better.'],
   change: ['更改密码', 'Change the password'],
   changed: ['密码已更改', 'The password is changed'],
 })

@@ -3,17 +3,19 @@ import { get, send } from '../../ask.ts'
 import { button, div, h2, p, section, span } from '../../element.ts'
 import { load } from '../../load.ts'
 import { say, type View } from '../../page.ts'
+import { act } from '../../parts/act.ts'
 import { agentName } from '../../parts/agent.ts'
 import { badge } from '../../parts/badge.ts'
 import { formOf } from '../../parts/form.ts'
 import { rows } from '../../parts/listing.ts'
 import { whenLoaded } from '../../parts/state.ts'
+import type { Session } from '../../shapes.ts'
 import { moment } from '../../time.ts'
 import { words } from '../../words.ts'
 
 const w = words({
   title: ['登录设备', 'Where you are signed in'],
-  lead: ['不认识的设备?结束它,并更改密码。', 'Something you do not know? End it, and change your password.'],
+  lead: ['不认识的设备？结束它，并更改密码。', 'Something you do not know? End it, and change your password.'],
   device: ['设备', 'Device'],
   address: ['IP 地址', 'IP address'],
   began: ['登录时间', 'Signed in'],
@@ -25,16 +27,6 @@ const w = words({
   others: ['结束其他全部登录', 'End all others'],
   ended: ['已结束', 'Ended'],
 })
-
-interface Session {
-  id: string
-  current: boolean
-  created_at: string
-  seen_at: string
-  ends_at: string
-  ip: string
-  agent: string
-}
 
 export function sessionsPanel(): View {
   const sessions = load(() => get<{ data: Session[] }>('/me/sessions'))
@@ -86,7 +78,7 @@ export function sessionsPanel(): View {
                     type: 'button',
                     class: 'small',
                     'aria-label': w.endOf(agentName(session.agent)),
-                    onClick: () => void end(session.id),
+                    onClick: () => act(() => end(session.id)),
                   },
                   w.end(),
                 ),

@@ -1,0 +1,16 @@
+/** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
+import type { invite, listInvitations, lookAt } from '../../operations/people/invitations.ts'
+import type { listMembers } from '../../operations/people/members.ts'
+import type { listSessions } from '../../operations/people/sessions.ts'
+import type { createToken, listTokens } from '../../operations/people/tokens.ts'
+
+type Answer<F extends (...given: never[]) => Promise<unknown>> = Awaited<ReturnType<F>>
+type Row<F extends (...given: never[]) => Promise<{ data: unknown[] }>> = Answer<F>['data'][number]
+
+export type Invitation = Row<typeof listInvitations>
+export type NewInvitation = Answer<typeof invite>
+export type Invited = Answer<typeof lookAt>
+export type Member = Row<typeof listMembers>
+export type Session = Row<typeof listSessions>
+export type Token = Row<typeof listTokens>
+export type NewToken = Answer<typeof createToken>
