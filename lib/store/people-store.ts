@@ -121,6 +121,12 @@ export interface Counter {
 /** `role` null: the member leaves, and its keys go to the user `keysTo`, or are disabled. */
 export type RoleChange = Omit<Member, 'role'> & { role: Role | null; keysTo?: number | null }
 
+/** What an OpenID provider calls somebody. */
+export interface Identified {
+  issuer: string
+  subject: string
+}
+
 /** How a link is used up by somebody who has a user already, or by somebody who gets one. */
 export type Joining = { userId: number } | { user: NewUser }
 
@@ -179,9 +185,16 @@ export interface PeopleStore {
   acceptInvitation(hash: string, atMs: number, who: Joining, act: Act): Promise<{ userId: number } | null>
   /**
    * Makes a user and an account of which it is the owner. The e-mail is that of the link; `hash` null: a provider has
-   * proven it. null = there is no such link.
+   * proven it, by whose `identity` the user signs in from now on. null = there is no such link.
    */
-  register(hash: string | null, atMs: number, user: NewUser, account: NewAccount, act: Act): Promise<Person | null>
+  register(
+    hash: string | null,
+    atMs: number,
+    user: NewUser,
+    account: NewAccount,
+    act: Act,
+    identity?: Identified,
+  ): Promise<Person | null>
   /** Sets the password, ends all sessions; null = there is no such link. */
   resetPassword(hash: string, atMs: number, password: string, act: Act): Promise<Link | null>
   /** Gives the user of a link of the kind `email` its e-mail, and ends all sessions. */
@@ -212,7 +225,7 @@ export interface PeopleStore {
   // --- identities of OpenID providers
   identityUser(issuer: string, subject: string): Promise<number | null>
   /** Throws StoreConflict when the identity belongs to a user. */
-  addIdentity(identity: { issuer: string; subject: string; userId: number; atMs: number }, act: Act): Promise<void>
+  addIdentity(identity: Identified & { userId: number; atMs: number }, act: Act): Promise<void>
   identities(userId: number): Promise<{ id: string; issuer: string; createdAtMs: number }[]>
   endIdentity(userId: number, id: string, act: Act): Promise<boolean>
 

@@ -8,6 +8,7 @@ import { JOINING } from './joining.ts'
 import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
 import { MEMBERS } from './members.ts'
+import { OIDC } from './oidc.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
 import { SIGN_IN } from './sign-in.ts'
@@ -18,6 +19,7 @@ import { USERS } from './users.ts'
 export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...SIGN_IN,
   ...JOINING,
+  ...OIDC,
   ...ME,
   ...KEYS,
   ...CATALOGUE,

@@ -5,6 +5,7 @@ import { signInByLink } from '../../operations/people/first-sign-in.ts'
 import { secretForm } from '../../operations/people/profile.ts'
 import { type Opened, signOut } from '../../operations/people/sessions.ts'
 import * as signIn from '../../operations/people/sign-in.ts'
+import { REGISTRATION_MODES } from '../../terms/config-people.ts'
 import { dropCookie, keepOpened, keepSession, readCookie } from '../sign-in/cookies.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { deviceOf, jarOf } from './shared.ts'
@@ -21,7 +22,30 @@ const SIGNED_IN = { state: 'signed_in', challenge: null } as const
 
 const proven = z.strictObject({ proven_until: z.iso.datetime() })
 
+const ways = z
+  .strictObject({
+    registration: z.enum(REGISTRATION_MODES),
+    mail: z.boolean(),
+    /** What the button for the OpenID provider says; null = there is none. */
+    oidc: z.string().nullable(),
+  })
+  .meta({ id: 'WaysIn' })
+
 export const SIGN_IN = [
+  operation({
+    id: 'sign_in.ways',
+    call: 'GET /sign-in',
+    summary: 'By which ways people come in here.',
+    who: 'anyone',
+    effect: 'read',
+    scope: null,
+    answer: { status: 200, body: ways },
+    run: async ({ config, mail }: ConsoleDeps) => ({
+      registration: config().registration.mode,
+      mail: mail.configured,
+      oidc: config().oidc?.name ?? null,
+    }),
+  }),
   operation({
     id: 'sign_in.password',
     call: 'POST /sign-in',

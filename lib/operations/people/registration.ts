@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { publicId } from '../../base/ids.ts'
+import type { Identified } from '../../store/store.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import type { Person } from '../../terms/people.ts'
@@ -67,12 +68,15 @@ export async function register(deps: PeopleDeps, by: By, form: z.output<typeof r
 }
 
 /** Somebody whom a provider has vouched for, e-mail included, becomes a user where everybody may. */
-export async function registerVouched(deps: PeopleDeps, by: By, email: string, name: string): Promise<Person> {
+export async function registerVouched(
+  deps: PeopleDeps,
+  by: By,
+  { email, name, ...identity }: Identified & { email: string; name: string },
+): Promise<Person | null> {
   checkOpen(deps)
   const { store, clock } = deps
   const atMs = clock.now()
   const user = { email, name, password: null, operator: false, language: by.language, atMs }
-  const person = await store.people.register(null, atMs, user, newAccount(deps), actBy(by, 'registration.register'))
-  if (person === null) throw LINK_GONE()
-  return person
+  const act = actBy(by, 'registration.register')
+  return store.people.register(null, atMs, user, newAccount(deps), act, identity)
 }

@@ -1,6 +1,6 @@
 /** People in the store: each method is a line that calls the function in `people/` which has the statements. */
 import type { Act, Member } from '../../terms/people.ts'
-import type { NewAccount, PageFilter } from '../account-store.ts'
+import type { PageFilter } from '../account-store.ts'
 import type { Driver } from '../driver.ts'
 import type {
   Counter,
@@ -69,8 +69,7 @@ export class People implements PeopleStore {
     this.#driver.transaction('useLink', tx => links.useLink(tx, kind, hash, atMs))
   acceptInvitation = (hash: string, atMs: number, who: Joining, act: Act) =>
     joining.acceptInvitation(this.#driver, hash, atMs, who, act)
-  register = (hash: string | null, atMs: number, user: NewUser, account: NewAccount, act: Act) =>
-    joining.register(this.#driver, hash, atMs, user, account, act)
+  register = (...asked: Parameters<PeopleStore['register']>) => joining.register(this.#driver, ...asked)
   resetPassword = (hash: string, atMs: number, password: string, act: Act) =>
     joining.resetPassword(this.#driver, hash, atMs, password, act)
   changeEmail = (hash: string, atMs: number, act: Act) => joining.changeEmail(this.#driver, hash, atMs, act)

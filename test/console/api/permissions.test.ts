@@ -34,6 +34,13 @@ const LET_IN: Record<string, string> = {
   'catalogue.status': 'everybody',
   'catalogue.own': MEMBERS,
   'sign_in.password': 'everybody',
+  'sign_in.ways': 'everybody',
+  'sign_in.oidc': 'everybody',
+  'sign_in.oidc_callback': 'everybody',
+  'sign_in.oidc_step_up': USERS,
+  'identities.list': USERS,
+  'identities.link': USERS,
+  'identities.end': USERS,
   'sign_in.link': 'everybody',
   'sign_in.second_factor': 'everybody',
   'sign_in.sign_out': 'everybody',
@@ -249,6 +256,12 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
     return { id: String((json['data'] as { id: string }[])[0]?.id) }
   },
   ...Object.fromEntries(['show', 'change', 'roll', 'delete', 'test'].map(call => [`keys.${call}`, keyOfOthers])),
+  'identities.end': async house => {
+    const other = await house.person(`with-identity-${house.clock.now()}@example.com`)
+    const identity = { issuer: 'https://id.example', subject: 'x', userId: other.person.id, atMs: 1 }
+    await house.store.people.addIdentity(identity, BY)
+    return { id: (await house.store.people.identities(other.person.id))[0]?.id ?? '' }
+  },
   'tokens.end': async house => {
     const other = await house.person(`with-token-${house.clock.now()}@example.com`)
     await other.token('read')

@@ -2,7 +2,7 @@
 import type { Act, Person } from '../../../terms/people.ts'
 import type { NewAccount } from '../../account-store.ts'
 import type { Driver, Statements } from '../../driver.ts'
-import type { Joining, Link, NewUser } from '../../people-store.ts'
+import type { Identified, Joining, Link, NewUser } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
 import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
@@ -11,6 +11,7 @@ import { useLink } from './links.ts'
 import { insertMember } from './members.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
+import { insertIdentity } from './tokens.ts'
 import { emailTaken, insertUser } from './users.ts'
 
 const inTransaction = async <T>(driver: Driver, op: string, fn: (tx: Statements) => Promise<T>): Promise<T> => {
@@ -66,6 +67,7 @@ export const register = (
   user: NewUser,
   account: NewAccount,
   given: Act,
+  identity?: Identified,
 ): Promise<Person | null> =>
   inTransaction(driver, 'register', async tx => {
     const link = hash === null ? null : await useLink(tx, 'registration', hash, atMs)
@@ -73,6 +75,7 @@ export const register = (
     const { person, act } = await joined(tx, driver, { user: { ...user, email: link?.email ?? user.email } }, given)
     const { id: accountId } = await insertAccount(tx, driver, account, act)
     await insertMember(tx, driver, { userId: person.id, accountId, role: 'owner' }, atMs, act)
+    if (identity !== undefined) await insertIdentity(tx, driver, { ...identity, userId: person.id, atMs }, act)
     return person
   })
 

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { publicId } from '../../../base/ids.ts'
 import type { Act, Person, Scope } from '../../../terms/people.ts'
-import { type Driver, DuplicateKey, type Row } from '../../driver.ts'
-import type { NewPersonalToken, PersonalToken } from '../../people-store.ts'
+import { type Driver, DuplicateKey, type Row, type Statements } from '../../driver.ts'
+import type { Identified, NewPersonalToken, PersonalToken } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
 import { recordAction } from '../actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../text.ts'
@@ -79,18 +79,24 @@ export async function identityUser(driver: Driver, issuer: string, sub: string):
   return row === undefined ? null : integer(row, 'user_id')
 }
 
-export const addIdentity = async (
+type NewIdentity = Identified & { userId: number; atMs: number }
+
+/** Throws DuplicateKey when the identity belongs to a user. */
+export async function insertIdentity(
+  tx: Statements,
   driver: Driver,
-  { issuer, subject: sub, userId, atMs }: { issuer: string; subject: string; userId: number; atMs: number },
+  { issuer, subject: sub, userId, atMs }: NewIdentity,
   act: Act,
-): Promise<void> => {
+): Promise<void> {
+  const person = await lockUser(tx, userId)
+  const insert = 'INSERT INTO identities (id, issuer, user_id, created_at_ms) VALUES (?, ?, ?, ?)'
+  await tx.run(insert, [identityId(issuer, sub), issuer, userId, atMs])
+  await recordAction(tx, driver, act, { ...subject(person), before: null, after: { identity_of: issuer } })
+}
+
+export const addIdentity = async (driver: Driver, identity: NewIdentity, act: Act): Promise<void> => {
   try {
-    await driver.transaction('identity', async tx => {
-      const person = await lockUser(tx, userId)
-      const insert = 'INSERT INTO identities (id, issuer, user_id, created_at_ms) VALUES (?, ?, ?, ?)'
-      await tx.run(insert, [identityId(issuer, sub), issuer, userId, atMs])
-      await recordAction(tx, driver, act, { ...subject(person), before: null, after: { identity_of: issuer } })
-    })
+    await driver.transaction('identity', tx => insertIdentity(tx, driver, identity, act))
   } catch (error) {
     throw error instanceof DuplicateKey ? new StoreConflict('this identity belongs to a user already') : error
   }
