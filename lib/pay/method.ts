@@ -3,6 +3,7 @@
  * messages are verified, what the provider's states mean. It knows nothing of the store and moves no money; what it learns
  * it returns as notices, and `till.ts` decides what becomes of them.
  */
+import type { Clock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import type { Order, OrderMethod, Refund, Shown } from '../terms/pay.ts'
 
@@ -112,6 +113,13 @@ export interface Verified {
 
 /** A line of the provider's bill of a day. */
 export type BillLine = Payment | RefundNotice
+
+/** What a method is given beside its own section. */
+export interface MethodTools {
+  clock: Clock
+  /** The address to which the provider sends its callbacks. */
+  callback: string
+}
 
 export interface PayMethod {
   readonly name: OrderMethod

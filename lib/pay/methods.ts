@@ -2,18 +2,13 @@
 import type { Clock } from '../base/clock.ts'
 import type { Config, PayConfig } from '../terms/config.ts'
 import type { OrderMethod } from '../terms/pay.ts'
-import type { PayMethod } from './method.ts'
-
-/** What a method is given beside its own section. */
-export interface MethodTools {
-  clock: Clock
-  /** The address to which the provider sends its callbacks. */
-  callback: string
-}
+import type { MethodTools, PayMethod } from './method.ts'
 
 type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<PayMethod>
 
-const MAKERS: { [M in OrderMethod]?: Maker<M> } = {}
+const MAKERS: { [M in OrderMethod]?: Maker<M> } = {
+  alipay: async (config, tools) => new (await import('./alipay/alipay.ts')).Alipay(config, tools),
+}
 
 export async function openMethods({ pay, public: urls }: Config, clock: Clock): Promise<Map<OrderMethod, PayMethod>> {
   const methods = new Map<OrderMethod, PayMethod>()

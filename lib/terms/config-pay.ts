@@ -2,7 +2,7 @@
  * The section `pay` of the config: how money comes in. A method whose section is absent does not exist: no route, no page.
  * A section that is there must be whole; what is missing is an error at start.
  */
-import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { webAddress } from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
@@ -12,20 +12,40 @@ const sandbox = kind.flag.prefault(false).meta({
 })
 
 const privateKey = kind.scalar(
-  'an RSA private key as PEM',
+  'an RSA private key of at least 2048 bits, as PEM',
   { type: 'string' },
-  value => readKey(value, createPrivateKey, 'private'),
+  value => readKey(value, 'private'),
   true,
 )
-const publicKey = kind.scalar('an RSA public key or certificate as PEM', { type: 'string' }, value =>
-  readKey(value, createPublicKey, 'public'),
+const publicKey = kind.scalar(
+  'an RSA public key of at least 2048 bits or a certificate, as PEM',
+  { type: 'string' },
+  value => readKey(value, 'public'),
 )
 
-function readKey(value: unknown, read: typeof createPublicKey | typeof createPrivateKey, type: string) {
+const LEAST_KEY_BITS = 2048
+const BASE64 = /^[A-Za-z0-9+/\s]+=*\s*$/
+
+/** The key as PEM. Some providers' tools write keys as bare base64, which is taken too. */
+function readKey(value: unknown, type: 'public' | 'private'): string | undefined {
   if (typeof value !== 'string') return undefined
+  for (const pem of BASE64.test(value) ? BARE[type].map(name => pemOf(name, value)) : [value]) {
+    const key = keyOf(pem, type)
+    if (key?.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= LEAST_KEY_BITS) return pem
+  }
+  return undefined
+}
+
+const BARE = { private: ['PRIVATE KEY', 'RSA PRIVATE KEY'], public: ['PUBLIC KEY'] }
+
+const pemOf = (name: string, base64: string): string =>
+  `-----BEGIN ${name}-----\n${base64.replace(/\s/g, '').replace(/.{64}/g, '$&\n')}\n-----END ${name}-----\n`
+
+/** `createPublicKey` also takes a private key, which must stand nowhere but in its own field. */
+function keyOf(pem: string, type: 'public' | 'private'): KeyObject | undefined {
+  if (type === 'public' && pem.includes('PRIVATE KEY')) return undefined
   try {
-    const key = read(value)
-    return key.asymmetricKeyType === 'rsa' && key.type === type ? value : undefined
+    return type === 'public' ? createPublicKey(pem) : createPrivateKey(pem)
   } catch {
     return undefined
   }
@@ -134,7 +154,15 @@ const usdtForm = z.strictObject({
   sandbox,
 })
 
-const alipay = alipayForm.superRefine(checkHosts)
+const alipay = alipayForm.superRefine(checkHosts).superRefine((form, context) => {
+  // Both keys are called "public key" where they are copied from. With our own one, every message would be refused.
+  if (createPublicKey(form.private_key).equals(createPublicKey(form.alipay_public_key)))
+    context.addIssue({
+      code: 'custom',
+      path: ['alipay_public_key'],
+      message: 'Alipay’s public key, not the application’s own one',
+    })
+})
 const wechat = wechatForm.superRefine(checkHosts)
 const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox }, context) => {
   if (secret_key.includes('_test_') !== sandbox)

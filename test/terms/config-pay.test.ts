@@ -1,14 +1,19 @@
 /** The config of payments: a method is whole or absent, and test environments never mix with real money. */
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/terms/config.ts'
 
-const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-})
+const pair = (modulusLength = 2048) =>
+  generateKeyPairSync('rsa', {
+    modulusLength,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+const { privateKey, publicKey: ownPublicKey } = pair()
+const { privateKey: foreignPrivateKey, publicKey } = pair()
+/** As providers' tools write keys: without the lines at both ends. */
+const bare = (pem: string): string => pem.replace(/-----.*-----|\n/g, '')
 
 const alipay = {
   app_id: '2021000000000001',
@@ -57,9 +62,25 @@ t.test('a whole section is taken, and a half one names what is missing', async t
     }
 })
 
+t.test('keys are taken in every form in which providers give them', async t => {
+  const old = createPrivateKey(privateKey).export({ format: 'pem', type: 'pkcs1' }) as string
+  const oldPublic = createPublicKey(publicKey).export({ format: 'pem', type: 'pkcs1' }) as string
+  const rows: [name: string, change: object][] = [
+    ['PKCS #1', { private_key: old, alipay_public_key: oldPublic }],
+    ['base64 alone', { private_key: bare(privateKey), alipay_public_key: bare(publicKey) }],
+    ['base64 alone, PKCS #1, with a new line', { private_key: `${bare(old)}\n` }],
+  ]
+  for (const [name, change] of rows) t.equal(problem({ alipay: { ...alipay, ...change } }), '', name)
+})
+
 t.test('what is not what it should be', async t => {
   const rows: [pay: object, text: RegExp][] = [
     [{ alipay: { ...alipay, private_key: publicKey } }, /private_key/],
+    [{ alipay: { ...alipay, private_key: pair(1024).privateKey } }, /private_key.*2048 bits/],
+    [{ alipay: { ...alipay, alipay_public_key: pair(1024).publicKey } }, /alipay_public_key.*2048 bits/],
+    [{ alipay: { ...alipay, alipay_public_key: ownPublicKey } }, /alipay_public_key: .*not the application’s own/],
+    [{ alipay: { ...alipay, alipay_public_key: foreignPrivateKey } }, /alipay_public_key/],
+    [{ alipay: { ...alipay, alipay_public_key: bare(foreignPrivateKey) } }, /alipay_public_key/],
     [{ alipay: { ...alipay, gateway: 'http://127.0.0.1:9' } }, /gateway.*https/],
     [{ alipay: { ...alipay, sandbox: true, gateway: 'http://example.com' } }, /gateway.*https/],
     [{ alipay: { ...alipay, sandbox: true, gateway: 'http://127.0.0.1.evil.example' } }, /gateway.*https/],
@@ -77,6 +98,7 @@ t.test('what is not what it should be', async t => {
 t.test('no problem shows a secret', async t => {
   const secret = 'sk_live_topsecretvalue!'
   t.notMatch(problem({ card: { ...card, secret_key: secret } }), /topsecret/)
+  t.notMatch(problem({ alipay: { ...alipay, alipay_public_key: foreignPrivateKey, private_key: 'x' } }), /MII/)
   t.notMatch(problem({ wechat: { ...wechat, private_key: 'PRIVATE topsecret' } }), /topsecret/)
 })
 

@@ -1,0 +1,166 @@
+/**
+ * Alipay: the payer goes to a signed page of Alipay's, or scans a code. Whatever Alipay says of a trade is read in
+ * `trades.ts`.
+ */
+import { micro } from '../../base/money.ts'
+import type { AlipayConfig } from '../../terms/config-pay.ts'
+import type { Order, Refund } from '../../terms/pay.ts'
+import {
+  type BillLine,
+  type MethodTools,
+  type PayMethod,
+  ProviderAway,
+  ProviderRefuses,
+  type RawCallback,
+  type RefundSaid,
+  type Said,
+  type Verified,
+} from '../method.ts'
+import { yuanOf } from '../numbers.ts'
+import { billOf } from './bill.ts'
+import { AlipayClient, textOf } from './client.ts'
+import { chinaTime, signedForm, verifiedForm } from './signing.ts'
+import { askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
+
+const LIVE = { gateway: 'https://openapi.alipay.com/gateway.do', api: 'https://openapi.alipay.com' }
+const TEST = {
+  gateway: 'https://openapi-sandbox.dl.alipaydev.com/gateway.do',
+  api: 'https://openapi-sandbox.dl.alipaydev.com',
+}
+const MINIMUM = micro(5_000_000)
+const LIFE_MS = 30 * 60_000
+const SUBJECT = 'API 充值 / API credit'
+const LONGEST_CODE = 512
+/** A refund that Alipay does not know after this long was refused; until then it may be under way. */
+const REFUND_UNKNOWN_MS = 30 * 60_000
+
+export class Alipay implements PayMethod {
+  readonly name = 'alipay'
+  readonly merchant: string
+  readonly sandbox: boolean
+  readonly minimum = MINIMUM
+  readonly lifeMs = LIFE_MS
+  readonly anHour = null
+  readonly anHourOfAll = null
+  readonly currency = 'CNY'
+  readonly accepted = { status: 200, type: 'text/plain', body: 'success' }
+  readonly refused = { status: 500, type: 'text/plain', body: 'fail' }
+  readonly #config: AlipayConfig
+  readonly #tools: MethodTools
+  readonly #client: AlipayClient
+  readonly #gateway: string
+  readonly #seller: Seller
+
+  constructor(config: AlipayConfig, tools: MethodTools) {
+    const hosts = config.sandbox ? TEST : LIVE
+    this.#config = config
+    this.#tools = tools
+    this.merchant = config.seller_id
+    this.sandbox = config.sandbox
+    this.#seller = { appId: config.app_id, merchant: config.seller_id, sandbox: config.sandbox }
+    this.#gateway = config.gateway ?? hosts.gateway
+    this.#client = new AlipayClient({
+      appId: config.app_id,
+      privateKey: config.private_key,
+      publicKey: config.alipay_public_key,
+      api: config.api ?? hosts.api,
+      clock: tools.clock,
+    })
+  }
+
+  /** A page needs no request: the address that the payer goes to is signed, and Alipay makes the trade when it is opened. */
+  async begin(order: Order, returnTo: string) {
+    const { products } = this.#config
+    return {
+      providerId: null,
+      shown: {
+        ...(products.includes('page') ? { redirect: this.#page(order, returnTo) } : {}),
+        ...(products.includes('qr') ? { qr: await this.#code(order) } : {}),
+      },
+    }
+  }
+
+  #page(order: Order, returnTo: string): string {
+    const { app_id, private_key } = this.#config
+    const { clock, callback } = this.#tools
+    const form = signedForm(
+      {
+        app_id,
+        method: 'alipay.trade.page.pay',
+        format: 'JSON',
+        charset: 'utf-8',
+        sign_type: 'RSA2',
+        timestamp: chinaTime(clock.now()),
+        version: '1.0',
+        notify_url: callback,
+        ...(returnTo === '' ? {} : { return_url: returnTo }),
+        biz_content: JSON.stringify({ ...this.#trade(order), product_code: 'FAST_INSTANT_TRADE_PAY' }),
+      },
+      private_key,
+    )
+    return `${this.#gateway}?${form}`
+  }
+
+  async #code(order: Order): Promise<string> {
+    const { callback } = this.#tools
+    const { fields } = await this.#client.post('/v3/alipay/trade/precreate', {
+      ...this.#trade(order),
+      notify_url: callback,
+    })
+    const code = textOf(fields, 'qr_code')
+    if (code.length > LONGEST_CODE || !/^https:\/\//.test(code))
+      throw new ProviderRefuses('an answer without a code to scan')
+    return code
+  }
+
+  #trade({ id, asked, expiresAtMs }: Order) {
+    return {
+      out_trade_no: id,
+      total_amount: yuanOf(asked),
+      subject: SUBJECT,
+      time_expire: chinaTime(expiresAtMs),
+    }
+  }
+
+  async query(order: Order): Promise<Said> {
+    const answer = await this.#client.post('/v3/alipay/trade/query', { out_trade_no: order.id })
+    return saidOf(this.#seller, order.id, answer)
+  }
+
+  async close(order: Order): Promise<Said> {
+    const { code } = await this.#client.post('/v3/alipay/trade/close', { out_trade_no: order.id })
+    if (code === null) return { kind: 'ended' }
+    // It was paid meanwhile, or is closed: only a question tells which.
+    return code === 'TRADE_NOT_EXIST' ? { kind: 'absent' } : this.query(order)
+  }
+
+  async verify({ body }: RawCallback): Promise<Verified> {
+    const fields = verifiedForm(body, this.#config.alipay_public_key)
+    const notices = await noticesOf(this.#seller, this.#client, fields, body)
+    return { eventId: fields.get('notify_id') ?? null, notices }
+  }
+
+  async refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }> {
+    const { code, fields } = await this.#client.post('/v3/alipay/trade/refund', {
+      out_trade_no: order.id,
+      refund_amount: yuanOf(amount),
+      out_request_no: refund.id,
+      refund_reason: 'refund',
+    })
+    if (code === null && textOf(fields, 'out_trade_no') !== order.id)
+      throw new ProviderAway('an answer about another order')
+    // A repeat of a refund that was done says that no money moved now; so does one that is under way.
+    const moved = code === null && textOf(fields, 'fund_change') === 'Y'
+    return { providerId: null, said: moved ? 'done' : 'undecided' }
+  }
+
+  async queryRefund(refund: Refund, order: Order): Promise<RefundSaid> {
+    const { said } = await askRefund(this.#client, order.id, refund.id)
+    if (said !== 'none') return said
+    return this.#tools.clock.now() - refund.atMs >= REFUND_UNKNOWN_MS ? 'released' : 'undecided'
+  }
+
+  bill(day: string): AsyncIterable<BillLine> {
+    return billOf(this.#client, this.#seller, day)
+  }
+}

@@ -1,0 +1,108 @@
+/** Requests of Alipay's version 3 protocol. No answer that says "done" is believed unless Alipay has signed it. */
+import type { Clock } from '../../base/clock.ts'
+import { type Asked, ask } from '../ask.ts'
+import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { isAnswer, signedHeaders } from './signing.ts'
+
+export interface AlipayAnswer {
+  /** null = Alipay did as it was asked. */
+  code: string | null
+  fields: Readonly<Record<string, unknown>>
+  body: Buffer
+}
+
+export interface AlipayApp {
+  appId: string
+  privateKey: string
+  publicKey: string
+  api: string
+  clock: Clock
+}
+
+const FAULT = 500
+const ERROR = 400
+/** Too slow, too many: the same request may do later. */
+const LATER: ReadonlySet<number> = new Set([408, 429])
+const MOST_DOWNLOADED_BYTES = 32 * 2 ** 20
+/** Refusals that say something about what was asked for; any other one says that our request is wrong. */
+const SAYINGS: ReadonlySet<string> = new Set([
+  'TRADE_NOT_EXIST',
+  'TRADE_HAS_SUCCESS',
+  'TRADE_HAS_CLOSE',
+  'TRADE_HAS_FINISHED',
+  'TRADE_STATUS_ERROR',
+  'REASON_TRADE_STATUS_INVALID',
+  'BILL_NOT_EXIST',
+  'NO_BILL_DATA',
+])
+const AWAY: ReadonlySet<string> = new Set(['SYSTEM_ERROR', 'UNKNOW_ERROR', 'UNKNOWN_ERROR'])
+
+/** A field as text; '' when there is none. */
+export const textOf = (fields: AlipayAnswer['fields'], name: string): string => String(fields[name] ?? '')
+
+export class AlipayClient {
+  readonly #app: AlipayApp
+
+  constructor(app: AlipayApp) {
+    this.#app = app
+  }
+
+  post(path: string, fields: object): Promise<AlipayAnswer> {
+    return this.#ask('POST', path, JSON.stringify(fields))
+  }
+
+  get(path: string, query: Record<string, string>): Promise<AlipayAnswer> {
+    return this.#ask('GET', `${path}?${new URLSearchParams(query)}`, '')
+  }
+
+  /** The file at an address that Alipay has named in a signed answer. The file itself is not signed. */
+  async download(address: string): Promise<Buffer> {
+    const url = URL.parse(address)
+    if (url === null || url.protocol !== new URL(this.#app.api).protocol)
+      throw new ProviderRefuses('an answer without the address of a file')
+    const { status, body } = await ask(address, { method: 'GET', mostBytes: MOST_DOWNLOADED_BYTES })
+    if (status !== 200) throw new ProviderAway(`status ${status} for a file`)
+    return body
+  }
+
+  /** Throws ProviderAway when nobody knows what became of the request, ProviderRefuses when our own request is at fault. */
+  async #ask(method: 'GET' | 'POST', path: string, body: string): Promise<AlipayAnswer> {
+    const { api, clock, publicKey } = this.#app
+    const headers = signedHeaders(this.#app, method, path, body, clock.now())
+    const answer = await ask(`${api}${path}`, { method, headers, ...(body === '' ? {} : { body }) })
+    const { status } = answer
+    const fields = parse(answer.body)
+    const code = status < ERROR ? null : codeOf(fields)
+    if (!isBelieved(answer, publicKey))
+      throw new ProviderAway(`status ${status}, ${code}: the answer is not signed by Alipay`)
+    if (fields === null || status >= FAULT || LATER.has(status) || code === '' || AWAY.has(code ?? ''))
+      throw new ProviderAway(`status ${status}, ${code}`)
+    if (code !== null && !SAYINGS.has(code)) throw new ProviderRefuses(`${code}: ${textOf(fields, 'message')}`)
+    return { code, fields, body: answer.body }
+  }
+}
+
+/**
+ * Errors may come without a signature, because Alipay cannot always tell whom it talks to. They move no money: an order
+ * that "does not exist" is asked about again, and money that comes is taken. A wrong signature is never believed.
+ */
+function isBelieved({ status, headers, body }: Asked, publicKey: string): boolean {
+  if (status >= ERROR && headers['alipay-signature'] === undefined) return true
+  return isAnswer(headers, body, publicKey)
+}
+
+/** Alipay writes the same code in several ways: `ACQ.TRADE_NOT_EXIST`, `isp.unknow-error`. */
+const codeOf = (fields: AlipayAnswer['fields'] | null): string =>
+  textOf(fields ?? {}, 'code')
+    .replace(/^[A-Za-z]{3}\./, '')
+    .replaceAll('-', '_')
+    .toUpperCase()
+
+function parse(body: Buffer): Record<string, unknown> | null {
+  try {
+    const value = JSON.parse(body.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,306 @@
+/**
+ * A stand-in for Alipay on this machine, with keys of its own for every run: the page that a payer is sent to, the version
+ * 3 API, notifications and bills. It verifies the signature of every request with the functions of the official SDK before
+ * it answers.
+ */
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { AlipaySdk } from 'alipay-sdk'
+import { billArchive } from './alipay-bill.ts'
+import { AlipayLedger, china, type Trade, yuan } from './alipay-ledger.ts'
+
+export const keyPair = () =>
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+
+/**
+ * What happens to the next requests of the API, one after the other. `drop`: the connection ends before anything is done.
+ * `reset`: it is done, and the connection ends without an answer. `fault`: done, and answered 500. `unsigned`, `stranger`:
+ * the answer has no signature, or that of another key.
+ */
+export type Fault = 'none' | 'drop' | 'reset' | 'fault' | 'unsigned' | 'stranger' | 'busy'
+
+const fen = (yuanText: unknown): number => Math.round(Number(yuanText) * 100)
+const SKEW_MS = 10 * 60_000
+
+type Fields = Record<string, string>
+interface Answered {
+  status: number
+  body: object
+}
+const error = (status: number, code: string): Answered => ({
+  status,
+  body: { code, message: `错误 ${code}`, links: [] },
+})
+
+export class AlipayDouble {
+  readonly alipay = keyPair()
+  readonly app = keyPair()
+  readonly stranger = keyPair()
+  readonly appId = '2021000000000001'
+  readonly sellerId = '2088000000000001'
+  readonly ledger = new AlipayLedger()
+  readonly faults: Fault[] = []
+  /** Errors carry a signature, as not all of Alipay's do. */
+  signsErrors = true
+  /** The merchant's account has no money to send back. */
+  broke = false
+  /** Bills that this merchant can have. */
+  bills: readonly string[] = ['trade', 'signcustomer']
+  /** Paths that were asked, and requests that were refused because of their signature. */
+  readonly asked: string[] = []
+  readonly forged: string[] = []
+  readonly #server: Server
+  /** With the application's public key, it verifies what the application signed. */
+  readonly #verifier: AlipaySdk
+
+  constructor() {
+    this.#server = createServer((req, res) => void this.#serve(req, res).catch(fault => res.destroy(fault)))
+    const { privateKey } = this.stranger
+    this.#verifier = new AlipaySdk({ appId: 'x', privateKey, alipayPublicKey: this.app.publicKey, keyType: 'PKCS8' })
+  }
+
+  static async open(t: { teardown(fn: () => unknown): void }): Promise<AlipayDouble> {
+    const double = new AlipayDouble()
+    await new Promise<void>(resolve => double.#server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      double.#server.closeAllConnections()
+      return new Promise(resolve => double.#server.close(resolve))
+    })
+    return double
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** The section `pay.alipay` of a config that pays here. */
+  get section() {
+    return {
+      app_id: this.appId,
+      seller_id: this.sellerId,
+      private_key: this.app.privateKey,
+      alipay_public_key: this.alipay.publicKey,
+      products: ['page', 'qr'],
+      sandbox: true,
+      gateway: `${this.url}/gateway.do`,
+      api: this.url,
+    }
+  }
+
+  /** The fields of a notification. `refund`: it is about the refund of this number. */
+  notice(order: string, refund?: string): Fields {
+    const trade = this.ledger.trade(order)
+    const now = china(this.ledger.now())
+    const paid = yuan(trade.total - trade.coupon)
+    return {
+      notify_time: now,
+      notify_type: 'trade_status_sync',
+      notify_id: randomUUID().replaceAll('-', ''),
+      app_id: this.appId,
+      auth_app_id: this.appId,
+      charset: 'utf-8',
+      version: '1.0',
+      sign_type: 'RSA2',
+      trade_no: trade.tradeNo,
+      out_trade_no: order,
+      buyer_id: '2088000000000099',
+      seller_id: this.sellerId,
+      trade_status: trade.status,
+      total_amount: yuan(trade.total),
+      receipt_amount: paid,
+      invoice_amount: paid,
+      buyer_pay_amount: paid,
+      point_amount: '0.00',
+      subject: trade.subject,
+      body: '',
+      gmt_create: china(trade.madeAtMs),
+      ...(trade.paidAtMs === null ? {} : { gmt_payment: china(trade.paidAtMs) }),
+      fund_bill_list: JSON.stringify([{ amount: paid, fundChannel: 'ALIPAYACCOUNT' }]),
+      ...(refund === undefined
+        ? {}
+        : { out_biz_no: refund, refund_fee: yuan(this.ledger.back(order)), gmt_refund: `${now}.123` }),
+    }
+  }
+
+  /** The body of a notification. */
+  signed(fields: Fields, key = this.alipay.privateKey, hash = 'sha256'): string {
+    const text = Object.keys(fields)
+      .filter(name => name !== 'sign_type')
+      .sort()
+      .map(name => `${name}=${fields[name]}`)
+      .join('&')
+    const signature = sign(hash, Buffer.from(text), key).toString('base64')
+    return new URLSearchParams({ ...fields, sign: signature }).toString()
+  }
+
+  /** Sends a body to the address of the order's notifications, so many times at once. */
+  async send(order: string, body: string, times = 1): Promise<string[]> {
+    const { notifyUrl } = this.ledger.trade(order)
+    const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
+    return Promise.all(
+      Array.from({ length: times }, async () => {
+        const answer = await fetch(notifyUrl, { method: 'POST', headers, body })
+        return `${answer.status} ${await answer.text()}`
+      }),
+    )
+  }
+
+  notify(order: string, refund?: string, times = 1): Promise<string[]> {
+    return this.send(order, this.signed(this.notice(order, refund)), times)
+  }
+
+  async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of req) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString('utf8')
+    const url = new URL(req.url as string, 'http://x')
+    this.asked.push(url.pathname)
+    if (url.pathname === '/gateway.do') return this.#page(url.searchParams, res)
+    if (url.pathname === '/pay') return this.#payHere(new URLSearchParams(body), res)
+    if (url.pathname === '/bill') return this.#bill(url.searchParams, res)
+    const fault = this.faults.shift() ?? 'none'
+    if (fault === 'drop') return void res.destroy()
+    if (fault === 'busy') return this.#answer(res, error(429, 'isv.app-call-limited'), 'none')
+    const refusal = this.#refusal(req, body)
+    if (refusal !== null) this.forged.push(req.url as string)
+    const answered = refusal ?? this.#api(url, body === '' ? {} : JSON.parse(body))
+    if (fault === 'reset') return void res.destroy()
+    this.#answer(res, fault === 'fault' ? error(500, 'SYSTEM_ERROR') : answered, fault)
+  }
+
+  /** Why a request is not the application's; null = it is. */
+  #refusal(req: IncomingMessage, body: string): Answered | null {
+    const m = /^ALIPAY-SHA256withRSA (app_id=(\d+),nonce=[\w-]+,timestamp=(\d{13})),sign=(\S+)$/.exec(
+      req.headers.authorization ?? '',
+    )
+    const text = `${m?.[1]}\n${req.method}\n${req.url}\n${body}\n`
+    if (m === null || !this.#verifier.rsaCheck(text, m[4] as string)) return error(400, 'invalid-signature')
+    if (m[2] !== this.appId) return error(400, 'invalid-app-id')
+    return Math.abs(Number(m[3]) - this.ledger.now()) > SKEW_MS ? error(400, 'invalid-timestamp') : null
+  }
+
+  #answer(res: ServerResponse, { status, body }: Answered, fault: Fault): void {
+    const text = JSON.stringify(body)
+    const [timestamp, nonce] = [String(this.ledger.now()), randomUUID()]
+    const key = fault === 'stranger' ? this.stranger.privateKey : this.alipay.privateKey
+    const signature = sign('sha256', Buffer.from(`${timestamp}\n${nonce}\n${text}\n`), key).toString('base64')
+    const bare = fault === 'unsigned' || (status >= 400 && !this.signsErrors && fault !== 'stranger')
+    const proof = { 'alipay-timestamp': timestamp, 'alipay-nonce': nonce, 'alipay-signature': signature }
+    res.writeHead(status, { 'content-type': 'application/json;charset=utf-8', ...(bare ? {} : proof) })
+    res.end(text)
+  }
+
+  #api(url: URL, asked: Fields): Answered {
+    const path = url.pathname.replace('/v3/alipay/', '')
+    const order = asked['out_trade_no'] as string
+    if (path === 'trade/precreate') return this.#precreate(order, asked)
+    if (path === 'data/dataservice/bill/downloadurl/query') {
+      const type = url.searchParams.get('bill_type') as string
+      if (!this.bills.includes(type)) return error(403, 'NO_PERMISSION')
+      const address = `${this.url}/bill?${url.searchParams}&until=${this.ledger.now() + 30_000}`
+      return { status: 200, body: { bill_download_url: address } }
+    }
+    if (!this.ledger.trades.has(order)) return error(400, 'ACQ.TRADE_NOT_EXIST')
+    const trade = this.ledger.trade(order)
+    if (path === 'trade/query') return this.#query(trade)
+    if (path === 'trade/close') {
+      if (trade.status !== 'WAIT_BUYER_PAY') return error(400, 'TRADE_HAS_SUCCESS')
+      trade.status = 'TRADE_CLOSED'
+      return { status: 200, body: { trade_no: trade.tradeNo, out_trade_no: order } }
+    }
+    if (path === 'trade/refund') return this.#refund(trade, asked)
+    return path === 'trade/fastpay/refund/query' ? this.#refundQuery(trade, asked) : error(404, 'NOT_FOUND')
+  }
+
+  #precreate(order: string, asked: Fields): Answered {
+    const expiresAtMs = Date.parse(`${asked['time_expire']?.replace(' ', 'T')}+08:00`)
+    const { subject, notify_url: notifyUrl, total_amount } = asked as Fields & { subject: string; notify_url: string }
+    const asks = { order, subject, notifyUrl, returnUrl: '', product: 'qr', total: fen(total_amount), expiresAtMs }
+    this.ledger.codes.set(order, asks as Parameters<AlipayLedger['open']>[0])
+    return { status: 200, body: { out_trade_no: order, qr_code: `https://qr.alipay.com/${order}` } }
+  }
+
+  #query({ order, tradeNo, status, total, coupon, paidAtMs }: Trade): Answered {
+    return {
+      status: 200,
+      body: {
+        trade_no: tradeNo,
+        out_trade_no: order,
+        buyer_logon_id: 'abc***@sandbox.com',
+        trade_status: status,
+        total_amount: yuan(total),
+        receipt_amount: yuan(total - coupon),
+        buyer_pay_amount: yuan(total - coupon),
+        ...(paidAtMs === null ? {} : { send_pay_date: china(paidAtMs) }),
+      },
+    }
+  }
+
+  #refund(trade: Trade, asked: Fields): Answered {
+    if (this.broke) return error(400, 'ACQ.SELLER_BALANCE_NOT_ENOUGH')
+    const done = this.ledger.refund(trade.order, asked['out_request_no'] as string, fen(asked['refund_amount']))
+    if (done === 'state') return error(400, 'ACQ.REASON_TRADE_STATUS_INVALID')
+    if (done === 'too much') return error(400, 'ACQ.REFUND_AMT_NOT_EQUAL_TOTAL')
+    const refund_fee = yuan(this.ledger.back(trade.order))
+    const fund_change = done === 'moved' ? 'Y' : 'N'
+    return { status: 200, body: { trade_no: trade.tradeNo, out_trade_no: trade.order, fund_change, refund_fee } }
+  }
+
+  #refundQuery({ order, tradeNo, total, refunds }: Trade, asked: Fields): Answered {
+    const number = asked['out_request_no'] as string
+    const amount = refunds.get(number)
+    if (amount === undefined) return { status: 200, body: {} }
+    const names = { trade_no: tradeNo, out_trade_no: order, out_request_no: number }
+    const amounts = { total_amount: yuan(total), refund_amount: yuan(amount) }
+    return { status: 200, body: { ...names, ...amounts, refund_status: 'REFUND_SUCCESS' } }
+  }
+
+  /** The page that the payer is sent to. Opening it makes the trade; its button pays. */
+  #page(query: URLSearchParams, res: ServerResponse): void {
+    const fields = Object.fromEntries(query)
+    const at = Date.parse(`${fields['timestamp']?.replace(' ', 'T')}+08:00`)
+    const problem = !this.#verifier.checkNotifySignV2(fields)
+      ? 'isv.invalid-signature'
+      : fields['app_id'] !== this.appId || fields['method'] !== 'alipay.trade.page.pay'
+        ? 'isv.invalid-parameter'
+        : !(Math.abs(at - this.ledger.now()) <= SKEW_MS)
+          ? 'isv.invalid-timestamp'
+          : null
+    if (problem !== null) this.forged.push(problem)
+    if (problem !== null) return void res.writeHead(400, { 'content-type': 'text/html' }).end(`<h1>${problem}</h1>`)
+    const asked = JSON.parse(fields['biz_content'] as string) as Fields
+    const trade = this.ledger.open({
+      order: asked['out_trade_no'] as string,
+      total: fen(asked['total_amount']),
+      subject: asked['subject'] as string,
+      notifyUrl: fields['notify_url'] as string,
+      returnUrl: fields['return_url'] ?? '',
+      product: 'page',
+      expiresAtMs: Date.parse(`${asked['time_expire']?.replace(' ', 'T')}+08:00`),
+    })
+    if (trade === 'differs') return void res.writeHead(400).end('TOTAL_AMOUNT_DIFFERS')
+    res.writeHead(200, { 'content-type': 'text/html; charset=utf-8' })
+    res.end(`<!doctype html><title>Alipay</title><form method="post" action="/pay">
+<input type="hidden" name="order" value="${trade.order}"><button>Pay ${yuan(trade.total)}</button></form>`)
+  }
+
+  /** The button: Alipay is paid, notifies, and sends the browser back. */
+  async #payHere(form: URLSearchParams, res: ServerResponse): Promise<void> {
+    const order = form.get('order') as string
+    if (!this.ledger.pay(order)) return void res.writeHead(409).end('closed')
+    await this.notify(order).catch(() => {}) // the shop is asked again later
+    res.writeHead(303, { location: this.ledger.trade(order).returnUrl || '/' }).end()
+  }
+
+  #bill(query: URLSearchParams, res: ServerResponse): void {
+    if (this.ledger.now() > Number(query.get('until'))) return void res.writeHead(403).end('expired')
+    const day = query.get('bill_date') as string
+    const archive = billArchive(this.ledger, this.sellerId, query.get('bill_type') as string, day)
+    res.writeHead(200, { 'content-type': 'application/octet-stream' }).end(archive)
+  }
+}
