@@ -40,12 +40,17 @@ export function hrefOf(path: string, parameters: Record<string, string> = {}): s
   return `/console${path}${all === '' ? '' : `?${all}`}`
 }
 
+/** Secrets are longer than the names of places in a page, which stand in fragments too. */
+const SECRET = /^#[\w-]{20,}$/
+
 /**
  * Takes a secret out of the fragment, so that it stays neither in the address nor in the history. null = there is none.
+ * A link that is opened where its page is open already changes the fragment only, so the page begins again.
  */
 export function takeFragment(): string | null {
+  addEventListener('hashchange', () => SECRET.test(location.hash) && location.reload())
+  if (!SECRET.test(location.hash)) return null
   const secret = location.hash.slice(1)
-  if (secret === '') return null
   history.replaceState(history.state, '', location.pathname + location.search)
   return secret
 }

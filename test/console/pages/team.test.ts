@@ -15,6 +15,7 @@ browserTest(t, 'an owner invites somebody, who joins with a new user and is in t
   t.equal(new URL(owner.page.url()).searchParams.get('account'), account.publicId, 'the tab keeps to this account')
   await owner.page.getByRole('button', { name: 'Invite somebody' }).click()
   const dialog = owner.page.getByRole('dialog', { name: 'Invite somebody' })
+  t.same(await owner.axe(), [], 'the dialog')
   await dialog.locator('#email').fill('no address')
   await dialog.getByRole('button', { name: 'Invite', exact: true }).click()
   await dialog.locator('#email-error').waitFor()

@@ -6,11 +6,12 @@ browserTest(t, 'a token is made, shown once, works, and ends', async (t, newcome
   const house = await openConsole(t)
   const ada = await house.person('ada@example.org')
   const visitor = await newcomer({ language: 'en-US' })
-  const { page, visit, complaints } = visitor
+  const { page, visit, axe, complaints } = visitor
   await giveSession(visitor, house, ada)
   await visit(`${house.url}/console/security`)
   await page.getByRole('button', { name: 'New token' }).click()
   const dialog = page.getByRole('dialog', { name: 'New token' })
+  t.same(await axe(), [], 'the dialog')
   await dialog.locator('#name').fill('nightly report')
   await dialog.locator('#allow_ips').fill('192.0.2.0/24\nno address')
   await dialog.getByRole('button', { name: 'New token' }).click()
