@@ -2,7 +2,7 @@
 import { Api } from '../api/api.ts'
 import { Mailer } from '../operations/people/mail.ts'
 import { Passwords } from '../operations/people/passwords.ts'
-import { PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { PublicCatalogue } from '../operations/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 import { OPERATIONS } from './api/rows.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -10,10 +10,12 @@ import { StoredIdentities } from './sign-in/identify.ts'
 
 const ROOT = '/console'
 
-export function createApi({ deps: given, world, ids, ipOf, count }: ConsoleParts): Api<ConsoleDeps> {
-  const { store, clock, log, config, fleet } = given
+export function createApi(
+  { deps: given, ids, ipOf, count }: ConsoleParts,
+  catalogue: PublicCatalogue,
+): Api<ConsoleDeps> {
+  const { store, clock, log, config } = given
   const mail = new Mailer({ clock, log, smtp: () => config().smtp })
-  const catalogue = new PublicCatalogue({ store, clock, fleet, world })
   const deps = { ...given, passwords: new Passwords(), mail, catalogue }
   const identities = new StoredIdentities(store, clock)
   const site = () => config().public

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Api } from '../api/api.ts'
+import type { PublicCatalogue } from '../operations/public-catalogue.ts'
 import type { ConsoleDeps } from './api/deps.ts'
 import type { ConsoleParts } from './parts.ts'
 import { createSite } from './site.ts'
@@ -15,11 +16,12 @@ export class Console {
   readonly #parts: ConsoleParts
   readonly #pages: (req: IncomingMessage, res: ServerResponse) => boolean
   #api: Promise<Api<ConsoleDeps>> | null = null
+  #catalogue: Promise<PublicCatalogue> | null = null
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts
     const { config, log } = parts.deps
-    this.#pages = createSite({ config, log })
+    this.#pages = createSite({ config, log, catalogue: () => this.#theCatalogue() })
   }
 
   /** Answers requests for the console and returns true; false = the request is for the relayed API. */
@@ -35,6 +37,19 @@ export class Console {
   }
 
   load(): Promise<Api<ConsoleDeps>> {
-    return (this.#api ??= import('./api-server.ts').then(({ createApi }) => createApi(this.#parts)))
+    return (this.#api ??= this.#createApi())
+  }
+
+  async #createApi(): Promise<Api<ConsoleDeps>> {
+    const [{ createApi }, catalogue] = await Promise.all([import('./api-server.ts'), this.#theCatalogue()])
+    return createApi(this.#parts, catalogue)
+  }
+
+  /** One for pages and API, because it keeps what many people ask for. */
+  #theCatalogue(): Promise<PublicCatalogue> {
+    const { deps, world } = this.#parts
+    return (this.#catalogue ??= import('../operations/public-catalogue.ts').then(
+      ({ PublicCatalogue }) => new PublicCatalogue({ ...deps, world }),
+    ))
   }
 }

@@ -3,6 +3,7 @@
  * at the first visit, because a gateway that nobody visits should not wait for it when it starts.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { PublicCatalogue } from '../operations/public-catalogue.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Assets } from './assets.ts'
@@ -40,20 +41,39 @@ export interface SiteParts {
   /** Is called at every visit, because a reload may change it. */
   config: () => SiteConfig
   log: Logger
+  /** Loaded when a page needs it. */
+  catalogue: () => Promise<PublicCatalogue>
 }
 
 /** What the server writes into pages: what they show without a script, or need before they can begin. */
-const DATA: Partial<Record<PageName, (config: SiteConfig) => unknown>> = {
+const DATA: Partial<
+  Record<PageName, (config: SiteConfig, catalogue: SiteParts['catalogue'], group: string | undefined) => unknown>
+> = {
   connect: config => connectData(config.public),
   'sign-in': signInData,
+  // a group that nobody may see is no reason for showing nothing
+  models: async (_, catalogue, group) => {
+    const shown = await catalogue()
+    return shown.models(group).catch(() => shown.models())
+  },
+  status: async (_, catalogue, group) => {
+    const shown = await catalogue()
+    return shown.status(group).catch(() => shown.status())
+  },
 }
 
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
-export function createSite({ config, log }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
+export function createSite({
+  config,
+  log,
+  catalogue,
+}: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   let opened: Promise<Opened> | null = null
 
-  const page = (parts: Opened, name: PageName, req: IncomingMessage, res: ServerResponse, status: number) => {
-    const html = Buffer.from(parts.shell(name, parts.readerOf(req), DATA[name]?.(config()) ?? null), 'utf8')
+  const page = async (parts: Opened, name: PageName, req: IncomingMessage, res: ServerResponse, status: number) => {
+    const group = new URL(req.url as string, 'http://here').searchParams.get('group') ?? undefined
+    const data = (await DATA[name]?.(config(), catalogue, group)) ?? null
+    const html = Buffer.from(parts.shell(name, parts.readerOf(req), data), 'utf8')
     res.writeHead(status, {
       ...pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
       'content-length': html.length,
@@ -64,12 +84,12 @@ export function createSite({ config, log }: SiteParts): (req: IncomingMessage, r
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const parts = await (opened ??= open())
     if (path.startsWith(FILES)) {
-      if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) page(parts, 'missing', req, res, 404)
+      if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) await page(parts, 'missing', req, res, 404)
       return
     }
     const below = path.slice(ROOT.length).replace(/\/$/, '')
     const found = below === '' ? HOME : pageAt(below)?.name
-    page(parts, found ?? 'missing', req, res, found === undefined ? 404 : 200)
+    await page(parts, found ?? 'missing', req, res, found === undefined ? 404 : 200)
   }
 
   return (req, res) => {

@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { Protocol } from '../terms/records.ts'
+import type { ImageForm, Protocol } from '../terms/records.ts'
 import { type Offer, offersOf } from '../world/offers.ts'
 import type { World } from '../world/world.ts'
 import type { Running } from './deps.ts'
@@ -40,6 +40,8 @@ export interface CatalogueModel {
   /** In tokens; null = not known. */
   max_output: number | null
   max_input: number
+  /** In which form pictures come; null = not known, or it makes none. */
+  image_form: ImageForm | null
   figures: { day: Figures; week: Figures }
 }
 
@@ -258,6 +260,7 @@ function rowOf(offer: Offer, resting: ReadonlySet<string>): Omit<CatalogueModel,
     price: price === null ? null : shownPrice(price),
     max_output: model.maxOutput,
     max_input: model.maxInput,
+    image_form: model.imageForm,
   }
 }
 

@@ -10,6 +10,7 @@ import { createSite } from '../../lib/console/site.ts'
 import { parseConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
 import { browserTest } from '../console/support/browser.ts'
+import { emptyCatalogue } from '../console/support/site.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Headers, Script } from '../exchange/support/upstream.ts'
@@ -138,7 +139,9 @@ browserTest(
   'in a browser: a form elsewhere posts with a key of its own, and nothing runs on our origin',
   async (t, newcomer) => {
     const config = parseConfig('{}', 'test.yaml', {})
-    const s = await open(t, { pages: createSite({ config: () => config, log: createLogger('silent') }) })
+    const s = await open(t, {
+      pages: createSite({ config: () => config, log: createLogger('silent'), catalogue: () => emptyCatalogue(t) }),
+    })
     const { page: tab, visit, requested } = await newcomer({ language: 'en-US' })
     const path = `/v1beta/models/${MODEL}:generateContent?key=${KEY}`
     for (const gateway of [s.urls.main, s.urls.direct, await withoutSecFetch(t, s.urls.main)]) {

@@ -7,7 +7,7 @@ import { operation } from '../../api/operation.ts'
 import { MODEL_STATES } from '../../operations/public-catalogue.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import { ROLES } from '../../terms/people.ts'
-import { PROTOCOLS } from '../../terms/records.ts'
+import { IMAGE_FORMS, PROTOCOLS } from '../../terms/records.ts'
 import type { ConsoleDeps } from './deps.ts'
 
 /** Decimals without an exponent, as exact as prices are. */
@@ -60,6 +60,10 @@ const model = z
     price: price.nullable(),
     max_output: z.number().nullable(),
     max_input: z.number(),
+    image_form: z
+      .enum(IMAGE_FORMS)
+      .nullable()
+      .meta({ description: '`url`: links, or base64 when asked; `base64`: base64 only; null: not known.' }),
     figures: z.strictObject({ day: figures, week: figures }),
   })
   .meta({ id: 'CatalogueModel' })

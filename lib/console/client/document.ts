@@ -8,6 +8,8 @@ import type { Given, Linked, RenderDocument } from './given.ts'
 import { actions, heading, type Page, scripted } from './page.ts'
 import connect from './pages/connect.ts'
 import missing from './pages/missing.ts'
+import models from './pages/models.ts'
+import status from './pages/status.ts'
 import { renderText } from './render-text.ts'
 import { signedIn } from './session.ts'
 import { theme } from './settings.ts'
@@ -15,7 +17,7 @@ import type { PageName } from './sitemap.ts'
 import { language } from './words.ts'
 
 /** Pages that can be read without a script. Their data comes with the document. */
-const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing }
+const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing, models, status }
 
 export const renderDocument: RenderDocument = (asked, linked) => {
   const page = DRAWN[asked.page] as Page<unknown> | undefined

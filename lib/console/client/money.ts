@@ -28,6 +28,19 @@ export const money = (decimal: string): string => formatOf(2).format(decimal as 
 /** Six places, as it is charged: receipts and prices. */
 export const exactMoney = (decimal: string): string => formatOf(6).format(decimal as `${number}`)
 
+const unit = new Map<string, Intl.NumberFormat>()
+
+/** A price of one piece or of a million tokens: as many places as it has. */
+export function unitPrice(decimal: string): string {
+  let format = unit.get(locale())
+  if (format === undefined) {
+    const shown = { style: 'currency', currency: 'CNY', currencyDisplay: 'narrowSymbol' } as const
+    format = new Intl.NumberFormat(locale(), { ...shown, minimumFractionDigits: 0, maximumFractionDigits: 12 })
+    unit.set(locale(), format)
+  }
+  return format.format(decimal as `${number}`)
+}
+
 /** A count in full, with the reader's separators. */
 export const count = (value: number): string => new Intl.NumberFormat(locale()).format(value)
 

@@ -20,6 +20,8 @@ export interface PageRow {
 }
 
 const rows = [
+  { name: 'models', path: '/models', area: 'public', title: { zh: '模型', en: 'Models' }, icon: 'box' },
+  { name: 'status', path: '/status', area: 'public', title: { zh: '状态', en: 'Status' }, icon: 'activity' },
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
   { name: 'team', path: '/team', area: 'account', title: { zh: '成员', en: 'Team' }, icon: 'users' },
   { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },

@@ -7,7 +7,19 @@ import { CLI } from '../../support/people.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
 
-const PUBLIC = ['', '/connect', '/nowhere', '/sign-in', '/forgotten', '/register', '/email', '/reset', '/invitation']
+const PUBLIC = [
+  '',
+  '/models',
+  '/status',
+  '/connect',
+  '/nowhere',
+  '/sign-in',
+  '/forgotten',
+  '/register',
+  '/email',
+  '/reset',
+  '/invitation',
+]
 const OWN = ['/team', '/profile', '/security', '/connect']
 
 for (const width of [360, 768, 1440])

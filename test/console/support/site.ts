@@ -3,9 +3,13 @@ import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerRespon
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { createSite } from '../../../lib/console/site.ts'
+import { PublicCatalogue } from '../../../lib/operations/public-catalogue.ts'
 import { parseConfig } from '../../../lib/terms/config.ts'
 import { renderError } from '../../../lib/terms/errors.ts'
 import { createLogger } from '../../../lib/terms/log.ts'
+import { World } from '../../../lib/world/world.ts'
+import { TestClock } from '../../support/clock.ts'
+import { memoryStore } from '../../support/store.ts'
 
 const CONFIG = parseConfig('{}', 'test.yaml', {})
 export const URLS = { main: 'https://api.example', direct: 'https://direct.example' }
@@ -17,11 +21,21 @@ export interface Visit {
   headers: IncomingHttpHeaders
 }
 
+/** Of a gateway that has no models yet. */
+export async function emptyCatalogue(t: Test): Promise<PublicCatalogue> {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  const world = new World(CONFIG, await store.catalog())
+  const fleet = { channelStates: async () => new Map() }
+  return new PublicCatalogue({ store, clock: new TestClock(), fleet, world: () => world })
+}
+
 /** `asked`: the requests that were not for a page. */
 export async function openSite(t: Test, urls: () => typeof URLS = () => URLS): Promise<{ at: string; asked: Visit[] }> {
   const pages = createSite({
     config: () => ({ ...CONFIG, public: { ...CONFIG.public, ...urls() } }),
     log: createLogger('error'),
+    catalogue: () => emptyCatalogue(t),
   })
   const asked: Visit[] = []
   const server = http.createServer((req, res) => {

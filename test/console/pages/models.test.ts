@@ -1,0 +1,189 @@
+/** The pages Models and Status of a gateway with something to show. */
+import { mkdirSync } from 'node:fs'
+import t from 'tap'
+import { idAt } from '../../../lib/base/ids.ts'
+import { chosen, type Choice } from '../../../lib/console/client/pages/models/choose.ts'
+import type { CatalogueModel } from '../../../lib/operations/public-catalogue.ts'
+import { openStore } from '../../../lib/store/open.ts'
+import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { settlement, usageRow } from '../../support/store.ts'
+import { browserTest } from '../support/browser.ts'
+
+const HOUR_MS = 3_600_000
+/** Where pictures of the pages are wanted. */
+const SHOTS = process.env['SCREENSHOTS']
+
+const catalog = (upstream: string) => {
+  const models = [
+    {
+      name: 'alpha-opus-5-5',
+      family: 'alpha',
+      price: {
+        input: 35,
+        output: 175,
+        cache_read: 3.5,
+        cache_write_5m: 43.75,
+        cache_write_1h: 70,
+        over: [{ tokens: 200_000, input: 70, output: 262.5 }],
+      },
+      max_output: 64_000,
+    },
+    {
+      name: 'alpha-haiku-5-5',
+      family: 'alpha',
+      price: { input: 7, output: 35, cache_read: 0.7, cache_write_5m: 8.75, cache_write_1h: 14 },
+      max_output: 64_000,
+    },
+    {
+      name: 'beta-4.7',
+      family: 'beta',
+      price: { input: 12, output: 96, cache_read: 1.2, web_search: 0.07 },
+      max_output: 128_000,
+    },
+    {
+      name: 'gamma-image-2',
+      family: 'gamma',
+      price: { image: { default: 0.28, '1024x1536/high': 1.6 } },
+      image_form: 'base64',
+    },
+    {
+      name: 'gamma-3.8-flash',
+      family: 'gamma',
+      price: { input: 3.5, output: 21, cache_read: 0.35, input_audio: 7 },
+      offline: true,
+    },
+  ]
+  const channel = { base_url: upstream, key: 'up', groups: ['default', 'vip'] }
+  const names = (...parts: string[]) =>
+    models.map(({ name }) => name).filter(name => parts.some(part => name.includes(part)))
+  return {
+    groups: [
+      { name: 'default', public: true },
+      { name: 'vip', multiplier: 0.8, public: true },
+    ],
+    models,
+    channels: [
+      { ...channel, name: 'a', protocols: ['messages', 'chat'], models: names('alpha') },
+      { ...channel, name: 'b', protocols: ['chat', 'responses'], models: names('beta') },
+      { ...channel, name: 'c', protocols: ['generate', 'images'], models: names('gamma') },
+    ],
+    accounts: [{ name: 'rich', groups: ['default'], balance: 1000 }],
+  }
+}
+
+/** Writes ninety days of use into the gateway's books. */
+async function use(gateway: TestGateway): Promise<void> {
+  const store = openStore(`sqlite:${gateway.folder}/gateway.db`, { secret: 'x' })
+  const account = await store.accountByName('rich')
+  const key = { id: 1, accountId: account!.id } as never
+  const now = Date.now()
+  let made = 0
+  for (let day = 0; day < 90; day++) {
+    const rows = Array.from({ length: 40 }, (_, i) =>
+      usageRow(`${idAt(now - day * 24 * HOUR_MS - 2 * HOUR_MS)}node00${String(made++).padStart(5, '0')}`, key, 0, {
+        model: i % 2 === 0 ? 'beta-4.7' : 'alpha-opus-5-5',
+        firstByteMs: 640,
+        ...(day % 20 === 7 && i % 4 === 0 ? { end: 'upstream_error' as const, status: 502 } : {}),
+      }),
+    )
+    await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  }
+  await store.close()
+}
+
+const gateway = await startGateway({ catalog })
+t.teardown(() => gateway.stop())
+await use(gateway)
+
+t.test('which models are shown, in which order', async t => {
+  const all = ((await (await fetch(`${gateway.main}/console/models.json`)).json()) as { models: CatalogueModel[] })
+    .models
+  const none: Choice = { text: '', family: '', protocol: '', kind: '', available: false, sort: 'name' }
+  const rows: [choice: Partial<Choice>, names: string[]][] = [
+    [{}, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2']],
+    [{ text: 'OPUS alpha' }, ['alpha-opus-5-5']],
+    [{ family: 'gamma' }, ['gamma-3.8-flash', 'gamma-image-2']],
+    [{ family: 'gamma', available: true }, ['gamma-image-2']],
+    [{ protocol: 'responses' }, ['beta-4.7']],
+    [{ kind: 'pictures' }, ['gamma-image-2']],
+    [{ kind: 'pieces' }, ['beta-4.7']],
+    [{ kind: 'tokens', sort: 'cheapest' }, ['gamma-3.8-flash', 'alpha-haiku-5-5', 'beta-4.7', 'alpha-opus-5-5']],
+    [{ kind: 'tokens', sort: 'dearest' }, ['alpha-opus-5-5', 'beta-4.7', 'alpha-haiku-5-5', 'gamma-3.8-flash']],
+    [{ text: 'nothing' }, []],
+    [{ sort: 'constructor' }, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-2']],
+  ]
+  for (const [choice, names] of rows)
+    t.same(
+      chosen(all, { ...none, ...choice }).map(({ name }) => name),
+      names,
+      JSON.stringify(choice),
+    )
+})
+
+browserTest(t, 'search, filters in the address, the group, comparing', async (t, newcomer) => {
+  const { page, visit, complaints } = await newcomer({ language: 'en-US' })
+  await visit(`${gateway.main}/console/models`)
+  const names = () => page.locator('.listing tbody th code').allInnerTexts()
+  const input = (model: string) =>
+    page.locator('.listing tbody tr', { hasText: model }).locator('td').nth(1).innerText()
+  t.equal((await names()).length, 5)
+  t.match(await page.locator('tr', { hasText: 'gamma-image-2' }).innerText(), /pictures as base64 only/)
+  t.match(await input('alpha-opus'), /^¥35\s*prompts over 200,000: ¥70$/)
+  await page.getByLabel('Search').fill('alpha')
+  await page.waitForURL(/[?&]q=alpha/)
+  t.same(await names(), ['alpha-haiku-5-5', 'alpha-opus-5-5'])
+  await page.getByLabel('Group').selectOption('vip')
+  await page.waitForURL(/group=vip/)
+  await page.getByText('¥28', { exact: true }).first().waitFor()
+  t.match(await input('alpha-haiku'), /^¥5\.6$/)
+  t.same(await names(), ['alpha-haiku-5-5', 'alpha-opus-5-5'], 'the search stays')
+  await visit(page.url())
+  await page.locator('.listing tbody tr').nth(2).waitFor({ state: 'detached' })
+  t.same(await names(), ['alpha-haiku-5-5', 'alpha-opus-5-5'], 'the address brings it back')
+  t.match(await input('alpha-haiku'), /^¥5\.6$/)
+  await page.getByLabel('Search').fill('nothing like it')
+  await page.getByText('No model matches').waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  t.equal((await names()).length, 5)
+  await page.getByLabel('Group').selectOption('default')
+  await page.getByText('¥175', { exact: true }).waitFor()
+  for (const name of ['alpha-opus-5-5', 'beta-4.7']) await page.getByLabel(`Compare ${name}`).check()
+  const compared = page.locator('section[aria-labelledby=compared]')
+  t.same(await compared.locator('thead th').allInnerTexts(), ['Model', 'alpha-opus-5-5', 'beta-4.7'])
+  t.match(await compared.innerText(), /Answered, 7 d\s+\d/)
+  for (const name of ['alpha-haiku-5-5', 'gamma-image-2']) await page.getByLabel(`Compare ${name}`).check()
+  await page.getByLabel('Compare gamma-3.8-flash').click()
+  await page.getByText('At most four models can be compared').first().waitFor()
+  t.equal(await compared.locator('thead th').count(), 5)
+  t.same(complaints, [])
+})
+
+browserTest(t, 'without a script: the rows of the chosen group, and the groups as links', async (t, newcomer) => {
+  const { page } = await newcomer({ language: 'en-US', context: { javaScriptEnabled: false } })
+  await page.goto(`${gateway.main}/console/models`)
+  t.equal(await page.locator('tbody tr').count(), 5)
+  await page.getByRole('link', { name: 'vip' }).click()
+  t.match(await page.locator('main').innerText(), /¥28/)
+  await page.goto(`${gateway.main}/console/models?group=nowhere`)
+  t.match(await page.locator('main').innerText(), /¥35/)
+  await page.goto(`${gateway.main}/console/status`)
+  t.match(await page.locator('main').innerText(), /beta-4\.7[\s\S]*Incidents/)
+})
+
+for (const width of [360, 1440])
+  for (const scheme of ['light', 'dark'] as const)
+    for (const language of ['zh-CN', 'en-US'] as const)
+      browserTest(t, `${width} ${scheme} ${language}`, async (t, newcomer) => {
+        const { page, visit, axe, complaints } = await newcomer({ width, scheme, language })
+        for (const name of ['models', 'status']) {
+          await visit(`${gateway.main}/console/${name}`)
+          if (name === 'models') await page.locator('tbody input[type=checkbox]').nth(1).check()
+          t.same(await axe(), [], name)
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          t.ok(wide <= 0, `${name} is ${wide} wider than the window`)
+          if (SHOTS === undefined) continue
+          mkdirSync(SHOTS, { recursive: true })
+          await page.screenshot({ path: `${SHOTS}/${name}-${width}-${scheme}-${language}.png`, fullPage: true })
+        }
+        t.same(complaints, [])
+      })
