@@ -232,3 +232,14 @@ export const statementAnswer = z
     shifted: money,
   })
   .meta({ id: 'Statement' })
+
+export type Overview = z.output<typeof overviewAnswer>
+export type Usage = z.output<typeof usageAnswer>
+export type Request = z.output<typeof request>
+export type Refusal = z.output<typeof refusal>
+export type Receipt = z.output<typeof receiptAnswer>
+export type Requests = z.output<typeof requestsAnswer>
+export type Entries = z.output<typeof entriesAnswer>
+export type Months = z.output<typeof monthsAnswer>
+export type Statement = z.output<typeof statementAnswer>
+export type Balance = z.output<typeof balanceAnswer>

@@ -49,6 +49,8 @@ export function whenLoaded<T>(loaded: Loaded<T>, view: (value: T) => Child): Chi
   const failure = loaded.failure.value
   return [
     failure && failed(failure, loaded.again),
-    value === null ? !failure && skeleton() : div({ 'aria-busy': loaded.busy.value ? 'true' : undefined }, view(value)),
+    value === null
+      ? !failure && skeleton()
+      : div({ class: 'stack', 'aria-busy': loaded.busy.value ? 'true' : undefined }, view(value)),
   ]
 }

@@ -1,0 +1,143 @@
+/** The pages of an account: from the overview to a receipt that adds up, and the statement of a month. */
+import t from 'tap'
+import { idAt } from '../../../lib/base/ids.ts'
+import { micro } from '../../../lib/base/money.ts'
+import { chargeOf, microOf } from '../../../lib/console/client/receipt-sum.ts'
+import type { Role } from '../../../lib/terms/people.ts'
+import type { Line } from '../../../lib/terms/records.ts'
+import { chargeOfLines } from '../../support/receipt.ts'
+import { fund, SETUP, settlement, usageRow } from '../../support/store.ts'
+import { browserTest, type Visitor } from '../support/browser.ts'
+import type { House } from '../support/console.ts'
+import { newPerson, openConsole, signInBrowser } from '../support/pages.ts'
+
+const PATHS = ['/overview', '/usage', '/usage?stack=key&period=week', '/requests', '/billing']
+
+const line = (name: Line['class'], count: number, price: number): Line => ({
+  model: 'gpt',
+  priceVersion: 1,
+  list: 'base',
+  tier: 1_000_000,
+  tierName: null,
+  class: name,
+  count,
+  price,
+})
+
+const LINES = [line('input', 1_001, 2_000_000), line('output', 21, 8_143_000)]
+const MULTIPLIER = 1_077_777
+
+/** An account with some requests of today, and a person who may read it. */
+async function filled({ deps }: House, role: Role) {
+  const { store, clock } = deps
+  const person = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+  const { account, key } = await fund(store, 'acme', 5_000_000)
+  await store.people.addMember({ userId: person.id, accountId: account.id, role }, clock.now(), SETUP)
+  await store.register({ id: 'h', host: 'here', beat: 0 })
+  const ids = Array.from({ length: 12 }, (_, i) => `${idAt(clock.now() - (i + 1) * 3_600_000)}n0de0000${10 + i}`)
+  const rows = ids.map((id, i) =>
+    usageRow(id, key, Number(chargeOfLines({ lines: LINES, multiplier: MULTIPLIER })), {
+      model: i % 3 === 0 ? 'claude' : 'gpt',
+      ...(i === 4 ? { status: 502, end: 'upstream_error' as const } : {}),
+      lines: LINES,
+      multiplier: MULTIPLIER,
+      held: micro(9_000),
+      firstByteMs: 300 + i,
+      durationMs: 4_000,
+      channel: 'secret-channel',
+    }),
+  )
+  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  const refusal = { requestId: `${idAt(clock.now())}n0de0000001`, atMs: clock.now(), accountId: account.id }
+  await store.recordRefusals([
+    { ...refusal, keyId: key.id, model: 'gpt', reason: 'quota', status: 403, address: '::1' },
+  ])
+  return { person, ids, account }
+}
+
+const text = ({ page }: Visitor) => page.locator('main').innerText()
+
+browserTest(t, 'an owner follows the money from the overview to a receipt that adds up', async (t, newcomer) => {
+  const open = await openConsole(t)
+  const { person, ids } = await filled(open, 'owner')
+  const visitor = await newcomer({ language: 'en-US' })
+  const { page, complaints } = visitor
+  await signInBrowser(visitor, open.url, person, '/console/overview')
+  await page.getByRole('heading', { name: 'Last requests' }).waitFor()
+  t.match(await text(visitor), /Balance[\s\S]*¥4\.97[\s\S]*Last failures[\s\S]*used up/)
+  await page.getByRole('link', { name: 'Requests' }).first().click()
+  await page.getByRole('region', { name: 'Requests' }).first().waitFor()
+  t.equal(await page.locator('.listing tbody tr').count(), 12)
+  await page.selectOption('#outcome', 'upstream')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.waitForURL(/outcome=upstream/)
+  await page.waitForFunction(() => document.querySelectorAll('.listing tbody tr').length === 1)
+  await page.fill('#id', 'nobody')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByText('No request fits these filters').waitFor()
+  await page.goBack()
+  await page.waitForFunction(() => document.querySelectorAll('.listing tbody tr').length === 1)
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Export as CSV').click()])
+  t.equal(download.suggestedFilename(), 'requests.csv')
+
+  await visitor.visit(`${open.url}/console/requests/${ids[0]}`)
+  await page.getByRole('button', { name: 'Recompute' }).click()
+  await page.getByText('which is equal').waitFor()
+  t.notMatch(await text(visitor), /secret-channel/)
+  await page.emulateMedia({ media: 'print' })
+  t.notOk(await page.getByRole('button', { name: 'Recompute' }).isVisible(), 'paper has no buttons')
+  await page.emulateMedia({ media: 'screen' })
+
+  await visitor.visit(`${open.url}/console/billing`)
+  await page.fill('#amount', '6')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved').waitFor()
+  const month = new Date(open.deps.clock.now()).toISOString().slice(0, 7)
+  await visitor.visit(`${open.url}/console/billing/${month}`)
+  await page.getByRole('heading', { name: /^Statement of \d{4}-\d\d$/ }).waitFor()
+  await page.getByRole('heading', { name: 'Charges by model' }).waitFor()
+  await visitor.visit(`${open.url}/console/overview`)
+  await page.getByText('The balance is below').waitFor()
+  t.same(complaints, [])
+})
+
+for (const width of [360, 1440])
+  for (const scheme of ['light', 'dark'] as const)
+    for (const language of ['zh-CN', 'en-US'] as const)
+      browserTest(t, `looks ${width} ${scheme} ${language}`, async (t, newcomer) => {
+        const open = await openConsole(t)
+        const { person, ids } = await filled(open, 'viewer')
+        const visitor = await newcomer({ width, scheme, language })
+        await signInBrowser(visitor, open.url, person, '/console/overview')
+        const shots = process.env['SCREENSHOTS']
+        const month = new Date(open.deps.clock.now()).toISOString().slice(0, 7)
+        for (const path of [...PATHS, `/requests/${ids[0]}`, `/billing/${month}`]) {
+          await visitor.visit(`${open.url}/console${path}`)
+          await visitor.page.waitForFunction(() => document.querySelector('main .skeleton') === null)
+          t.same(await visitor.axe(), [], path)
+          const wide = await visitor.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          t.ok(wide <= 0, `${path} is ${wide} wider than the window`)
+          if (language === 'en-US') t.notOk(/\p{Script=Han}/u.test(await text(visitor)), `${path} is in English`)
+          if (shots !== undefined) {
+            const file = `${shots}/${path.replace(/\W+/g, '-')}-${width}-${scheme}-${language}.png`
+            await visitor.page.screenshot({ path: file, fullPage: true })
+          }
+        }
+        t.same(visitor.complaints, [])
+        t.ok(visitor.requested.every(url => url.startsWith(open.url)))
+      })
+
+t.test('the arithmetic of a receipt', async t => {
+  const of = (count: number, price: string, per = 1_000_000, tier = '1') => ({ count, price, per, tier })
+  for (const [lines, multiplier, micros] of [
+    [[], '1', 0n],
+    [[of(1, '0.000001')], '1', 1n],
+    [[of(1_000_000, '0.000001')], '1', 1n],
+    [[of(1_000_001, '0.000001')], '1', 2n],
+    [[of(1, '1', 1)], '0.333333', 333_333n],
+    [[of(3, '0.01', 1), of(500, '2', 1_000_000, '0.5')], '1.5', 45_750n],
+    [[of(1, '0.000001', 1)], '1.000001', 2n],
+  ] as [Parameters<typeof chargeOf>[0], string, bigint][])
+    t.equal(chargeOf(lines, multiplier), micros, JSON.stringify(lines))
+  t.equal(microOf('12.345678'), 12_345_678n)
+})
