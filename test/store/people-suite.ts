@@ -1,9 +1,9 @@
 /** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
-import { type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { type NewKey, type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
 import type { Act, Person } from '../../lib/terms/people.ts'
-import { fund } from '../support/store.ts'
+import { fund, newKey } from '../support/store.ts'
 
 const NOW = 1_790_000_000_000
 const HOUR_MS = 3_600_000
@@ -258,6 +258,54 @@ export function peopleSuite(t: Test, newUrl: () => Promise<string>): void {
     t.equal(await people.useLink('factor', 'f1', NOW), null)
     const log = JSON.stringify((await one.actions({ limit: 200 })).map(({ before, after }) => [before, after]))
     t.notMatch(log, /example\.org|"p9"/)
+  })
+
+  check('who registers gets an account, by a link or by a provider', async (t, one, two) => {
+    const { people } = one
+    const account = (name: string) => ({ name, groups: ['default'], rate: { requests: 5, minutes: 1 } })
+    await people.createLink(link('g1', { kind: 'registration', email: 'ann@example.org' }), null)
+    const asked = [one, two].map((store, i) =>
+      store.people.register('g1', NOW, user('another@example.org'), account(`u-${i}`), by({ id: 0 } as Person)),
+    )
+    const [ann] = (await Promise.all(asked)).filter(person => person !== null)
+    t.equal((await one.accounts()).length, 1, 'one of two')
+    t.match(ann, { email: 'ann@example.org' }, 'with the e-mail that was proven')
+    t.match(await people.memberships(ann!.id), [{ role: 'owner', account: account((await one.accounts())[0]!.name) }])
+    const identity = { issuer: 'https://id.example', subject: 'sub-1' }
+    const bob = await people.register(null, NOW, user('bob@example.org'), account('u-b'), by(ann!), identity)
+    t.equal(await two.people.identityUser(identity.issuer, identity.subject), bob?.id)
+    await t.rejects(
+      people.register(null, NOW, user('eve@example.org'), account('u-e'), by(ann!), identity),
+      StoreConflict,
+    )
+    t.equal(await people.byEmail('eve@example.org'), null, 'nothing of it is left')
+    t.equal(await one.accountByName('u-e'), null)
+  })
+
+  check('the keys of somebody who leaves', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const [ann, bob] = [
+      await one.people.create(user('ann@example.org'), ACT),
+      await one.people.create(user('b@c.de'), ACT),
+    ]
+    const made = (name: string, change: Partial<NewKey> = {}) =>
+      one.createKey(newKey(account.id, { name, hash: `hash ${name}`, createdBy: bob.id, ...change }), ACT)
+    const leave = async (keysTo: number | null) => {
+      const member = { userId: bob.id, accountId: account.id }
+      await one.people.addMember({ ...member, role: 'member' }, NOW, ACT)
+      const seq = await one.changeSeq()
+      await two.people.setRole({ ...member, role: null, keysTo }, by(ann))
+      return (await one.changesSince(seq))?.map(({ ref }) => ref)
+    }
+    const others = await made('of another', { createdBy: ann.id })
+    const [on, off] = [await made('on'), await made('off', { status: 'disabled' })]
+    t.strictSame(await leave(ann.id), ['hash on', 'hash off'])
+    for (const { id } of [on, off, others]) t.match(await one.key(id), { createdBy: ann.id })
+    t.match(await one.key(on.id), { status: 'enabled' })
+    const last = await made('last')
+    t.strictSame(await leave(null), ['hash last'], 'every process hears of it')
+    t.match(await one.key(last.id), { status: 'disabled', createdBy: bob.id })
+    t.match(await one.key(others.id), { status: 'enabled' })
   })
 
   check('sessions, devices and tokens', async (t, one, two) => {

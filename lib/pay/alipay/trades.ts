@@ -3,8 +3,8 @@
  * buyer pays and what we receive are less where there are coupons.
  */
 import {
-  NotVerified,
   type Notice,
+  NotVerified,
   type Payment,
   ProviderAway,
   ProviderRefuses,

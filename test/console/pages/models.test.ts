@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
-import { chosen, type Choice } from '../../../lib/console/client/pages/models/choose.ts'
+import { type Choice, chosen } from '../../../lib/console/client/pages/models/choose.ts'
 import type { CatalogueModel } from '../../../lib/operations/public-catalogue.ts'
 import { openStore } from '../../../lib/store/open.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
