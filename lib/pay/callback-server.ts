@@ -38,11 +38,12 @@ export class CallbackServer {
         return { status: 500, type: 'text/plain', body: 'failed' }
       })
       .then(({ status, type, body }) => {
-        const headers = { 'content-type': type, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
-        // What was not read to its end would be taken for the next request.
         res.writeHead(status, {
-          ...headers,
-          'content-length': Buffer.byteLength(body),
+          'cache-control': 'no-store',
+          'x-content-type-options': 'nosniff',
+          // A 204 has no body, and may not say how long it is.
+          ...(status === 204 ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
+          // What was not read to its end would be taken for the next request.
           ...(req.complete ? {} : { connection: 'close' }),
         })
         res.end(body)

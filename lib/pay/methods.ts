@@ -8,6 +8,7 @@ type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: M
 
 const MAKERS: { [M in OrderMethod]?: Maker<M> } = {
   alipay: async (config, tools) => new (await import('./alipay/alipay.ts')).Alipay(config, tools),
+  wechat: async (config, tools) => new (await import('./wechat/wechat.ts')).Wechat(config, tools),
 }
 
 export async function openMethods({ pay, public: urls }: Config, clock: Clock): Promise<Map<OrderMethod, PayMethod>> {

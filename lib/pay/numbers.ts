@@ -21,6 +21,8 @@ function numbered(letter: 'T' | 'R', nowMs: number): string {
 export const newOrderId = (nowMs: number): string => numbered('T', nowMs)
 export const newRefundId = (nowMs: number): string => numbered('R', nowMs)
 export const isOrderId = (text: string): boolean => /^T[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
+/** Our own number of a refund; null = it was not begun here. */
+export const ourRefund = (number: string): string | null => (/^R[0-9A-HJKMNP-TV-Z]{26}$/.test(number) ? number : null)
 
 /** Micro-CNY in one fen. */
 export const FEN = 10_000

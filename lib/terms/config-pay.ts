@@ -163,7 +163,22 @@ const alipay = alipayForm.superRefine(checkHosts).superRefine((form, context) =>
       message: 'Alipay’s public key, not the application’s own one',
     })
 })
-const wechat = wechatForm.superRefine(checkHosts)
+const wechat = wechatForm.superRefine(checkHosts).superRefine((form, context) => {
+  const { public_keys, serial, sandbox, api } = form
+  for (const [i, { id }] of public_keys.entries())
+    if (id === serial || public_keys.findIndex(key => key.id === id) < i)
+      context.addIssue({
+        code: 'custom',
+        path: ['public_keys', i, 'id'],
+        message: 'the id of a key of WeChat Pay, each once; `serial` is the merchant’s own',
+      })
+  if (sandbox && api === undefined)
+    context.addIssue({
+      code: 'custom',
+      path: ['api'],
+      message: 'required with `sandbox`: WeChat Pay has no test environment of its own',
+    })
+})
 const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox }, context) => {
   if (secret_key.includes('_test_') !== sandbox)
     context.addIssue({

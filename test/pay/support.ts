@@ -39,6 +39,9 @@ export const faultOf = (work: Promise<unknown>): Promise<string> =>
     error => (error instanceof OperationError ? error.fault : String(error)),
   )
 
+/** One for all: every logger listens to the end of the process. */
+const log = createLogger('silent')
+
 interface Trade {
   asked: number
   currency: string
@@ -176,7 +179,7 @@ export async function openDesk(
   const deps = {
     store,
     clock,
-    log: createLogger('silent'),
+    log,
     fleet: new TestFleet(),
     setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
     counts: {

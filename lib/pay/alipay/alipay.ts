@@ -5,6 +5,7 @@
 import { micro } from '../../base/money.ts'
 import type { AlipayConfig } from '../../terms/config-pay.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
+import { chinaTime, SUBJECT } from '../messages.ts'
 import {
   type BillLine,
   type MethodTools,
@@ -19,7 +20,7 @@ import {
 import { yuanOf } from '../numbers.ts'
 import { billOf } from './bill.ts'
 import { AlipayClient, textOf } from './client.ts'
-import { chinaTime, signedForm, verifiedForm } from './signing.ts'
+import { signedForm, verifiedForm } from './signing.ts'
 import { askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
 
 const LIVE = { gateway: 'https://openapi.alipay.com/gateway.do', api: 'https://openapi.alipay.com' }
@@ -29,7 +30,6 @@ const TEST = {
 }
 const MINIMUM = micro(5_000_000)
 const LIFE_MS = 30 * 60_000
-const SUBJECT = 'API 充值 / API credit'
 const LONGEST_CODE = 512
 /** A refund that Alipay does not know after this long was refused; until then it may be under way. */
 const REFUND_UNKNOWN_MS = 30 * 60_000

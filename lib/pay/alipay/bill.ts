@@ -6,20 +6,16 @@
  * A bill is a ZIP archive of tables in GBK: a list, and sums that nobody needs here. Lines beginning with `#` say whose
  * account it is. Fields may end with a tab, so that spreadsheets leave long numbers alone.
  */
-import { setImmediate } from 'node:timers/promises'
+
+import { digestOf, fromChinaTime, linesOf, UNREADABLE } from '../messages.ts'
 import { type BillLine, ProviderAway, ProviderRefuses } from '../method.ts'
-import { fenOf, isOrderId } from '../numbers.ts'
+import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
 import { type AlipayClient, textOf } from './client.ts'
-import { digestOf, fromChinaTime } from './signing.ts'
-import { ourRefund, payment, refundProviderId, type Seller, UNREADABLE } from './trades.ts'
+import { payment, refundProviderId, type Seller } from './trades.ts'
 import { unzip } from './zip.ts'
 
 const PATH = '/v3/alipay/data/dataservice/bill/downloadurl/query'
 const TYPES = ['trade', 'signcustomer'] as const
-/** After so many lines, other work of the process gets its turn. */
-const LINES_AT_ONCE = 1_000
-const NEWLINE = 0x0a
-
 /** A line of a table, by the names of its columns. */
 type Row = (column: string) => string
 
@@ -57,7 +53,7 @@ async function* rowsOf(
   })
   for (const file of files) {
     let columns: readonly string[] | null = null
-    for await (const line of linesOf(file)) {
+    for await (const line of linesOf(file, 'gbk')) {
       if (line.startsWith('#')) checkAccount(seller, line)
       else if (columns === null) columns = columnsOf(line)
       else {
@@ -67,20 +63,6 @@ async function* rowsOf(
         if (isOrderId(row('商户订单号'))) yield { row, digest: digestOf(line) }
       }
     }
-  }
-}
-
-/** No character of GBK has the byte of a new line in it, so every line is decoded by itself. */
-async function* linesOf(file: Buffer): AsyncGenerator<string> {
-  const decoder = new TextDecoder('gbk')
-  let count = 0
-  for (let start = 0; start < file.length; ) {
-    const newline = file.indexOf(NEWLINE, start)
-    const end = newline < 0 ? file.length : newline
-    const line = decoder.decode(file.subarray(start, end)).trim()
-    if (line !== '') yield line
-    start = end + 1
-    if (++count % LINES_AT_ONCE === 0) await setImmediate()
   }
 }
 

@@ -3,7 +3,7 @@
  * two protocols. The older one, of forms, is used for pages and notifications; version 3, of JSON, for everything between
  * servers.
  */
-import { createHash, randomUUID, sign, verify } from 'node:crypto'
+import { randomUUID, sign, verify } from 'node:crypto'
 import { NotVerified } from '../method.ts'
 
 const signed = (text: string, privateKey: string): string =>
@@ -25,19 +25,6 @@ const formText = (fields: readonly [string, string][]): string =>
     .sort(byName)
     .map(([name, value]) => `${name}=${value}`)
     .join('&')
-
-const CHINA_OFFSET_MS = 8 * 3_600_000
-
-/** `2030-01-31 08:00:00` in China, wherever this machine stands. */
-export const chinaTime = (ms: number): string =>
-  new Date(ms + CHINA_OFFSET_MS).toISOString().slice(0, 19).replace('T', ' ')
-
-/** ms since 1970 of such a text; null when it is none. */
-export function fromChinaTime(text: string | undefined): number | null {
-  const m = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$/.exec(text ?? '')
-  const ms = m === null ? Number.NaN : Date.parse(`${m[1]}T${m[2]}+08:00`)
-  return Number.isNaN(ms) ? null : ms
-}
 
 /** A form with its signature, as a query. `sign_type` is one of the fields that are signed. */
 export function signedForm(fields: Record<string, string>, privateKey: string): URLSearchParams {
@@ -95,5 +82,3 @@ export function isAnswer(headers: Headers, body: Buffer, publicKey: string): boo
     publicKey,
   )
 }
-
-export const digestOf = (body: Buffer | string): string => createHash('sha256').update(body).digest('hex')

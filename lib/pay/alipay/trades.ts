@@ -2,6 +2,8 @@
  * What Alipay says of a trade: as the answer to a question, and in a notification. What counts is `total_amount`: what the
  * buyer pays and what we receive are less where there are coupons.
  */
+
+import { digestOf, fromChinaTime, UNREADABLE } from '../messages.ts'
 import {
   type Notice,
   NotVerified,
@@ -11,9 +13,8 @@ import {
   type RefundSaid,
   type Said,
 } from '../method.ts'
-import { fenOf } from '../numbers.ts'
+import { fenOf, ourRefund } from '../numbers.ts'
 import { type AlipayAnswer, type AlipayClient, textOf } from './client.ts'
-import { digestOf, fromChinaTime } from './signing.ts'
 
 /** Whose trades they are. */
 export interface Seller {
@@ -25,9 +26,6 @@ export interface Seller {
 const PAID: readonly string[] = ['TRADE_SUCCESS', 'TRADE_FINISHED']
 /** What our orders and Alipay's own numbers have at most. */
 const LONGEST_NUMBER = 64
-
-/** What becomes of an amount that cannot be read: it equals no order's. */
-export const UNREADABLE = -1
 
 /** The parts of a payment that every message of Alipay has alike. */
 export const payment = (
@@ -41,9 +39,6 @@ export const payment = (
 
 /** A refund has no number at Alipay but the one that it was asked for with, which is unique within its order. */
 export const refundProviderId = (orderId: string, number: string): string => `${orderId}:${number}`
-
-/** Our own number of a refund; null = it was not begun here. */
-export const ourRefund = (number: string): string | null => (/^R[0-9A-HJKMNP-TV-Z]{26}$/.test(number) ? number : null)
 
 /** A code that nobody has scanned is no trade yet, so a trade that does not exist has not failed. */
 export function saidOf(seller: Seller, orderId: string, { code, fields, body }: AlipayAnswer): Said {
