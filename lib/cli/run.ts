@@ -7,6 +7,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
+import { addPay } from './pay-options.ts'
 import { addPrices } from './price-options.ts'
 import { say } from './say.ts'
 import { addUsage } from './usage-options.ts'
@@ -112,6 +113,7 @@ function createProgram(root: string): Command {
   addUsage(command, group)
   addPrices(group)
   addUsers(group)
+  addPay(group)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

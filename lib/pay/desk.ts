@@ -4,13 +4,13 @@
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
-import type { OrderMethod } from '../terms/pay.ts'
+import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/pay-tallies.ts'
 import { type CallbackDeps, takeCallback } from './callbacks.ts'
 import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
 import { Orders } from './orders.ts'
-import { reconcile } from './reconcile.ts'
+import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
 
 export interface DeskParts extends OperationDeps {
@@ -65,11 +65,25 @@ export class Desk {
     return takeCallback(deps, method, callback)
   }
 
+  /** Ends an order that is not paid. When it was paid meanwhile, it is credited. */
+  async close(order: Order, method: PayMethod): Promise<void> {
+    await closeOrder(await this.#reconcileDeps(), order, method)
+  }
+
+  /** Asks the provider about a refund that is not decided. */
+  async checkRefund(refund: Refund): Promise<void> {
+    await checkRefund(await this.#reconcileDeps(), refund)
+  }
+
+  async #reconcileDeps(stopped: () => boolean = () => false): Promise<ReconcileDeps> {
+    const methods = await this.methods()
+    return { ...this.#parts, till: this.till, orders: this.orders, methods, stopped }
+  }
+
   /** One round of asking back, and of counting what waits. */
   async round(stopped: () => boolean): Promise<void> {
     const { store, counts, clock } = this.#parts
-    const methods = await this.methods()
-    await reconcile({ ...this.#parts, till: this.till, orders: this.orders, methods, stopped })
+    await reconcile(await this.#reconcileDeps(stopped))
     const beforeMs = ((await store.now()) ?? clock.now()) - UNCREDITED_MS
     counts.open = {
       exceptions: await store.pay.openExceptions(),

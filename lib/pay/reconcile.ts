@@ -72,7 +72,7 @@ async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {
 }
 
 /** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
-async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
+export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
   const { till, store, orders } = deps
   for (const said of [await method.close(order), await method.query(order)])
     if (said.kind === 'paid') {
@@ -83,7 +83,7 @@ async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod):
 }
 
 /** Undecided refunds are asked about, and sent again under the same number when the provider does not know them. */
-async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
+export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
   const { store, methods, clock, orders, log } = deps
   const { method: name, id } = refund
   const method = methods.get(name)

@@ -125,6 +125,17 @@ export class Till {
       (refundId === null ? null : await pay.refund(method, refundId)) ??
       (await pay.refundByProviderId(method, providerId))
     if (known !== null) {
+      if (known.state === 'released' && state === 'done') {
+        const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
+        return this.#raise({
+          method,
+          kind: 'refund_unknown',
+          reference: known.id,
+          orderId: known.orderId,
+          amount,
+          detail,
+        })
+      }
       if (state !== 'undecided') await pay.endFreeze(method, known.id, state, provider(method, 'refunds.end'))
       return 'known'
     }

@@ -115,6 +115,15 @@ t.test('an order at its end', async t => {
   }
 })
 
+t.test('Alipay has closed the trade: the order ends before its time', async t => {
+  const { alipay, shop, id } = await opened(t)
+  alipay.ledger.trade(id).status = 'TRADE_CLOSED'
+  t.same(await shop.method.query(await shop.order(id)), { kind: 'ended' })
+  shop.clock.advance(16_000)
+  await shop.round()
+  t.equal((await shop.order(id)).state, 'expired')
+})
+
 t.test('a code is scanned after the order has ended: the money is taken', async t => {
   const { alipay, shop } = await open(t)
   const { id } = await shop.begin()
@@ -236,4 +245,36 @@ t.test('a refund that Alipay takes late ends as done', async t => {
   t.equal((await shop.store.pay.refund('alipay', number))?.state, 'done')
   t.equal(await shop.balance(), 6_000)
   t.equal(alipay.ledger.back(id), 4_000)
+})
+
+t.test('that no money moved now is not yet a refund', async t => {
+  const { alipay, shop, id } = await credited(t)
+  alipay.slow = true
+  const { id: number, state } = await shop.desk.orders.refund(id, '40', 'asked for', false, ACT)
+  t.equal(state, 'frozen')
+  shop.clock.advance(MINUTE_MS)
+  await shop.round()
+  t.equal((await shop.store.pay.refund('alipay', number))?.state, 'frozen')
+  alipay.slow = false
+  shop.clock.advance(2 * MINUTE_MS)
+  await shop.round()
+  t.equal((await shop.store.pay.refund('alipay', number))?.state, 'done')
+  t.equal(alipay.ledger.back(id), 4_000)
+})
+
+t.test('answers about something else', async t => {
+  const { alipay, shop, id } = await credited(t)
+  const order = await shop.order(id)
+  const other = await shop.begin('7')
+  await fetch(other.shown?.redirect as string)
+  alipay.ledger.pay(other.id)
+  // A proxy that answers from memory: the signature is good, and the order another one.
+  const answers = alipay.ledger.trades
+  const swapped = answers.get(other.id)!
+  answers.set(id, swapped)
+  await t.rejects(shop.method.query(order), { name: 'ProviderAway', message: /another order/ })
+  swapped.refunds.set('R1', 100)
+  const refund = { id: 'R1', orderId: id, atMs: 0 } as Parameters<typeof shop.method.queryRefund>[0]
+  await t.rejects(shop.method.queryRefund(refund, order), { name: 'ProviderAway', message: /another refund/ })
+  await t.rejects(shop.method.refund({ ...refund, id: 'R2' }, order, 100), { name: 'ProviderAway' })
 })

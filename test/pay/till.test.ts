@@ -137,6 +137,21 @@ t.test('money that goes back', async t => {
   }
 })
 
+t.test('a refund that ended as not sent, and was sent after all, waits for a person', async t => {
+  const desk = await openDesk(t)
+  const { id } = await desk.begin('100')
+  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  desk.provider.refundSaid = 'released'
+  const { id: refundId } = await desk.orders.refund(id, '40', 'asked for', false, ACT)
+  t.equal(await desk.balance(), 10_000)
+  for (const source of ['callback', 'bill'] as const)
+    t.equal(await desk.till.take('alipay', refund(id, { refundId, providerId: 'late' }), source), 'open')
+  t.match(await desk.store.pay.exceptions({ open: true, limit: 9 }), [
+    { kind: 'refund_unknown', orderId: id, amount: 4_000 },
+  ])
+  t.equal(await desk.balance(), 10_000)
+})
+
 t.test('a refund that is told before its payment is asked for again, and books nothing', async t => {
   const desk = await openDesk(t)
   const { id } = await desk.begin('100')

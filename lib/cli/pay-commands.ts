@@ -1,0 +1,88 @@
+/** `pay doctor`: asks the operator, and prints what is found, a line a step. It works beside a running gateway. */
+import { createInterface } from 'node:readline/promises'
+import { systemClock } from '../base/clock.ts'
+import { formatMicro } from '../base/money.ts'
+import { OperationError } from '../operations/error.ts'
+import { Desk } from '../pay/desk.ts'
+import { examine, type Finding } from '../pay/doctor.ts'
+import { createLogger } from '../terms/log.ts'
+import type { OrderMethod } from '../terms/pay.ts'
+import { PayTallies } from '../terms/pay-tallies.ts'
+import { COMMAND } from '../terms/people.ts'
+import { NOBODY, withStoreOf } from './with-store.ts'
+
+export interface DoctorWanted {
+  method: string
+  account: string
+  amount: string | null
+  refund: boolean
+  waitMs: number
+  yes: boolean
+}
+
+/** The gateways that run beside a command find in the store what it has changed. */
+const FLEET = {
+  ...NOBODY,
+  held: async () => new Map(),
+  holders: async () => [],
+  channelStates: async () => new Map(),
+  changed: async () => {},
+}
+const KEEP_ALIVE_MS = 60_000
+
+/** False when a step failed. */
+export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: DoctorWanted): Promise<boolean> {
+  return withStoreOf(configFile, env, async (store, config) => {
+    const { method: name, account: accountName, amount, refund, waitMs } = wanted
+    const log = createLogger('warn', { write: line => void process.stderr.write(line) })
+    const deps = { store, clock: systemClock, log, fleet: FLEET, setAside: () => NOTHING_ASIDE }
+    const desk = new Desk({ ...deps, config: () => config, counts: new PayTallies() })
+    const method = (await desk.methods()).get(name as OrderMethod)
+    if (method === undefined) throw new OperationError('missing', `pay.${name}: not in ${configFile}`)
+    const account = await store.accountByName(accountName)
+    if (account === null) throw new OperationError('missing', `there is no account ${accountName}`)
+    const { main, given } = config.public
+    if (!given) console.error(`warning: public.main is not set, so the provider is told to send callbacks to ${main}`)
+    const cost = `${amount ?? formatMicro(method.minimum)} CNY of ${method.sandbox ? 'test' : 'real'} money`
+    if (!wanted.yes) await confirm(`This makes an order of ${cost} at ${name}, which you then pay. Go on?`)
+    const callback = `${main}/pay/${name}`
+    const act = { actor: COMMAND, operation: 'orders.create' }
+    const examined = { desk, store, clock: systemClock, account, method, amount, refund, waitMs, callback }
+    // Timers of the clock keep no process alive.
+    const alive = setInterval(() => {}, KEEP_ALIVE_MS)
+    let ok = true
+    try {
+      for await (const finding of examine({ ...examined, returnTo: `${main}/console/topup`, act })) {
+        ok &&= finding.ok !== false
+        await print(finding)
+      }
+    } finally {
+      clearInterval(alive)
+    }
+    return ok
+  })
+}
+
+const NOTHING_ASIDE = { settlements: 0, unreadable: 0, journals: 0 }
+
+async function confirm(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new OperationError('invalid', `${question} Say --yes where nobody can be asked.`)
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = await terminal.question(`${question} [y/N] `)
+    if (!/^y(es)?$/i.test(answer.trim())) throw new OperationError('invalid', 'nothing was done')
+  } finally {
+    terminal.close()
+  }
+}
+
+async function print({ step, ok, text, check, shown }: Finding): Promise<void> {
+  console.log([ok === null ? '-' : ok ? 'ok' : 'FAILED', step, text].join('\t'))
+  if (check !== undefined && ok !== true) console.log(`\t\tcheck ${check}`)
+  if (shown?.redirect !== undefined) console.log(`\t\topen ${shown.redirect}`)
+  if (shown?.qr === undefined) return
+  console.log(`\t\tscan ${shown.qr}`)
+  if (!process.stdout.isTTY) return
+  const { renderUnicodeCompact } = await import('uqr')
+  console.log(renderUnicodeCompact(shown.qr))
+}

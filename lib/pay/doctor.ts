@@ -1,0 +1,175 @@
+/**
+ * Walks one small order through a way to pay, step by step, for an operator who wants to know whether it works with the real
+ * provider: the order, its payment by a person, the callback, the question, the credit, and the refund if it is wanted. An
+ * order that nobody pays is closed.
+ */
+import { type Clock, pause } from '../base/clock.ts'
+import { formatMicro } from '../base/money.ts'
+import type { Store } from '../store/store.ts'
+import type { Order, Shown } from '../terms/pay.ts'
+import type { Act } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
+import type { Desk } from './desk.ts'
+import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+
+export interface Examined {
+  desk: Desk
+  store: Store
+  clock: Clock
+  account: Account
+  method: PayMethod
+  /** CNY; null = the method's minimum. */
+  amount: string | null
+  refund: boolean
+  /** How long the payer may take. */
+  waitMs: number
+  /** Where the provider sends callbacks, and where it sends the payer back. */
+  callback: string
+  returnTo: string
+  act: Act
+}
+
+export interface Finding {
+  step: 'order' | 'pay' | 'callback' | 'query' | 'credit' | 'refund' | 'close'
+  /** null = neither: something to do, or to know. */
+  ok: boolean | null
+  text: string
+  /** What to look at when it is not. */
+  check?: string
+  shown?: Shown
+}
+
+const LOOK_MS = 2_000
+const ASK_MS = 10_000
+/** A callback comes within seconds of the payment. */
+const CALLBACK_MS = 60_000
+const REFUND_MS = 2 * 60_000
+const REFUND_LOOK_MS = 15_000
+
+export async function* examine(examined: Examined): AsyncGenerator<Finding> {
+  const { desk, account, method, amount, returnTo, act } = examined
+  const asked = amount ?? formatMicro(method.minimum)
+  const order = await desk.orders.begin(account, method.name, asked, returnTo, act)
+  if (order.state !== 'pending') return yield* notMade(examined, order)
+  yield { step: 'order', ok: true, text: `${order.id} of ${formatMicro(order.amount)} CNY is made at ${method.name}` }
+  yield { step: 'pay', ok: null, text: 'pay it now', shown: order.shown as Shown }
+  const paid = yield* untilPaid(examined, order)
+  if (!paid) return yield* closed(examined, order)
+  yield* callback(examined, order)
+  yield* query(examined, order)
+  if (yield* credit(examined, order)) if (examined.refund) yield* refund(examined, order)
+}
+
+/** A repeat of the request gives the same order, and says what was wrong. */
+async function* notMade({ method, returnTo, desk }: Examined, order: Order): AsyncGenerator<Finding> {
+  const reason = await method
+    .begin(order, returnTo)
+    .then(() => 'the first request failed, the second did not', reasonOf)
+  yield {
+    step: 'order',
+    ok: false,
+    text: `${order.id} is not made: ${reason}`,
+    check:
+      order.state === 'failed'
+        ? 'ids and keys in the config, and what the contract with the provider allows'
+        : 'the way from here to the provider, the provider’s public key in the config, and the clock of this machine',
+  }
+  await desk.close(order, method).catch(reasonOf)
+}
+
+/** Waits for the credit, or until the provider says that the order is paid and no callback has come. */
+async function* untilPaid(examined: Examined, order: Order): AsyncGenerator<Finding, boolean> {
+  const { store, clock, method, waitMs } = examined
+  const start = clock.monotonic()
+  let askedAt = start
+  let paidAt: number | null = null
+  let problem: string | null = null
+  for (let now = start; now - start < waitMs; now = clock.monotonic()) {
+    const row = (await store.pay.order(order.id)) as Order
+    if (row.creditedAtMs !== null || (await exceptionsOf(store, order)).length > 0) return true
+    if (paidAt !== null && now - paidAt >= CALLBACK_MS) return true
+    if (paidAt === null && now - askedAt >= ASK_MS) {
+      askedAt = now
+      const said = await method.query(row).catch(reasonOf)
+      if (typeof said === 'string') {
+        if (problem === null) yield { step: 'query', ok: false, text: said, check: ASKING }
+        problem = said
+      } else if (said.kind === 'ended') return false
+      else if (said.kind === 'paid') {
+        paidAt = now
+        yield { step: 'pay', ok: true, text: 'the provider has the money; waiting for its callback' }
+      }
+    }
+    await pause(clock, LOOK_MS)
+  }
+  return false
+}
+
+const ASKING = 'the way from here to the provider, and whether the keys are those of this application'
+
+async function* callback({ store, method, callback }: Examined, order: Order): AsyncGenerator<Finding> {
+  const [proof] = await store.pay.proofs(order.id)
+  const mark = (await store.pay.payMarks()).find(m => m.method === method.name && m.what === 'callback')
+  const came = proof?.source === 'callback' || (mark !== undefined && mark.atMs >= order.createdAtMs)
+  if (came) return yield { step: 'callback', ok: true, text: `one came to ${callback} and was verified` }
+  const [wrong] = await exceptionsOf(store, order)
+  if (wrong !== undefined) return
+  yield {
+    step: 'callback',
+    ok: false,
+    text: `none came to ${callback}`,
+    check:
+      'that a gateway runs with this config, that the provider reaches it there, and gateway_pay_callbacks_total by verdict: signature means that the provider’s public key or secret is wrong',
+  }
+}
+
+async function* query({ desk, method }: Examined, order: Order): AsyncGenerator<Finding> {
+  const said = await method.query(order).catch(reasonOf)
+  if (typeof said === 'string') return yield { step: 'query', ok: false, text: said, check: ASKING }
+  const ok = said.kind === 'paid'
+  yield { step: 'query', ok, text: `asked, the provider says: ${said.kind}`, ...(ok ? {} : { check: ASKING }) }
+  if (said.kind === 'paid') await desk.till.take(method.name, said, 'query')
+}
+
+/** Whether the order is credited and nothing about it waits for a person. */
+async function* credit({ store, account }: Examined, order: Order): AsyncGenerator<Finding, boolean> {
+  const row = (await store.pay.order(order.id)) as Order
+  const found = await exceptionsOf(store, order)
+  const ok = row.creditedAtMs !== null && found.length === 0
+  const problems = found.map(({ kind, detail }) => `; ${kind}: ${detail}`).join('')
+  const text = `the order is ${row.state}, ${account.name} has ${formatMicro(row.credited)} CNY of it${problems}`
+  yield { step: 'credit', ok, text, ...(ok ? {} : { check: 'the merchant’s ids in the config' }) }
+  return ok
+}
+
+const exceptionsOf = async (store: Store, { id }: Order) =>
+  (await store.pay.exceptions({ open: true, limit: 100 })).filter(({ orderId }) => orderId === id)
+
+async function* refund({ desk, store, clock, method, act }: Examined, order: Order): AsyncGenerator<Finding> {
+  let found = await desk.orders.refund(order.id, formatMicro(order.amount), 'pay doctor', false, act)
+  for (const start = clock.monotonic(); found.state === 'frozen' && clock.monotonic() - start < REFUND_MS; ) {
+    await pause(clock, REFUND_LOOK_MS)
+    await desk.checkRefund(found)
+    found = (await store.pay.refund(method.name, found.id)) ?? found
+  }
+  if (found.state === 'done') return yield { step: 'refund', ok: true, text: `${found.id} went back to the payer` }
+  const text = `${found.id} is ${found.state}`
+  const check =
+    'the money on the merchant’s account, and what the contract allows; a frozen refund is asked about again'
+  yield { step: 'refund', ok: found.state === 'frozen' ? null : false, text, check }
+}
+
+async function* closed(examined: Examined, order: Order): AsyncGenerator<Finding> {
+  const { desk, store, method } = examined
+  const problem = await desk.close(order, method).then(() => null, reasonOf)
+  const row = (await store.pay.order(order.id)) as Order
+  if (row.creditedAtMs !== null) return yield* credit(examined, order)
+  if (problem !== null) return yield { step: 'close', ok: false, text: problem, check: ASKING }
+  yield { step: 'close', ok: null, text: `nobody has paid: the order is ${row.state}, and costs nothing` }
+}
+
+/** What a provider’s failure says; other failures are the program’s own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof ProviderAway || error instanceof ProviderRefuses) return error.message
+  throw error
+}
