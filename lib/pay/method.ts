@@ -111,6 +111,12 @@ export interface Verified {
   notices: readonly Notice[]
 }
 
+/** An event of the provider's that may not have come as a callback. */
+export interface MissedEvent {
+  eventId: string
+  notices(): Promise<readonly Notice[]>
+}
+
 /** A line of the provider's bill of a day. */
 export type BillLine = Payment | RefundNotice
 
@@ -149,6 +155,8 @@ export interface PayMethod {
   /** Asks the provider to send money back. `amount`: in the smallest unit of the order's currency. */
   refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
   queryRefund(refund: Refund, order: Order): Promise<RefundSaid>
-  /** The provider's account of a day (`2030-01-31`, in China's time), or of all events since the last one. */
+  /** The provider's account of a day (`2030-01-31`, in China's time). */
   bill(day: string): AsyncIterable<BillLine>
+  /** The events of a time, of a provider that lists them: callbacks that got lost are found there. */
+  missed?(fromMs: number, untilMs: number): AsyncIterable<MissedEvent>
 }

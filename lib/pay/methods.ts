@@ -9,6 +9,7 @@ type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: M
 const MAKERS: { [M in OrderMethod]?: Maker<M> } = {
   alipay: async (config, tools) => new (await import('./alipay/alipay.ts')).Alipay(config, tools),
   wechat: async (config, tools) => new (await import('./wechat/wechat.ts')).Wechat(config, tools),
+  card: async (config, tools) => new (await import('./card/card.ts')).Card(config, tools),
 }
 
 export async function openMethods({ pay, public: urls }: Config, clock: Clock): Promise<Map<OrderMethod, PayMethod>> {

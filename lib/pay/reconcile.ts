@@ -1,12 +1,13 @@
 /**
- * Asks providers back, because callbacks get lost: about orders by a schedule, about refunds that are undecided, and by
- * the bills of yesterday. It also completes what a crash left between two steps. Any number of gateways may run it on
- * one store: each order is taken by one of them.
+ * Asks providers back, because callbacks get lost: about orders by a schedule, about refunds that are undecided, by their
+ * lists of events, and by the bills of yesterday. It also completes what a crash left between two steps. Any number of
+ * gateways may run it on one store: each order is taken by one of them.
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { takeMissed } from './missed.ts'
 import type { Orders } from './orders.ts'
 import { nextRefundCheck } from './schedule.ts'
 import { provider, type Till } from './till.ts'
@@ -35,6 +36,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
     for (const { id } of await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH)) await deps.till.credit(id)
     await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order => checkOrder(deps, order))
     await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
+    await takeMissed(deps, nowMs)
     await store.pay.forgetEvents(nowMs - EVENTS_KEPT_MS, BATCH)
   } catch (error) {
     if (!(error instanceof StoreUnavailable || deps.stopped())) log.error({ err: error }, 'asking providers failed')

@@ -160,15 +160,17 @@ export class Till {
       this.#raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (order.creditedAtMs === null) return 'early'
+    let taken: Taken = 'known'
     if ((await pay.refund(method, disputeId)) === null && state !== 'won') {
       const frozen = await this.#freezeForced(method, order, disputeId, 'dispute', amount, 'disputed by the payer')
-      if (!frozen) return raise('more is disputed than the order was credited')
+      if (!frozen) taken = await raise('more is disputed than is left of the order')
     }
     if (state !== 'open')
       await pay.endFreeze(method, disputeId, state === 'lost' ? 'done' : 'released', provider(method, 'disputes.end'))
-    return 'known'
+    return taken
   }
 
+  /** Freezes what is left of the order, if that is less than a dispute asks for. False = it was not all. */
   async #freezeForced(
     method: OrderMethod,
     order: Order,
@@ -179,12 +181,13 @@ export class Till {
   ): Promise<boolean> {
     // An order that is credited with another amount than it asked for gives back in proportion, and never more than it has.
     const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
-    const amount = asked === order.asked ? left : worth(asked, order.rate)
+    const wanted = asked === order.asked ? left : worth(asked, order.rate)
+    const amount = kind === 'dispute' && wanted > left ? left : wanted
     if (amount <= 0 || amount > left) return false
     const refund = { id, method, orderId: order.id, kind, amount, reason, providerId: id }
     const { outcome } = await this.#deps.store.pay.freeze(refund, true, null, provider(method, 'refunds.freeze'))
     if (outcome === 'frozen') await inForce(this.#deps)
-    return outcome === 'frozen' || outcome === 'same'
+    return amount === wanted && (outcome === 'frozen' || outcome === 'same')
   }
 
   async #raise(exception: NewException): Promise<'open'> {

@@ -115,6 +115,14 @@ t.test('money that goes back', async t => {
     ['a dispute lost, and the opening came late', id => [dispute(id, 'lost'), dispute(id, 'open')], 0, []],
     ['a dispute won', id => [dispute(id, 'open'), dispute(id, 'won')], 10_000, []],
     ['a dispute won that was never opened here', id => [dispute(id, 'won')], 10_000, []],
+    ['a dispute of more than was paid freezes all', id => [dispute(id, 'open', 10_500)], 0, ['refund_amount']],
+    ['the same, lost at once', id => [dispute(id, 'lost', 10_500), dispute(id, 'lost', 10_500)], 0, ['refund_amount']],
+    [
+      'a dispute of more than is left',
+      id => [refund(id), dispute(id, 'open', 7_000), dispute(id, 'won', 7_000)],
+      6_000,
+      ['refund_amount'],
+    ],
     [
       'a dispute of what is refunded already',
       id => [refund(id, { amount: 10_000 }), dispute(id, 'open')],

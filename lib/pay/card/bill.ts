@@ -1,0 +1,60 @@
+/** What moved on the account's balance at Stripe in a day: payments and refunds. */
+import type Stripe from 'stripe'
+import type { BillLine, Payment } from '../method.ts'
+import type { StripeClient } from './client.ts'
+import { orderOfIntent, refundNotice } from './money-back.ts'
+import { digestOf } from './sessions.ts'
+
+const PAGE = 100
+const DAY_S = 86_400
+const EXPAND = ['data.source.payment_intent']
+
+/** `day`: `2030-01-31`, in China's time. Movements of other shops on the same account are left out. */
+export async function* billOf(client: StripeClient, day: string): AsyncGenerator<BillLine> {
+  const start = Date.parse(`${day}T00:00:00+08:00`) / 1_000
+  const created = { gte: start, lt: start + DAY_S }
+  for (const type of ['charge', 'refund'] as const) {
+    // A page at a time, so that an error of Stripe's is one of ours also in the middle of a long day.
+    for (let after: string | undefined, more = true; more; ) {
+      const page = await client.ask(stripe =>
+        stripe.balanceTransactions.list({
+          type,
+          created,
+          limit: PAGE,
+          expand: EXPAND,
+          ...(after === undefined ? {} : { starting_after: after }),
+        }),
+      )
+      for (const { source } of page.data) {
+        const line = typeof source === 'object' && source !== null ? lineOf(client, source) : null
+        if (line !== null) yield line
+      }
+      after = page.data.at(-1)?.id
+      more = page.has_more && after !== undefined
+    }
+  }
+}
+
+function lineOf(client: StripeClient, source: Stripe.BalanceTransactionSource): BillLine | null {
+  if (source.object === 'refund') return refundNotice(source as Stripe.Refund)
+  return source.object === 'charge' ? paymentOf(client, source as Stripe.Charge) : null
+}
+
+/** The amount is what the payer was charged; that of the balance may be in another currency. */
+function paymentOf({ account }: StripeClient, charge: Stripe.Charge): Payment | null {
+  const orderId = orderOfIntent(charge.payment_intent)
+  if (orderId === null || charge.status !== 'succeeded') return null
+  const { id, amount_received, currency, livemode } = charge.payment_intent as Stripe.PaymentIntent
+  return {
+    kind: 'paid',
+    orderId,
+    transactionId: id,
+    amount: amount_received,
+    currency: currency.toUpperCase(),
+    merchant: account,
+    providerId: null,
+    sandbox: !livemode,
+    paidAtMs: charge.created * 1_000,
+    digest: digestOf(charge),
+  }
+}

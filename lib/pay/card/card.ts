@@ -1,0 +1,149 @@
+/**
+ * Cards, by Stripe Checkout: the payer pays on a page of Stripe's, so no card number ever comes here. Whatever Stripe says
+ * of an order is asked for at Stripe by the account's key.
+ */
+import { micro } from '../../base/money.ts'
+import type { CardConfig } from '../../terms/config-pay.ts'
+import type { Order, Refund } from '../../terms/pay.ts'
+import {
+  type BillLine,
+  type MethodTools,
+  type MissedEvent,
+  type PayMethod,
+  ProviderRefuses,
+  type RawCallback,
+  type RefundSaid,
+  type Said,
+  type Verified,
+} from '../method.ts'
+import { billOf } from './bill.ts'
+import { StripeClient } from './client.ts'
+import { eventOf, EVENT_TYPES, noticesOf } from './events.ts'
+import { refundsOf, saidOfRefund } from './money-back.ts'
+import { createSession, idOf, orderOf, type Session, saidOf, sessionOf } from './sessions.ts'
+import { checkSignature } from './signature.ts'
+
+const MINUTE_MS = 60_000
+const MINIMUM = micro(5_000_000)
+/** Stripe refuses a session that lives less than 30 minutes. The rest is for clocks that differ, and for repeats. */
+const LIFE_MS = 35 * MINUTE_MS
+const PAGE = 100
+
+export class Card implements PayMethod {
+  readonly name = 'card'
+  readonly merchant: string
+  readonly sandbox: boolean
+  readonly minimum = MINIMUM
+  readonly lifeMs = LIFE_MS
+  readonly anHour: number
+  readonly anHourOfAll: number
+  readonly currency: string
+  readonly accepted = { status: 200, type: 'text/plain', body: 'taken' }
+  readonly refused = { status: 500, type: 'text/plain', body: 'not taken' }
+  readonly #config: CardConfig
+  readonly #tools: MethodTools
+  readonly #client: StripeClient
+
+  constructor(config: CardConfig, tools: MethodTools) {
+    this.#config = config
+    this.#tools = tools
+    this.#client = new StripeClient(config)
+    this.merchant = config.account
+    this.sandbox = config.sandbox
+    this.anHour = config.an_hour
+    this.anHourOfAll = config.an_hour_of_all
+    this.currency = config.currency
+  }
+
+  async begin(order: Order, returnTo: string) {
+    const page = returnTo === '' ? new URL('/console/topup', this.#tools.callback).href : returnTo
+    const session = await createSession(this.#client, order, page)
+    const { id, url, amount_total, currency } = session
+    const fits = orderOf(session) === order.id && amount_total === order.asked
+    if (!fits || currency?.toUpperCase() !== order.currency || session.livemode === this.sandbox)
+      throw new ProviderRefuses(`the session ${id} is not what was asked for`)
+    if (url === null) throw new ProviderRefuses(`the session ${id} has no page any more`)
+    return { providerId: id, shown: { redirect: url } }
+  }
+
+  async query(order: Order): Promise<Said> {
+    return this.#said(await sessionOf(this.#client, order))
+  }
+
+  #said(session: Session | null): Said {
+    return session === null ? { kind: 'absent' } : saidOf(this.#client, session)
+  }
+
+  async close(order: Order): Promise<Said> {
+    const session = await sessionOf(this.#client, order)
+    if (session?.status !== 'open') return this.#said(session)
+    try {
+      return this.#said(await this.#client.ask(stripe => stripe.checkout.sessions.expire(session.id)))
+    } catch (error) {
+      if (!(error instanceof ProviderRefuses)) throw error
+      return this.query({ ...order, providerId: session.id }) // it was paid or ended meanwhile
+    }
+  }
+
+  async verify(callback: RawCallback): Promise<Verified> {
+    checkSignature(callback, this.#config.webhook_secret, this.#tools.clock.now())
+    const event = eventOf(callback.body)
+    return { eventId: event.id, notices: await noticesOf(this.#client, event) }
+  }
+
+  /** A key is kept for a day at least, so a refund that exists is looked for first: a bank may take weeks. */
+  async refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }> {
+    const intent = await this.#intentOf(order)
+    const request = {
+      payment_intent: intent,
+      amount,
+      reason: 'requested_by_customer',
+      metadata: { order: order.id, refund: refund.id },
+    } as const
+    const sent =
+      (await this.#sentRefund(refund, intent)) ??
+      (await this.#client.ask(stripe => stripe.refunds.create(request, { idempotencyKey: refund.id })))
+    return { providerId: sent.id, said: saidOfRefund(sent) }
+  }
+
+  async queryRefund(refund: Refund, order: Order): Promise<RefundSaid> {
+    const sent = await this.#sentRefund(refund, await this.#intentOf(order))
+    return sent === undefined ? 'undecided' : saidOfRefund(sent)
+  }
+
+  async #sentRefund({ id }: Refund, intent: string) {
+    return (await refundsOf(this.#client, intent)).find(({ metadata }) => metadata?.['refund'] === id)
+  }
+
+  async #intentOf(order: Order): Promise<string> {
+    const intent = idOf((await sessionOf(this.#client, order))?.payment_intent)
+    if (intent === null) throw new ProviderRefuses('Stripe knows no payment of the order')
+    return intent
+  }
+
+  bill(day: string): AsyncIterable<BillLine> {
+    return billOf(this.#client, day)
+  }
+
+  async *missed(fromMs: number, untilMs: number): AsyncGenerator<MissedEvent> {
+    const created = { gte: Math.floor(fromMs / 1_000), lt: Math.floor(untilMs / 1_000) }
+    const types = [...EVENT_TYPES]
+    for (let after: string | undefined, more = true; more; ) {
+      const page = await this.#client.ask(stripe =>
+        stripe.events.list({
+          created,
+          types,
+          limit: PAGE,
+          ...(after === undefined ? {} : { starting_after: after }),
+        }),
+      )
+      for (const { id, type, livemode, account, data } of page.data) {
+        const object = data.object as { id: string }
+        const event = { id, type, livemode, object, ...(account === undefined ? {} : { account }) }
+        yield { eventId: id, notices: () => noticesOf(this.#client, event) }
+      }
+      after = page.data.at(-1)?.id
+      more = page.has_more && after !== undefined
+    }
+  }
+}

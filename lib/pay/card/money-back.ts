@@ -1,0 +1,91 @@
+/**
+ * Money that goes back: refunds and disputes. Both name the payment intent only, whose metadata names our order. Messages
+ * come in any order, so the object is always asked for as it is now.
+ */
+import type Stripe from 'stripe'
+import type { DisputeNotice, Notice, RefundNotice, RefundSaid } from '../method.ts'
+import { isOrderId } from '../numbers.ts'
+import type { StripeClient } from './client.ts'
+
+const PAGE = 100
+const EXPAND = ['payment_intent']
+
+/** null = the payment is of something else that uses the same account. */
+export function orderOfIntent(intent: string | Stripe.PaymentIntent | null | undefined): string | null {
+  const order = typeof intent === 'object' ? intent?.metadata['order'] : undefined
+  return order !== undefined && isOrderId(order) ? order : null
+}
+
+export const saidOfRefund = ({ status }: Stripe.Refund): RefundSaid =>
+  status === 'succeeded' ? 'done' : status === 'failed' || status === 'canceled' ? 'released' : 'undecided'
+
+/** The refund's payment intent must be expanded. null = it is not of an order. */
+export function refundNotice(refund: Stripe.Refund): RefundNotice | null {
+  const orderId = orderOfIntent(refund.payment_intent)
+  if (orderId === null) return null
+  const { id: providerId, amount, metadata } = refund
+  return {
+    kind: 'refund',
+    refundId: metadata?.['refund'] ?? null,
+    providerId,
+    orderId,
+    amount,
+    state: saidOfRefund(refund),
+  }
+}
+
+export async function noticesOfRefund(client: StripeClient, id: string): Promise<Notice[]> {
+  const refund = await client.find(stripe => stripe.refunds.retrieve(id, { expand: EXPAND }))
+  const notice = refund === null ? null : refundNotice(refund)
+  return notice === null ? [] : [notice]
+}
+
+/** All refunds of a payment. */
+export const refundsOf = (client: StripeClient, intent: string): Promise<Stripe.Refund[]> =>
+  client.ask(stripe =>
+    Array.fromAsync(stripe.refunds.list({ payment_intent: intent, limit: PAGE, expand: [`data.${EXPAND[0]}`] })),
+  )
+
+const OPEN: ReadonlySet<string> = new Set([
+  'needs_response',
+  'under_review',
+  'appeal_needs_response',
+  'appeal_under_review',
+])
+
+/** null = no money moves: an inquiry, which begins with `warning_`. */
+function stateOf({ status, balance_transactions }: Stripe.Dispute): DisputeNotice['state'] | null {
+  if (OPEN.has(status)) return 'open'
+  if (status === 'won') return 'won'
+  if (status === 'lost') return 'lost'
+  if (status !== 'prevented') return null
+  // A dispute is prevented by giving the money back; what moved says whether that was done in the dispute itself.
+  return balance_transactions.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won'
+}
+
+export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
+  const dispute = await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND }))
+  const intent = dispute?.payment_intent
+  const orderId = orderOfIntent(intent)
+  if (dispute === null || orderId === null) return []
+  const state = stateOf(dispute)
+  if (state === null) {
+    const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
+    return dispute.status === 'warning_needs_response' ? [{ kind: 'warning', orderId, reference: id, detail }] : []
+  }
+  // Banks may dispute in the payer's own currency. All of the payment is at stake then.
+  const { amount, currency } = intent as Stripe.PaymentIntent
+  const disputed = dispute.currency === currency ? Math.min(dispute.amount, amount) : amount
+  return [{ kind: 'dispute', disputeId: id, orderId, amount: disputed, state }]
+}
+
+/** An early fraud warning that nothing has been done about. */
+export async function noticesOfWarning(client: StripeClient, id: string): Promise<Notice[]> {
+  const warning = await client.find(stripe =>
+    stripe.radar.earlyFraudWarnings.retrieve(id, { expand: ['charge.payment_intent'] }),
+  )
+  if (warning === null || typeof warning.charge === 'string' || !warning.actionable) return []
+  const orderId = orderOfIntent(warning.charge.payment_intent)
+  const detail = `Stripe warns of fraud (${warning.fraud_type}): refund the order, before it becomes a dispute`
+  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: id, detail }]
+}

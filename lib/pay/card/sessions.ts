@@ -1,0 +1,114 @@
+/**
+ * Checkout sessions: the page on which a payer pays one order. A session is ours when both its reference and its metadata
+ * name the same order. Metadata alone or a reference alone is not enough: whoever opens a payment link of the same account
+ * chooses the reference.
+ */
+import { createHash } from 'node:crypto'
+import type Stripe from 'stripe'
+import type { Order } from '../../terms/pay.ts'
+import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
+import { isOrderId } from '../numbers.ts'
+import type { StripeClient } from './client.ts'
+
+export type Session = Stripe.Checkout.Session
+
+const PRODUCT = 'API 充值 / API credit'
+/** How far the clocks of Stripe and the store may be apart. */
+const SKEW_S = 600
+const PAGE = 100
+const MOST_LISTED = 5_000
+
+export const idOf = (value: string | { id: string } | null | undefined): string | null =>
+  value === null || value === undefined ? null : typeof value === 'string' ? value : value.id
+
+export const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
+
+const seconds = (ms: number): number => Math.floor(ms / 1_000)
+
+/** The same for every repeat, because Stripe refuses another request under the same idempotency key. */
+const form = ({ id, asked, currency, expiresAtMs }: Order, returnTo: string): Stripe.Checkout.SessionCreateParams => ({
+  mode: 'payment',
+  client_reference_id: id,
+  metadata: { order: id },
+  // Refunds and disputes name the payment intent only.
+  payment_intent_data: { metadata: { order: id } },
+  line_items: [
+    {
+      quantity: 1,
+      price_data: { currency: currency.toLowerCase(), unit_amount: asked, product_data: { name: PRODUCT } },
+    },
+  ],
+  allowed_payment_method_types: ['card'],
+  // Otherwise payers of other countries are asked for another currency.
+  adaptive_pricing: { enabled: false },
+  expires_at: seconds(expiresAtMs),
+  success_url: returnTo,
+  cancel_url: returnTo,
+})
+
+/** A repeat gives the same session, also when the first answer got lost or was an error. */
+export async function createSession(client: StripeClient, order: Order, returnTo: string): Promise<Session> {
+  try {
+    return await client.ask(stripe =>
+      stripe.checkout.sessions.create(form(order, returnTo), { idempotencyKey: order.id }),
+    )
+  } catch (error) {
+    // Under one key Stripe repeats its first answer, errors too, and refuses a page to return to that is another one.
+    const made = await findSession(client, order).catch(() => null)
+    if (made === null) throw error
+    return made
+  }
+}
+
+/** The order's session; null = Stripe has none. */
+export async function sessionOf(client: StripeClient, order: Order): Promise<Session | null> {
+  const { providerId } = order
+  if (providerId === null) return findSession(client, order)
+  return client.find(stripe => stripe.checkout.sessions.retrieve(providerId))
+}
+
+/** Stripe cannot search by reference, so the sessions of the order's time are looked through. */
+function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Order): Promise<Session | null> {
+  const created = { gte: seconds(createdAtMs) - SKEW_S, lte: seconds(expiresAtMs) + SKEW_S }
+  return client.ask(async stripe => {
+    let listed = 0
+    for await (const session of stripe.checkout.sessions.list({ created, limit: PAGE })) {
+      if (orderOf(session) === id) return session
+      if (++listed >= MOST_LISTED) throw new ProviderAway('too many sessions to look through for one order')
+    }
+    return null
+  })
+}
+
+/** The order that a session was made for here; null = it is of something else that uses the same account. */
+export function orderOf({ client_reference_id: reference, metadata, mode }: Session): string | null {
+  const ours = reference !== null && isOrderId(reference) && metadata?.['order'] === reference && mode === 'payment'
+  return ours ? reference : null
+}
+
+/** What Stripe says of a session of ours. `complete` without money: a bank has not decided yet. */
+export function saidOf(client: StripeClient, session: Session): Said {
+  if (session.status === 'expired') return { kind: 'ended' }
+  return session.status === 'complete' && session.payment_status === 'paid'
+    ? payment(client, session)
+    : { kind: 'open' }
+}
+
+export function payment({ account }: StripeClient, session: Session): Payment {
+  const { amount_total: amount, currency, payment_intent, livemode, id } = session
+  const [orderId, transactionId] = [orderOf(session), idOf(payment_intent)]
+  if (orderId === null || transactionId === null || amount === null || currency === null)
+    throw new ProviderRefuses(`the session ${id} is paid and lacks an order, a payment, an amount or a currency`)
+  return {
+    kind: 'paid',
+    orderId,
+    transactionId,
+    amount,
+    currency: currency.toUpperCase(),
+    merchant: account,
+    providerId: id,
+    sandbox: !livemode,
+    paidAtMs: null,
+    digest: digestOf(session),
+  }
+}

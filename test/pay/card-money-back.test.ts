@@ -1,0 +1,319 @@
+/** Card money that goes back: refunds, disputes, warnings; webhooks that got lost; and Stripe's balance as a bill. */
+import t from 'tap'
+import type { BillLine } from '../../lib/pay/method.ts'
+import { type Card, openCard } from './card-support.ts'
+import type { Json } from './doubles/stripe-ledger.ts'
+import { ACT } from './support.ts'
+
+const MINUTE_MS = 60_000
+const REFUND = 'POST /v1/refunds'
+
+/** The webhooks of everything that has happened, oldest first. */
+async function sendAll(card: Card): Promise<void> {
+  for (const event of card.stripe.ledger.events.splice(0).reverse()) await card.send(event)
+}
+
+const refund = (card: Card, id: string, amount: string) => card.desk.orders.refund(id, amount, 'asked for', false, ACT)
+
+t.test('a refund that is begun here', async t => {
+  const rows: [name: string, status: string, fen: number, state: string][] = [
+    ['done at once', 'succeeded', 6_000, 'done'],
+    ['a bank decides later', 'pending', 6_000, 'frozen'],
+    ['it needs the payer', 'requires_action', 6_000, 'frozen'],
+    ['it fails', 'failed', 10_000, 'released'],
+    ['it is canceled', 'canceled', 10_000, 'released'],
+  ]
+  for (const [name, status, fen, state] of rows) {
+    const card = await openCard(t)
+    const { id } = await card.paid()
+    card.stripe.ledger.refundStatus = status
+    const sent = await refund(card, id, '40')
+    t.equal(sent.state, state, name)
+    await sendAll(card)
+    t.equal(await card.balance(), fen, 'its own webhook books nothing')
+    t.match(card.stripe.ledger.get('refund', sent.providerId as string), {
+      amount: 4_000,
+      metadata: { order: id, refund: sent.id },
+    })
+    t.same(await card.exceptions(), [])
+  }
+})
+
+t.test('a refund that is decided later, as the webhook or the question says', async t => {
+  for (const told of [true, false])
+    for (const [status, fen, state] of [
+      ['succeeded', 6_000, 'done'],
+      ['failed', 10_000, 'released'],
+    ] as const) {
+      const card = await openCard(t)
+      const { id } = await card.paid()
+      card.stripe.ledger.refundStatus = 'pending'
+      const sent = await refund(card, id, '40')
+      const event = card.stripe.ledger.endRefund(sent.providerId as string, status)
+      if (told) t.equal(await card.send(event), 200)
+      else {
+        card.clock.advance(16_000)
+        await card.round()
+      }
+      t.equal(await card.balance(), fen)
+      t.equal((await card.store.pay.refund('card', sent.id))?.state, state)
+    }
+})
+
+t.test('a refund that was done fails later: the account has its money again', async t => {
+  const card = await openCard(t)
+  const { id } = await card.paid()
+  const sent = await refund(card, id, '100')
+  t.equal((await card.order(id)).state, 'refunded')
+  await card.send(card.stripe.ledger.endRefund(sent.providerId as string, 'failed'))
+  t.equal(await card.balance(), 10_000)
+  t.equal((await card.order(id)).state, 'credited')
+  await sendAll(card)
+  t.equal(await card.balance(), 10_000, 'the message that it was done comes late')
+  t.equal(card.stripe.ledger.total, 10_000)
+})
+
+t.test('a refund whose answer gets lost is sent once', async t => {
+  for (const faults of [['made_reset', 'made_reset'], ['made_500'], ['html'], ['reset', 'reset'], ['429']] as const) {
+    const card = await openCard(t)
+    const { id } = await card.paid()
+    card.stripe.fail(REFUND, ...faults)
+    const sent = await refund(card, id, '40')
+    t.match(sent, { state: 'frozen', providerId: null }, faults[0])
+    t.equal(await card.balance(), 6_000, 'nobody knows, so the money stays out of the balance')
+    for (let i = 0; i < 4; i++) {
+      card.clock.advance(61 * MINUTE_MS)
+      await card.round()
+    }
+    t.match(await card.store.pay.refund('card', sent.id), { state: 'done' })
+    t.equal(card.stripe.ledger.all('refund').length, 1)
+    t.equal(await card.balance(), 6_000)
+  }
+})
+
+t.test('a refund is found again when its idempotency key is forgotten', async t => {
+  const card = await openCard(t)
+  const { id } = await card.paid()
+  card.stripe.ledger.refundStatus = 'pending'
+  card.stripe.fail(REFUND, 'made_500')
+  const sent = await refund(card, id, '40')
+  for (let i = 0; i < 3; i++) {
+    card.clock.advance(25 * 60 * MINUTE_MS)
+    await card.round()
+  }
+  t.match(await card.store.pay.refund('card', sent.id), { state: 'frozen', providerId: /^re_/ })
+  t.equal(card.stripe.ledger.all('refund').length, 1)
+})
+
+t.test('refunds that Stripe refuses stay frozen', async t => {
+  const card = await openCard(t)
+  const { id, session } = await card.paid()
+  const { payment_intent } = card.stripe.ledger.get('checkout.session', session)
+  card.stripe.ledger.createRefund({ payment_intent })
+  t.match(await refund(card, id, '40'), { state: 'frozen' })
+  t.equal(await card.balance(), 6_000)
+  await sendAll(card)
+  t.equal(await card.balance(), 0, 'all went back at Stripe, and what is frozen is a part of it')
+  t.equal((await card.store.audit()).ok, true)
+})
+
+t.test('a refund that was made on Stripe’s own pages debits its order', async t => {
+  const rows: [name: string, act: (card: Card, intent: string) => void, fen: number, state: string][] = [
+    [
+      'a part',
+      ({ stripe }, payment_intent) => stripe.ledger.createRefund({ payment_intent, amount: 3_000 }),
+      7_000,
+      'credited',
+    ],
+    [
+      'two parts',
+      ({ stripe }, payment_intent) => {
+        for (const amount of [3_000, 2_000]) stripe.ledger.createRefund({ payment_intent, amount })
+      },
+      5_000,
+      'credited',
+    ],
+    ['all', ({ stripe }, payment_intent) => stripe.ledger.createRefund({ payment_intent }), 0, 'refunded'],
+    [
+      'all, and it failed',
+      ({ stripe }, payment_intent) =>
+        stripe.ledger.endRefund(stripe.ledger.createRefund({ payment_intent }).id, 'failed'),
+      10_000,
+      'credited',
+    ],
+  ]
+  for (const [name, act, fen, state] of rows) {
+    const card = await openCard(t)
+    const { id, session } = await card.paid()
+    card.stripe.ledger.events.length = 0
+    act(card, card.stripe.ledger.get('checkout.session', session).payment_intent)
+    const events = [...card.stripe.ledger.events]
+    for (const event of [...events, ...events.reverse()]) t.equal(await card.send(event), 200)
+    t.equal(await card.balance(), fen, name)
+    t.equal((await card.order(id)).state, state)
+    t.equal(card.stripe.ledger.total, fen)
+    t.same(await card.exceptions(), [])
+    t.equal((await card.store.audit()).ok, true)
+  }
+})
+
+t.test('a refund that is told before its payment is sent again later', async t => {
+  const card = await openCard(t)
+  const { session } = await card.open()
+  const { ledger } = card.stripe
+  const paid = ledger.pay(session)
+  ledger.createRefund({ payment_intent: ledger.get('checkout.session', session).payment_intent, amount: 3_000 })
+  const refunded = ledger.events.find(event => event.type === 'refund.created')
+  t.equal(await card.send(refunded), 500)
+  t.equal(await card.send(paid), 200)
+  t.equal(await card.send(refunded), 200)
+  t.equal(await card.balance(), 7_000)
+})
+
+t.test('disputes', async t => {
+  const moved = [{ amount: -10_000 }]
+  const rows: [name: string, opened: Json, then: Json[], fen: number, exceptions: string[]][] = [
+    ['opened', {}, [], 0, []],
+    ['under review', { status: 'under_review' }, [], 0, []],
+    ['of a part', { amount: 4_000 }, [], 6_000, []],
+    ['of more, because rates moved', { amount: 10_300 }, [], 0, []],
+    ['in another currency', { amount: 1_450, currency: 'usd' }, [], 0, []],
+    ['won', {}, [{ status: 'under_review' }, { status: 'won' }], 10_000, []],
+    ['lost', {}, [{ status: 'lost' }], 0, []],
+    [
+      'lost, appealed and won',
+      {},
+      [{ status: 'lost' }, { status: 'appeal_under_review' }, { status: 'won' }],
+      10_000,
+      [],
+    ],
+    ['a part lost', { amount: 4_000 }, [{ status: 'lost' }], 6_000, []],
+    ['an inquiry', { status: 'warning_needs_response' }, [], 10_000, ['fraud_warning']],
+    ['an inquiry under review', { status: 'warning_under_review' }, [], 10_000, []],
+    ['an inquiry that ended', { status: 'warning_under_review' }, [{ status: 'warning_closed' }], 10_000, []],
+    ['an inquiry that became a dispute', { status: 'warning_under_review' }, [{ status: 'needs_response' }], 0, []],
+    ['prevented by giving the money back', {}, [{ status: 'prevented', balance_transactions: moved }], 0, []],
+    ['prevented, and no money moved', {}, [{ status: 'prevented' }], 10_000, []],
+  ]
+  for (const [name, opened, then, fen, exceptions] of rows) {
+    const card = await openCard(t)
+    const { session } = await card.paid()
+    const event = card.stripe.ledger.dispute(session, opened)
+    t.equal(await card.send(event), 200)
+    for (const change of then)
+      t.equal(await card.send(card.stripe.ledger.moveDispute(event.data.object.id, change)), 200)
+    t.equal(await card.balance(), fen, name)
+    t.same(await card.exceptions(), exceptions, name)
+    await card.send({ ...event, id: `${event.id}again` })
+    t.equal(await card.balance(), fen, `${name}: the first message comes again, late`)
+    t.equal((await card.store.audit()).ok, true, name)
+  }
+})
+
+t.test('early fraud warnings', async t => {
+  for (const actionable of [true, false]) {
+    const card = await openCard(t)
+    const { session } = await card.paid()
+    const event = card.stripe.ledger.warnOfFraud(session, actionable)
+    for (let i = 0; i < 2; i++) t.equal(await card.send(event), 200)
+    t.same(await card.exceptions(), actionable ? ['fraud_warning'] : [], 'what is refunded or disputed needs nobody')
+    t.equal(await card.balance(), 10_000)
+  }
+})
+
+t.test('money of other shops on the same account is nobody’s business here', async t => {
+  const card = await openCard(t)
+  const { ledger } = card.stripe
+  const shirt = ledger.createSession({
+    mode: 'payment',
+    line_items: { 0: { quantity: 1, price_data: { currency: 'cny', unit_amount: 9_900 } } },
+    expires_at: Math.floor(card.clock.now() / 1_000) + 3_600,
+    success_url: 'https://x.example',
+    adaptive_pricing: { enabled: 'false' },
+  })
+  ledger.pay(shirt.id)
+  ledger.createRefund({ payment_intent: ledger.get('checkout.session', shirt.id).payment_intent, amount: 100 })
+  ledger.dispute(shirt.id)
+  ledger.warnOfFraud(shirt.id)
+  for (const event of [...ledger.events].reverse()) t.equal(await card.send(event), 200)
+  t.same(await card.exceptions(), [])
+  t.equal(await card.balance(), 0)
+})
+
+t.test('webhooks that got lost are found in the list of events', async t => {
+  const card = await openCard(t)
+  const { ledger } = card.stripe
+  await card.round()
+  const orders = [await card.paid(), await card.paid(), await card.paid()] as const
+  const intent = (i: 0 | 1 | 2) => ledger.get('checkout.session', orders[i].session).payment_intent
+  ledger.createRefund({ payment_intent: intent(0), amount: 3_000 })
+  ledger.dispute(orders[1].session)
+  ledger.warnOfFraud(orders[2].session)
+  await card.round()
+  t.equal(await card.balance(), 30_000, 'webhooks get some time')
+  card.clock.advance(8 * MINUTE_MS)
+  const seenBefore = card.stripe.asked.length
+  await card.round()
+  t.equal(await card.balance(), 17_000)
+  t.same(await card.exceptions(), ['fraud_warning'])
+  t.notOk(
+    card.stripe.asked.slice(seenBefore).includes('GET /v1/checkout/sessions/:id'),
+    'what came as a webhook is passed over',
+  )
+  for (let i = 0; i < 3; i++) {
+    card.clock.advance(6 * MINUTE_MS)
+    await card.round()
+  }
+  t.equal(await card.balance(), 17_000)
+})
+
+t.test('the list of events is read on where it ended when Stripe was away, page by page', async t => {
+  const card = await openCard(t)
+  await card.round()
+  const { id, session } = await card.paid()
+  const { ledger } = card.stripe
+  ledger.createRefund({ payment_intent: ledger.get('checkout.session', session).payment_intent, amount: 3_000 })
+  for (let i = 0; i < 250; i++)
+    ledger.emit('checkout.session.expired', { id: `cs_test_of_others${i}`, metadata: {}, client_reference_id: null })
+  card.clock.advance(30 * 60 * MINUTE_MS)
+  card.stripe.fail('GET /v1/events', '429')
+  await card.round()
+  t.equal(await card.balance(), 10_000)
+  for (let i = 0; i < 2; i++) {
+    card.clock.advance(2 * MINUTE_MS)
+    await card.round()
+  }
+  t.equal(await card.balance(), 7_000)
+  t.equal((await card.order(id)).refunded, 30_000_000)
+})
+
+const lines = async (card: Card, ms: number): Promise<BillLine[]> =>
+  Array.fromAsync(card.method.bill(new Date(ms + 8 * 3_600_000).toISOString().slice(0, 10)))
+
+t.test('the bill of a day has its payments and refunds, in China’s day', async t => {
+  const card = await openCard(t)
+  const noon = new Date(card.clock.now()).setUTCHours(4, 0, 0, 0)
+  card.clock.step(noon - card.clock.now())
+  const orders: string[] = []
+  for (let i = 0; i < 4; i++) orders.push((await card.paid()).id)
+  await card.desk.orders.refund(orders[0] as string, '40', 'asked for', false, ACT)
+  const bill = await lines(card, noon)
+  t.same(new Set(bill.filter(line => line.kind === 'paid').map(line => line.orderId)), new Set(orders))
+  t.match(
+    bill.find(line => line.kind === 'refund'),
+    { orderId: orders[0], amount: 4_000, state: 'done', refundId: /^R/ },
+  )
+  for (const line of bill) t.equal(await card.desk.till.take('card', line, 'bill'), 'known', 'nothing is new')
+  t.same(await lines(card, noon - 86_400_000), [])
+  t.same(await lines(card, noon + 86_400_000), [])
+  t.equal(await card.balance(), 36_000)
+})
+
+t.test('a payment that only the bill tells of', async t => {
+  const card = await openCard(t)
+  const { session, id } = await card.open()
+  card.stripe.ledger.pay(session)
+  for (const line of await lines(card, card.clock.now())) await card.desk.till.take('card', line, 'bill')
+  t.equal((await card.order(id)).state, 'credited')
+  t.equal(await card.balance(), 10_000)
+})
