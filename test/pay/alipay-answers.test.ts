@@ -115,6 +115,13 @@ t.test('an order at its end', async t => {
   }
 })
 
+t.test('closing an order that is paid tells of the payment', async t => {
+  const { alipay, shop, id } = await opened(t)
+  alipay.ledger.pay(id)
+  t.match(await shop.method.close(await shop.order(id)), { kind: 'paid', orderId: id, amount: 10_000 })
+  t.equal(alipay.ledger.trade(id).status, 'TRADE_SUCCESS')
+})
+
 t.test('Alipay has closed the trade: the order ends before its time', async t => {
   const { alipay, shop, id } = await opened(t)
   alipay.ledger.trade(id).status = 'TRADE_CLOSED'

@@ -4,11 +4,14 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { examine, type Finding } from '../../lib/pay/doctor.ts'
+import type { Order } from '../../lib/terms/pay.ts'
 import { BIN, startGateway } from '../support/gateway.ts'
 import { until } from '../support/wait.ts'
+import { openCard } from './card-support.ts'
 import { AlipayDouble, type Fault } from './doubles/alipay.ts'
 import { openShop, type Shop } from './shop.ts'
 import { ACT } from './support.ts'
+import { openWechat } from './wechat-support.ts'
 
 const MINUTE_MS = 60_000
 
@@ -35,36 +38,38 @@ const hasty = ({ clock }: Shop, meanwhile: () => unknown): Clock => ({
   },
 })
 
+/** Walks an order through the shop. `meanwhile` happens while the doctor waits for the first time. */
+async function examined(shop: Shop, refund: boolean, meanwhile: (order: Order) => unknown) {
+  let order: Order | undefined
+  let waits = 0
+  const clock = hasty(shop, async () => {
+    if (waits++ === 0 && order !== undefined) await meanwhile(order)
+  })
+  const { desk, store, account, method } = shop
+  const given = { desk, store, clock, account, method, amount: null, refund, act: ACT, waitMs: 15 * MINUTE_MS }
+  const callback = `${shop.url}/pay/${method.name}`
+  const found: Finding[] = []
+  for await (const finding of examine({ ...given, callback, returnTo: 'https://x.example' })) {
+    found.push(finding)
+    if (finding.shown === undefined) continue
+    order = (await store.pay.orders({ limit: 1 }))[0]
+  }
+  const marks = { true: 'ok', false: 'failed', null: 'so' }
+  const steps = found.map(({ step, ok }) => `${step} ${marks[String(ok) as 'null']}`).join(', ')
+  return { found, steps }
+}
+
 async function walk(t: Test, { section, faults = [], refund = false, broke = false, meanwhile }: Walk) {
   const alipay = await AlipayDouble.open(t)
   const shop = await openShop(t, { alipay: { ...alipay.section, ...section } })
   alipay.ledger.now = () => shop.clock.now()
   alipay.faults.push(...faults)
   alipay.broke = broke
-  let order: string | null = null
-  let waits = 0
-  const clock = hasty(shop, async () => {
-    if (waits++ === 0 && order !== null) await meanwhile?.(alipay, order)
+  const { found, steps } = await examined(shop, refund, async ({ id, shown }) => {
+    await fetch(shown?.redirect as string)
+    await meanwhile?.(alipay, id)
   })
-  const { desk, store, account, method } = shop
-  const given = { desk, store, clock, account, method, amount: null, refund, act: ACT, waitMs: 15 * MINUTE_MS }
-  const found: Finding[] = []
-  for await (const finding of examine({
-    ...given,
-    callback: `${shop.url}/pay/alipay`,
-    returnTo: 'https://x.example',
-  })) {
-    found.push(finding)
-    if (finding.shown?.redirect !== undefined) await fetch(finding.shown.redirect)
-    order ??= [...alipay.ledger.trades.keys()][0] ?? null
-  }
-  const marks = { true: 'ok', false: 'failed', null: 'so' }
-  return {
-    found,
-    steps: found.map(({ step, ok }) => `${step} ${marks[String(ok) as 'null']}`).join(', '),
-    alipay,
-    shop,
-  }
+  return { found, steps, shop }
 }
 
 const paid = (alipay: AlipayDouble, id: string) => alipay.ledger.pay(id)
@@ -72,6 +77,28 @@ const notified = async (alipay: AlipayDouble, id: string) => {
   alipay.ledger.pay(id)
   await alipay.notify(id)
 }
+
+t.test('every method', async t => {
+  const wechat = await openWechat(t)
+  const card = await openCard(t)
+  const rows: [shop: Shop, pay: (order: Order) => unknown][] = [
+    [
+      wechat,
+      ({ id }) => {
+        wechat.double.pay(id)
+        return wechat.deliver(wechat.double.paid(id))
+      },
+    ],
+    [card, ({ providerId }) => card.send(card.stripe.ledger.pay(providerId as string))],
+  ]
+  for (const [shop, pay] of rows) {
+    const { steps } = await examined(shop, true, pay)
+    t.match(steps, /^order ok, pay so, callback ok, query ok, credit ok, refund (ok|so)$/, shop.method.name)
+    t.equal((await examined(shop, false, () => {})).steps, 'order ok, pay so, close so', shop.method.name)
+    t.equal(await shop.balance(), 0, 'the money is frozen or went back')
+    t.equal((await shop.store.audit()).ok, true)
+  }
+})
 
 t.test('what is found', async t => {
   const { alipay: stranger } = new AlipayDouble()

@@ -35,7 +35,8 @@ function movementLines({ order, tradeNo, paidAtMs, total, refunds }: Trade): str
   const line = (type: string, income: string, expense: string) =>
     `9${tradeNo}\t,${tradeNo}\t,${order}\t,API 充值\t,${china(paidAtMs as number)},abc***@sandbox.com\t,${income},${expense},999.00,支付宝,${type},`
   const back = [...refunds.values()].flatMap(fen => [line('退款', '', `-${yuan(fen)}`), line('退费', '0.06', '')])
-  return [line('在线支付', yuan(total), ''), line('收费', '', '-0.06'), ...back]
+  // The newest first.
+  return [...back, line('收费', '', '-0.06'), line('在线支付', yuan(total), '')]
 }
 
 export function billArchive(ledger: AlipayLedger, sellerId: string, type: string, day: string): Buffer {
