@@ -6,7 +6,7 @@ import type { MethodTools, PayMethod } from './method.ts'
 
 type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<PayMethod>
 
-const MAKERS: { [M in OrderMethod]?: Maker<M> } = {
+const MAKERS: { [M in OrderMethod]: Maker<M> } = {
   alipay: async (config, tools) => new (await import('./alipay/alipay.ts')).Alipay(config, tools),
   wechat: async (config, tools) => new (await import('./wechat/wechat.ts')).Wechat(config, tools),
   card: async (config, tools) => new (await import('./card/card.ts')).Card(config, tools),

@@ -18,7 +18,7 @@ import {
 } from '../method.ts'
 import { billOf } from './bill.ts'
 import { StripeClient } from './client.ts'
-import { eventOf, EVENT_TYPES, noticesOf } from './events.ts'
+import { EVENT_TYPES, eventOf, noticesOf } from './events.ts'
 import { refundsOf, saidOfRefund } from './money-back.ts'
 import { createSession, idOf, orderOf, type Session, saidOf, sessionOf } from './sessions.ts'
 import { checkSignature } from './signature.ts'
