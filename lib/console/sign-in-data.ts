@@ -6,9 +6,16 @@ export interface SignInData {
   register: boolean
   /** Whether the gateway can send letters. */
   mail: boolean
+  /** What the button for the OpenID provider says; null = there is none. */
+  oidc: string | null
 }
 
-export const signInData = ({ registration, smtp }: Pick<Config, 'registration' | 'smtp'>): SignInData => ({
+export const signInData = ({
+  registration,
+  smtp,
+  oidc,
+}: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData => ({
   register: registration.mode === 'open',
   mail: smtp !== null,
+  oidc: oidc?.name ?? null,
 })

@@ -35,7 +35,7 @@ async function open(): Promise<Opened> {
 }
 
 /** The settings that pages depend on. */
-export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp'>
+export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc'>
 
 export interface SiteParts {
   /** Is called at every visit, because a reload may change it. */

@@ -7,7 +7,7 @@ export interface OpenidProvider {
   issuer: string
   /** Whom it vouches for, and what else its tokens say. */
   claims: Record<string, unknown>
-  /** What a browser does that is sent to `url`: where the provider sends it back to. */
+  /** Where the provider sends a browser back to that was sent to `url`. A real browser learns it at that address. */
   visit(url: string): Promise<URL>
 }
 
@@ -80,6 +80,10 @@ export async function startOpenidProvider(
     req.on('end', () => {
       const url = new URL(req.url as string, made.issuer)
       const query = req.method === 'POST' ? new URLSearchParams(Buffer.concat(chunks).toString()) : url.searchParams
+      if (url.pathname === '/authorize') {
+        void made.visit(url.href).then(back => res.writeHead(303, { location: back.href }).end())
+        return
+      }
       const [status, body] = answer(url.pathname, query, req.headers.authorization ?? '')
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     })

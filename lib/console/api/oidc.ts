@@ -1,6 +1,7 @@
 /** The calls of people who sign in by an OpenID provider. */
 import { z } from 'zod'
 import { operation } from '../../api/operation.ts'
+import type { By } from '../../operations/people/deps.ts'
 import { endIdentity, listIdentities } from '../../operations/people/identities.ts'
 import { finishOidc, type Purpose, startOidc } from '../sign-in/oidc.ts'
 import type { ConsoleDeps } from './deps.ts'
@@ -12,15 +13,21 @@ const identity = z
   .strictObject({ id: z.string(), issuer: z.string(), created_at: z.iso.datetime() })
   .meta({ id: 'Identity' })
 
+/** The page of the console to which the browser comes back. */
+const back = z.strictObject({ next: z.string().max(1_000).optional() })
+
+type Started = Parameters<typeof jarOf>[1] & { caller: By; body: z.output<typeof back> }
+
 const start = (purpose: Purpose) =>
   ({
     effect: 'write',
     scope: null,
     limit: 'sign-in',
+    body: back,
     answer: { status: 200, body: away },
-    refuses: [409, 429],
-    run: (deps: ConsoleDeps, call: Parameters<typeof jarOf>[1] & { caller: Parameters<typeof startOidc>[2] }) =>
-      startOidc(deps, jarOf(deps, call), call.caller, purpose),
+    refuses: [400, 409, 429],
+    run: (deps: ConsoleDeps, call: Started) =>
+      startOidc(deps, jarOf(deps, call), call.caller, purpose, call.body.next ?? null),
   }) as const
 
 export const OIDC = [

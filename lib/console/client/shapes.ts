@@ -1,5 +1,6 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
 import type { invite, listInvitations, lookAt } from '../../operations/people/invitations.ts'
+import type { listIdentities } from '../../operations/people/identities.ts'
 import type { listMembers } from '../../operations/people/members.ts'
 import type { listSessions } from '../../operations/people/sessions.ts'
 import type { createToken, listTokens } from '../../operations/people/tokens.ts'
@@ -10,6 +11,7 @@ type Row<F extends (...given: never[]) => Promise<{ data: unknown[] }>> = Answer
 export type Invitation = Row<typeof listInvitations>
 export type NewInvitation = Answer<typeof invite>
 export type Invited = Answer<typeof lookAt>
+export type Identity = Row<typeof listIdentities>
 export type Member = Row<typeof listMembers>
 export type Session = Row<typeof listSessions>
 export type Token = Row<typeof listTokens>

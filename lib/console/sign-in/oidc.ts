@@ -13,12 +13,14 @@ import type { Config } from '../../terms/config.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { isToken, newToken } from '../../terms/people-secrets.ts'
 import type { ConsoleDeps } from '../api/deps.ts'
+import { ownPage } from '../client/parts/own-page.ts'
+import { hrefTo } from '../client/sitemap.ts'
 import { dropCookie, type Jar, keepOpened, keepSession, readCookie, setCookie } from './cookies.ts'
 
 const LIFE_S = 600
 const CALLBACK = '/console/api/sign-in/oidc/callback'
-const SIGN_IN_PAGE = '/console/sign-in'
-const SECURITY_PAGE = '/console/security'
+const SIGN_IN_PAGE = hrefTo('sign-in')
+const SECURITY_PAGE = hrefTo('security')
 
 type Provider = NonNullable<Config['oidc']>
 export type Purpose = 'sign_in' | 'link' | 'step_up'
@@ -29,6 +31,8 @@ interface Flow {
   nonce: string
   verifier: string
   purpose: Purpose
+  /** The page that asked for it. */
+  next: string | null
 }
 
 const library = () => import('openid-client')
@@ -57,8 +61,14 @@ function providerOf({ config }: ConsoleDeps): Provider {
   throw new OperationError('conflict', both('未配置单点登录', 'there is no OpenID provider'))
 }
 
-/** The address to which the browser goes. */
-export async function startOidc(deps: ConsoleDeps, jar: Jar, by: By, purpose: Purpose): Promise<{ url: string }> {
+/** The address to which the browser goes. `next`: the page that it comes back to. */
+export async function startOidc(
+  deps: ConsoleDeps,
+  jar: Jar,
+  by: By,
+  purpose: Purpose,
+  next: string | null = null,
+): Promise<{ url: string }> {
   const provider = providerOf(deps)
   await tryUnknown(deps, by.ip)
   const [client, configuration] = await Promise.all([library(), discovered(provider).catch(unreachable(deps))])
@@ -67,6 +77,7 @@ export async function startOidc(deps: ConsoleDeps, jar: Jar, by: By, purpose: Pu
     nonce: client.randomNonce(),
     verifier: client.randomPKCECodeVerifier(),
     purpose,
+    next,
   }
   const secret = newToken()
   const createdAtMs = deps.clock.now()
@@ -104,12 +115,13 @@ export async function finishOidc(deps: ConsoleDeps, jar: Jar, by: By, query: obj
   const link = isToken(secret) ? await deps.store.people.useLink('oidc', hashOf(secret), deps.clock.now()) : null
   if (link === null || link.userId !== (by.user?.id ?? null)) return `${SIGN_IN_PAGE}?oidc=again`
   const flow = link.doc as unknown as Flow
+  const page = flow.purpose === 'sign_in' ? SIGN_IN_PAGE : SECURITY_PAGE
   try {
-    return await finished(deps, jar, by, flow.purpose, await vouchedFor(deps, jar, flow, query))
+    return await finished(deps, jar, by, flow, await vouchedFor(deps, jar, flow, query))
   } catch (error) {
-    if (error instanceof OperationError) return `${SIGN_IN_PAGE}?oidc=refused`
+    if (error instanceof OperationError) return `${page}?oidc=refused`
     deps.log.warn({ err: error }, 'a sign-in by the OpenID provider failed')
-    return `${SIGN_IN_PAGE}?oidc=failed`
+    return `${page}?oidc=failed`
   }
 }
 
@@ -136,16 +148,21 @@ async function vouchedFor(deps: ConsoleDeps, jar: Jar, flow: Flow, query: object
   }
 }
 
-async function finished(deps: ConsoleDeps, jar: Jar, by: By, purpose: Purpose, vouched: Vouched): Promise<string> {
+async function finished(deps: ConsoleDeps, jar: Jar, by: By, flow: Flow, vouched: Vouched): Promise<string> {
+  const { purpose, next } = flow
   if (purpose === 'link') return `${SECURITY_PAGE}?oidc=${(await linkVouched(deps, by, vouched)) ? 'linked' : 'taken'}`
   if (purpose === 'step_up') {
     const session = await proveVouched(deps, by, vouched)
     if (session !== null) keepSession(jar, session)
-    return `${SECURITY_PAGE}?oidc=${session === null ? 'refused' : 'proven'}`
+    if (session === null) return `${SECURITY_PAGE}?oidc=refused`
+    return next === null ? `${SECURITY_PAGE}?oidc=proven` : ownPage(next)
   }
   const done = await signInVouched(deps, by, vouched)
   if (done === null) return `${SIGN_IN_PAGE}?oidc=unknown`
-  if (done.state === 'second_factor') return `${SIGN_IN_PAGE}#challenge=${done.challenge}`
+  if (done.state === 'second_factor') {
+    const asked = next === null ? '' : `?next=${encodeURIComponent(next)}`
+    return `${SIGN_IN_PAGE}${asked}#${done.challenge}`
+  }
   keepOpened(jar, done.opened)
-  return '/console'
+  return ownPage(next)
 }

@@ -1,7 +1,8 @@
 /** Sign-in by a real OpenID provider of our own, with its own keys. */
 import t, { type Test } from 'tap'
+import { hrefTo, START } from '../../../lib/console/client/sitemap.ts'
 import { CLIENT, startOpenidProvider } from '../../support/openid-provider.ts'
-import { newPerson, PASSWORD } from '../../support/people.ts'
+import { CLI, newPerson, PASSWORD } from '../../support/people.ts'
 import { type Browser, serveConsole } from '../support/cookie-browser.ts'
 
 const EMAIL = 'ann@example.org'
@@ -15,8 +16,8 @@ async function open(t: Test, mode = 'closed') {
   const { deps, browser } = await serveConsole(t, settings)
   provider.claims = { sub: 'subject-1', email: EMAIL, email_verified: true, name: 'Ann' }
   /** The whole way; returns where the browser is in the end. */
-  const go = async (one: Browser, path: string): Promise<string> => {
-    const { json } = await one.ask('POST', path, {})
+  const go = async (one: Browser, path: string, body = {}): Promise<string> => {
+    const { json } = await one.ask('POST', path, body)
     return back(one, await provider.visit(String(json['url'])))
   }
   const back = async (one: Browser, url: URL): Promise<string> => {
@@ -42,7 +43,7 @@ t.test('nobody is joined by an equal e-mail; who links signs in', async t => {
   t.equal(await go(one, '/me/identities'), '/console/security?oidc=linked')
   t.match((await one.ask('GET', '/me/identities')).json, { data: [{ issuer: provider.issuer }] })
   const two = browser()
-  t.equal(await go(two, '/sign-in/oidc'), '/console')
+  t.equal(await go(two, '/sign-in/oidc'), hrefTo(START))
   t.match(await two.ask('GET', '/me'), { status: 200, json: { email: EMAIL } })
   t.equal(two.cookies.has('oidc'), false)
   const bob = browser()
@@ -64,12 +65,31 @@ t.test('a step-up is a new sign-in at the provider', async t => {
   const long = Math.floor(Date.now() / 1000) - 3_600
   for (const auth_time of [undefined, long]) {
     provider.claims = { ...provider.claims, auth_time }
-    t.equal(await go(one, '/sign-in/step-up/oidc'), '/console/sign-in?oidc=failed', `signed in there at ${auth_time}`)
+    t.equal(await go(one, '/sign-in/step-up/oidc'), '/console/security?oidc=failed', `signed in there at ${auth_time}`)
   }
   t.equal((await one.ask('POST', '/me/second-factor')).status, 403)
   provider.claims = { ...provider.claims, auth_time: Math.floor(Date.now() / 1000) }
   t.equal(await go(one, '/sign-in/step-up/oidc'), '/console/security?oidc=proven')
   t.equal((await one.ask('POST', '/me/second-factor')).status, 201)
+})
+
+t.test('the way leads back to the page that asked for it, and to no page of somebody else', async t => {
+  const { deps, browser, go } = await open(t, 'open')
+  const first = browser()
+  await go(first, '/sign-in/oidc')
+  const rows: [next: string, end: string][] = [
+    ['/console/keys?account=a', '/console/keys?account=a'],
+    ['https://evil.example/', hrefTo(START)],
+    ['//evil.example/', hrefTo(START)],
+    ['/console/../v1/files', hrefTo(START)],
+    ['/console/api/sign-out', hrefTo(START)],
+  ]
+  for (const [next, end] of rows) t.equal(await go(browser(), '/sign-in/oidc', { next }), end, next)
+  const person = await deps.store.people.byEmail(EMAIL)
+  await deps.store.people.startTotp(person!.id, 'JBSWY3DPEHPK3PXP')
+  await deps.store.people.setCredentials(person!.id, { totp: { confirmedStep: 1 } }, CLI)
+  const challenged = await go(browser(), '/sign-in/oidc', { next: '/console/keys' })
+  t.match(challenged, /^\/console\/sign-in\?next=%2Fconsole%2Fkeys#[\w-]{20,}$/)
 })
 
 t.test('what is not the answer to our question is refused', async t => {
@@ -105,7 +125,7 @@ t.test('unknown people become users where everybody may, with a proven e-mail of
   }
   provider.claims = base
   const one = browser()
-  t.equal(await go(one, '/sign-in/oidc'), '/console')
+  t.equal(await go(one, '/sign-in/oidc'), hrefTo(START))
   t.match((await one.ask('GET', '/me')).json, {
     email: EMAIL,
     name: 'Ann',

@@ -1,12 +1,22 @@
 /** Security: everything by which somebody could get in as the reader. */
 import type { View } from '../page.ts'
 import { notices } from '../parts/notices.ts'
+import { providerTold } from '../parts/provider.ts'
 import { factorPanel } from './security/factor.ts'
+import { identitiesPanel } from './security/identities.ts'
 import { passwordPanel } from './security/password.ts'
 import { sessionsPanel } from './security/sessions.ts'
 import { tokensPanel } from './security/tokens.ts'
 
 export default function security(): View {
-  const panels = [notices(), passwordPanel(), factorPanel(), sessionsPanel(), tokensPanel()]
+  const panels = [
+    notices(),
+    providerTold,
+    passwordPanel(),
+    factorPanel(),
+    identitiesPanel(),
+    sessionsPanel(),
+    tokensPanel(),
+  ]
   return () => panels.map(panel => panel())
 }

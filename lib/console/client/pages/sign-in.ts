@@ -1,9 +1,10 @@
 /** Sign in. Afterwards the reader comes to the page that asked for it. */
 import type { SignInData } from '../../sign-in-data.ts'
-import { query } from '../address.ts'
+import { query, takeFragment } from '../address.ts'
 import { a, div, p } from '../element.ts'
 import type { View } from '../page.ts'
 import { ownPage } from '../parts/own-page.ts'
+import { providerForm, providerTold } from '../parts/provider.ts'
 import { signInForm } from '../parts/sign-in-form.ts'
 import { hrefTo } from '../sitemap.ts'
 import { words } from '../words.ts'
@@ -15,11 +16,14 @@ const w = words({
   register: ['注册新用户', 'Register'],
 })
 
-export default function signIn({ register, mail }: SignInData): View {
-  const form = signInForm('', () => location.assign(ownPage(query.value.get('next'))))
+export default function signIn({ register, mail, oidc }: SignInData): View {
+  const next = query.value.get('next')
+  const form = signInForm('', () => location.assign(ownPage(next)), takeFragment())
+  const provider = oidc === null ? null : providerForm(oidc, '/sign-in/oidc', next)
   return () => [
     p({ class: 'soft centred' }, w.lead()),
-    div({ class: 'panel' }, form()),
+    providerTold(),
+    div({ class: 'panel stack' }, form(), provider?.()),
     p({ class: 'soft centred' }, mail ? a({ href: hrefTo('forgotten') }, w.forgotten()) : w.askOperator()),
     register && p({ class: 'centred' }, a({ href: hrefTo('register') }, w.register())),
   ]

@@ -8,6 +8,7 @@ import { words } from '../words.ts'
 import { buttons, dialogBox } from './dialog.ts'
 import { secretField, textField } from './field.ts'
 import { formOf } from './form.ts'
+import { whereProvider } from './provider.ts'
 import { signInForm } from './sign-in-form.ts'
 
 const w = words({
@@ -44,7 +45,8 @@ function again(current: Interruption): View {
     await recognise()
     current.end(true)
   })
-  return () => dialogBox(w.ended(), () => current.end(false), p({ class: 'soft' }, w.endedLead()), form())
+  const provider = whereProvider('/sign-in/oidc')
+  return () => dialogBox(w.ended(), () => current.end(false), p({ class: 'soft' }, w.endedLead()), form(), provider())
 }
 
 function prove(current: Interruption): View {
@@ -60,6 +62,18 @@ function prove(current: Interruption): View {
     current.end(true)
   })
   const both = () => me.value?.second_factor === true && me.value.has_password
+  // who has no password proves it where it is known
+  const provider = me.value?.has_password === true ? null : whereProvider('/sign-in/step-up/oidc')
+  const cancel = () => button({ type: 'button', onClick: () => current.end(false) }, w.cancel())
+  if (me.value?.has_password !== true && me.value?.second_factor !== true)
+    return () =>
+      dialogBox(
+        w.prove(),
+        () => current.end(false),
+        p({ class: 'soft' }, w.proveLead()),
+        provider?.(),
+        buttons(cancel()),
+      )
   return () =>
     dialogBox(
       w.prove(),
@@ -88,10 +102,8 @@ function prove(current: Interruption): View {
             },
             withCode.value ? w.usePassword() : w.useCode(),
           ),
-        buttons(
-          button({ type: 'button', onClick: () => current.end(false) }, w.cancel()),
-          form.submit('main', w.confirm()),
-        ),
+        buttons(cancel(), form.submit('main', w.confirm())),
       ),
+      provider?.(),
     )
 }

@@ -28,15 +28,18 @@ interface Answer {
   challenge: string | null
 }
 
-/** `email`: filled in already. `done` is called when the session is open. */
-export function signInForm(email: string, done: Done): View {
+/**
+ * `email`: filled in already. `done` is called when the session is open. `challenge`: the first step was taken at the
+ * OpenID provider.
+ */
+export function signInForm(email: string, done: Done, challenge: string | null = null): View {
   const who = signal(email)
   const password = signal('')
   const shown = signal(false)
   const form = formOf(async () =>
     steps.go(await askOnce<Answer>('POST', '/sign-in', { email: who.value.trim(), password: password.value })),
   )
-  const steps = twoSteps(done, () =>
+  const first = () =>
     form.view(
       'tall',
       textField({ name: 'email', label: w.email(), error: form.error('email') }, who, {
@@ -49,8 +52,8 @@ export function signInForm(email: string, done: Done): View {
         autoComplete: 'current-password',
       }),
       form.submit('main', w.signIn()),
-    ),
-  )
+    )
+  const steps = twoSteps(done, first, challenge)
   return steps.view
 }
 
@@ -63,9 +66,14 @@ export function linkForm(token: string, done: Done): View {
 
 type Done = () => Promise<void> | void
 
+interface Steps {
+  go(answer: Answer): Promise<void>
+  view: View
+}
+
 /** The first step, and then a code where the person has a second factor. */
-function twoSteps(done: Done, first: View): { go(answer: Answer): Promise<void>; view: View } {
-  const challenge = signal<string | null>(null)
+function twoSteps(done: Done, first: View, begun: string | null = null): Steps {
+  const challenge = signal(begun)
   const code = signal('')
   const go = async ({ state, challenge: next }: Answer) => {
     if (state === 'second_factor') challenge.value = next

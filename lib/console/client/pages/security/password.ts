@@ -17,6 +17,8 @@ const w = words({
   hint: ['至少 8 个字符，建议 15 个以上。', 'At least 8 characters; 15 or more are better.'],
   change: ['更改密码', 'Change the password'],
   changed: ['密码已更改', 'The password is changed'],
+  set: ['设置密码', 'Set a password'],
+  isSet: ['密码已设置', 'The password is set'],
 })
 
 export function passwordPanel(): View {
@@ -24,13 +26,11 @@ export function passwordPanel(): View {
   const fresh = signal('')
   const shown = signal(false)
   const form = formOf(async () => {
-    await send('POST', '/me/password', {
-      ...(me.value?.has_password && { old: old.value }),
-      new: fresh.value,
-    })
+    const had = me.value?.has_password === true
+    await send('POST', '/me/password', { ...(had && { old: old.value }), new: fresh.value })
     old.value = fresh.value = ''
     await recognise()
-    say(w.changed())
+    say(had ? w.changed() : w.isSet())
   })
   return () =>
     section(
@@ -46,7 +46,7 @@ export function passwordPanel(): View {
         secretField({ name: 'new', label: w.fresh(), hint: w.hint(), error: form.error('new') }, fresh, shown, {
           autoComplete: 'new-password',
         }),
-        form.submit('main', w.change()),
+        form.submit('main', me.value?.has_password ? w.change() : w.set()),
       ),
     )
 }
