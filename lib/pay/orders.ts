@@ -194,6 +194,7 @@ export class Orders {
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')
+      if (error instanceof ProviderRefuses) await this.#till.refuse(refund, error.message)
     }
     await inForce(this.#deps)
     return (await store.pay.refund(method.name, id)) as Refund

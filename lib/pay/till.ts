@@ -7,7 +7,7 @@
 import { micro } from '../base/money.ts'
 import { inForce, type OperationDeps } from '../operations/deps.ts'
 import type { NewException } from '../store/store.ts'
-import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
+import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource, Refund } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
 import type { DisputeNotice, Notice, Payment, RefundNotice } from './method.ts'
 import { worth } from './numbers.ts'
@@ -188,6 +188,12 @@ export class Till {
     const { outcome } = await this.#deps.store.pay.freeze(refund, true, null, provider(method, 'refunds.freeze'))
     if (outcome === 'frozen') await inForce(this.#deps)
     return amount === wanted && (outcome === 'frozen' || outcome === 'same')
+  }
+
+  /** A refund that the provider refuses: it stays frozen and is tried again, and a person has to know why. */
+  async refuse({ id, method, orderId }: Refund, reason: string): Promise<void> {
+    const detail = `the provider refuses a refund, and its money stays frozen: ${reason}`
+    await this.#raise({ method, kind: 'refund_stuck', reference: id, orderId, detail })
   }
 
   async #raise(exception: NewException): Promise<'open'> {

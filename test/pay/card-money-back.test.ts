@@ -114,6 +114,11 @@ t.test('refunds that Stripe refuses stay frozen', async t => {
   t.equal(await card.balance(), 6_000)
   await sendAll(card)
   t.equal(await card.balance(), 0, 'all went back at Stripe, and what is frozen is a part of it')
+  for (let i = 0; i < 2; i++) {
+    card.clock.advance(61 * MINUTE_MS)
+    await card.round()
+  }
+  t.same(await card.exceptions(), ['refund_stuck'], 'a person is told, once')
   t.equal((await card.store.audit()).ok, true)
 })
 

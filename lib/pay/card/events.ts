@@ -66,7 +66,9 @@ export async function noticesOf(client: StripeClient, event: StripeEvent): Promi
 /** An event of another account or of the other mode never credits. One that claims to pay an order is shown to a person. */
 function noticesOfOther(client: StripeClient, { account, livemode, type, object }: StripeEvent): Notice[] {
   const session = object as Session
-  if (type !== 'checkout.session.completed' || orderOf(session) === null) return []
+  const claims =
+    type === 'checkout.session.completed' && orderOf(session) !== null && idOf(session.payment_intent) !== null
+  if (!claims) return []
   return [{ ...payment(client, session), merchant: account ?? client.account, sandbox: !livemode }]
 }
 
