@@ -23,6 +23,7 @@ const FAULT = 500
 const ERROR = 400
 /** Too slow, too many: the same request may do later. */
 const LATER: ReadonlySet<number> = new Set([408, 429])
+const LONGEST_MESSAGE = 200
 const MOST_DOWNLOADED_BYTES = 32 * 2 ** 20
 /** Refusals that say something about what was asked for; any other one says that our request is wrong. */
 const SAYINGS: ReadonlySet<string> = new Set([
@@ -77,7 +78,7 @@ export class AlipayClient {
       throw new ProviderAway(`status ${status}, ${code}: the answer is not signed by Alipay`)
     if (fields === null || status >= FAULT || LATER.has(status) || code === '' || AWAY.has(code ?? ''))
       throw new ProviderAway(`status ${status}, ${code}`)
-    if (code !== null && !SAYINGS.has(code)) throw new ProviderRefuses(`${code}: ${textOf(fields, 'message')}`)
+    if (code !== null && !SAYINGS.has(code)) throw new ProviderRefuses(`${code}: ${told(fields)}`)
     return { code, fields, body: answer.body }
   }
 }
@@ -97,6 +98,12 @@ const codeOf = (fields: AlipayAnswer['fields'] | null): string =>
     .replace(/^[A-Za-z]{3}\./, '')
     .replaceAll('-', '_')
     .toUpperCase()
+
+/** Alipay's explanation, for logs and terminals. It may repeat all of the request. */
+const told = (fields: AlipayAnswer['fields']): string =>
+  textOf(fields, 'message')
+    .replace(/\p{Cc}/gu, ' ')
+    .slice(0, LONGEST_MESSAGE)
 
 function parse(body: Buffer): Record<string, unknown> | null {
   try {

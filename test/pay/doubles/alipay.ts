@@ -204,6 +204,9 @@ export class AlipayDouble {
     if (path === 'data/dataservice/bill/downloadurl/query') {
       const type = url.searchParams.get('bill_type') as string
       if (!this.bills.includes(type)) return error(403, 'NO_PERMISSION')
+      const day = url.searchParams.get('bill_date') as string
+      const traded = [...this.ledger.trades.values()].some(({ paidAtMs }) => china(paidAtMs ?? 0).startsWith(day))
+      if (!traded) return error(400, 'isp.bill_not_exist')
       const address = `${this.url}/bill?${url.searchParams}&until=${this.ledger.now() + 30_000}`
       return { status: 200, body: { bill_download_url: address } }
     }
