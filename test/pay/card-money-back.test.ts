@@ -74,7 +74,7 @@ t.test('a refund that was done fails later: the account has its money again', as
 })
 
 t.test('a refund whose answer gets lost is sent once', async t => {
-  for (const faults of [['made_reset', 'made_reset'], ['made_500'], ['html'], ['reset', 'reset'], ['429']] as const) {
+  for (const faults of [['made_reset'], ['made_500'], ['html'], ['reset'], ['429']] as const) {
     const card = await openCard(t)
     const { id } = await card.paid()
     card.stripe.fail(REFUND, ...faults)

@@ -158,8 +158,8 @@ t.test('the answer to the order gets lost: looking again shows the same session'
   const faults: Fault[] = ['made_reset', 'made_500', 'html']
   for (const fault of faults) {
     const card = await openCard(t)
-    card.stripe.fail(CREATE, fault, fault)
-    card.stripe.fail(LIST, 'reset', 'reset')
+    card.stripe.fail(CREATE, fault)
+    card.stripe.fail(LIST, 'reset')
     const order = await card.begin()
     t.equal(order.state, 'created', fault)
     t.equal(card.stripe.ledger.all('checkout.session').length, 1)
@@ -174,8 +174,8 @@ t.test('the answer to the order gets lost: looking again shows the same session'
 
 t.test('a crash before the session’s id is stored: the webhook credits all the same', async t => {
   const card = await openCard(t)
-  card.stripe.fail(CREATE, 'made_reset', 'made_reset')
-  card.stripe.fail(LIST, 'reset', 'reset')
+  card.stripe.fail(CREATE, 'made_reset')
+  card.stripe.fail(LIST, 'reset')
   const order = await card.begin()
   t.match(order, { state: 'created', providerId: null })
   await card.send(card.stripe.ledger.pay(card.stripe.ledger.all('checkout.session')[0].id))
@@ -185,7 +185,7 @@ t.test('a crash before the session’s id is stored: the webhook credits all the
 t.test('nobody answers, or with an error of its own', async t => {
   for (const fault of ['reset', '429', '500'] as const) {
     const card = await openCard(t)
-    card.stripe.fail(CREATE, fault, fault)
+    card.stripe.fail(CREATE, fault)
     const order = await card.begin()
     t.equal(order.state, 'created', fault)
     card.clock.advance(36 * MINUTE_MS)
@@ -214,6 +214,20 @@ t.test('the key of another account, or one that Stripe does not know, begins not
   t.notMatch(logged.join(), /sk_test_/)
   t.equal(stripe.ledger.all('checkout.session').length, 0)
 })
+
+t.test(
+  'an answer that is too large or no JSON is an error of the provider, and a redirect is not followed',
+  async t => {
+    const card = await openCard(t)
+    const order = await card.begin()
+    for (const fault of ['huge', 'html', 'redirect'] as const) {
+      card.stripe.fail('GET /v1/checkout/sessions/:id', fault)
+      const said = await card.method.query(order).catch(error => error)
+      t.equal(said.name, 'ProviderAway', fault)
+    }
+    t.match(await card.method.query(order), { kind: 'open' })
+  },
+)
 
 t.test('a webhook that never comes', async t => {
   const card = await openCard(t)
@@ -282,10 +296,9 @@ t.test('Stripe is away when its webhook comes: it is told to send it again', asy
   const card = await openCard(t)
   const { session } = await card.open()
   const event = card.stripe.ledger.pay(session)
-  card.stripe.fail('GET /v1/checkout/sessions/:id', 'reset', 'reset')
+  card.stripe.fail('GET /v1/checkout/sessions/:id', 'reset')
   t.equal(await card.send(event), 500)
   t.equal(await card.balance(), 0)
-  card.stripe.fail('GET /v1/checkout/sessions/:id')
   t.equal(await card.send(event), 200)
   t.equal(await card.balance(), 10_000)
 })

@@ -5,11 +5,11 @@
 import Stripe from 'stripe'
 import type { CardConfig } from '../../terms/config-pay.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { BoundedHttp } from './http.ts'
 
 /** The version in which Stripe answers, whatever the account's own one is. The objects that this folder reads are of it. */
 const API_VERSION = '2026-10-28.endive'
 const LIVE = 'https://api.stripe.com'
-const WITHIN_MS = 10_000
 
 const NOT_FOUND = 404
 /** The same request will be refused again. Everything else may do later. */
@@ -33,7 +33,7 @@ export class StripeClient {
       host: hostname,
       port: port === '' ? DEFAULT_PORTS[protocol as keyof typeof DEFAULT_PORTS] : Number(port),
       protocol: protocol === 'http:' ? 'http' : 'https',
-      timeout: WITHIN_MS,
+      httpClient: new BoundedHttp(),
       maxNetworkRetries: 0, // the schedule of orders and refunds asks again
       telemetry: false,
     })
@@ -81,7 +81,10 @@ const isRefusal = (error: InstanceType<typeof Stripe.errors.StripeError>): boole
   REFUSALS.has(error.statusCode) && !(error instanceof Stripe.errors.StripeRateLimitError)
 
 /** For operators. Stripe's texts may repeat a part of the key, so that is taken out. */
-const describe = ({ type, code, param, requestId, message }: InstanceType<typeof Stripe.errors.StripeError>): string =>
-  [type, code, param, requestId, message.replace(/\b(sk|rk|whsec)_\S+/g, '(secret)')]
+function describe(error: InstanceType<typeof Stripe.errors.StripeError>): string {
+  const { type, code, param, requestId, message, detail } = error
+  const text = detail instanceof Error ? detail.message : message
+  return [type, code, param, requestId, text.replace(/\b(sk|rk|whsec)_\S+/g, '(secret)')]
     .filter(part => part !== undefined && part !== '')
     .join(' ')
+}

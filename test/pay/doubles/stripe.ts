@@ -17,7 +17,7 @@ const KEYS_KEPT_MS = 24 * 3_600_000
  * What goes wrong with the next request of a route. `made`: it is done, and the answer gets lost or is an error.
  * `reset`: the connection breaks before anything is done.
  */
-export type Fault = 'reset' | 'made_reset' | '500' | 'made_500' | '429' | 'html' | 'hang'
+export type Fault = 'reset' | 'made_reset' | '500' | 'made_500' | '429' | 'html' | 'huge' | 'redirect'
 
 interface Kept {
   request: string
@@ -95,13 +95,14 @@ export class StripeDouble {
       .join('/')}`
     const fault = this.faults.get(route)?.shift()
     this.before(route)
-    if (fault === 'hang') return
     if (fault === 'reset') return void req.socket.destroy()
     const answer = this.#answer(req, route, url, body, fault)
     this.asked.push(route)
     if (fault === 'made_reset') return void req.socket.destroy()
     const headers = { 'content-type': 'application/json', 'request-id': `req_${randomBytes(7).toString('hex')}` }
-    if (fault === 'html') res.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>')
+    if (fault === 'huge') res.writeHead(200, headers).end(' '.repeat(5 * 2 ** 20) + answer.body)
+    else if (fault === 'redirect') res.writeHead(302, { location: `${this.url}/v1/account` }).end()
+    else if (fault === 'html') res.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>')
     else res.writeHead(answer.status, headers).end(answer.body)
   }
 
