@@ -1,6 +1,6 @@
 /** Asking Alipay: what its answers mean, answers that are not its own, and orders and refunds through every mishap. */
 import t, { type Test } from 'tap'
-import { AlipayDouble, type Fault } from './doubles/alipay.ts'
+import { AlipayDouble, type Fault, keyPair } from './doubles/alipay.ts'
 import { openShop } from './shop.ts'
 import { ACT } from './support.ts'
 
@@ -69,8 +69,7 @@ t.test('errors may have no signature, but no wrong one', async t => {
 })
 
 t.test('our request is not ours: another key than the one that Alipay knows', async t => {
-  const stranger = await AlipayDouble.open(t)
-  const { alipay, shop } = await open(t, { private_key: stranger.app.privateKey })
+  const { alipay, shop } = await open(t, { private_key: keyPair().privateKey })
   const order = await shop.begin()
   t.equal(order.state, 'failed')
   t.same(alipay.forged, ['/v3/alipay/trade/precreate'])

@@ -8,7 +8,7 @@ import type { Order } from '../../lib/terms/pay.ts'
 import { BIN, startGateway } from '../support/gateway.ts'
 import { until } from '../support/wait.ts'
 import { openCard } from './card-support.ts'
-import { AlipayDouble, type Fault } from './doubles/alipay.ts'
+import { AlipayDouble, type Fault, keyPair } from './doubles/alipay.ts'
 import { openShop, type Shop } from './shop.ts'
 import { ACT } from './support.ts'
 import { openWechat } from './wechat-support.ts'
@@ -101,7 +101,7 @@ t.test('every method', async t => {
 })
 
 t.test('what is found', async t => {
-  const { alipay: stranger } = new AlipayDouble()
+  const stranger = keyPair()
   const strange = { alipay_public_key: stranger.publicKey }
   const rows: [name: string, walk: Walk, steps: string, said: RegExp][] = [
     ['all is well', { meanwhile: notified }, 'order ok, pay so, callback ok, query ok, credit ok', /5.000000 CNY/],

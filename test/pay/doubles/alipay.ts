@@ -17,6 +17,9 @@ export const keyPair = () =>
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
 
+/** Made once for each run: of Alipay, of our application, and of somebody else. */
+const KEYS = { alipay: keyPair(), app: keyPair(), stranger: keyPair() }
+
 /**
  * What happens to the next requests of the API, one after the other. `drop`: the connection ends before anything is done.
  * `reset`: it is done, and the connection ends without an answer. `fault`: done, and answered 500. `unsigned`, `stranger`:
@@ -38,9 +41,9 @@ const error = (status: number, code: string): Answered => ({
 })
 
 export class AlipayDouble {
-  readonly alipay = keyPair()
-  readonly app = keyPair()
-  readonly stranger = keyPair()
+  readonly alipay = KEYS.alipay
+  readonly app = KEYS.app
+  readonly stranger = KEYS.stranger
   readonly appId = '2021000000000001'
   readonly sellerId = '2088000000000001'
   readonly ledger = new AlipayLedger()
