@@ -50,6 +50,7 @@ const DATA: Partial<
   Record<PageName, (config: SiteConfig, catalogue: SiteParts['catalogue'], group: string | undefined) => unknown>
 > = {
   connect: config => connectData(config.public),
+  keys: config => connectData(config.public),
   'sign-in': signInData,
   // a group that nobody may see is no reason for showing nothing
   models: async (_, catalogue, group) => {

@@ -24,6 +24,7 @@ const rows = [
   { name: 'status', path: '/status', area: 'public', title: { zh: '状态', en: 'Status' }, icon: 'activity' },
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
   { name: 'overview', path: '/overview', area: 'account', title: { zh: '概览', en: 'Overview' }, icon: 'home' },
+  { name: 'keys', path: '/keys', area: 'account', title: { zh: '密钥', en: 'Keys' }, icon: 'key' },
   { name: 'usage', path: '/usage', area: 'account', title: { zh: '用量', en: 'Usage' }, icon: 'chart' },
   { name: 'requests', path: '/requests', area: 'account', title: { zh: '请求', en: 'Requests' }, icon: 'list' },
   {

@@ -20,7 +20,7 @@ const PUBLIC = [
   '/reset',
   '/invitation',
 ]
-const OWN = ['/team', '/profile', '/security', '/connect']
+const OWN = ['/keys', '/team', '/profile', '/security', '/connect']
 
 for (const width of [360, 768, 1440])
   for (const scheme of ['light', 'dark'] as const)

@@ -133,6 +133,7 @@ export const tick = (row: FieldRow, value: Signal<boolean>): VNode =>
       onChange: event => (value.value = event.currentTarget.checked),
     }),
     label({ for: row.name }, row.label),
+    row.error !== undefined && p({ class: 'error', id: `${row.name}-error` }, icon('alert'), span({}, row.error)),
     row.hint && p({ class: 'hint', id: `${row.name}-hint` }, row.hint),
   )
 

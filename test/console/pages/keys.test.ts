@@ -1,0 +1,267 @@
+/** The page Keys: a key from its making to its end, by mouse and by keyboard, and what must never be kept of it. */
+import t, { type Test } from 'tap'
+import { micro } from '../../../lib/base/money.ts'
+import { environment, importHref, snippetsFor } from '../../../lib/console/client/pages/keys/handed-out.ts'
+import { CLIENTS } from '../../../lib/console/clients.ts'
+import { MODEL_DEFAULTS } from '../../../lib/terms/config-catalog.ts'
+import { hashOf } from '../../../lib/terms/key-secret.ts'
+import type { Role } from '../../../lib/terms/people.ts'
+import { channel, SETUP } from '../../support/store.ts'
+import { browserTest, type Newcomer } from '../support/browser.ts'
+import { giveSession, openConsole } from '../support/pages.ts'
+
+const MODELS = { 'alpha-sonnet': 'a', 'beta-mini': 'b', '<img src=x>': 'c' }
+const ODD = '<b>"laptop"</b>'
+
+async function open(t: Test, newcomer: Newcomer, role: Role = 'owner') {
+  const house = await openConsole(t)
+  const account = await house.account('Acme', micro(5_000_000))
+  const limits = { maxOutput: null, defaultOutput: 4096, inputFactor: 1_000_000 }
+  for (const name of Object.keys(MODELS))
+    await house.store.putModel({ ...MODEL_DEFAULTS, ...limits, name, price: { input: 1, output: 1 } }, SETUP)
+  await house.store.putChannel(channel({ models: MODELS, protocols: ['chat', 'messages'] }), SETUP)
+  await house.deps.fleet.changed()
+  const ada = await house.person('ada@example.org', { in: { account, role } })
+  const visitor = await newcomer({ language: 'en-US' })
+  await giveSession(visitor, house, ada)
+  const make = async (name: string, body: object = {}) => {
+    const { json } = await ada.call('keys.create', { account, body: { name, group: 'default', ...body } })
+    return json as { key: { id: string }; secret: string }
+  }
+  return { house, account, ada, visitor, make, at: `${house.url}/console/keys` }
+}
+
+browserTest(t, 'a key is made, shown once, and kept nowhere', async (t, newcomer) => {
+  const { house, visitor, at, account } = await open(t, newcomer)
+  const { page, visit, complaints, requested } = visitor
+  await visit(at)
+  await page.getByText('Clients ask models with a key: make one to begin.').waitFor()
+  t.same(await visitor.axe(), [], 'without keys')
+  await page.locator('.empty').getByRole('button', { name: 'New key' }).click()
+  const form = page.getByRole('dialog', { name: 'New key' })
+  t.equal(
+    await form.getByRole('link', { name: 'Prices of default (×1)' }).getAttribute('href'),
+    '/console/models?group=default',
+  )
+  const submit = form.getByRole('button', { name: 'Make the key' })
+  await submit.click()
+  await form.locator('#name-error').waitFor()
+  t.equal(await page.evaluate(() => document.activeElement?.id), 'name', 'the focus goes to what is wrong')
+  await form.locator('#name').fill(ODD)
+  await form.locator('#expires_at').selectOption('30')
+  await form.locator('#cap').fill('much')
+  await submit.click()
+  await form.locator('#cap-error').waitFor()
+  t.equal(await page.evaluate(() => document.activeElement?.id), 'cap')
+  await form.locator('#cap').fill('2.5')
+  await form.locator('#every').selectOption('day')
+  await form.getByText('Only from certain addresses').click()
+  await form.getByText('The list of addresses is empty: nobody can use this key.').waitFor()
+  t.same(await visitor.axe(), [], 'the form')
+  await submit.click()
+  await form.locator('#confirm-error').waitFor()
+  await form.locator('#allow_ips').fill('10.0.0.0/8\nnowhere')
+  await form.getByRole('button', { name: 'Add my address' }).click()
+  await submit.click()
+  await form.locator('#allow_ips-error').waitFor()
+  await form.locator('#allow_ips').fill('10.0.0.0/8\n192.0.2.1')
+  await form.getByText('Only certain models').click()
+  await form.locator('#models').fill('img')
+  await form.getByText('<img src=x>').click()
+  await submit.click()
+
+  const made = page.getByRole('dialog', { name: ODD })
+  const secret = await made.locator('.copyable code').innerText()
+  t.match(secret, /^sk-[0-9A-Za-z]{48}$/)
+  t.ok((await made.locator('.snippet').innerText()).includes(`OPENAI_API_KEY='${secret}'`))
+  await made.locator('#client').selectOption('claude-code')
+  t.ok((await made.locator('.snippet').first().innerText()).includes(`ANTHROPIC_AUTH_TOKEN='${secret}'`))
+  t.match(await made.getByRole('link', { name: 'Import into CC Switch' }).getAttribute('href'), `apiKey=${secret}`)
+  t.same(await visitor.axe(), [], 'the secret')
+  await page.keyboard.press('Escape')
+  t.ok(await made.isVisible(), 'it is not closed by accident')
+  await made.getByRole('button', { name: 'I have kept it' }).click()
+  await page.getByRole('rowheader', { name: ODD }).waitFor()
+  t.match(await page.locator('tbody').innerText(), /Enabled[\s\S]*IP-bound[\s\S]*Model-bound[\s\S]*¥0\.00 \/ ¥2\.50/)
+
+  const key = (await house.store.findKey(hashOf(secret)))?.key
+  t.match(key, { name: ODD, allowIps: ['10.0.0.0/8', '192.0.2.1'], models: ['<img src=x>'] })
+  t.equal(key?.accountId, account.id)
+  t.notOk((await page.content()).includes(secret), 'the page has forgotten it')
+  t.same(await page.evaluate(() => [localStorage.length, sessionStorage.length]), [0, 0])
+  t.notOk(requested.some(url => url.includes(secret)))
+  t.notOk((await page.evaluate(() => document.cookie + location.href)).includes(secret))
+  t.same(complaints, [])
+})
+
+browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newcomer) => {
+  const { house, visitor, at, make } = await open(t, newcomer)
+  const { page, visit, complaints } = visitor
+  const { key, secret } = await make('desk', { models: ['alpha-sonnet'], restricted: true })
+  await visit(at)
+  const manage = async (name: string, action: string) => {
+    await page.getByRole('button', { name: `Manage ${name}`, exact: true }).click()
+    const details = page.getByRole('dialog', { name, exact: true })
+    await details.getByText('The whole key is shown only').waitFor()
+    await details.getByRole('button', { name: action, exact: true }).click()
+  }
+  await page.getByRole('button', { name: 'Manage desk' }).click()
+  t.same(await visitor.axe(), [], 'the details')
+  await page.keyboard.press('Escape')
+  t.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-label')), 'Manage desk', 'focus is back')
+
+  await manage('desk', 'Test')
+  const trial = page.getByRole('dialog', { name: 'Test desk' })
+  await trial.getByRole('button', { name: 'Test', exact: true }).click()
+  await trial.locator('.told').getByText('A request from 192.0.2.1 would be answered.').waitFor()
+  await trial.locator('#model').selectOption('beta-mini')
+  await trial.getByRole('button', { name: 'Test', exact: true }).click()
+  await trial.locator('.told').getByText('refused at “the model” (403)').waitFor()
+  await trial.getByText('Look at the list of models under “Edit”').waitFor()
+  t.same(await visitor.axe(), [], 'the trial')
+  await trial.getByRole('button', { name: 'Close' }).last().click()
+
+  await manage('desk', 'Edit')
+  const form = page.getByRole('dialog', { name: 'Edit desk' })
+  await form.locator('#name').fill('table')
+  await form.getByText('Only certain models').click()
+  await form.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('rowheader', { name: 'table' }).waitFor()
+  t.match(await house.store.keyByPublicId(key.id), { name: 'table', models: null, modelsOff: ['alpha-sonnet'] })
+
+  await manage('table', 'Disable')
+  await page.locator('tbody').getByText('Disabled').waitFor()
+  await manage('table', 'Enable')
+  await page.locator('tbody').getByText('Enabled').waitFor()
+
+  await manage('table', 'Roll')
+  const roll = page.getByRole('dialog', { name: 'Roll table' })
+  await roll.locator('#grace').selectOption('1h')
+  await roll.getByRole('button', { name: 'Roll', exact: true }).click()
+  const rolled = page.getByRole('dialog', { name: 'table' })
+  await rolled.getByText('The old secret ends at').waitFor()
+  const fresh = await rolled.locator('.copyable code').innerText()
+  t.not(fresh, secret)
+  for (const one of [fresh, secret]) t.equal((await house.store.findKey(hashOf(one)))?.key.publicId, key.id)
+  await rolled.getByRole('button', { name: 'I have kept it' }).click()
+
+  await manage('table', 'Delete')
+  const end = page.getByRole('dialog', { name: 'Delete table?' })
+  await end.locator('#typed').fill('tables')
+  await end.getByRole('button', { name: 'Delete' }).click()
+  await end.locator('#typed-error').waitFor()
+  t.equal(await page.evaluate(() => document.activeElement?.id), 'typed')
+  await end.locator('#typed').fill('table')
+  await end.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Clients ask models with a key').waitFor()
+  t.equal(await house.store.keyByPublicId(key.id), null)
+  t.same(complaints, [])
+})
+
+browserTest(t, 'filters stand in the address, pages are turned, several are changed at once', async (t, newcomer) => {
+  const { visitor, at, make, house } = await open(t, newcomer)
+  const { page, visit, complaints } = visitor
+  for (let i = 0; i < 53; i++) await make(`key ${i}`, i % 10 === 0 ? { expires_at: '2001-01-01T00:00:00Z' } : {})
+  await visit(at)
+  await page.getByRole('rowheader', { name: 'key 52' }).waitFor()
+  t.equal(await page.locator('tbody tr').count(), 50)
+  await page.getByRole('button', { name: 'Older' }).click()
+  await page.getByRole('rowheader', { name: 'key 0' }).waitFor()
+  await page.getByRole('button', { name: 'Newer' }).click()
+  await page.getByRole('rowheader', { name: 'key 52' }).waitFor()
+  await page.locator('#by-state').selectOption('expired')
+  await page.waitForURL(/state=expired/)
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 6)
+  await page.reload()
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 6)
+  await page.getByRole('searchbox').fill('key 5')
+  await page.waitForURL(/q=key/)
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1)
+  await page.getByRole('searchbox').fill('nothing of the kind')
+  await page.getByText('No key matches.').waitFor()
+  await page.getByRole('button', { name: 'Clear the filters' }).click()
+  await page.getByRole('rowheader', { name: 'key 52' }).waitFor()
+  t.equal(await page.getByRole('searchbox').inputValue(), '')
+
+  await page.getByLabel('Select key 52').check()
+  await page.getByLabel('Select key 51').check()
+  await page.getByText('2 selected').waitFor()
+  await page.getByRole('button', { name: 'Disable', exact: true }).click()
+  await page.getByText('Keys disabled: 2').waitFor()
+  await page.getByLabel('Select this page').check()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  const end = page.getByRole('dialog', { name: 'Delete 50 keys?' })
+  await end.locator('#typed').fill('50')
+  await end.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Keys deleted: 50').waitFor()
+  await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3)
+  t.equal((await house.store.keyPage({ limit: 100 })).length, 3)
+  t.same(complaints, [])
+})
+
+browserTest(t, 'a key is made with the keyboard alone', async (t, newcomer) => {
+  const { visitor, at, house } = await open(t, newcomer)
+  const { page, visit } = visitor
+  const tabTo = async (name: string) => {
+    for (let i = 0; i < 40; i++) {
+      await page.keyboard.press('Tab')
+      const text = await page.evaluate(() => (document.activeElement as HTMLElement | null)?.innerText.trim())
+      if (text === name) return
+    }
+    throw new Error(`no Tab leads to ${name}`)
+  }
+  await visit(at)
+  await page.getByText('Clients ask models with a key').waitFor()
+  await tabTo('New key')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'New key' }).waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.type('typed')
+  await page.keyboard.press('Enter')
+  await page.getByText('The key is shown only now').waitFor()
+  await tabTo('I have kept it')
+  await page.keyboard.press('Enter')
+  await page.getByRole('rowheader', { name: 'typed' }).waitFor()
+  t.equal((await house.store.keyPage({ limit: 10 })).length, 1)
+})
+
+browserTest(t, 'viewers look and change nothing, billing sees no keys', async (t, newcomer) => {
+  const { visitor, at, house, account } = await open(t, newcomer, 'viewer')
+  const { page, visit, complaints } = visitor
+  const owner = await house.person('olga@example.org', { in: { account, role: 'owner' } })
+  await owner.call('keys.create', { account, body: { name: 'k', group: 'default' } })
+  await visit(at)
+  await page.getByRole('button', { name: 'Look at k' }).click()
+  const details = page.getByRole('dialog', { name: 'k' })
+  await details.getByText('olga@example.org').waitFor()
+  t.same(await details.getByRole('button').allInnerTexts(), ['Close'])
+  t.equal(await page.getByRole('button', { name: 'New key' }).count(), 0)
+  const clerk = await newcomer({ language: 'en-US' })
+  await giveSession(clerk, house, await house.person('bill@example.org', { in: { account, role: 'billing' } }))
+  await clerk.visit(at)
+  await clerk.page.getByRole('alert').first().waitFor()
+  t.equal(await clerk.page.locator('tbody').count(), 0)
+  t.same(complaints, [])
+})
+
+t.test('what is handed out with a key', async t => {
+  const values = { base: 'https://api.example', key: "sk-it's", model: 'm', name: '网关' }
+  t.equal(environment(values, []), "OPENAI_BASE_URL='https://api.example/v1'\nOPENAI_API_KEY='sk-it'\\''s'")
+  t.match(
+    environment(values, [{ protocols: ['messages', 'generate'] }]),
+    /^ANTHROPIC_BASE_URL=[\s\S]*\nGEMINI_API_KEY=/,
+  )
+  const row = (id: string) => CLIENTS.find(one => one.id === id)!
+  t.same(
+    snippetsFor(row('curl'), ['chat', 'messages']).map(({ title }) => title),
+    ['chat', 'messages'],
+  )
+  t.equal(snippetsFor(row('claude-code'), ['messages']), row('claude-code').snippets)
+  const [link] = row('cherry-studio').links
+  const data = new URL(importHref(link!, values)).searchParams.get('data') ?? ''
+  t.match(JSON.parse(Buffer.from(data, 'base64').toString()), {
+    name: '网关',
+    baseUrl: 'https://api.example',
+    apiKey: "sk-it's",
+  })
+})
