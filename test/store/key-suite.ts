@@ -143,6 +143,10 @@ export function keySuite(t: Test, newUrl: () => Promise<string>): void {
       ]),
     )
     t.equal(await one.changeSeq(), seq, 'no process has to hear of it')
+    await one.deleteKey(other.id, SETUP)
+    t.same([...(await two.keyUses([key.id, other.id])).keys()], [key.id], 'a deleted key leaves no address')
+    await two.recordKeyUses([{ keyId: other.id, atMs: 10, ip: '10.0.0.3' }])
+    t.same([...(await one.keyUses([key.id, other.id])).keys()], [key.id], 'and none comes from a late note')
     t.equal((await one.actions({ operation: 'keys.use', limit: 9 })).length, 0)
   })
 

@@ -8,8 +8,8 @@ import { frame, titleOf } from './frame.ts'
 import type { Given } from './given.ts'
 import { type Page, scripted, type View } from './page.ts'
 import { failed } from './parts/state.ts'
-import { pinAccount, recognise, signedIn } from './session.ts'
-import { theme } from './settings.ts'
+import { me, pinAccount, recognise, signedIn } from './session.ts'
+import { adopt, theme } from './settings.ts'
 import { hrefTo, isOwn, rowOf } from './sitemap.ts'
 import { language } from './words.ts'
 
@@ -45,6 +45,7 @@ async function enter(): Promise<void> {
       location.replace(`${hrefTo('sign-in')}?next=${encodeURIComponent(location.pathname + location.search)}`)
       return
     }
+    if (me.value !== null) adopt(me.value)
     if (known && rowOf(given.page).area === 'account') pinAccount()
     view.value ??= page(given.data)
   } catch (error) {

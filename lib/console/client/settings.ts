@@ -1,6 +1,7 @@
 /**
  * What a reader chooses for all pages: language and theme. Both are cookies, because the server writes them into the
- * document: a page that learns its theme from a script would first be shown in the wrong one.
+ * document: a page that learns its theme from a script would first be shown in the wrong one. They are kept with the user
+ * too, and a browser in which nobody has chosen yet takes them from there.
  */
 import { signal } from '@preact/signals'
 import type { Language } from '../../terms/people.ts'
@@ -23,6 +24,14 @@ export function chooseTheme(chosen: Theme): void {
   else document.documentElement.dataset['theme'] = chosen
   keep('theme', chosen)
 }
+
+/** What the user has chosen in another browser counts as long as nobody has chosen in this one. */
+export function adopt(user: { language: Language | null; theme: Theme | null }): void {
+  if (user.language !== null && !isKept('language')) chooseLanguage(user.language)
+  if (user.theme !== null && !isKept('theme')) chooseTheme(user.theme)
+}
+
+const isKept = (name: string): boolean => document.cookie.split('; ').some(one => one.startsWith(`${name}=`))
 
 function keep(name: string, value: string): void {
   const secure = location.protocol === 'https:' ? '; Secure' : ''

@@ -3,7 +3,7 @@ import type { testOwnKey } from '../../operations/own-key-test.ts'
 import type { createOwnKey, ownGroups, ownKeyPage, rollOwnKey } from '../../operations/own-keys.ts'
 import type { invite, listInvitations, lookAt } from '../../operations/people/invitations.ts'
 import type { listIdentities } from '../../operations/people/identities.ts'
-import type { listMembers } from '../../operations/people/members.ts'
+import type { listMembers, showMember } from '../../operations/people/members.ts'
 import type { listSessions } from '../../operations/people/sessions.ts'
 import type { createToken, listTokens } from '../../operations/people/tokens.ts'
 import type { GroupCatalogue } from '../../operations/public-catalogue.ts'
@@ -16,6 +16,7 @@ export type NewInvitation = Answer<typeof invite>
 export type Invited = Answer<typeof lookAt>
 export type Identity = Row<typeof listIdentities>
 export type Member = Row<typeof listMembers>
+export type ShownMember = Answer<typeof showMember>
 export type Session = Row<typeof listSessions>
 export type Token = Row<typeof listTokens>
 export type NewToken = Answer<typeof createToken>

@@ -5,7 +5,12 @@ import { chunks, integer, marks, padded, text } from './text.ts'
 
 const SELECT = 'SELECT key_id, at_ms, ip FROM key_uses WHERE key_id IN'
 
-/** See `Store.recordKeyUses`. Keys are written in the order of their ids, so that two processes cannot deadlock. */
+const LIVING = 'SELECT id FROM api_keys WHERE deleted = 0 AND id IN'
+
+/**
+ * See `Store.recordKeyUses`. Keys are written in the order of their ids, so that two processes cannot deadlock. A key that
+ * was deleted meanwhile is left out, because nobody is to be found by a key that is gone.
+ */
 export async function recordKeyUses(driver: Driver, batch: readonly KeyUse[]): Promise<void> {
   const overwrite = driver.dialect.overwrite(['key_id'], ['at_ms', 'ip'])
   const into = { into: 'INSERT INTO key_uses (key_id, at_ms, ip)', row: '(?, ?, ?)', end: overwrite }
@@ -19,7 +24,9 @@ export async function recordKeyUses(driver: Driver, batch: readonly KeyUse[]): P
           integer(row, 'at_ms'),
         ]),
       )
-      const newer = some.filter(({ keyId, atMs }) => atMs > (there.get(keyId) ?? -1))
+      const keys = await tx.query(`${LIVING} (${marks(ids.length)})`, ids)
+      const living = new Set(keys.map(row => integer(row, 'id')))
+      const newer = some.filter(({ keyId, atMs }) => living.has(keyId) && atMs > (there.get(keyId) ?? -1))
       await tx.insert(
         into,
         newer.map(({ keyId, atMs, ip }) => [keyId, atMs, ip]),

@@ -172,12 +172,13 @@ export class Keys {
     return after
   }
 
-  /** Sets `deleted` to the key's id, which frees its name and hash for another key. */
+  /** Sets `deleted` to the key's id, which frees its name and hash for another key. From where it was used is forgotten. */
   delete(id: number, act: Act): Promise<boolean> {
     return this.#driver.transaction('deleteKey', async tx => {
       const key = await lockedKey(tx, id)
       if (key === null) return false
       await tx.run('UPDATE api_keys SET deleted = id WHERE id = ?', [id])
+      await tx.run('DELETE FROM key_uses WHERE key_id = ?', [id])
       await recordEdit(tx, this.#driver, act, aboutKey(key), loggedKey(key), null)
       await recordKeyEnd(tx, key)
       return true

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { CLI } from '../../support/people.ts'
 import { browserTest } from '../support/browser.ts'
 import { newPerson, openConsole, PASSWORD, signInBrowser } from '../support/pages.ts'
 import { codeOf } from '../support/totp.ts'
@@ -26,6 +27,30 @@ browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards
   await page.waitForURL(/sign-in\?next=/)
   t.same(complaints, [])
 })
+
+browserTest(
+  t,
+  'a new browser takes language and theme from the user, unless somebody chose there',
+  async (t, newcomer) => {
+    const { url: at, deps } = await openConsole(t)
+    const ada = await newPerson(deps, 'ada@example.org', { name: 'Ada' })
+    await deps.store.people.update(ada.id, { language: 'en', theme: 'dark' }, CLI)
+    const fresh = await newcomer({ language: 'zh-CN' })
+    await signInBrowser(fresh, at, ada)
+    await fresh.page.getByRole('heading', { name: 'Profile' }).waitFor()
+    t.equal(await fresh.page.locator('html').getAttribute('data-theme'), 'dark')
+    t.equal(await fresh.page.locator('#theme').inputValue(), 'dark', 'the page itself begins with them')
+    const { hostname } = new URL(at)
+    const cookies = Object.fromEntries((await fresh.context.cookies()).map(({ name, value }) => [name, value]))
+    t.match(cookies, { language: 'en', theme: 'dark' }, 'the next page comes in them from the server')
+    const chosen = await newcomer({ language: 'zh-CN' })
+    await chosen.context.addCookies([{ name: 'language', value: 'zh', domain: hostname, path: '/' }])
+    await signInBrowser(chosen, at, ada)
+    await chosen.page.getByRole('heading', { name: '个人资料' }).waitFor()
+    t.equal(await chosen.page.locator('html').getAttribute('data-theme'), 'dark')
+    t.same([...fresh.complaints, ...chosen.complaints], [])
+  },
+)
 
 browserTest(t, 'empty fields are said at the field, in the language of the page', async (t, newcomer) => {
   const { url: at } = await openConsole(t)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { CLI } from '../../support/people.ts'
+import { newKey } from '../../support/store.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, newPerson, openConsole, PASSWORD } from '../support/pages.ts'
 
@@ -75,6 +76,54 @@ browserTest(t, 'roles are changed and members removed, but not the last owner', 
   t.equal(await house.store.people.role(bob.person.id, account.id), null)
   t.same(complaints, [])
 })
+
+browserTest(
+  t,
+  'the keys of somebody who is removed: shown first, then disabled or handed over',
+  async (t, newcomer) => {
+    const house = await openConsole(t)
+    const account = await house.account('Acme')
+    const ada = await house.person('ada@example.org', { in: { account, role: 'owner' } })
+    const makeKeys = async (email: string, count: number) => {
+      const maker = await house.person(email, { in: { account, role: 'member' } })
+      const make = (_: unknown, i: number) => {
+        const own = { name: `${email} ${i}`, hash: `${email} ${i}`, createdBy: maker.person.id }
+        return house.store.createKey(newKey(account.id, own), CLI)
+      }
+      return Promise.all(Array.from({ length: count }, make))
+    }
+    const [few, many] = [await makeKeys('bob@example.org', 1), await makeKeys('eve@example.org', 12)]
+    for (const [language, width] of [
+      ['en-US', 1440],
+      ['zh-CN', 360],
+    ] as const) {
+      const english = language === 'en-US'
+      const visitor = await newcomer({ language, width })
+      const { page, visit, axe, complaints } = visitor
+      await giveSession(visitor, house, ada)
+      await visit(`${house.url}/console/team`)
+      const who = english ? 'bob@example.org' : 'eve@example.org'
+      await page.getByRole('button', { name: english ? `Change ${who}` : `更改 ${who}` }).click()
+      const remove = page.getByRole('button', { name: english ? 'Remove from the account' : '移出账户' })
+      await remove.click()
+      const sure = page.getByRole('dialog', {
+        name: english ? `Remove ${who} from the account?` : `将 ${who} 移出账户？`,
+      })
+      await sure.getByText(english ? 'The member made one key:' : '该成员创建了 12 个密钥：').waitFor()
+      t.equal(await sure.getByRole('listitem').count(), english ? 1 : 11)
+      t.match(await sure.getByRole('listitem').last().innerText(), english ? 'bob@example.org 0' : '另有 2 个')
+      t.ok(await sure.locator('input[value=disable]').isChecked(), 'nothing goes on by itself')
+      if (english) await sure.getByText('Hand them to me').click()
+      t.same(await axe(), [], language)
+      await remove.click()
+      await page.getByRole('row', { name: who }).waitFor({ state: 'detached' })
+      t.same(complaints, [])
+    }
+    const now = await Promise.all([...few, ...many].map(({ id }) => house.store.key(id)))
+    t.match(now[0], { status: 'enabled', createdBy: ada.person.id }, 'handed over')
+    t.same([...new Set(now.slice(1).map(key => key?.status))], ['disabled'])
+  },
+)
 
 browserTest(t, 'a list turns by its last row, and its filter stands in the address', async (t, newcomer) => {
   const house = await openConsole(t)

@@ -9,24 +9,25 @@ import { roleChoice } from '../../parts/roles.ts'
 import { accountPath } from '../../session.ts'
 import type { Member } from '../../shapes.ts'
 import { words } from '../../words.ts'
+import { removalDialog } from './removal.ts'
 
 const w = words({
   save: ['保存', 'Save'],
   saved: ['已保存，该成员需要重新登录', 'Saved. The member has to sign in again'],
   remove: ['移出账户', 'Remove from the account'],
-  removeOf: [(name: string) => `将 ${name} 移出账户？`, (name: string) => `Remove ${name} from the account?`],
   removed: ['已移出', 'Removed'],
-  keep: ['保留', 'Keep'],
-  lead: ['该成员将无法再访问此账户。', 'The member can no longer get into this account.'],
 })
 
 export function memberDialog(chosen: Signal<Member | null>, changed: () => void): View {
   const role = signal<Member['role']>('member')
-  const removing = signal(false)
+  const removing = signal<View | null>(null)
   const path = () => `${accountPath()}/members/${encodeURIComponent(chosen.value?.id ?? '')}`
   const close = () => {
     chosen.value = null
-    removing.value = false
+    removing.value = null
+  }
+  const remove = (member: Member) => {
+    removing.value = removalDialog(member, path(), close, () => done(w.removed()))
   }
   const done = (text: string) => {
     close()
@@ -40,29 +41,16 @@ export function memberDialog(chosen: Signal<Member | null>, changed: () => void)
     await send('PATCH', path(), { role: role.value })
     done(w.saved())
   })
-  const ending = formOf(async () => {
-    await send('DELETE', path())
-    done(w.removed())
-  })
   return () => {
-    const { name, email } = chosen.value as Member
-    if (removing.value)
-      return dialogBox(
-        w.removeOf(name),
-        close,
-        p({}, w.lead()),
-        ending.view(
-          'buttons',
-          button({ type: 'button', onClick: () => (removing.value = false) }, w.keep()),
-          ending.submit('danger main', w.remove()),
-        ),
-      )
+    const member = chosen.value as Member
+    const { name, email } = member
+    if (removing.value !== null) return removing.value()
     return dialogBox(
       name,
       close,
       p({ class: 'soft' }, email),
       changing.view('tall', roleChoice(role), changing.submit('main', w.save())),
-      p({}, button({ type: 'button', class: 'danger small', onClick: () => (removing.value = true) }, w.remove())),
+      p({}, button({ type: 'button', class: 'danger small', onClick: () => remove(member) }, w.remove())),
     )
   }
 }
