@@ -6,6 +6,7 @@ import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/pay-tallies.ts'
+import { compareBills } from './bills.ts'
 import { type CallbackDeps, takeCallback } from './callbacks.ts'
 import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
@@ -78,6 +79,11 @@ export class Desk {
   async #reconcileDeps(stopped: () => boolean = () => false): Promise<ReconcileDeps> {
     const methods = await this.methods()
     return { ...this.#parts, till: this.till, orders: this.orders, methods, stopped }
+  }
+
+  /** Compares the bills of providers that are due. */
+  async bills(stopped: () => boolean): Promise<void> {
+    await compareBills(await this.#reconcileDeps(stopped))
   }
 
   /** One round of asking back, and of counting what waits. */

@@ -63,7 +63,7 @@ export class Till {
         return this.#takeDispute(method, notice)
       case 'warning': {
         const { orderId, reference, detail } = notice
-        return this.#raise({ method, kind: 'fraud_warning', reference, orderId, detail })
+        return this.raise({ method, kind: 'fraud_warning', reference, orderId, detail })
       }
       case 'ended': {
         const order = await this.#deps.store.pay.order(notice.orderId)
@@ -81,7 +81,7 @@ export class Till {
     const { orderId, transactionId, amount, currency, digest, paidAtMs } = payment
     const order = await pay.order(orderId)
     const raise = (kind: PayExceptionKind, detail: string) =>
-      this.#raise({ method, kind, reference: transactionId, orderId, transactionId, amount, currency, detail })
+      this.raise({ method, kind, reference: transactionId, orderId, transactionId, amount, currency, detail })
     if (order === null) return raise('unknown_order', 'a payment for an order that is not here')
     const kind = misfit(order, method, payment)
     if (kind !== null) {
@@ -109,7 +109,7 @@ export class Till {
     const { outcome } = await store.pay.creditOrder(orderId, amount, proof.note, by)
     if (outcome === 'conflict') {
       const detail = 'the ledger has another entry under the reference of this order'
-      return this.#raise({ method: order.method, kind: 'conflict', reference: orderId, orderId, detail })
+      return this.raise({ method: order.method, kind: 'conflict', reference: orderId, orderId, detail })
     }
     if (outcome !== 'credited') return 'known'
     counts.credited(order.method, Math.max(0, this.#deps.clock.now() - (order.paidAtMs ?? 0)))
@@ -127,7 +127,7 @@ export class Till {
     if (known !== null) {
       if (known.state === 'released' && state === 'done') {
         const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
-        return this.#raise({
+        return this.raise({
           method,
           kind: 'refund_unknown',
           reference: known.id,
@@ -142,7 +142,7 @@ export class Till {
     if (state !== 'done') return 'none'
     const order = await pay.order(orderId)
     const raise = (kind: PayExceptionKind, detail: string) =>
-      this.#raise({ method, kind, reference: providerId, orderId, amount, currency: order?.currency ?? null, detail })
+      this.raise({ method, kind, reference: providerId, orderId, amount, currency: order?.currency ?? null, detail })
     if (order === null || order.method !== method)
       return raise('refund_unknown', 'a refund of an order that is not here')
     if (order.creditedAtMs === null) return 'early'
@@ -157,7 +157,7 @@ export class Till {
     const { disputeId, orderId, amount, state } = notice
     const order = await pay.order(orderId)
     const raise = (detail: string) =>
-      this.#raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
+      this.raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (order.creditedAtMs === null) return 'early'
     let taken: Taken = 'known'
@@ -193,10 +193,11 @@ export class Till {
   /** A refund that the provider refuses: it stays frozen and is tried again, and a person has to know why. */
   async refuse({ id, method, orderId }: Refund, reason: string): Promise<void> {
     const detail = `the provider refuses a refund, and its money stays frozen: ${reason}`
-    await this.#raise({ method, kind: 'refund_stuck', reference: id, orderId, detail })
+    await this.raise({ method, kind: 'refund_stuck', reference: id, orderId, detail })
   }
 
-  async #raise(exception: NewException): Promise<'open'> {
+  /** Stores what a person has to look at, once. */
+  async raise(exception: NewException): Promise<'open'> {
     const { store, counts, log } = this.#deps
     if (await store.pay.raiseException(exception)) {
       const { method, kind, orderId, detail } = exception

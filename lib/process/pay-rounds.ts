@@ -1,35 +1,42 @@
 /**
- * Asking payment providers back, in one process of a gateway. The code is loaded only when the config has a way to pay.
+ * Asking payment providers back, in one process of a gateway. The code is loaded only when the config has a way to pay. Bills
+ * are compared beside it, because a long one takes minutes.
  */
 import { Rounds } from '../base/rounds.ts'
 import type { Desk, DeskParts } from '../pay/desk.ts'
 
 const EVERY_MS = 5_000
+const BILLS_EVERY_MS = 60_000
 
 export class PayRounds {
   readonly #parts: DeskParts
   readonly #rounds: Rounds
+  readonly #bills: Rounds
   #desk: Promise<Desk> | null = null
 
   constructor(parts: DeskParts) {
+    const { clock } = parts
     this.#parts = parts
-    this.#rounds = new Rounds(parts.clock, EVERY_MS, () => this.#run())
+    this.#rounds = new Rounds(clock, EVERY_MS, () => this.#run(desk => desk.round(() => this.#rounds.stopped)))
+    this.#bills = new Rounds(clock, BILLS_EVERY_MS, () => this.#run(desk => desk.bills(() => this.#bills.stopped)))
   }
 
   start(): void {
     this.#rounds.start()
+    this.#bills.start()
   }
 
   stop(): void {
     void this.#rounds.stop()
+    void this.#bills.stop()
   }
 
-  async #run(): Promise<void> {
+  async #run(work: (desk: Desk) => Promise<void>): Promise<void> {
     const { alipay, wechat, card, usdt } = this.#parts.config().pay
     if ((alipay ?? wechat ?? card ?? usdt) === undefined) return
     try {
       this.#desk ??= import('../pay/desk.ts').then(({ Desk }) => new Desk(this.#parts))
-      await (await this.#desk).round(() => this.#rounds.stopped)
+      await work(await this.#desk)
     } catch (error) {
       if (!this.#rounds.stopped) this.#parts.log.error({ err: error }, 'asking payment providers failed')
     }

@@ -170,7 +170,18 @@ export interface PayStore {
   rememberEvent(method: PayMethodName, eventId: string): Promise<void>
   forgetEvents(beforeMs: number, limit: number): Promise<number>
 
+  /** Proofs of payments in a time, as the provider says, or else as they were stored; by their ids, after one. */
+  proofsPaid(
+    method: PayMethodName,
+    fromMs: number,
+    untilMs: number,
+    after: string,
+    limit: number,
+  ): Promise<(Proof & { atMs: number })[]>
+
   payMarks(): Promise<PayMark[]>
+  /** Sets a mark's time to `nowMs`. False when another did so less than `restMs` ago, and has what it stands for. */
+  takePayMark(method: PayMethodName, what: string, nowMs: number, restMs: number): Promise<boolean>
   setPayMark(method: PayMethodName, what: string, value: string): Promise<void>
   /** The rate in force at a moment; null = none. */
   payRate(currency: string, atMs: number): Promise<PayRate | null>

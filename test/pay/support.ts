@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { type Micro, micro, ZERO } from '../../lib/base/money.ts'
 import type { OperationDeps } from '../../lib/operations/deps.ts'
 import { OperationError } from '../../lib/operations/error.ts'
+import { compareBills } from '../../lib/pay/bills.ts'
 import {
   type BillLine,
   NotVerified,
@@ -146,9 +147,26 @@ export class TestProvider implements PayMethod {
     return this.sentBack.get(refund.id)?.said ?? 'undecided'
   }
 
-  async *bill(): AsyncIterable<BillLine> {
-    for (const [id, trade] of this.trades) if (trade.state === 'paid') yield this.payment(id)
+  /** The days whose bills were asked for. */
+  readonly billed: string[] = []
+  /** What the bill of every day has; null = what was paid. */
+  lines: readonly BillLine[] | null = null
+
+  async *bill(day: string): AsyncIterable<BillLine> {
+    this.#reach()
+    this.billed.push(day)
+    if (this.lines !== null) yield* this.lines
+    else for (const [id, trade] of this.trades) if (trade.state === 'paid') yield this.payment(id)
   }
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** Sets the clock past the time at which the bill of today is read. */
+export function passDay(clock: TestClock): void {
+  const china = clock.now() + 8 * HOUR_MS
+  clock.advance(DAY_MS - (china % DAY_MS) + 10.5 * HOUR_MS + 1)
 }
 
 export interface Desk {
@@ -162,6 +180,8 @@ export interface Desk {
   deps: OperationDeps
   begin(amount?: unknown, method?: string): Promise<Order>
   round(): Promise<void>
+  /** Compares the bills that are due. */
+  bills(): Promise<void>
   balance(): Promise<number>
   state(id: string): Promise<string | undefined>
 }
@@ -203,6 +223,7 @@ export async function openDesk(
     deps,
     begin: (amount = '100', method = providers[0]?.name as string) =>
       orders.begin(account, method, amount, 'https://here.example/console/topup', ACT),
+    bills: () => compareBills({ ...deps, till, methods, stopped: () => false }),
     round: () => reconcile({ ...deps, till, orders, methods, stopped: () => false }),
     async balance() {
       const [purse] = await store.purses([`a${account.id}`])

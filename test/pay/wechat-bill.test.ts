@@ -1,6 +1,7 @@
 /** WeChat Pay's bill of a day: what is read of it, and bills that are not believed. */
 import t from 'tap'
 import { ProviderAway, ProviderRefuses } from '../../lib/pay/method.ts'
+import { passDay } from './support.ts'
 import { openWechat, type WechatShop } from './wechat-support.ts'
 
 const CHINA_MS = 8 * 3_600_000
@@ -28,6 +29,39 @@ t.test('payments and refunds, in fen, as they were asked for', async t => {
   ])
   t.equal(lines.length, 4)
   t.same(await read(shop, '2020-01-31'), [], 'a day without payments has no bill')
+})
+
+t.test('what became of a refund that was on its way when the bill was made', async t => {
+  const shop = await openWechat(t)
+  const { id } = await shop.begin('10')
+  shop.double.pay(id)
+  const refund = shop.double.sendBack(id, 400)
+  shop.double.bill = text => text.replace('ORIGINAL,`SUCCESS', 'ORIGINAL,`PROCESSING')
+  for (const [status, state] of [
+    ['SUCCESS', 'done'],
+    ['CLOSED', 'released'],
+    ['ABNORMAL', 'undecided'],
+  ] as const) {
+    refund.status = status
+    t.match((await read(shop))[1], { kind: 'refund', state }, status)
+  }
+})
+
+t.test('a bill finds what nobody told: a payment, and a refund that was made on WeChat Pay’s own pages', async t => {
+  const shop = await openWechat(t)
+  const { id } = await shop.begin('10')
+  shop.double.pay(id)
+  await shop.deliver(shop.double.paid(id))
+  const refund = shop.double.sendBack(id, 400)
+  refund.status = 'SUCCESS'
+  const { id: lost } = await shop.begin('20')
+  shop.double.pay(lost)
+  passDay(shop.clock)
+  await shop.desk.bills(() => false)
+  t.equal(await shop.state(lost), 'credited')
+  t.equal(await shop.balance(), 2_600)
+  t.equal(shop.double.ledger, 2_600)
+  t.same(await shop.exceptions(), [])
 })
 
 t.test('what the merchant sells elsewhere, and another application, are told apart', async t => {

@@ -282,6 +282,11 @@ export function paySuite(t: Test, newUrl: () => Promise<string>): void {
     await two.pay.setPayMark('card', 'bill', '2030-01-02')
     t.match(await one.pay.payMarks(), [{ method: 'card', what: 'bill', value: '2030-01-02' }])
 
+    const take = (nowMs: number) => Promise.all([one, two].map(s => s.pay.takePayMark('card', 'taken', nowMs, 100)))
+    t.same((await take(1_000)).sort(), [false, true], 'one of the two takes it')
+    t.same(await take(1_099), [false, false])
+    t.same((await take(1_100)).sort(), [false, true])
+
     const rate = (value: number, fromMs: number, untilMs: number) => ({
       currency: 'USDT',
       rate: value,

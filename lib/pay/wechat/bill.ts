@@ -5,9 +5,9 @@
  */
 import { createHash } from 'node:crypto'
 import { digestOf, fromChinaTime, linesOf, UNREADABLE } from '../messages.ts'
-import { type BillLine, ProviderAway, ProviderRefuses } from '../method.ts'
+import { type BillLine, ProviderAway, ProviderRefuses, type RefundSaid } from '../method.ts'
 import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
-import { textOf, type WechatClient } from './client.ts'
+import { REFUNDS, textOf, type WechatClient } from './client.ts'
 import { type Merchant, merchantOf, refundSaid } from './trades.ts'
 
 const PATH = '/v3/bill/tradebill'
@@ -44,9 +44,17 @@ export async function* billOf(client: WechatClient, merchant: Merchant, day: str
     else {
       const row = read(line)
       const billed = isOrderId(row.orderId) ? lineOf(merchant, row, digestOf(line)) : null
-      if (billed !== null) yield billed
+      if (billed?.kind === 'refund' && billed.state === 'undecided')
+        yield { ...billed, state: await refundNow(client, row.refundId) }
+      else if (billed !== null) yield billed
     }
   }
+}
+
+/** A refund that was on its way when the bill was made is in no later one, so WeChat Pay is asked what became of it. */
+async function refundNow(client: WechatClient, number: string): Promise<RefundSaid> {
+  const { fields } = await client.get(`${REFUNDS}/${encodeURIComponent(number)}`)
+  return refundSaid(textOf(fields, 'out_refund_no') === number ? textOf(fields, 'status') : '')
 }
 
 /** Columns are found by their names, because WeChat Pay adds some now and then. */

@@ -42,6 +42,7 @@ const ABSENT_CODES: ReadonlySet<string> = new Set([
   'NO_STATEMENT_EXIST',
 ])
 const LONGEST_REASON = 200
+export const REFUNDS = '/v3/refund/domestic/refunds'
 const MOST_BILL_BYTES = 64 * 2 ** 20
 
 /** A field as text; '' when there is none. */

@@ -17,7 +17,7 @@ import {
   type Verified,
 } from '../method.ts'
 import { billOf } from './bill.ts'
-import { parsed, partOf, textOf, WechatClient } from './client.ts'
+import { parsed, partOf, REFUNDS, textOf, WechatClient } from './client.ts'
 import { decrypted, KeyRing, RequestSigner } from './signing.ts'
 import { type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
 
@@ -31,7 +31,6 @@ const CHINA_HOURS = 8
 const LONGEST_CODE = 512
 const LONGEST_EVENT_ID = 64
 const ORDERS = '/v3/pay/transactions'
-const REFUNDS = '/v3/refund/domestic/refunds'
 const JSON_TYPE = 'application/json'
 
 export class Wechat implements PayMethod {

@@ -144,6 +144,23 @@ export async function setPayMark(driver: Driver, method: PayMethodName, what: st
   await driver.run('setPayMark', sql, [method, what, value])
 }
 
+/** Of several gateways, the one whose update still finds the old time gets it. */
+export async function takePayMark(
+  driver: Driver,
+  method: PayMethodName,
+  what: string,
+  nowMs: number,
+  restMs: number,
+): Promise<boolean> {
+  const { ignore } = driver.dialect
+  await driver.run('takePayMark', `INSERT ${ignore} INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, 0, '')`, [
+    method,
+    what,
+  ])
+  const sql = 'UPDATE pay_marks SET at_ms = ? WHERE method = ? AND what = ? AND at_ms <= ?'
+  return (await driver.run('takePayMark', sql, [nowMs, method, what, nowMs - restMs])).changes === 1
+}
+
 const toRate = (row: Row): PayRate => ({
   id: integer(row, 'id'),
   currency: text(row, 'currency'),

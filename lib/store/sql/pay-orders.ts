@@ -214,6 +214,22 @@ export async function proofOf(driver: Driver, method: PayMethodName, transaction
   return row === undefined ? null : toProof(row)
 }
 
+/** A bill is compared once a day, so that one pass over the proofs of a method needs no index. */
+export async function proofsPaid(
+  driver: Driver,
+  method: PayMethodName,
+  fromMs: number,
+  untilMs: number,
+  after: string,
+  limit: number,
+) {
+  const paid = 'COALESCE(paid_at_ms, at_ms)'
+  const sql =
+    `SELECT * FROM pay_proofs WHERE method = ? AND transaction_id > ? AND ${paid} >= ? AND ${paid} < ? ` +
+    'ORDER BY transaction_id LIMIT ?'
+  return (await driver.query('proofsPaid', sql, [method, after, fromMs, untilMs, limit])).map(toProof)
+}
+
 export async function uncredited(driver: Driver, beforeMs: number, limit: number): Promise<Order[]> {
   const sql = "SELECT * FROM pay_orders WHERE state = 'paid' AND paid_at_ms < ? ORDER BY created_at_ms, id LIMIT ?"
   return (await driver.query('uncredited', sql, [beforeMs, limit])).map(toOrder)

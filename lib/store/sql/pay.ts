@@ -69,6 +69,10 @@ export class Pay implements PayStore {
   seenEvent = (method: PayMethodName, eventId: string) => notes.seenEvent(this.#driver, method, eventId)
   rememberEvent = (method: PayMethodName, eventId: string) => notes.rememberEvent(this.#driver, method, eventId)
   forgetEvents = (beforeMs: number, limit: number) => notes.forgetEvents(this.#driver, beforeMs, limit)
+  proofsPaid = (method: PayMethodName, fromMs: number, untilMs: number, after: string, limit: number) =>
+    orders.proofsPaid(this.#driver, method, fromMs, untilMs, after, limit)
+  takePayMark = (method: PayMethodName, what: string, nowMs: number, restMs: number) =>
+    notes.takePayMark(this.#driver, method, what, nowMs, restMs)
   payMarks = () => notes.payMarks(this.#driver)
   setPayMark = (method: PayMethodName, what: string, value: string) =>
     notes.setPayMark(this.#driver, method, what, value)

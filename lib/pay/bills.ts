@@ -1,0 +1,186 @@
+/**
+ * Compares what a provider billed for a day with the proofs that are stored and the money that was credited. A payment that
+ * was never learned of is asked about and credited. Every other difference waits for a person.
+ *
+ * Days are China's. Providers have the bill of a day in the morning of the next one; days that were missed are made up for.
+ * Everything may be repeated: a mark in the store keeps other gateways from doing the same at the same time.
+ */
+import type { OperationDeps } from '../operations/deps.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
+import { type PayMethod, type Payment, ProviderAway, ProviderRefuses, type RefundNotice, type Said } from './method.ts'
+import { FEN } from './numbers.ts'
+import type { Till } from './till.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const CHINA_MS = 8 * HOUR_MS
+/** Bills are ready at ten; half an hour later they are read. */
+const READY_MS = 10.5 * HOUR_MS
+/** For how long a gateway has the bills of a method to itself, and how long one rests that could not be had. */
+const TAKEN_MS = HOUR_MS / 2
+/** Providers keep bills for about three months. */
+const MOST_DAYS = 60
+const PAGE = 500
+
+export interface BillDeps extends OperationDeps {
+  till: Till
+  methods: ReadonlyMap<OrderMethod, PayMethod>
+  stopped: () => boolean
+}
+
+const dayOf = (ms: number): string => new Date(ms + CHINA_MS).toISOString().slice(0, 10)
+const startOf = (day: string): number => Date.parse(`${day}T00:00:00+08:00`)
+const nextDay = (day: string): string => dayOf(startOf(day) + DAY_MS)
+
+/** The days whose bills are to be read now, oldest first. `last`: the last one that was; '' = none was. */
+export function dueDays(last: string, nowMs: number): string[] {
+  const newest = dayOf(nowMs - READY_MS - DAY_MS)
+  const oldest = dayOf(startOf(newest) - (MOST_DAYS - 1) * DAY_MS)
+  const first = last === '' ? newest : nextDay(last) > oldest ? nextDay(last) : oldest
+  const days: string[] = []
+  for (let day = first; day <= newest; day = nextDay(day)) days.push(day)
+  return days
+}
+
+/** Reads the bills that are due, of all methods. A store that is away ends it. */
+export async function compareBills(deps: BillDeps): Promise<void> {
+  const { store, methods, clock, log, stopped } = deps
+  try {
+    const nowMs = (await store.now()) ?? clock.now()
+    const marks = await store.pay.payMarks()
+    for (const method of methods.values()) {
+      const { name } = method
+      const last = marks.find(mark => mark.method === name && mark.what === 'bill')?.value ?? ''
+      const days = dueDays(last, nowMs)
+      if (days.length > 0 && (await store.pay.takePayMark(name, 'bill_taken', nowMs, TAKEN_MS)))
+        await compareDays(deps, method, days)
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable || stopped())) log.error({ err: error }, 'bills cannot be compared')
+  }
+}
+
+async function compareDays(deps: BillDeps, method: PayMethod, days: readonly string[]): Promise<void> {
+  const { store, log, stopped } = deps
+  const { name } = method
+  for (const day of days) {
+    try {
+      if (!(await compareDay(deps, method, day))) return
+      await store.pay.setPayMark(name, 'bill', day)
+    } catch (error) {
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+      log.warn({ method: name, day, reason: error.message }, 'the bill of a day cannot be had')
+      return
+    }
+    if (stopped()) return
+  }
+}
+
+/** False when it was stopped before the end. */
+async function compareDay(deps: BillDeps, method: PayMethod, day: string): Promise<boolean> {
+  const billed = new Set<string>()
+  const refunds: RefundNotice[] = []
+  for await (const line of method.bill(day)) {
+    if (deps.stopped()) return false
+    if (line.kind === 'refund') refunds.push(line)
+    else {
+      await comparePayment(deps, method, line, day, billed.has(line.orderId))
+      billed.add(line.orderId)
+    }
+  }
+  // What was paid and sent back on one day is credited first.
+  for (const refund of refunds) {
+    if (deps.stopped()) return false
+    await compareRefund(deps, method, refund, day)
+  }
+  return findUnbilled(deps, method, day, billed)
+}
+
+/** `again`: the bill had another payment of this order. */
+async function comparePayment(
+  deps: BillDeps,
+  method: PayMethod,
+  line: Payment,
+  day: string,
+  again: boolean,
+): Promise<void> {
+  const { store, till } = deps
+  const { orderId, transactionId, amount, currency } = line
+  const found = { method: method.name, reference: transactionId, orderId, transactionId, amount, currency }
+  const order = await store.pay.order(orderId)
+  const proofs = order === null ? [] : await store.pay.proofs(orderId)
+  const proof = proofs.find(known => known.transactionId === transactionId) ?? (again ? undefined : onDay(proofs, day))
+  if (proof !== undefined) {
+    if (proof.amount !== amount || proof.currency !== currency) {
+      const detail = `${day}: the bill has ${amount} ${currency}, the proof ${proof.amount} ${proof.currency}`
+      await till.raise({ ...found, kind: 'bill_amount', detail })
+    }
+    return
+  }
+  if (order === null || proofs.length > 0) {
+    await till.take(method.name, line, 'bill')
+    return
+  }
+  const said = await asked(method, order)
+  if (said?.kind === 'paid') await till.take(method.name, said, 'bill')
+  else {
+    const detail = `${day}: the bill has a payment that the provider does not confirm when it is asked`
+    await till.raise({ ...found, kind: 'bill_missing', detail })
+  }
+}
+
+/** Some bills have other numbers than messages have, so a payment of the same day is the same one. */
+const onDay = <P extends Proof & { atMs: number }>(proofs: readonly P[], day: string): P | undefined =>
+  proofs.find(({ paidAtMs, atMs }) => dayOf(paidAtMs ?? atMs) === day)
+
+/** null = the provider refuses to tell. */
+const asked = (method: PayMethod, order: Order): Promise<Said | null> =>
+  method.query(order).catch(error => {
+    if (error instanceof ProviderRefuses) return null
+    throw error
+  })
+
+async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNotice, day: string): Promise<void> {
+  const { store, till } = deps
+  const { refundId, providerId, orderId, amount, state } = line
+  const { name } = method
+  const known =
+    (refundId === null ? null : await store.pay.refund(name, refundId)) ??
+    (await store.pay.refundByProviderId(name, providerId))
+  const order = await store.pay.order(orderId)
+  if (known !== null && order?.rate === null && state === 'done' && known.amount !== amount * FEN) {
+    const detail = `${day}: the bill has another amount for this refund`
+    await till.raise({ method: name, kind: 'refund_amount', reference: `bill:${known.id}`, orderId, amount, detail })
+  }
+  // It is in no later bill, and no message about it may ever come.
+  if (known === null && state === 'undecided') {
+    const detail = `${day}: a refund that was not begun here, and that the provider has not decided`
+    await till.raise({ method: name, kind: 'refund_unknown', reference: providerId, orderId, amount, detail })
+  }
+  await till.take(name, line, 'bill')
+}
+
+/** Credits of the day that the bill does not have. False when it was stopped before the end. */
+async function findUnbilled(
+  deps: BillDeps,
+  method: PayMethod,
+  day: string,
+  billed: ReadonlySet<string>,
+): Promise<boolean> {
+  const { store, till, stopped } = deps
+  const [fromMs, untilMs] = [startOf(day), startOf(nextDay(day))]
+  for (let after = '', more = true; more; ) {
+    const page = await store.pay.proofsPaid(method.name, fromMs, untilMs, after, PAGE)
+    for (const { orderId, transactionId, amount, currency } of page) {
+      if (stopped()) return false
+      if (billed.has(orderId) || (await store.pay.order(orderId))?.creditedAtMs === null) continue
+      const detail = `${day}: the order was credited, and the bill does not have its payment`
+      const found = { reference: transactionId, orderId, transactionId, amount, currency, detail }
+      await till.raise({ method: method.name, kind: 'bill_missing', ...found })
+    }
+    after = page.at(-1)?.transactionId ?? ''
+    more = page.length === PAGE
+  }
+  return true
+}
