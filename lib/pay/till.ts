@@ -46,6 +46,9 @@ export const provider = (method: OrderMethod, operation: string): Act => ({
   operation,
 })
 
+/** Another gateway may take money of the same order at the same moment. */
+const FREEZE_TRIES = 10
+
 export class Till {
   readonly #deps: TillDeps
 
@@ -146,10 +149,9 @@ export class Till {
     if (order === null || order.method !== method)
       return raise('refund_unknown', 'a refund of an order that is not here')
     if (order.creditedAtMs === null) return 'early'
-    const outcome = await this.#freezeForced(method, order, providerId, 'external', amount, 'refunded at the provider')
-    if (!outcome) return raise('refund_amount', 'the provider sent back more than the order was credited')
+    const whole = await this.#freezeForced(method, order, providerId, 'external', amount, 'refunded at the provider')
     await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
-    return 'known'
+    return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
   }
 
   async #takeDispute(method: OrderMethod, notice: DisputeNotice): Promise<Taken> {
@@ -170,24 +172,33 @@ export class Till {
     return taken
   }
 
-  /** Freezes what is left of the order, if that is less than a dispute asks for. False = it was not all. */
+  /**
+   * Freezes what the provider names, and never more than is left of the order. False = it was more. In another currency the
+   * parts of an order are worth a little more than the order, because what is asked for is rounded up.
+   */
   async #freezeForced(
     method: OrderMethod,
-    order: Order,
+    { id: orderId, asked: whole, rate }: Order,
     id: string,
     kind: 'external' | 'dispute',
     asked: number,
     reason: string,
   ): Promise<boolean> {
-    // An order that is credited with another amount than it asked for gives back in proportion, and never more than it has.
-    const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
-    const wanted = asked === order.asked ? left : worth(asked, order.rate)
-    const amount = kind === 'dispute' && wanted > left ? left : wanted
-    if (amount <= 0 || amount > left) return false
-    const refund = { id, method, orderId: order.id, kind, amount, reason, providerId: id }
-    const { outcome } = await this.#deps.store.pay.freeze(refund, true, null, provider(method, 'refunds.freeze'))
-    if (outcome === 'frozen') await inForce(this.#deps)
-    return amount === wanted && (outcome === 'frozen' || outcome === 'same')
+    const { pay } = this.#deps.store
+    for (let tries = 0; tries < FREEZE_TRIES; tries++) {
+      const order = (await pay.order(orderId)) as Order
+      const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
+      // All of an order that is credited with another amount than it asked for is what it was credited with.
+      const wanted = asked === whole ? left : worth(asked, rate)
+      const fits = wanted - left <= (rate === null ? 0 : worth(1, rate))
+      const amount = wanted > left ? left : wanted
+      if (amount <= 0) return false
+      const refund = { id, method, orderId, kind, amount, reason, providerId: id }
+      const { outcome } = await pay.freeze(refund, true, null, provider(method, 'refunds.freeze'))
+      if (outcome === 'frozen') await inForce(this.#deps)
+      if (outcome !== 'bound') return fits
+    }
+    throw new Error(`order ${orderId} changes faster than its money can be frozen`)
   }
 
   /** A refund that the provider refuses: it stays frozen and is tried again, and a person has to know why. */

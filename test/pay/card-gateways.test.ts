@@ -17,6 +17,7 @@ import { StripeDouble } from './doubles/stripe.ts'
 import { ACT, faultOf } from './support.ts'
 
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 const DELIVERIES = 50
 
 const ENGINES: [name: string, url: (t: Test) => Promise<string>][] = [
@@ -84,6 +85,43 @@ for (const [engine, address] of ENGINES)
       t.equal(await one.balance(), 5_000)
       t.same(await one.exceptions(), [])
       t.equal((await first.audit()).ok, true)
+    })
+
+    t.test('the parts of an order in another currency go back at once, to the last of it', async t => {
+      const [one, other] = await two(t, { currency: 'USD' })
+      const now = one.clock.now()
+      await first.pay.setPayRate(
+        { currency: 'USD', rate: 7_130_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS },
+        ACT,
+      )
+      const { id, session } = await one.paid()
+      const { ledger } = one.stripe
+      const { payment_intent } = ledger.get('checkout.session', session)
+      for (const amount of [467, 467, 469]) ledger.createRefund({ payment_intent, amount })
+      const events = ledger.events.filter(event => event.type === 'refund.created')
+      t.same(
+        await Promise.all(events.map((event, i) => one.stripe.send(i % 2 ? one.hook : other.hook, event))),
+        [200, 200, 200],
+      )
+      t.equal(await one.balance(), 0, 'the payer has everything, and the account nothing')
+      t.equal((await one.order(id)).state, 'refunded')
+      t.same(await one.exceptions(), [])
+      t.equal((await first.audit()).ok, true)
+    })
+
+    t.test('a dispute of money that is spent leaves a debt', async t => {
+      const [one] = await two(t)
+      const { session } = await one.paid()
+      const spent = {
+        kind: 'adjustment',
+        amount: micro(-90_000_000),
+        reference: 'spent',
+        actor: 'x',
+        note: 'spent',
+      } as const
+      await first.addEntry(one.account.id, spent, ACT)
+      t.equal(await one.send(one.stripe.ledger.dispute(session)), 200)
+      t.equal(await one.balance(), -9_000)
     })
 
     t.test('a refund that a crash left is completed by the other gateway, once', async t => {

@@ -99,7 +99,13 @@ t.test('money that goes back', async t => {
     ['a refund that was made at the provider', id => [refund(id)], 6_000, []],
     ['the same, told three times', id => [refund(id), refund(id), refund(id)], 6_000, []],
     ['two of them', id => [refund(id), refund(id, { providerId: 're_2' })], 2_000, []],
-    ['more than was paid', id => [refund(id, { amount: 10_001 })], 10_000, ['refund_amount']],
+    ['more than was paid', id => [refund(id, { amount: 10_001 })], 0, ['refund_amount']],
+    [
+      'more than is left, told twice',
+      id => [refund(id), ...[1, 2].map(() => refund(id, { providerId: 're_2', amount: 7_000 }))],
+      0,
+      ['refund_amount'],
+    ],
     [
       'all of it, twice',
       id => ['a', 'b'].map(p => refund(id, { providerId: p, amount: 10_000 })),
