@@ -34,9 +34,9 @@ export async function takeMissed(deps: MissedDeps, nowMs: number): Promise<void>
     const mark = marks.find(found => found.method === name && found.what === 'events')
     const fromMs = mark === undefined ? nowMs - PATIENCE_MS : Number(mark.value)
     const untilMs = Math.min(nowMs - PATIENCE_MS, fromMs + MOST_MS)
-    if (mark !== undefined && (untilMs - fromMs < EVERY_MS || nowMs - mark.atMs < MINUTE_MS)) continue
-    // The mark's time says that somebody reads the list now: others leave it, and after a failure it rests a while.
-    await store.pay.setPayMark(name, 'events', String(fromMs))
+    if (mark !== undefined && untilMs - fromMs < EVERY_MS) continue
+    // One gateway reads the list at a time, and after a failure it rests.
+    if (!(await store.pay.takePayMark(name, 'events_taken', nowMs, MINUTE_MS))) continue
     try {
       if (await takeEvents(deps, method, fromMs - OVERLAP_MS, untilMs))
         await store.pay.setPayMark(name, 'events', String(untilMs))

@@ -322,3 +322,24 @@ t.test('a payment that only the bill tells of', async t => {
   t.equal((await card.order(id)).state, 'credited')
   t.equal(await card.balance(), 10_000)
 })
+
+t.test('a payment at midnight is of the day on which the payer paid, in the books and in the bill', async t => {
+  const card = await openCard(t)
+  const late = new Date(card.clock.now()).setUTCHours(15, 59, 58, 0) - 86_400_000 // 23:59:58 in China
+  card.clock.step(late - card.clock.now())
+  const bills = () => card.desk.bills(() => false)
+  await bills()
+  const { session, id } = await card.open()
+  const event = card.stripe.ledger.pay(session)
+  card.stripe.ledger.balance[0].created += 4 // the balance moves on the next day
+  card.clock.advance(10_000)
+  await card.send(event)
+  t.equal((await card.store.pay.proofs(id))[0]?.paidAtMs, late)
+  for (let day = 0; day < 3; day++) {
+    card.clock.advance(86_400_000)
+    await bills()
+  }
+  const read = (await card.store.pay.payMarks()).find(({ what }) => what === 'bill')
+  t.equal(read?.value, new Date(late + 56 * 3_600_000).toISOString().slice(0, 10), 'the bills of three days were read')
+  t.same(await card.exceptions(), [])
+})

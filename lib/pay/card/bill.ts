@@ -7,12 +7,14 @@ import { digestOf } from './sessions.ts'
 
 const PAGE = 100
 const DAY_S = 86_400
+/** The balance may move a little after the charge or the refund was made, whose time says the day. */
+const LATER_S = 3_600
 const EXPAND = ['data.source.payment_intent']
 
 /** `day`: `2030-01-31`, in China's time. Movements of other shops on the same account are left out. */
 export async function* billOf(client: StripeClient, day: string): AsyncGenerator<BillLine> {
   const start = Date.parse(`${day}T00:00:00+08:00`) / 1_000
-  const created = { gte: start, lt: start + DAY_S }
+  const created = { gte: start, lt: start + DAY_S + LATER_S }
   for (const type of ['charge', 'refund'] as const) {
     // A page at a time, so that an error of Stripe's is one of ours also in the middle of a long day.
     for (let after: string | undefined, more = true; more; ) {
@@ -26,7 +28,7 @@ export async function* billOf(client: StripeClient, day: string): AsyncGenerator
         }),
       )
       for (const { source } of page.data) {
-        const line = typeof source === 'object' && source !== null ? lineOf(client, source) : null
+        const line = typeof source === 'object' && source !== null ? lineOf(client, source, start) : null
         if (line !== null) yield line
       }
       after = page.data.at(-1)?.id
@@ -35,9 +37,12 @@ export async function* billOf(client: StripeClient, day: string): AsyncGenerator
   }
 }
 
-function lineOf(client: StripeClient, source: Stripe.BalanceTransactionSource): BillLine | null {
-  if (source.object === 'refund') return refundNotice(source as Stripe.Refund)
-  return source.object === 'charge' ? paymentOf(client, source as Stripe.Charge) : null
+/** null = it is of nothing here, or of another day than the one that begins at `start`. */
+function lineOf(client: StripeClient, source: Stripe.BalanceTransactionSource, start: number): BillLine | null {
+  if (source.object !== 'refund' && source.object !== 'charge') return null
+  const made = source as Stripe.Refund | Stripe.Charge
+  if (made.created < start || made.created >= start + DAY_S) return null
+  return made.object === 'refund' ? refundNotice(made) : paymentOf(client, made)
 }
 
 /** The amount is what the payer was charged; that of the balance may be in another currency. */

@@ -6,7 +6,7 @@ import type Stripe from 'stripe'
 import { type Notice, NotVerified } from '../method.ts'
 import type { StripeClient } from './client.ts'
 import { noticesOfDispute, noticesOfRefund, noticesOfWarning, refundNotice, refundsOf } from './money-back.ts'
-import { idOf, orderOf, payment, type Session, saidOf } from './sessions.ts'
+import { idOf, orderOf, payment, type Session, saidOf, sessionById } from './sessions.ts'
 
 /** The parts of an event that are read here. */
 export interface StripeEvent {
@@ -73,7 +73,7 @@ function noticesOfOther(client: StripeClient, { account, livemode, type, object 
 }
 
 async function noticesOfSession(client: StripeClient, { type, object }: StripeEvent): Promise<Notice[]> {
-  const session = await client.find(stripe => stripe.checkout.sessions.retrieve(object.id))
+  const session = await sessionById(client, object.id)
   if (session === null) return unknownSession(object as Session)
   const orderId = orderOf(session)
   if (orderId === null) return []

@@ -16,6 +16,7 @@ const PRODUCT = 'API 充值 / API credit'
 /** How far the clocks of Stripe and the store may be apart. */
 const SKEW_S = 600
 const PAGE = 100
+const CHARGE = 'payment_intent.latest_charge'
 const MOST_LISTED = 5_000
 
 export const idOf = (value: string | { id: string } | null | undefined): string | null =>
@@ -64,15 +65,19 @@ export async function createSession(client: StripeClient, order: Order, returnTo
 export async function sessionOf(client: StripeClient, order: Order): Promise<Session | null> {
   const { providerId } = order
   if (providerId === null) return findSession(client, order)
-  return client.find(stripe => stripe.checkout.sessions.retrieve(providerId))
+  return sessionById(client, providerId)
 }
+
+/** With its charge, which says when the payer paid. */
+export const sessionById = (client: StripeClient, id: string): Promise<Session | null> =>
+  client.find(stripe => stripe.checkout.sessions.retrieve(id, { expand: [CHARGE] }))
 
 /** Stripe cannot search by reference, so the sessions of the order's time are looked through. */
 function findSession(client: StripeClient, { id, createdAtMs, expiresAtMs }: Order): Promise<Session | null> {
   const created = { gte: seconds(createdAtMs) - SKEW_S, lte: seconds(expiresAtMs) + SKEW_S }
   return client.ask(async stripe => {
     let listed = 0
-    for await (const session of stripe.checkout.sessions.list({ created, limit: PAGE })) {
+    for await (const session of stripe.checkout.sessions.list({ created, limit: PAGE, expand: [`data.${CHARGE}`] })) {
       if (orderOf(session) === id) return session
       if (++listed >= MOST_LISTED) throw new ProviderAway('too many sessions to look through for one order')
     }
@@ -108,7 +113,12 @@ export function payment({ account }: StripeClient, session: Session): Payment {
     merchant: account,
     providerId: id,
     sandbox: !livemode,
-    paidAtMs: null,
+    paidAtMs: chargedAtMs(payment_intent),
     digest: digestOf(session),
   }
+}
+
+function chargedAtMs(intent: Session['payment_intent']): number | null {
+  const charge = typeof intent === 'object' ? intent?.latest_charge : null
+  return typeof charge === 'object' && charge !== null ? charge.created * 1_000 : null
 }
