@@ -10,7 +10,7 @@ import { compareBills } from './bills.ts'
 import { type CallbackDeps, takeCallback } from './callbacks.ts'
 import type { CallbackAnswer, PayMethod, RawCallback } from './method.ts'
 import { openMethods } from './methods.ts'
-import { Orders } from './orders.ts'
+import { Orders, type PayBounds } from './orders.ts'
 import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
 
@@ -25,6 +25,7 @@ const COUNTED = 1_000
 export class Desk {
   readonly till: Till
   readonly orders: Orders
+  readonly bounds: () => PayBounds
   readonly #parts: DeskParts
   readonly #methods = new Map<OrderMethod, PayMethod>()
   /** The config whose methods these are. */
@@ -33,10 +34,11 @@ export class Desk {
   constructor(parts: DeskParts) {
     this.#parts = parts
     this.till = new Till(parts)
-    this.orders = new Orders(parts, this.till, this.#methods, () => {
+    this.bounds = () => {
       const { order_limit: order, day_limit: day } = parts.config().pay
       return { order, day }
-    })
+    }
+    this.orders = new Orders(parts, this.till, this.#methods, this.bounds)
   }
 
   /** The methods of the config in force. */

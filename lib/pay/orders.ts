@@ -5,7 +5,7 @@
 import { pause } from '../base/clock.ts'
 import { formatMicro, type Micro, micro, parseMicro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import { OperationError } from '../operations/error.ts'
+import { OperationError, type Words } from '../operations/error.ts'
 import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
@@ -246,7 +246,7 @@ export class Orders {
   #method(name: string): PayMethod {
     const method = this.#methods.get(name as OrderMethod)
     if (method !== undefined) return method
-    throw new OperationError('invalid', { en: 'method: not offered here', zh: 'method:此处不提供该支付方式' })
+    throw wrong('method', { en: 'a way to pay that is offered here', zh: '此处提供的支付方式' })
   }
 
   #amount(method: PayMethod, sent: unknown): Micro {
@@ -254,10 +254,7 @@ export class Orders {
     const [least, most] = [method.minimum, this.#bounds().order]
     if (amount !== null && isWholeFen(amount) && amount >= least && amount <= most) return amount
     const [from, to] = [least, most].map(bound => formatMicro(bound).slice(0, -4))
-    throw new OperationError('invalid', {
-      en: `amount: expected CNY in whole fen, from ${from} to ${to}`,
-      zh: `amount:应为 ${from} 至 ${to} 元,精确到分`,
-    })
+    throw wrong('amount', { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元,精确到分` })
   }
 
   async #rate(currency: string, nowMs: number): Promise<number> {
@@ -275,6 +272,11 @@ export class Orders {
     return answered ? nextCheck(order, nowMs) : retryAt(nowMs)
   }
 }
+
+const wrong = (field: string, expected: Words): OperationError =>
+  new OperationError('invalid', { en: `${field}: expected ${expected.en}`, zh: `${field}:应为${expected.zh}` }, {}, [
+    { field, expected },
+  ])
 
 const TOO_MANY = {
   open: {

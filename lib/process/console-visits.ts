@@ -5,14 +5,20 @@ import { type Trial, dryRun as tryOut } from '../exchange/dry-run.ts'
 import type { Services } from '../exchange/services.ts'
 import { countAside } from '../ledger/aside.ts'
 import type { Running } from '../operations/deps.ts'
+import type { Desk } from '../pay/desk.ts'
 import type { Pages } from '../public/server.ts'
 import type { Config } from '../terms/config.ts'
 
-export function createConsole(services: Services, fleet: Running, config: () => Config): Console {
+export function createConsole(
+  services: Services,
+  fleet: Running,
+  config: () => Config,
+  pay: () => Promise<Desk>,
+): Console {
   const { store, clock, log, metrics, nextId } = services
   const dryRun = (trial: Trial) => tryOut(services, trial)
   return new Console({
-    deps: { store, clock, log, fleet, config, dryRun, setAside: () => countAside(config().journal) },
+    deps: { store, clock, log, fleet, config, dryRun, pay, setAside: () => countAside(config().journal) },
     world: () => services.world,
     ids: nextId,
     ipOf: ({ socket, headers }) =>

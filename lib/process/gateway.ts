@@ -83,8 +83,6 @@ export class Gateway {
     fleet: Running,
     given: Partial<Record<ListenName, Socket>> = {},
   ): Promise<{ main: string; direct: string }> {
-    const console = createConsole(this.services, fleet, () => this.#config)
-    this.#console = console
     const { store, log, metrics } = this.services
     const { journal } = this.#config
     const parts = {
@@ -96,7 +94,10 @@ export class Gateway {
       config: () => this.#config,
       counts: metrics.pay,
     }
-    const callbacks = payVisits(parts, lazyDesk(parts))
+    const desk = lazyDesk(parts)
+    const callbacks = payVisits(parts, desk)
+    const console = createConsole(this.services, fleet, parts.config, desk)
+    this.#console = console
     const files = pictureFiles(this.services)
     const visits = consoleVisits(this.services, console, callbacks)
     const pages: Pages = (req, res) => files(req, res) || visits(req, res)

@@ -32,8 +32,8 @@ export class PayRounds {
   }
 
   async #run(work: (desk: Desk) => Promise<void>): Promise<void> {
-    const { alipay, wechat, card, usdt } = this.#parts.config().pay
-    if ((alipay ?? wechat ?? card ?? usdt) === undefined) return
+    const { alipay, wechat, card } = this.#parts.config().pay
+    if ((alipay ?? wechat ?? card) === undefined) return
     try {
       this.#desk ??= import('../pay/desk.ts').then(({ Desk }) => new Desk(this.#parts))
       await work(await this.#desk)

@@ -9,7 +9,6 @@ import type {
   OrderState,
   PayException,
   PayExceptionKind,
-  PayMethodName,
   Proof,
   Refund,
   Shown,
@@ -87,7 +86,7 @@ export interface ExceptionFilter {
 }
 
 export interface PayMark {
-  method: PayMethodName
+  method: OrderMethod
   what: string
   atMs: number
   value: string
@@ -127,7 +126,7 @@ export interface PayStore {
   /** Stores a proof, and moves its order to `paid` unless it is paid already, in one transaction. */
   proveOrder(proof: Proof): Promise<Proven>
   proofs(orderId: string): Promise<(Proof & { atMs: number })[]>
-  proof(method: PayMethodName, transactionId: string): Promise<(Proof & { atMs: number }) | null>
+  proof(method: OrderMethod, transactionId: string): Promise<(Proof & { atMs: number }) | null>
   /**
    * The only way in which an order's money gets into a balance: books the entry `topup:ID` of the kind `payment`, and moves
    * the order from `paid` to `credited`, in one transaction. `amount`: the order's own, or what an operator resolved.
@@ -166,13 +165,13 @@ export interface PayStore {
   resolveException(id: number, resolution: string, act: Act): Promise<boolean>
 
   /** True when the event is new. */
-  seenEvent(method: PayMethodName, eventId: string): Promise<boolean>
-  rememberEvent(method: PayMethodName, eventId: string): Promise<void>
+  seenEvent(method: OrderMethod, eventId: string): Promise<boolean>
+  rememberEvent(method: OrderMethod, eventId: string): Promise<void>
   forgetEvents(beforeMs: number, limit: number): Promise<number>
 
   /** Proofs of payments in a time, as the provider says, or else as they were stored; by their ids, after one. */
   proofsPaid(
-    method: PayMethodName,
+    method: OrderMethod,
     fromMs: number,
     untilMs: number,
     after: string,
@@ -181,8 +180,8 @@ export interface PayStore {
 
   payMarks(): Promise<PayMark[]>
   /** Sets a mark's time to `nowMs`. False when another did so less than `restMs` ago, and has what it stands for. */
-  takePayMark(method: PayMethodName, what: string, nowMs: number, restMs: number): Promise<boolean>
-  setPayMark(method: PayMethodName, what: string, value: string): Promise<void>
+  takePayMark(method: OrderMethod, what: string, nowMs: number, restMs: number): Promise<boolean>
+  setPayMark(method: OrderMethod, what: string, value: string): Promise<void>
   /** The rate in force at a moment; null = none. */
   payRate(currency: string, atMs: number): Promise<PayRate | null>
   payRates(currency: string, limit: number): Promise<PayRate[]>

@@ -137,23 +137,6 @@ const cardForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
-const usdtForm = z.strictObject({
-  xpub: kind.secret('an extended public key, beginning xpub', /^xpub[1-9A-HJ-NP-Za-km-z]{100,112}$/).meta({
-    description: 'Extended public key of an account of its own, m/44’/60’/n’. Deposit addresses are derived from it.',
-  }),
-  check_address: id('the first address, 0x and 40 hexadecimal digits', /^0x[0-9a-fA-F]{40}$/).meta({
-    description: 'Address 0 of that account, as the wallet shows it: proves that the key is the right one.',
-  }),
-  endpoints: z
-    .array(webAddress)
-    .min(2)
-    .meta({ description: 'JSON-RPC endpoints of two different operators. The second confirms what the first says.' }),
-  minimum: kind.cny
-    .prefault('40')
-    .meta({ description: 'Least CNY of uncredited deposits that are credited together.' }),
-  sandbox,
-})
-
 const alipay = alipayForm.superRefine(checkHosts).superRefine((form, context) => {
   // Both keys are called "public key" where they are copied from. With our own one, every message would be refused.
   if (createPublicKey(form.private_key).equals(createPublicKey(form.alipay_public_key)))
@@ -187,16 +170,6 @@ const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox
       message: sandbox ? 'a test key, because of `sandbox`' : 'a live key',
     })
 })
-const usdt = usdtForm.superRefine((form, context) => {
-  for (const [i, value] of form.endpoints.entries())
-    if (value.startsWith('http://') && !(form.sandbox && LOOPBACK.test(value)))
-      context.addIssue({
-        code: 'custom',
-        path: ['endpoints', i],
-        message: 'an https:// URL; http only on this machine, with `sandbox`',
-      })
-})
-
 /** For `configSchema`. */
 export const pay = {
   order_limit: kind.cny.prefault('50000').meta({ description: 'Most CNY of one order.' }),
@@ -204,10 +177,8 @@ export const pay = {
   alipay: alipay.optional().meta({ description: 'Alipay. Default: not offered.' }),
   wechat: wechat.optional().meta({ description: 'WeChat Pay. Default: not offered.' }),
   card: card.optional().meta({ description: 'Cards, by Stripe Checkout. Default: not offered.' }),
-  usdt: usdt.optional().meta({ description: 'USDT on the BSC chain. Default: not offered.' }),
 }
 
 export type AlipayConfig = z.output<typeof alipay>
 export type WechatConfig = z.output<typeof wechat>
 export type CardConfig = z.output<typeof card>
-export type UsdtConfig = z.output<typeof usdt>

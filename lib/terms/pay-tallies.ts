@@ -1,5 +1,5 @@
 /** What is counted of payments, in the form of `tallies.ts`. */
-import type { OrderMethod, PayExceptionKind, PayMethodName, ProofSource } from './pay.ts'
+import type { OrderMethod, PayExceptionKind, OrderMethod, ProofSource } from './pay.ts'
 import { Histogram, Tally } from './tallies.ts'
 
 const SECOND_MS = 1_000
@@ -16,15 +16,15 @@ export class PayTallies {
     this.callbacks.add(1, method, verdict)
   }
 
-  credited(method: PayMethodName, ms: number): void {
+  credited(method: OrderMethod, ms: number): void {
     this.creditAge.observe(ms / SECOND_MS, method)
   }
 
-  repaired(method: PayMethodName, source: ProofSource): void {
+  repaired(method: OrderMethod, source: ProofSource): void {
     this.repairs.add(1, method, source)
   }
 
-  exception(method: PayMethodName, kind: PayExceptionKind): void {
+  exception(method: OrderMethod, kind: PayExceptionKind): void {
     this.exceptions.add(1, method, kind)
   }
 }

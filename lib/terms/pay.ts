@@ -7,11 +7,9 @@
  */
 import type { Micro } from '../base/money.ts'
 
-/** The ways to pay. `card` is Stripe Checkout, `usdt` is USDT on the BSC chain, which has deposits in the place of orders. */
-export const PAY_METHODS = ['alipay', 'wechat', 'card', 'usdt'] as const
-export type PayMethodName = (typeof PAY_METHODS)[number]
-/** The methods by which an order is paid. */
-export type OrderMethod = Exclude<PayMethodName, 'usdt'>
+/** The ways to pay. `card` is Stripe Checkout. */
+export const PAY_METHODS = ['alipay', 'wechat', 'card'] as const
+export type OrderMethod = (typeof PAY_METHODS)[number]
 
 /**
  * `created`: the row exists, and the provider may not know of it. `pending`: the payer can pay. `paid`: a proof is stored.
@@ -78,11 +76,11 @@ export interface Order {
 }
 
 /** Where a proof came from. `operator`: a person decided, and gave a reason. */
-export const PROOF_SOURCES = ['callback', 'query', 'bill', 'chain', 'operator'] as const
+export const PROOF_SOURCES = ['callback', 'query', 'bill', 'operator'] as const
 export type ProofSource = (typeof PROOF_SOURCES)[number]
 
 export interface Proof {
-  method: PayMethodName
+  method: OrderMethod
   /** The provider's id of the payment. Unique within the method: money counts once. */
   transactionId: string
   orderId: string
@@ -118,13 +116,12 @@ export const PAY_EXCEPTIONS = [
   'refund_amount',
   'refund_stuck',
   'fraud_warning',
-  'chain',
 ] as const
 export type PayExceptionKind = (typeof PAY_EXCEPTIONS)[number]
 
 export interface PayException {
   id: number
-  method: PayMethodName
+  method: OrderMethod
   kind: PayExceptionKind
   /** The same event reported twice is one exception: this names it. */
   reference: string

@@ -2,10 +2,13 @@
 import type { DryRun } from '../../operations/own-key-test.ts'
 import type { PeopleDeps } from '../../operations/people/deps.ts'
 import type { PublicCatalogue } from '../../operations/public-catalogue.ts'
+import type { Desk } from '../../pay/desk.ts'
 
 export interface ConsoleDeps extends PeopleDeps {
   /** One for the whole process, because it keeps what many people ask for. */
   catalogue: PublicCatalogue
   /** Tries out a key in this process, without asking an upstream. */
   dryRun: DryRun
+  /** Orders and the ways to pay. */
+  pay: () => Promise<Desk>
 }

@@ -9,6 +9,7 @@ import { KEYS } from './keys.ts'
 import { ME } from './me.ts'
 import { MEMBERS } from './members.ts'
 import { OIDC } from './oidc.ts'
+import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
 import { REQUESTS } from './requests.ts'
 import { SIGN_IN } from './sign-in.ts'
@@ -30,5 +31,6 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...USAGE,
   ...REQUESTS,
   ...BILLING,
+  ...ORDERS,
   ...documentRows(() => OPERATIONS),
 ]

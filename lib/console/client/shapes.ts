@@ -1,8 +1,8 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
 import type { testOwnKey } from '../../operations/own-key-test.ts'
 import type { createOwnKey, ownGroups, ownKeyPage, rollOwnKey } from '../../operations/own-keys.ts'
-import type { invite, listInvitations, lookAt } from '../../operations/people/invitations.ts'
 import type { listIdentities } from '../../operations/people/identities.ts'
+import type { invite, listInvitations, lookAt } from '../../operations/people/invitations.ts'
 import type { listMembers, showMember } from '../../operations/people/members.ts'
 import type { listSessions } from '../../operations/people/sessions.ts'
 import type { createToken, listTokens } from '../../operations/people/tokens.ts'

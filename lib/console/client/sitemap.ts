@@ -42,6 +42,7 @@ const rows = [
     title: { zh: '月结单', en: 'Statement' },
     listed: false,
   },
+  { name: 'topup', path: '/topup', area: 'account', title: { zh: '充值', en: 'Top up' }, icon: 'plus' },
   { name: 'team', path: '/team', area: 'account', title: { zh: '成员', en: 'Team' }, icon: 'users' },
   { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },
   { name: 'security', path: '/security', area: 'person', title: { zh: '安全', en: 'Security' }, icon: 'shield' },

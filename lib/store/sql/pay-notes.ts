@@ -3,7 +3,7 @@
  * of what last went well, and rates.
  */
 
-import type { OrderMethod, PayException, PayMethodName, Refund } from '../../terms/pay.ts'
+import type { OrderMethod, PayException, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
 import type { ExceptionFilter, NewException, PayMark, PayRate } from '../pay-store.ts'
@@ -101,12 +101,12 @@ export function resolveException(driver: Driver, id: number, resolution: string,
   })
 }
 
-export async function seenEvent(driver: Driver, method: PayMethodName, eventId: string): Promise<boolean> {
+export async function seenEvent(driver: Driver, method: OrderMethod, eventId: string): Promise<boolean> {
   const sql = 'SELECT 1 FROM pay_inbox WHERE method = ? AND event_id = ?'
   return (await driver.query('seenEvent', sql, [method, eventId])).length > 0
 }
 
-export async function rememberEvent(driver: Driver, method: PayMethodName, eventId: string): Promise<void> {
+export async function rememberEvent(driver: Driver, method: OrderMethod, eventId: string): Promise<void> {
   const { ignore, nowMs } = driver.dialect
   const sql = `INSERT ${ignore} INTO pay_inbox (method, event_id, at_ms) VALUES (?, ?, ${nowMs})`
   await driver.run('rememberEvent', sql, [method, eventId])
@@ -129,14 +129,14 @@ export async function forgetEvents(driver: Driver, beforeMs: number, limit: numb
 
 export async function payMarks(driver: Driver): Promise<PayMark[]> {
   return (await driver.query('payMarks', 'SELECT * FROM pay_marks ORDER BY method, what', [])).map(row => ({
-    method: text(row, 'method') as PayMethodName,
+    method: text(row, 'method') as OrderMethod,
     what: text(row, 'what'),
     atMs: integer(row, 'at_ms'),
     value: text(row, 'value'),
   }))
 }
 
-export async function setPayMark(driver: Driver, method: PayMethodName, what: string, value: string): Promise<void> {
+export async function setPayMark(driver: Driver, method: OrderMethod, what: string, value: string): Promise<void> {
   const { dialect } = driver
   const sql =
     `INSERT INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, ${dialect.nowMs}, ?) ` +
@@ -147,7 +147,7 @@ export async function setPayMark(driver: Driver, method: PayMethodName, what: st
 /** Of several gateways, the one whose update still finds the old time gets it. */
 export async function takePayMark(
   driver: Driver,
-  method: PayMethodName,
+  method: OrderMethod,
   what: string,
   nowMs: number,
   restMs: number,

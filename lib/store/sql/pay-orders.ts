@@ -3,7 +3,7 @@
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
 import { ZERO } from '../../base/money.ts'
-import type { Order, OrderMethod, OrderState, PayMethodName, Proof, Shown } from '../../terms/pay.ts'
+import type { Order, OrderMethod, OrderState, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import type { NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
@@ -208,7 +208,7 @@ export async function proofsOf(driver: Driver, orderId: string) {
   return (await driver.query('proofs', sql, [orderId])).map(toProof)
 }
 
-export async function proofOf(driver: Driver, method: PayMethodName, transactionId: string) {
+export async function proofOf(driver: Driver, method: OrderMethod, transactionId: string) {
   const sql = 'SELECT * FROM pay_proofs WHERE method = ? AND transaction_id = ?'
   const [row] = await driver.query('proof', sql, [method, transactionId])
   return row === undefined ? null : toProof(row)
@@ -217,7 +217,7 @@ export async function proofOf(driver: Driver, method: PayMethodName, transaction
 /** A bill is compared once a day, so that one pass over the proofs of a method needs no index. */
 export async function proofsPaid(
   driver: Driver,
-  method: PayMethodName,
+  method: OrderMethod,
   fromMs: number,
   untilMs: number,
   after: string,

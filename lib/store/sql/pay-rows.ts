@@ -1,5 +1,5 @@
 /** Rows of the tables of payments as the records that the program works with. */
-import type { Order, OrderMethod, PayException, PayMethodName, Proof, Refund } from '../../terms/pay.ts'
+import type { Order, OrderMethod, PayException, OrderMethod, Proof, Refund } from '../../terms/pay.ts'
 import type { Row } from '../driver.ts'
 import { integer, integerOrNull, jsonOrNull, money, text, textOrNull } from './text.ts'
 
@@ -31,7 +31,7 @@ export const toOrder = (row: Row): Order => ({
 })
 
 export const toProof = (row: Row): Proof & { atMs: number } => ({
-  method: text(row, 'method') as PayMethodName,
+  method: text(row, 'method') as OrderMethod,
   transactionId: text(row, 'transaction_id'),
   orderId: text(row, 'order_id'),
   amount: integer(row, 'amount'),
@@ -63,7 +63,7 @@ export const toRefund = (row: Row): Refund => ({
 
 export const toException = (row: Row): PayException => ({
   id: integer(row, 'id'),
-  method: text(row, 'method') as PayMethodName,
+  method: text(row, 'method') as OrderMethod,
   kind: text(row, 'kind') as PayException['kind'],
   reference: text(row, 'reference'),
   orderId: textOrNull(row, 'order_id'),

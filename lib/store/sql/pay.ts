@@ -1,6 +1,6 @@
 /** The store's methods for payments, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
-import type { OrderMethod, PayMethodName, Proof, Shown } from '../../terms/pay.ts'
+import type { OrderMethod, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
@@ -36,7 +36,7 @@ export class Pay implements PayStore {
     orders.endOrder(this.#driver, id, state, checkAtMs)
   proveOrder = (proof: Proof) => orders.proveOrder(this.#driver, proof)
   proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
-  proof = (method: PayMethodName, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
+  proof = (method: OrderMethod, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
   creditOrder = (id: string, amount: Micro, note: string, act: Act) => creditOrder(this.#driver, id, amount, note, act)
   uncredited = (beforeMs: number, limit: number) => orders.uncredited(this.#driver, beforeMs, limit)
   takeDueOrders = (nowMs: number, leaseMs: number, limit: number) =>
@@ -66,16 +66,15 @@ export class Pay implements PayStore {
   resolveException = (id: number, resolution: string, act: Act) =>
     notes.resolveException(this.#driver, id, resolution, act)
 
-  seenEvent = (method: PayMethodName, eventId: string) => notes.seenEvent(this.#driver, method, eventId)
-  rememberEvent = (method: PayMethodName, eventId: string) => notes.rememberEvent(this.#driver, method, eventId)
+  seenEvent = (method: OrderMethod, eventId: string) => notes.seenEvent(this.#driver, method, eventId)
+  rememberEvent = (method: OrderMethod, eventId: string) => notes.rememberEvent(this.#driver, method, eventId)
   forgetEvents = (beforeMs: number, limit: number) => notes.forgetEvents(this.#driver, beforeMs, limit)
-  proofsPaid = (method: PayMethodName, fromMs: number, untilMs: number, after: string, limit: number) =>
+  proofsPaid = (method: OrderMethod, fromMs: number, untilMs: number, after: string, limit: number) =>
     orders.proofsPaid(this.#driver, method, fromMs, untilMs, after, limit)
-  takePayMark = (method: PayMethodName, what: string, nowMs: number, restMs: number) =>
+  takePayMark = (method: OrderMethod, what: string, nowMs: number, restMs: number) =>
     notes.takePayMark(this.#driver, method, what, nowMs, restMs)
   payMarks = () => notes.payMarks(this.#driver)
-  setPayMark = (method: PayMethodName, what: string, value: string) =>
-    notes.setPayMark(this.#driver, method, what, value)
+  setPayMark = (method: OrderMethod, what: string, value: string) => notes.setPayMark(this.#driver, method, what, value)
   payRate = (currency: string, atMs: number) => notes.payRate(this.#driver, currency, atMs)
   payRates = (currency: string, limit: number) => notes.payRates(this.#driver, currency, limit)
   setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => notes.setPayRate(this.#driver, rate, act)

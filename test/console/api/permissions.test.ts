@@ -10,9 +10,11 @@ import { Api } from '../../../lib/api/api.ts'
 import type { Operation } from '../../../lib/api/operation.ts'
 import { methodOf, pathOf } from '../../../lib/api/parts.ts'
 import { idAt } from '../../../lib/base/ids.ts'
+import { micro } from '../../../lib/base/money.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { StoredIdentities } from '../../../lib/console/sign-in/identify.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
+import { newOrderId } from '../../../lib/pay/numbers.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { request } from '../../api/support/api.ts'
 import { fund, settlement, usageRow } from '../../support/store.ts'
@@ -108,6 +110,10 @@ const LET_IN: Record<string, string> = {
   'statements.read': MONEY,
   'statements.csv': 'viewer billing owner',
   'low-balance.set': 'billing owner',
+  'orders.methods': MONEY,
+  'orders.list': MONEY,
+  'orders.create': 'billing owner',
+  'orders.read': MONEY,
 }
 
 const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]
@@ -286,6 +292,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'requests.read': async ({ store }) => ({ request: await requestOf(store, 'requested') }),
   'statements.read': null, // a month, of the account that the path names
   'statements.csv': null,
+  'orders.read': async ({ store }) => ({ order: await orderOf(store) }),
   'catalogue.prices': null, // the name of a model, for everybody
 }
 
@@ -300,6 +307,16 @@ const BODIES: Record<string, object> = {
   'keys.roll': { grace: '1h' },
   'keys.test': { model: 'm', protocol: 'chat' },
   'members.change': { role: 'viewer' },
+}
+
+/** The id of an order that another account made. */
+async function orderOf(store: Store): Promise<string> {
+  const id = newOrderId(NOW_MS)
+  const form = { id, accountId: theirs.id, userId: null, method: 'alipay', currency: 'CNY', rate: null } as const
+  const order = { ...form, amount: micro(5_000_000), asked: 500, merchant: '2088', sandbox: false }
+  const bounds = { open: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
+  await store.pay.makeOrder({ ...order, expiresAtMs: NOW_MS, checkAtMs: null }, bounds, BY)
+  return id
 }
 
 let members = 0

@@ -21,8 +21,10 @@ import type { ConsoleDeps } from '../../../lib/console/api/deps.ts'
 import { OPERATIONS } from '../../../lib/console/api/rows.ts'
 import { Console } from '../../../lib/console/console.ts'
 import { openSession } from '../../../lib/operations/people/sessions.ts'
+import { lazyDesk } from '../../../lib/process/pay-visits.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { hashOf } from '../../../lib/terms/key-secret.ts'
+import { PayTallies } from '../../../lib/terms/pay-tallies.ts'
 import type { Person, Role, Scope } from '../../../lib/terms/people.ts'
 import { newPersonalToken } from '../../../lib/terms/people-secrets.ts'
 import type { Account } from '../../../lib/terms/records.ts'
@@ -137,7 +139,8 @@ async function openDeps(t: Pick<Test, 'teardown'>, settings: string, given?: Sto
   fleet.changed = async () => {
     world = await compile()
   }
-  return { deps: { ...people, dryRun: dryRunOver(people) }, world: () => world }
+  const pay = lazyDesk({ ...people, counts: new PayTallies() })
+  return { deps: { ...people, dryRun: dryRunOver(people), pay }, world: () => world }
 }
 
 async function newPerson(deps: PeopleParts, email: string, options: PersonOptions): Promise<Person> {

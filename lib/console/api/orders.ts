@@ -1,0 +1,134 @@
+/** The calls behind the page Top up: the ways to pay, and the orders of an account. */
+import { z } from 'zod'
+import { type Operation, operation } from '../../api/operation.ts'
+import { OperationError } from '../../operations/error.ts'
+import { isOrderId } from '../../pay/numbers.ts'
+import { ownMethods, ownOrders, shownOrder } from '../../pay/own-orders.ts'
+import { scalar } from '../../terms/config-scalars.ts'
+import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
+import type { Account } from '../../terms/records.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { money, time } from './usage-answers.ts'
+
+export const orderAnswer = z
+  .strictObject({
+    id: z.string(),
+    method: z.enum(PAY_METHODS),
+    state: z.enum(ORDER_STATES),
+    amount: money,
+    asked: z.string(),
+    currency: z.string(),
+    redirect: z.string().nullable(),
+    qr: z.string().nullable(),
+    late: z.boolean(),
+    credited: money,
+    refunded: money,
+    created_at: time,
+    expires_at: time,
+    credited_at: time.nullable(),
+  })
+  .meta({ id: 'Order' })
+
+export type ShownOrder = z.output<typeof orderAnswer>
+
+export const ordersAnswer = z.strictObject({ data: z.array(orderAnswer), next: z.string().nullable() })
+export type ShownOrders = z.output<typeof ordersAnswer>
+
+export const methodsAnswer = z.strictObject({
+  data: z.array(
+    z
+      .strictObject({ method: z.enum(PAY_METHODS), currency: z.string(), minimum: money, maximum: money })
+      .meta({ id: 'PayMethod' }),
+  ),
+  day_maximum: money,
+})
+export type ShownMethods = z.output<typeof methodsAnswer>
+
+/** The amount is a text until the order is begun: which amounts there are depends on the method. */
+const newOrder = z.strictObject({
+  method: scalar({ zh: '支付方式', en: 'a way to pay' }, { type: 'string', enum: [...PAY_METHODS] }, value =>
+    PAY_METHODS.find(method => method === value),
+  ),
+  amount: scalar(
+    { zh: '以元为单位的金额，最多两位小数', en: 'an amount of CNY with at most two decimal places' },
+    { type: ['string', 'number'] },
+    value => (typeof value === 'number' ? String(value) : typeof value === 'string' ? value : undefined),
+  ),
+})
+
+const page = z.strictObject({
+  after: scalar({ zh: '另一页的 next', en: 'the `next` of another page' }, { type: 'string' }, value => {
+    const m = typeof value === 'string' ? /^(\d{1,15})\.(T\w{26})$/.exec(value) : null
+    return m === null ? undefined : { createdAtMs: Number(m[1]), id: m[2] as string }
+  }).optional(),
+})
+
+const NO_ORDER = () => new OperationError('missing', { zh: '没有这个订单', en: 'There is no such order' })
+
+/** Where the payer comes back to. It shows what our own row says, whatever the address claims. */
+const returnTo = ({ config }: ConsoleDeps, { publicId }: Account): string =>
+  `${config().public.main}/console/topup?account=${publicId}`
+
+const reads = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
+
+export const ORDERS: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'orders.methods',
+    call: 'GET /accounts/{account}/pay-methods',
+    summary: 'The ways to pay that are offered, with their least and largest amounts.',
+    ...reads,
+    answer: { status: 200, body: methodsAnswer },
+    run: async (deps: ConsoleDeps, { account }) => ownMethods(await deps.pay(), account),
+  }),
+  operation({
+    id: 'orders.list',
+    call: 'GET /accounts/{account}/orders',
+    summary: 'The orders of the account, newest first.',
+    ...reads,
+    query: page,
+    answer: { status: 200, body: ordersAnswer },
+    refuses: [400],
+    run: ({ store }: ConsoleDeps, { account, query }) => ownOrders(store, account, query.after),
+  }),
+  operation({
+    id: 'orders.create',
+    call: 'POST /accounts/{account}/orders',
+    summary:
+      'Begins an order: the answer says where it is paid. The account is credited when the provider has proven the payment.',
+    who: SETS_ALARM,
+    effect: 'write',
+    scope: null,
+    limit: 'heavy',
+    body: newOrder,
+    answer: { status: 201, body: orderAnswer },
+    refuses: [400, 403, 409, 429],
+    run: async (deps: ConsoleDeps, { account, body, caller }) => {
+      const { orders } = await readyDesk(deps)
+      const act = { actor: caller.actor, operation: 'orders.create' }
+      return shownOrder(await orders.begin(account, body.method, body.amount, returnTo(deps, account), act))
+    },
+  }),
+  operation({
+    id: 'orders.read',
+    call: 'GET /accounts/{account}/orders/{order}',
+    summary: 'An order as it stands; while it is open, the provider is asked about it.',
+    ...reads,
+    path: z.strictObject({ order: z.string().max(64) }),
+    answer: { status: 200, body: orderAnswer },
+    refuses: [404],
+    run: async (deps: ConsoleDeps, { account, path }) => {
+      const { orders } = await readyDesk(deps)
+      const order = isOrderId(path.order) ? await orders.look(account, path.order, returnTo(deps, account)) : null
+      if (order === null) throw NO_ORDER()
+      return shownOrder(order)
+    },
+  }),
+]
+
+/** With the methods of the config in force. */
+async function readyDesk(deps: ConsoleDeps) {
+  const desk = await deps.pay()
+  await desk.methods()
+  return desk
+}

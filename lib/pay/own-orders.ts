@@ -1,0 +1,67 @@
+/** What people see of their account's orders: which ways to pay there are, and what became of each order. */
+import { formatMicro } from '../base/money.ts'
+import type { Store } from '../store/store.ts'
+import type { Order } from '../terms/pay.ts'
+import type { Account } from '../terms/records.ts'
+import type { Desk } from './desk.ts'
+
+const CENTS = 2
+const PAGE = 50
+
+export async function ownMethods(desk: Desk, account: Account) {
+  const { order, day } = desk.bounds()
+  const methods = [...(await desk.methods()).values()].filter(method => method.sandbox === account.sandbox)
+  return {
+    data: methods.map(({ name, minimum, currency }) => ({
+      method: name,
+      currency,
+      minimum: formatMicro(minimum),
+      maximum: formatMicro(order),
+    })),
+    day_maximum: formatMicro(day),
+  }
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
+
+/** Cents of a currency as a decimal of two places. */
+const shownCents = (cents: number): string => {
+  const text = String(cents).padStart(CENTS + 1, '0')
+  return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
+}
+
+/** What can be paid is shown only while it can be paid. */
+export function shownOrder(order: Order) {
+  const payable = order.state === 'pending'
+  return {
+    id: order.id,
+    method: order.method,
+    state: order.state,
+    amount: formatMicro(order.amount),
+    asked: shownCents(order.asked),
+    currency: order.currency,
+    redirect: (payable && order.shown?.redirect) || null,
+    qr: (payable && order.shown?.qr) || null,
+    late: order.late,
+    credited: formatMicro(order.credited),
+    refunded: formatMicro(order.refunded),
+    created_at: iso(order.createdAtMs),
+    expires_at: iso(order.expiresAtMs),
+    credited_at: isoOrNull(order.creditedAtMs),
+  }
+}
+
+/** `after`: the `next` of another page: the time and the id of its last order. */
+export async function ownOrders(
+  { pay }: Pick<Store, 'pay'>,
+  { id }: Account,
+  after: { createdAtMs: number; id: string } | undefined,
+) {
+  const rows = await pay.orders({ accountId: id, limit: PAGE, ...(after === undefined ? {} : { before: after }) })
+  const last = rows.length === PAGE ? rows.at(-1) : undefined
+  return {
+    data: rows.map(shownOrder),
+    next: last === undefined ? null : `${last.createdAtMs}.${last.id}`,
+  }
+}
