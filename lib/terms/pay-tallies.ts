@@ -1,5 +1,5 @@
 /** What is counted of payments, in the form of `tallies.ts`. */
-import type { OrderMethod, PayExceptionKind, OrderMethod, ProofSource } from './pay.ts'
+import type { OrderMethod, PayExceptionKind, ProofSource } from './pay.ts'
 import { Histogram, Tally } from './tallies.ts'
 
 const SECOND_MS = 1_000

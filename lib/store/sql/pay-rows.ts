@@ -1,5 +1,5 @@
 /** Rows of the tables of payments as the records that the program works with. */
-import type { Order, OrderMethod, PayException, OrderMethod, Proof, Refund } from '../../terms/pay.ts'
+import type { Order, OrderMethod, PayException, Proof, Refund } from '../../terms/pay.ts'
 import type { Row } from '../driver.ts'
 import { integer, integerOrNull, jsonOrNull, money, text, textOrNull } from './text.ts'
 
