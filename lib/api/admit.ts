@@ -41,7 +41,11 @@ export async function admit(
   accountId: string | null,
   parts: AdmitParts,
 ): Promise<Standing> {
-  if (row.who === 'anyone') return NOWHERE
+  if (row.who === 'anyone') {
+    // some of these calls do more for somebody who is signed in, and a token may not do that
+    if (row.scope === null && row.effect !== 'read' && identity !== null) checkToken(row, identity)
+    return NOWHERE
+  }
   if (identity === null) throw new ApiError('signed_out')
   checkToken(row, identity)
   if (row.who === 'operator') checkOperator(row, identity, parts.site)

@@ -24,7 +24,8 @@ export function checkOrigin(req: IncomingMessage, row: Asked, site: Site): void 
     if (headers['sec-fetch-dest'] === 'document' && !opens(row)) throw new ApiError('not_a_page')
     return
   }
-  const isProgram = headers.authorization !== undefined && headers.cookie === undefined
+  // a browser by itself sends what a proxy in front of us has asked it for, and never a token
+  const isProgram = /^bearer\b/i.test(headers.authorization ?? '') && headers.cookie === undefined
   if (!isProgram && !isOwn(req, fetchSite, site)) throw foreign(req, site)
   if (hasBody(req) && !JSON_TYPE.test(headers['content-type'] ?? '')) throw new ApiError('not_json_type')
 }

@@ -69,8 +69,12 @@ export class Visit<D> {
       this.#shared.rates.take(limit, 'ip', networkOf(ip))
       const identity = await this.#identify(ip)
       if (identity !== null) this.#shared.rates.take(limit, 'user', String(identity.user.id))
-      const standing = await admit(row, identity, accountIn(names), { ...this.#shared, site: this.#site })
-      const call = await this.#call(row, names, this.#caller(identity, standing, ip), standing)
+      const standing = await this.#admit(row, names, identity)
+      const sent = await this.#sent(row, names)
+      // a body may be under way for seconds, in which its sender may have lost what it may do
+      const isLater = identity !== null && hasBody(this.#req)
+      const now = isLater ? await this.#identify(ip) : identity
+      const call = this.#call(sent, now, isLater ? await this.#admit(row, names, now) : standing, ip)
       await this.#run(row, call)
       this.#note(row, call.caller)
     } catch (error) {
@@ -105,6 +109,10 @@ export class Visit<D> {
     return identity?.user.status === 'active' ? identity : null
   }
 
+  #admit(row: Operation<D>, names: Record<string, string>, identity: Identity | null): Promise<Standing> {
+    return admit(row, identity, accountIn(names), { ...this.#shared, site: this.#site })
+  }
+
   #agent(): string {
     return (this.#req.headers['user-agent'] ?? '').slice(0, LONGEST_AGENT)
   }
@@ -124,32 +132,25 @@ export class Visit<D> {
     }
   }
 
-  async #call(
-    row: Operation<D>,
-    names: Record<string, string>,
-    caller: Caller,
-    { account }: Standing,
-  ): Promise<Call<unknown, unknown, unknown>> {
+  async #sent(row: Operation<D>, names: Record<string, string>): Promise<Pick<Call, 'path' | 'query' | 'body'>> {
     const { account: _, ...own } = names
     const path = (row.path ?? NOTHING).safeParse(own)
     if (!path.success) throw new ApiError('missing') // what has no such form is nobody's id
     const query = read(row.query ?? NOTHING, this.#parameters())
+    return { path: path.data, query, body: await this.#body(row) }
+  }
+
+  #call(sent: Pick<Call, 'path' | 'query' | 'body'>, identity: Identity | null, standing: Standing, ip: string): Call {
+    const account = standing.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
     const cookies = cookiesOf(this.#req, this.#res)
-    // rows without an account in their path do not look at it
-    return {
-      caller,
-      account: account as NonNullable<typeof account>,
-      path: path.data,
-      query,
-      body: await this.#body(row),
-      cookies,
-    }
+    return { ...sent, caller: this.#caller(identity, standing, ip), account, cookies }
   }
 
   /** Empty parameters are dropped, so that `?key=&model=x` filters by the model only. */
   #parameters(): Record<string, string> {
     const given = [...new URLSearchParams(this.#query)].filter(([, value]) => value !== '')
-    const twice = given.find(([name], i) => given.findIndex(([other]) => other === name) < i)
+    const seen = new Set<string>()
+    const twice = given.find(([name]) => seen.size === seen.add(name).size)
     if (twice === undefined) return Object.fromEntries(given)
     const expected: Words = { zh: '只出现一次', en: 'once' }
     const field = twice[0].slice(0, LONGEST_ID)

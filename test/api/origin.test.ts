@@ -104,6 +104,8 @@ t.test('programs with a token have no origin, but a cookie beside it makes them 
   t.equal((await write({})).status, 200)
   t.equal((await write({ cookie: 'a=b' })).status, 403)
   t.equal((await write({ cookie: 'a=b', 'sec-fetch-site': 'same-origin' })).status, 200)
+  const forProxy = { authorization: 'Basic YTpi', 'sec-fetch-site': 'cross-site' }
+  t.equal((await ask('POST', '/console/api/sign-in', forProxy)).status, 403, 'a browser sends this by itself')
 })
 
 t.test('a refusal names both addresses, because a wrong config is the usual cause', async t => {

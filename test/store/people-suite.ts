@@ -248,9 +248,11 @@ export function peopleSuite(t: Test, newUrl: () => Promise<string>): void {
     t.equal(await people.resetPassword('r1', NOW, 'p10', ACT), null)
 
     await people.createLink(link('e1', { kind: 'email', userId: bob.id, email: 'robert@example.org' }), by(bob))
-    await people.createLink(link('e2', { kind: 'email', userId: bob.id, email: 'ann@example.org' }), by(bob))
+    await people.createLink(link('r2', { kind: 'reset', userId: bob.id }), by(bob))
     t.match(await people.changeEmail('e1', NOW, by(bob)), { userId: bob.id })
     t.match(await people.byId(bob.id), { email: 'robert@example.org' })
+    t.equal(await people.link('reset', 'r2', NOW), null, 'a link that was mailed to the address before is dead')
+    await people.createLink(link('e2', { kind: 'email', userId: bob.id, email: 'ann@example.org' }), by(bob))
     await t.rejects(people.changeEmail('e2', NOW, by(bob)), StoreConflict)
 
     await people.createLink(link('f1', { kind: 'factor', userId: bob.id, doc: { a: '1' } }), null)
@@ -306,6 +308,37 @@ export function peopleSuite(t: Test, newUrl: () => Promise<string>): void {
     t.strictSame(await leave(null), ['hash last'], 'every process hears of it')
     t.match(await one.key(last.id), { status: 'disabled', createdBy: bob.id })
     t.match(await one.key(others.id), { status: 'enabled' })
+
+    const rolled = await made('rolled')
+    await one.rollKey(rolled.id, { hash: 'hash of today', hint: 'sk-…t' }, HOUR_MS, ACT)
+    t.strictSame((await leave(null))?.sort(), ['hash of today', 'hash rolled'], 'also of secrets that work for a while')
+
+    const kept = await made('kept')
+    const seq = await one.changeSeq()
+    await two.people.delete(bob.id, by(bob))
+    t.match(await one.key(kept.id), { status: 'disabled' }, 'who deletes the own user leaves too')
+    t.strictSame(
+      (await one.changesSince(seq))?.map(({ ref }) => ref),
+      ['hash kept'],
+    )
+    t.match(await one.actions({ accountId: account.id, limit: 1 }), [
+      { subject: { kind: 'key', id: kept.publicId }, after: { status: 'disabled' } },
+    ])
+  })
+
+  check('a user has so many sessions, and the oldest end', async (t, one) => {
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    const bob = await one.people.create(user('bob@example.org'), ACT)
+    await one.people.createSession(session('of bob', bob), by(bob))
+    for (let i = 0; i < 202; i++) await one.people.createSession(session(`s${i}`, ann, NOW + i), by(ann))
+    t.equal((await one.people.sessions(ann.id)).length, 200)
+    for (const [hash, isThere] of [
+      ['s1', false],
+      ['s2', true],
+      ['s201', true],
+      ['of bob', true],
+    ] as const)
+      t.equal((await one.people.session(hash)) !== null, isThere, hash)
   })
 
   check('sessions, devices and tokens', async (t, one, two) => {

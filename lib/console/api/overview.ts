@@ -13,6 +13,7 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     who: READS_TOTALS,
     effect: 'read',
     scope: 'read',
+    limit: 'heavy',
     answer: { status: 200, body: overviewAnswer },
     run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller

@@ -62,14 +62,14 @@ export async function invite(deps: UserDeps, by: By, to: string, { account, role
       'conflict',
       both('未使用的邀请过多，请先撤销一些', 'there are too many invitations that nobody has used: withdraw some'),
     )
-  if (mail.configured) await tryMail(deps, to)
+  if (mail.configured) await tryMail(deps, 'invitation', to)
   const byOperator = by.user === null || by.user.operator
   const { row, url } = newLink(config(), 'invitation', nowMs, {
     email: to,
     accountId: account?.id ?? null,
     role,
     operator,
-    doc: { by_operator: byOperator },
+    doc: { by_operator: byOperator, by: by.user?.id ?? null },
   })
   const link = await store.people.createLink(row, actBy(by, 'invitations.create'))
   mail.send(letter('invitation', to, url, by.language))
@@ -90,9 +90,18 @@ export async function revokeInvitation(
 async function found(deps: PeopleDeps, by: By, token: string): Promise<Link> {
   const counted = await tryUnknown(deps, by.ip)
   const link = await deps.store.people.link('invitation', hashOf(token), deps.clock.now())
-  if (link === null) throw LINK_GONE()
+  if (link === null || !(await stillStands(deps, link))) throw LINK_GONE()
   await counted.succeeded()
   return link
+}
+
+/** Whoever has lost the right to invite leaves no way back in: an invitation works as long as its maker could make it. */
+async function stillStands({ store }: PeopleDeps, { doc, accountId }: Link): Promise<boolean> {
+  const by = doc?.['by']
+  if (typeof by !== 'number') return true // the admin token, or a command on the machine
+  const maker = await store.people.byId(by)
+  if (maker?.status !== 'active') return false
+  return maker.operator || (accountId !== null && (await store.people.role(by, accountId)) === 'owner')
 }
 
 /** What the page shows before the person decides. It uses nothing up. */

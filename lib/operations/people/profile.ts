@@ -4,6 +4,7 @@ import * as kind from '../../terms/config-scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import { hashOf } from '../../terms/key-secret.ts'
 import { LANGUAGES, type Person, THEMES } from '../../terms/people.ts'
+import { inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { actAs, actBy, type By, type PeopleDeps } from './deps.ts'
 import { letter } from './letters.ts'
@@ -80,7 +81,7 @@ export async function askForEmail(deps: PeopleDeps, by: By, form: z.output<typeo
   const { store, clock, mail, config } = deps
   if (!mail.configured) throw NO_MAIL()
   const asker = by.user!
-  await tryMail(deps, form.email)
+  await tryMail(deps, 'email', form.email)
   if ((await store.people.byEmail(form.email)) !== null) return
   const { row, url } = newLink(config(), 'email', clock.now(), { email: form.email, userId: asker.id })
   await store.people.createLink(row, actBy(by, 'me.email'))
@@ -100,7 +101,10 @@ export async function confirmEmail(deps: PeopleDeps, by: By, form: z.output<type
   await counted.succeeded()
 }
 
-export const deleteMe = ({ store }: PeopleDeps, by: By): Promise<void> =>
-  store.people.delete(by.user!.id, actBy(by, 'me.delete'))
+/** The keys that the person made are disabled. */
+export async function deleteMe(deps: PeopleDeps, by: By): Promise<void> {
+  await deps.store.people.delete(by.user!.id, actBy(by, 'me.delete'))
+  await inForce(deps)
+}
 
 export const clearNotices = ({ store }: PeopleDeps, by: By): Promise<void> => store.people.clearNotices(by.user!.id)

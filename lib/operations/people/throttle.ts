@@ -144,6 +144,12 @@ export const tryStepUp = (deps: ThrottleDeps, sessionId: number): Promise<Try> =
 export const tryUnknown = (deps: ThrottleDeps, ip: string): Promise<Try> =>
   attempt(deps, [{ id: hashed('ip', networkOf(ip)), rule: IP }])
 
-/** A letter to an address that the caller named. It is never taken back. */
-export const tryMail = (deps: ThrottleDeps, email: string): Promise<Try> =>
-  attempt(deps, [{ id: hashed('mail', email), rule: MAIL }])
+/** What a letter that anybody may have sent is about. */
+export type Mailed = 'registration' | 'reset' | 'email' | 'invitation'
+
+/**
+ * A letter to an address that the caller named. It is never taken back. Each kind counts by itself, because some calls
+ * count where no letter leaves: whoever asks for resets of somebody who is no user must not keep out invitations.
+ */
+export const tryMail = (deps: ThrottleDeps, kind: Mailed, email: string): Promise<Try> =>
+  attempt(deps, [{ id: hashed(`mail ${kind}`, email), rule: MAIL }])

@@ -5,6 +5,7 @@ import type { Credentials, CredentialsChange } from '../../people-store.ts'
 import type { Sealer } from '../../secrets.ts'
 import { recordAction } from '../actions.ts'
 import { integer, text, textOrNull } from '../text.ts'
+import { endLinksOf } from './links.ts'
 import { addNotice } from './notices.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
@@ -58,7 +59,7 @@ export async function writeCredentials(
   }
   if (notice !== undefined) await addNotice(tx, person, notice)
   await endAllSessions(tx, id)
-  await tx.run('DELETE FROM people_links WHERE user_id = ? AND used_at_ms IS NULL', [id])
+  await endLinksOf(tx, id)
   await recordAction(tx, driver, act, {
     ...subject(person),
     before: { second_factor: person.secondFactor },

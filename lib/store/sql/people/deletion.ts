@@ -1,7 +1,8 @@
-/** The end of a user. The log of actions keeps its lines; they name the user by an id that leads nowhere any more. */
+/** The end of a user, whose keys are disabled as those of everybody who leaves. The log of actions keeps its lines; they name the user by an id that leads nowhere any more. */
 import type { Act } from '../../../terms/people.ts'
 import type { Driver } from '../../driver.ts'
 import { recordAction } from '../actions.ts'
+import { leaveKeys } from './left-keys.ts'
 import { leaveAll } from './members.ts'
 import { lockUser, subject } from './person.ts'
 
@@ -15,4 +16,5 @@ export const deleteUser = (driver: Driver, id: number, act: Act): Promise<void> 
     await tx.run('DELETE FROM users WHERE id = ?', [id])
     const before = { status: person.status, operator: person.operator }
     await recordAction(tx, driver, act, { ...subject(person), before, after: null })
+    await leaveKeys(tx, driver, { userId: id, accountId: null }, null, act)
   })

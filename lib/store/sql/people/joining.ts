@@ -7,7 +7,7 @@ import { StoreConflict } from '../../store.ts'
 import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { writeCredentials } from './credentials.ts'
-import { useLink } from './links.ts'
+import { endLinksOf, useLink } from './links.ts'
 import { insertMember } from './members.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
@@ -102,6 +102,7 @@ export const changeEmail = (driver: Driver, hash: string, atMs: number, act: Act
     const person = await lockUser(tx, link.userId ?? 0)
     await tx.run('UPDATE users SET email = ? WHERE id = ?', [link.email, person.id])
     await endAllSessions(tx, person.id)
+    await endLinksOf(tx, person.id) // one that was mailed to the address before would else still work
     await recordAction(tx, driver, act, { ...subject(person), before: {}, after: { email: 'changed' } })
     return link
   })

@@ -2,29 +2,31 @@
 import type { Act } from '../../../terms/people.ts'
 import type { Driver, Statements } from '../../driver.ts'
 import { recordAction } from '../actions.ts'
-import { recordChange } from '../changes.ts'
-import { text } from '../text.ts'
+import { recordKeyChange } from '../key-secrets.ts'
+import { integer, text } from '../text.ts'
 
-const OWN = 'account_id = ? AND created_by = ? AND deleted = 0'
+const OWN = 'created_by = ? AND deleted = 0'
 
-/** Comes last in its transaction. `to` null = they are disabled. */
+/** Comes last in its transaction. `accountId` null = in all accounts. `to` null = they are disabled. */
 export async function leaveKeys(
   tx: Statements,
   driver: Driver,
-  { userId, accountId }: { userId: number; accountId: number },
+  { userId, accountId }: { userId: number; accountId: number | null },
   to: number | null,
   act: Act,
 ): Promise<void> {
-  const own = [accountId, userId]
+  const where = accountId === null ? OWN : `${OWN} AND account_id = ?`
+  const own = accountId === null ? [userId] : [userId, accountId]
   const enabled = to === null ? " AND status = 'enabled'" : ''
-  const rows = await tx.query(`SELECT public_id, hash FROM api_keys WHERE ${OWN}${enabled} ORDER BY id`, own)
-  if (to === null) await tx.run(`UPDATE api_keys SET status = 'disabled' WHERE ${OWN}`, own)
-  else await tx.run(`UPDATE api_keys SET created_by = ? WHERE ${OWN}`, [to, ...own])
+  const select = `SELECT id, public_id, account_id, hash FROM api_keys WHERE ${where}${enabled} ORDER BY id`
+  const rows = await tx.query(select, own)
+  if (to === null) await tx.run(`UPDATE api_keys SET status = 'disabled' WHERE ${where}`, own)
+  else await tx.run(`UPDATE api_keys SET created_by = ? WHERE ${where}`, [to, ...own])
   const [before, after] =
     to === null ? [{ status: 'enabled' }, { status: 'disabled' }] : [{ created_by: userId }, { created_by: to }]
   for (const row of rows) {
     const subject = { kind: 'key' as const, id: text(row, 'public_id') }
-    await recordAction(tx, driver, act, { subject, accountId, before, after })
+    await recordAction(tx, driver, act, { subject, accountId: integer(row, 'account_id'), before, after })
   }
-  for (const row of rows) await recordChange(tx, 'key', text(row, 'hash'))
+  for (const row of rows) await recordKeyChange(tx, integer(row, 'id'), [text(row, 'hash')])
 }

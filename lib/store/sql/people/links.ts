@@ -115,6 +115,11 @@ export const revokeInvitation = (
 const use = async (tx: Pick<Statements, 'run'>, id: number, atMs: number): Promise<boolean> =>
   (await tx.run(`UPDATE people_links SET used_at_ms = ? WHERE id = ? AND ${USABLE}`, [atMs, id, atMs])).changes > 0
 
+/** Part of every change after which no link that was made for a user may work any more. */
+export const endLinksOf = async (tx: Statements, userId: number): Promise<void> => {
+  await tx.run('DELETE FROM people_links WHERE user_id = ? AND used_at_ms IS NULL', [userId])
+}
+
 /** Part of every transaction for which a link is a permission. */
 export async function useLink(tx: Statements, kind: LinkKind, hash: string, atMs: number): Promise<Link | null> {
   const sql = `SELECT ${COLUMNS} FROM people_links WHERE hash = ? AND kind = ?`

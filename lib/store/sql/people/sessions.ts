@@ -31,10 +31,20 @@ export const createSession = (driver: Driver, session: NewSession, act: Act): Pr
       'INSERT INTO sessions (public_id, hash, user_id, created_at_ms, seen_at_ms, proven_at_ms, ip, agent) ' +
       'VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
     const { insertId } = await tx.run(insert, [id, hash, userId, atMs, atMs, proven ? atMs : null, ip, agent])
+    await endOldest(tx, userId)
     await recordAction(tx, driver, act, { ...subject(id), before: null, after: { agent } })
     const [row] = await tx.query(`SELECT ${COLUMNS} FROM sessions s WHERE s.id = ?`, [insertId])
     return toSession(row!)
   })
+
+/** Nobody is signed in at so many places; a program that signs in for every call may not fill the store. */
+const MOST_SESSIONS = 200
+
+async function endOldest(tx: Statements, userId: number): Promise<void> {
+  const newest = 'SELECT id FROM sessions WHERE user_id = ? ORDER BY id DESC LIMIT ? OFFSET ?'
+  const old = await tx.query(newest, [userId, MOST_SESSIONS, MOST_SESSIONS])
+  for (const row of old) await tx.run('DELETE FROM sessions WHERE id = ?', [integer(row, 'id')])
+}
 
 export async function session(driver: Driver, hash: string): Promise<{ session: Session; person: Person } | null> {
   const sql = `SELECT ${COLUMNS}, ${PERSON_COLUMNS} FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.hash = ?`
@@ -51,12 +61,13 @@ export const prove = async (driver: Driver, id: number, hash: string, atMs: numb
   (await driver.run('prove', 'UPDATE sessions SET hash = ?, proven_at_ms = ? WHERE id = ?', [hash, atMs, id])).changes >
   0
 
-const MOST_SHOWN = 200
-
 export const sessions = async (driver: Driver, userId: number): Promise<Session[]> =>
-  (await driver.query('session', `SELECT ${COLUMNS} FROM sessions s WHERE s.user_id = ? ORDER BY s.id DESC`, [userId]))
-    .map(toSession)
-    .slice(0, MOST_SHOWN)
+  (
+    await driver.query('session', `SELECT ${COLUMNS} FROM sessions s WHERE s.user_id = ? ORDER BY s.id DESC LIMIT ?`, [
+      userId,
+      MOST_SESSIONS,
+    ])
+  ).map(toSession)
 
 export const endSession = (driver: Driver, userId: number, id: string, act: Act): Promise<boolean> =>
   driver.transaction('endSession', async tx => {

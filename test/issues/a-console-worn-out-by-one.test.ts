@@ -1,0 +1,34 @@
+/**
+ * One caller could wear the console out: with thousands of parameters, which were compared with each other; and with lists
+ * that look through a hundred thousand rows, of which a user could ask for twenty a second, all at once.
+ */
+import t from 'tap'
+import { openConsole } from '../console/support/console.ts'
+
+t.test('each parameter is compared once', async t => {
+  const house = await openConsole(t)
+  const query = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`p${i}`, '1']))
+  let compared = 0
+  const { findIndex } = Array.prototype
+  Array.prototype.findIndex = function (this: unknown[], ...args: [never]) {
+    compared += this.length
+    return findIndex.apply(this, args)
+  } as never
+  t.teardown(() => {
+    Array.prototype.findIndex = findIndex
+  })
+  const { status, json } = await house.anybody().call('catalogue.document', { query })
+  t.equal(status, 400)
+  t.ok(compared < 10 * 2_000, `${compared} looked at`)
+  t.ok(JSON.stringify(json).length < 4_000)
+})
+
+t.test('lists that look through many rows are calls of which a user makes few', async t => {
+  const house = await openConsole(t)
+  const account = await house.account('acme')
+  for (const id of ['requests.list', 'refusals.list', 'overview.read']) {
+    const eve = await house.person(`${id}@example.com`, { in: { account, role: 'viewer' } })
+    for (let i = 0; i < 120; i++) t.equal((await eve.call(id, { account })).status, 200)
+    t.match(await eve.call(id, { account }), { status: 429, code: 'too_many_calls' }, id)
+  }
+})
