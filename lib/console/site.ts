@@ -11,6 +11,7 @@ import { HOME, type PageName, pageAt } from './client/sitemap.ts'
 import type { ClientFiles } from './client-files.ts'
 import { connectData } from './connect-data.ts'
 import { pageHeaders } from './headers.ts'
+import { modelData } from './model-data.ts'
 import type { Reader, Shell } from './shell.ts'
 import { signInData } from './sign-in-data.ts'
 
@@ -45,22 +46,39 @@ export interface SiteParts {
   catalogue: () => Promise<PublicCatalogue>
 }
 
+/** What a page reads of its address. */
+interface At {
+  group: string | undefined
+  /** The last step, decoded; null = it is not well formed. */
+  step: string | null
+}
+
 /** What the server writes into pages: what they show without a script, or need before they can begin. */
-const DATA: Partial<
-  Record<PageName, (config: SiteConfig, catalogue: SiteParts['catalogue'], group: string | undefined) => unknown>
-> = {
+const DATA: Partial<Record<PageName, (config: SiteConfig, catalogue: SiteParts['catalogue'], at: At) => unknown>> = {
   connect: config => connectData(config.public),
   keys: config => connectData(config.public),
   'sign-in': signInData,
   // a group that nobody may see is no reason for showing nothing
-  models: async (_, catalogue, group) => {
+  model: async (config, catalogue, { group, step }) =>
+    step === null ? null : modelData(config.public, await catalogue(), step, group),
+  models: async (_, catalogue, { group }) => {
     const shown = await catalogue()
     return shown.models(group).catch(() => shown.models())
   },
-  status: async (_, catalogue, group) => {
+  status: async (_, catalogue, { group }) => {
     const shown = await catalogue()
     return shown.status(group).catch(() => shown.status())
   },
+}
+
+function atOf(url: string): At {
+  const { pathname, searchParams } = new URL(url, 'http://here')
+  const group = searchParams.get('group') ?? undefined
+  try {
+    return { group, step: decodeURIComponent(pathname.replace(/\/$/, '').split('/').at(-1) as string) }
+  } catch {
+    return { group, step: null }
+  }
 }
 
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
@@ -71,9 +89,15 @@ export function createSite({
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   let opened: Promise<Opened> | null = null
 
-  const page = async (parts: Opened, name: PageName, req: IncomingMessage, res: ServerResponse, status: number) => {
-    const group = new URL(req.url as string, 'http://here').searchParams.get('group') ?? undefined
-    const data = (await DATA[name]?.(config(), catalogue, group)) ?? null
+  const page = async (
+    parts: Opened,
+    name: PageName,
+    req: IncomingMessage,
+    res: ServerResponse,
+    status: number,
+  ): Promise<void> => {
+    const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
+    if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
     const html = Buffer.from(parts.shell(name, parts.readerOf(req), data), 'utf8')
     res.writeHead(status, {
       ...pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),

@@ -21,6 +21,9 @@ t.test('what belongs to the console', async t => {
     ['GET', '/console/connect/more', 404],
     ['GET', '/console/%63onnect', 404],
     ['GET', '/console/__proto__', 404],
+    ['GET', '/console/models/nowhere', 404],
+    ['GET', '/console/models/%', 404],
+    ['GET', '/console/models/a/b', 404],
   ]
   const others: [method: string, path: string][] = [
     ['HEAD', '/'],

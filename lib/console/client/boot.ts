@@ -46,7 +46,13 @@ async function enter(): Promise<void> {
       return
     }
     if (me.value !== null) adopt(me.value)
-    if (known && rowOf(given.page).area === 'account') pinAccount()
+    if (known && rowOf(given.page).area === 'account') {
+      if (me.value?.accounts.length === 0) {
+        location.replace(hrefTo('profile'))
+        return
+      }
+      pinAccount()
+    }
     view.value ??= page(given.data)
   } catch (error) {
     if (!(error instanceof Refused)) throw error

@@ -8,6 +8,7 @@ import type { Given, Linked, RenderDocument } from './given.ts'
 import { actions, heading, type Page, scripted } from './page.ts'
 import connect from './pages/connect.ts'
 import missing from './pages/missing.ts'
+import model from './pages/model.ts'
 import models from './pages/models.ts'
 import status from './pages/status.ts'
 import { renderText } from './render-text.ts'
@@ -17,7 +18,7 @@ import type { PageName } from './sitemap.ts'
 import { language } from './words.ts'
 
 /** Pages that can be read without a script. Their data comes with the document. */
-const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing, models, status }
+const DRAWN: Partial<Record<PageName, Page<never>>> = { connect, missing, model, models, status }
 
 export const renderDocument: RenderDocument = (asked, linked) => {
   const page = DRAWN[asked.page] as Page<unknown> | undefined

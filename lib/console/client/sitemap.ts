@@ -21,6 +21,7 @@ export interface PageRow {
 
 const rows = [
   { name: 'models', path: '/models', area: 'public', title: { zh: '模型', en: 'Models' }, icon: 'box' },
+  { name: 'model', path: '/models/*', area: 'public', title: { zh: '模型', en: 'Model' }, listed: false },
   { name: 'status', path: '/status', area: 'public', title: { zh: '状态', en: 'Status' }, icon: 'activity' },
   { name: 'connect', path: '/connect', area: 'public', title: { zh: '连接', en: 'Connect' }, icon: 'plug' },
   { name: 'overview', path: '/overview', area: 'account', title: { zh: '概览', en: 'Overview' }, icon: 'home' },
@@ -71,7 +72,7 @@ export const PAGES: readonly (PageRow & { name: PageName })[] = rows
 export const HOME: PageName = 'connect'
 
 /** Where a reader comes to who has signed in and wanted nothing else. */
-export const START: PageName = 'profile'
+export const START: PageName = 'overview'
 
 export const rowOf = (name: PageName): PageRow & { name: PageName } =>
   PAGES.find(page => page.name === name) as PageRow & { name: PageName }

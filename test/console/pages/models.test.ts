@@ -170,12 +170,55 @@ browserTest(t, 'without a script: the rows of the chosen group, and the groups a
   t.match(await page.locator('main').innerText(), /beta-4\.7[\s\S]*Incidents/)
 })
 
+browserTest(
+  t,
+  'a model: from the list to its page, prices by group, an example, snippets with its name',
+  async (t, newcomer) => {
+    const { page, visit, complaints } = await newcomer({ language: 'en-US' })
+    await visit(`${gateway.main}/console/models`)
+    await page.getByRole('link', { name: 'alpha-opus-5-5' }).click()
+    await page.waitForURL(/\/console\/models\/alpha-opus-5-5\?group=default$/)
+    await page.getByRole('heading', { level: 1, name: 'alpha-opus-5-5' }).waitFor()
+    t.equal(await page.title(), 'alpha-opus-5-5 · Model gateway')
+    const part = (name: string) => page.getByRole('region', { name, exact: true })
+    t.match(await part('Prices in the group default').innerText(), /Input\s+¥35\s+prompts over 200,000: ¥70[\s\S]*¥175/)
+    // 2,000 × 35 + 8,000 × 3.5 + 1,000 × 175, of a million
+    t.match(await part('An example').innerText(), /Together ¥0\.273000/)
+    t.match(await part('Price history').innerText(), /In force\s+¥35/)
+    t.match(await part('How it fares').innerText(), /7 days\s+\d/)
+    const use = part('Use it')
+    t.match(await use.innerText(), /ANTHROPIC_BASE_URL='http:\/\/127/)
+    await use.getByRole('tab', { name: 'curl' }).click()
+    const shown = use.locator('[role=tabpanel]:not([hidden])')
+    t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/)
+    t.same(
+      await shown
+        .locator('figcaption')
+        .allInnerTexts()
+        .then(all => all.map(one => one.split('\n')[0])),
+      ['chat', 'messages'],
+    )
+    await page.getByRole('link', { name: 'vip' }).click()
+    await page.waitForURL(/group=vip$/)
+    t.match(await part('Prices in the group vip').innerText(), /¥28/)
+    t.same(complaints, [])
+  },
+)
+
+browserTest(t, 'a model without a script, and none', async (t, newcomer) => {
+  const { page } = await newcomer({ language: 'en-US', context: { javaScriptEnabled: false } })
+  await page.goto(`${gateway.main}/console/models/gamma-image-2`)
+  t.match(await page.locator('main').innerText(), /base64 only[\s\S]*picture ¥0\.28[\s\S]*Together ¥0\.280000/)
+  t.equal((await page.goto(`${gateway.main}/console/models/secret`))?.status(), 404)
+  t.match(await page.locator('h1').innerText(), /There is no such page/)
+})
+
 for (const width of [360, 1440])
   for (const scheme of ['light', 'dark'] as const)
     for (const language of ['zh-CN', 'en-US'] as const)
       browserTest(t, `${width} ${scheme} ${language}`, async (t, newcomer) => {
         const { page, visit, axe, complaints } = await newcomer({ width, scheme, language })
-        for (const name of ['models', 'status']) {
+        for (const name of ['models', 'status', 'models/alpha-opus-5-5']) {
           await visit(`${gateway.main}/console/${name}`)
           if (name === 'models') await page.locator('tbody input[type=checkbox]').nth(1).check()
           t.same(await axe(), [], name)
@@ -183,7 +226,10 @@ for (const width of [360, 1440])
           t.ok(wide <= 0, `${name} is ${wide} wider than the window`)
           if (SHOTS === undefined) continue
           mkdirSync(SHOTS, { recursive: true })
-          await page.screenshot({ path: `${SHOTS}/${name}-${width}-${scheme}-${language}.png`, fullPage: true })
+          await page.screenshot({
+            path: `${SHOTS}/${name.replace('/', '-')}-${width}-${scheme}-${language}.png`,
+            fullPage: true,
+          })
         }
         t.same(complaints, [])
       })

@@ -17,7 +17,7 @@ import { empty } from '../parts/state.ts'
 import { account, accountPath } from '../session.ts'
 import { words } from '../words.ts'
 import { chosen, KINDS, SORTS } from './models/choose.ts'
-import { classCell, otherCell, stateCell } from './models/price-cells.ts'
+import { CLASSES, classCell, classNames, otherCell, stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
@@ -43,11 +43,6 @@ const w = words({
   available: ['仅显示可用', 'Available only'],
   model: ['模型', 'Model'],
   protocols: ['协议', 'Protocols'],
-  input: ['输入', 'Input'],
-  cache_read: ['缓存读取', 'Cache read'],
-  cache_write_5m: ['缓存写入 5 分钟', 'Cache write 5 min'],
-  cache_write_1h: ['缓存写入 1 小时', 'Cache write 1 h'],
-  output: ['输出', 'Output'],
   other: ['其他', 'Other'],
   most: ['最大输出', 'Most output'],
   state: ['状态', 'State'],
@@ -64,7 +59,6 @@ const w = words({
 })
 
 const MOST_COMPARED = 4
-const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
 
 export default function models(data: GroupCatalogue): View {
   const catalogue = signal(data)
@@ -78,6 +72,8 @@ export default function models(data: GroupCatalogue): View {
     available: signal(false),
   }
   const compared = signal<readonly string[]>([])
+  /** Those of a group of one's own have no page that everybody may see. */
+  const open = new Set(data.models.map(({ name }) => name))
   let own = false
   let adopted = false
 
@@ -197,10 +193,10 @@ export default function models(data: GroupCatalogue): View {
 
   function columns(): Column<CatalogueModel>[] {
     return [
-      { title: w.model(), cell: nameCell },
+      { title: w.model(), cell: model => nameCell(model, catalogue.value.group, open.has(model.name)) },
       { title: w.state(), cell: stateCell },
       ...CLASSES.map(name => ({
-        title: w[name](),
+        title: classNames[name](),
         cell: (model: CatalogueModel) => classCell(model, name),
         number: true,
       })),
@@ -222,10 +218,13 @@ export default function models(data: GroupCatalogue): View {
   }
 }
 
-const nameCell = ({ name, family }: CatalogueModel): Child => [
-  div({ class: 'row' }, code({}, name), copyButton(name, name)),
-  family !== null && div({ class: 'hint' }, family),
-]
+const nameCell = ({ name, family }: CatalogueModel, group: string | null, linked: boolean): Child => {
+  const href = `/console/models/${encodeURIComponent(name)}?group=${encodeURIComponent(group ?? '')}`
+  return [
+    div({ class: 'row' }, linked ? a({ href }, code({}, name)) : code({}, name), copyButton(name, name)),
+    family !== null && div({ class: 'hint' }, family),
+  ]
+}
 
 /** Without a script the groups are addresses. */
 const groupLinks = (groups: readonly string[]): Child =>
@@ -245,7 +244,7 @@ function comparison(models: readonly CatalogueModel[]): VNode {
   }
   const lines: Line[] = [
     { title: w.state(), cell: stateCell },
-    ...CLASSES.map(name => ({ title: w[name](), cell: (model: CatalogueModel) => classCell(model, name) })),
+    ...CLASSES.map(name => ({ title: classNames[name](), cell: (model: CatalogueModel) => classCell(model, name) })),
     { title: w.other(), cell: otherCell },
     { title: w.protocols(), cell: ({ protocols }) => protocols.join(' · ') },
     { title: w.most(), cell: ({ max_output }) => (max_output === null ? '–' : count(max_output)) },

@@ -64,6 +64,9 @@ const figures = ({ balance, held, available, days_left, spent }: Overview) =>
     figure(w.month(), money(spent.month), w.before(money(spent.last_month_to_date))),
   )
 
+/** Where a step is taken. */
+const stepTo = { money: null, key: '/keys', request: '/connect' } as const
+
 const firstSteps = (steps: Overview['first_steps']) =>
   section(
     { class: 'panel', 'aria-labelledby': 'first' },
@@ -73,7 +76,11 @@ const firstSteps = (steps: Overview['first_steps']) =>
       (['money', 'key', 'request'] as const).map(step =>
         li(
           { key: step },
-          div({ class: 'row' }, badge(steps[step] ? 'good' : 'plain', steps[step] ? w.done() : w.open()), w[step]()),
+          div(
+            { class: 'row' },
+            badge(steps[step] ? 'good' : 'plain', steps[step] ? w.done() : w.open()),
+            stepTo[step] === null || steps[step] ? w[step]() : a({ href: hrefOf(stepTo[step]) }, w[step]()),
+          ),
         ),
       ),
     ),

@@ -20,7 +20,8 @@ export interface Choice {
 
 export const priceOf = ({ price }: CatalogueModel, name: string): string | undefined => price?.lists[0]?.prices[name]
 
-export const imagesOf = ({ price }: CatalogueModel): Record<string, string> => price?.lists[0]?.images ?? {}
+export const imagesOf = ({ price }: Pick<CatalogueModel, 'price'>): Record<string, string> =>
+  price?.lists[0]?.images ?? {}
 
 const isKind = (model: CatalogueModel, kind: string): boolean => {
   if (kind === 'tokens') return priceOf(model, 'input') !== undefined

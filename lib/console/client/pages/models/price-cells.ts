@@ -36,6 +36,16 @@ const w = words({
   cache_read_image: [(price: string) => `图片缓存读取 ${price}`, (price: string) => `cached pictures ${price}`],
 })
 
+export const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
+
+export const classNames = words({
+  input: ['输入', 'Input'],
+  cache_read: ['缓存读取', 'Cache read'],
+  cache_write_5m: ['缓存写入 5 分钟', 'Cache write 5 min'],
+  cache_write_1h: ['缓存写入 1 小时', 'Cache write 1 h'],
+  output: ['输出', 'Output'],
+})
+
 const TONES: Record<ModelState, Tone> = { available: 'good', offline: 'warn', resting: 'warn', unpriced: 'plain' }
 
 export const stateCell = ({ state, since }: Pick<CatalogueModel, 'state' | 'since'>): Child => [
@@ -44,7 +54,7 @@ export const stateCell = ({ state, since }: Pick<CatalogueModel, 'state' | 'sinc
 ]
 
 /** The price of a class, and below it what it costs with larger prompts. */
-export function classCell({ price }: CatalogueModel, name: string): Child {
+export function classCell({ price }: Pick<CatalogueModel, 'price'>, name: string): Child {
   const lists = (price?.lists ?? []).filter(list => list.prices[name] !== undefined)
   return lists.map(({ over, prices }): VNode => {
     const shown = unitPrice(prices[name] as string)
@@ -68,7 +78,7 @@ const OTHERS = [
 ] as const
 
 /** What has no column of its own. */
-export function otherCell(model: CatalogueModel): Child {
+export function otherCell(model: Pick<CatalogueModel, 'price' | 'image_form'>): VNode[] {
   const base = model.price?.lists[0]
   const images = Object.entries(imagesOf(model)).map(([kind, price]) =>
     kind === 'default' ? w.plainImage(unitPrice(price)) : w.image(kind, unitPrice(price)),
