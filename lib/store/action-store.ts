@@ -5,20 +5,22 @@
 import type { Actor } from '../terms/people.ts'
 
 /** What a change was made to. */
-export type SubjectKind =
-  | 'account'
-  | 'key'
-  | 'group'
-  | 'model'
-  | 'channel'
-  | 'user'
-  | 'member'
-  | 'invitation'
-  | 'session'
-  | 'token'
-  | 'entry'
-  | 'order'
-  | 'setting'
+export const SUBJECT_KINDS = [
+  'account',
+  'key',
+  'group',
+  'model',
+  'channel',
+  'user',
+  'member',
+  'invitation',
+  'session',
+  'token',
+  'entry',
+  'order',
+  'setting',
+] as const
+export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 /** What a transaction says of a change. `before` and `after` never contain a secret; null = the row did not exist. */
 export interface Changed {

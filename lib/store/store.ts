@@ -28,7 +28,7 @@ import type { RequestStore } from './request-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
 export * from './account-store.ts'
-export type * from './action-store.ts'
+export * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'
 export * from './marks.ts'

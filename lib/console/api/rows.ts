@@ -1,5 +1,6 @@
 /** All calls of the console's API. Each resource has a file of its own with its rows. */
 import type { Operation } from '../../api/operation.ts'
+import { ACTIONS } from './actions.ts'
 import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
 import type { ConsoleDeps } from './deps.ts'
@@ -32,5 +33,6 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...REQUESTS,
   ...BILLING,
   ...ORDERS,
+  ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

@@ -1,4 +1,5 @@
 /** What the calls answer, taken from the operations that make the answers. Types only: nothing of them reaches a browser. */
+import type { actionPage } from '../../operations/own-actions.ts'
 import type { testOwnKey } from '../../operations/own-key-test.ts'
 import type { createOwnKey, ownGroups, ownKeyPage, rollOwnKey } from '../../operations/own-keys.ts'
 import type { listIdentities } from '../../operations/people/identities.ts'
@@ -20,6 +21,7 @@ export type ShownMember = Answer<typeof showMember>
 export type Session = Row<typeof listSessions>
 export type Token = Row<typeof listTokens>
 export type NewToken = Answer<typeof createToken>
+export type Action = Row<typeof actionPage>
 export type Key = Row<typeof ownKeyPage>
 export type NewKey = Answer<typeof createOwnKey>
 export type RolledKey = Answer<typeof rollOwnKey>

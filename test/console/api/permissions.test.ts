@@ -109,6 +109,8 @@ const LET_IN: Record<string, string> = {
   'statements.list': MONEY,
   'statements.read': MONEY,
   'statements.csv': 'viewer billing owner',
+  'actions.list': 'owner operator',
+  'actions.all': 'operator',
   'low-balance.set': 'billing owner',
   'orders.methods': MONEY,
   'orders.list': MONEY,

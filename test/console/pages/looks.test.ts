@@ -12,6 +12,7 @@ const PUBLIC = [
   '/models',
   '/status',
   '/connect',
+  '/api-reference',
   '/nowhere',
   '/sign-in',
   '/forgotten',
@@ -20,7 +21,7 @@ const PUBLIC = [
   '/reset',
   '/invitation',
 ]
-const OWN = ['/keys', '/team', '/profile', '/security', '/connect']
+const OWN = ['/keys', '/actions', '/all-actions', '/team', '/profile', '/security', '/connect']
 
 for (const width of [360, 768, 1440])
   for (const scheme of ['light', 'dark'] as const)

@@ -1,0 +1,7 @@
+/** What was changed anywhere in the gateway, for operators. */
+import type { View } from '../page.ts'
+import { actionLog } from '../parts/action-log.ts'
+
+export default function allActions(): View {
+  return actionLog(() => '/actions', true)
+}
