@@ -18,6 +18,8 @@ const UNCREDITED_MS = 5_000
 const TAKEN_MS = 60_000
 const AT_ONCE = 4
 const BATCH = 100
+/** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */
+const STUCK_MS = 3 * 86_400_000
 const EVENTS_KEPT_MS = 35 * 86_400_000
 
 export interface ReconcileDeps extends OperationDeps {
@@ -86,7 +88,7 @@ export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayM
 
 /** Undecided refunds are asked about, and sent again under the same number when the provider does not know them. */
 export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
-  const { store, methods, clock, orders, log } = deps
+  const { store, till, methods, clock, orders, log } = deps
   const { method: name, id } = refund
   const method = methods.get(name)
   const order = await store.pay.order(refund.orderId)
@@ -98,6 +100,10 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
         return
       }
       if (refund.providerId === null) await orders.sendRefund(refund, order, method)
+      if (clock.now() - refund.atMs >= STUCK_MS) {
+        const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
+        await till.raise({ method: name, kind: 'refund_stuck', reference: id, orderId: order.id, detail })
+      }
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')

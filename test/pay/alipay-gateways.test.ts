@@ -1,36 +1,14 @@
 /** Notifications that come to several gateways of one store at once, on every engine, and to a gateway as users start it. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { startGateway } from '../support/gateway.ts'
-import { startMariadb } from '../support/mariadb.ts'
 import { AlipayDouble } from './doubles/alipay.ts'
+import { ENGINES } from './engines.ts'
 import { openShop } from './shop.ts'
 import { ACT } from './support.ts'
 
 const DELIVERIES = 50
-
-const ENGINES: [name: string, url: (t: Test) => Promise<string>][] = [
-  [
-    'SQLite',
-    async t => {
-      const folder = mkdtempSync(join(tmpdir(), 'gateway-pay-'))
-      t.teardown(() => rmSync(folder, { recursive: true }))
-      return `sqlite:${folder}/gateway.db`
-    },
-  ],
-  [
-    'MariaDB',
-    async t => {
-      const server = await startMariadb()
-      t.teardown(() => server.stop())
-      return server.url
-    },
-  ],
-]
 
 for (const [engine, address] of ENGINES)
   t.test(

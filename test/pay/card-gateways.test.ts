@@ -2,42 +2,20 @@
  * Cards on two gateways of one store, on every engine: parallel webhooks, refunds that a crash left at every step, and the
  * bounds that keep fraudsters from trying cards. And on a gateway as users start it.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewRefund, Store } from '../../lib/store/store.ts'
 import type { Order } from '../../lib/terms/pay.ts'
 import { startGateway } from '../support/gateway.ts'
-import { startMariadb } from '../support/mariadb.ts'
 import { type Card, openCard } from './card-support.ts'
 import { StripeDouble } from './doubles/stripe.ts'
+import { ENGINES } from './engines.ts'
 import { ACT, faultOf } from './support.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DELIVERIES = 50
-
-const ENGINES: [name: string, url: (t: Test) => Promise<string>][] = [
-  [
-    'SQLite',
-    async t => {
-      const folder = mkdtempSync(join(tmpdir(), 'gateway-pay-'))
-      t.teardown(() => rmSync(folder, { recursive: true }))
-      return `sqlite:${folder}/gateway.db`
-    },
-  ],
-  [
-    'MariaDB',
-    async t => {
-      const server = await startMariadb()
-      t.teardown(() => server.stop())
-      return server.url
-    },
-  ],
-]
 
 /** Where a crash comes in a refund of 40 CNY: what the first gateway still did. */
 const CRASHES: [name: string, before: (card: Card, order: Order, refund: NewRefund) => Promise<unknown>][] = [

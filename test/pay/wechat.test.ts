@@ -271,6 +271,21 @@ t.test('a refund: asked for, told, and booked once', async t => {
     }
 })
 
+t.test('a refund that the payer’s account does not take waits for a person, frozen', async t => {
+  const shop = await openWechat(t)
+  const { id: refundId } = await shop.orders.refund(await credited(shop), '4', 'asked for', false, ACT)
+  shop.double.refunds.get(refundId)!.status = 'ABNORMAL'
+  for (const kinds of [[], [], ['refund_stuck'], ['refund_stuck']]) {
+    t.same(await shop.exceptions(), kinds)
+    shop.clock.advance(1.6 * 86_400_000)
+    await shop.round()
+  }
+  t.equal(await shop.balance(), 600)
+  shop.double.refunds.get(refundId)!.status = 'SUCCESS'
+  await shop.deliver(shop.double.refunded(shop.double.refunds.get(refundId)!))
+  t.match(await shop.store.pay.refund('wechat', refundId), { state: 'done' })
+})
+
 t.test('a refund whose answer is lost is asked for again under its number, and happens once', async t => {
   for (const fault of ['500 after', 'reset', '500', '429', 'unsigned', 'foreign key'] as const) {
     const shop = await openWechat(t)

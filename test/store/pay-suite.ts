@@ -282,6 +282,20 @@ export function paySuite(t: Test, newUrl: () => Promise<string>): void {
     await two.pay.setPayMark('card', 'bill', '2030-01-02')
     t.match(await one.pay.payMarks(), [{ method: 'card', what: 'bill', value: '2030-01-02' }])
 
+    const { account } = await fund(one, 'billed', 0)
+    for (const [i, paidAtMs] of [1_000, 1_999, 2_000, null].entries()) {
+      const order = newOrder(account.id, { method: 'card' })
+      await one.pay.makeOrder(order, LOOSE, ACT)
+      await one.pay.proveOrder(proofOf(order.id, `billed-${i}`, { method: 'card', paidAtMs }))
+    }
+    const paid = async (fromMs: number, untilMs: number, after: string, limit: number) =>
+      (await two.pay.proofsPaid('card', fromMs, untilMs, after, limit)).map(proof => proof.transactionId)
+    t.same(await paid(1_000, 2_000, '', 9), ['billed-0', 'billed-1'])
+    t.same(await paid(1_000, 2_000, '', 1), ['billed-0'])
+    t.same(await paid(1_000, 2_000, 'billed-0', 1), ['billed-1'])
+    t.same(await paid(2_001, Number.MAX_SAFE_INTEGER, '', 9), ['billed-3'], 'as it was stored')
+    t.same(await two.pay.proofsPaid('alipay', 1_000, 2_000, '', 9), [])
+
     const take = (nowMs: number) => Promise.all([one, two].map(s => s.pay.takePayMark('card', 'taken', nowMs, 100)))
     t.same((await take(1_000)).sort(), [false, true], 'one of the two takes it')
     t.same(await take(1_099), [false, false])

@@ -1,0 +1,26 @@
+/** The engines on which what several gateways do with one store is tried. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { startMariadb } from '../support/mariadb.ts'
+
+/** Each returns the address of an empty store. */
+export const ENGINES: [name: string, url: (t: Test) => Promise<string>][] = [
+  [
+    'SQLite',
+    async t => {
+      const folder = mkdtempSync(join(tmpdir(), 'gateway-pay-'))
+      t.teardown(() => rmSync(folder, { recursive: true }))
+      return `sqlite:${folder}/gateway.db`
+    },
+  ],
+  [
+    'MariaDB',
+    async t => {
+      const server = await startMariadb()
+      t.teardown(() => server.stop())
+      return server.url
+    },
+  ],
+]
