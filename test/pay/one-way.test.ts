@@ -29,11 +29,7 @@ t.test('methods know neither the store nor the till', async t => {
 t.test('no address takes what nobody has signed', async t => {
   const alipay = await AlipayDouble.open(t)
   const shops = [await openShop(t, { alipay: alipay.section }), await openWechat(t), await openCard(t)]
-  t.same(
-    [...shops.map(({ method }) => method.name), 'usdt'].sort(),
-    [...PAY_METHODS].sort(),
-    'every method has an address',
-  )
+  t.same(shops.map(({ method }) => method.name).sort(), [...PAY_METHODS].sort(), 'every method has an address')
   for (const shop of shops) {
     const { id } = await shop.begin()
     const url = `${shop.url}/pay/${shop.method.name}`
