@@ -11,6 +11,7 @@ import type { CallLimit } from './operation.ts'
 /** Calls in a minute. All of them may come at once. */
 const MOST: Record<CallLimit, { ip: number; user: number }> = {
   light: { ip: 6_000, user: 1_200 },
+  write: { ip: 1_200, user: 240 },
   heavy: { ip: 600, user: 120 },
   'sign-in': { ip: 300, user: 30 },
 }

@@ -14,8 +14,11 @@ import type { Account } from '../terms/records.ts'
  */
 export type Who = 'anyone' | 'user' | 'operator' | readonly Role[]
 
-/** Which bound on the number of calls a call counts in. `heavy`: reports, exports, and everything that hashes. */
-export type CallLimit = 'light' | 'heavy' | 'sign-in'
+/**
+ * Which bound on the number of calls a call counts in. `heavy`: reports, exports, and everything that hashes. `write`:
+ * other changes, each of which leaves a line in the log of actions for ever.
+ */
+export type CallLimit = 'light' | 'write' | 'heavy' | 'sign-in'
 
 /** Who calls, and from where. */
 export interface Caller {

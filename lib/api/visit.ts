@@ -65,7 +65,7 @@ export class Visit<D> {
       const { row, names } = this.#route()
       checkOrigin(this.#req, row, this.#site)
       const ip = this.#shared.ipOf(this.#req)
-      const limit = row.limit ?? 'light'
+      const limit = row.limit ?? (row.effect === 'read' ? 'light' : 'write')
       this.#shared.rates.take(limit, 'ip', networkOf(ip))
       const identity = await this.#identify(ip)
       if (identity !== null) this.#shared.rates.take(limit, 'user', String(identity.user.id))

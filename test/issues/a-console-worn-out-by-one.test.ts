@@ -32,3 +32,12 @@ t.test('lists that look through many rows are calls of which a user makes few', 
     t.match(await eve.call(id, { account }), { status: 429, code: 'too_many_calls' }, id)
   }
 })
+
+t.test('so are changes, because each leaves a line in the log of actions', async t => {
+  const house = await openConsole(t)
+  const eve = await house.person('eve@example.com')
+  const change = (i: number) => eve.call('me.change', { body: { theme: i % 2 === 0 ? 'dark' : 'light' } })
+  for (let i = 0; i < 240; i++) t.equal((await change(i)).status, 200)
+  t.match(await change(0), { status: 429, code: 'too_many_calls' })
+  t.equal((await eve.call('me.show')).status, 200, 'she may still read')
+})
