@@ -11,4 +11,10 @@ export interface ConnectData extends PublicUrls {
   clients: readonly ClientRow[]
 }
 
-export const connectData = ({ main, direct }: PublicUrls): ConnectData => ({ main, direct, clients: CLIENTS })
+let latest: ConnectData | null = null
+
+/** The same object as long as the addresses are the same, so that pages of it are written once. */
+export function connectData({ main, direct }: PublicUrls): ConnectData {
+  if (latest?.main !== main || latest.direct !== direct) latest = { main, direct, clients: CLIENTS }
+  return latest
+}

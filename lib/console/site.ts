@@ -54,7 +54,12 @@ interface At {
 }
 
 /** What the server writes into pages: what they show without a script, or need before they can begin. */
-const DATA: Partial<Record<PageName, (config: SiteConfig, catalogue: SiteParts['catalogue'], at: At) => unknown>> = {
+const DATA: Partial<
+  Record<
+    PageName,
+    (config: SiteConfig, catalogue: SiteParts['catalogue'], at: At) => object | null | Promise<object | null>
+  >
+> = {
   connect: config => connectData(config.public),
   keys: config => connectData(config.public),
   'sign-in': signInData,
@@ -81,6 +86,22 @@ function atOf(url: string): At {
   }
 }
 
+/** Pages as they were written, by what they show: anybody may ask for a large one all the time, without signing in. */
+class Written {
+  readonly #of = new WeakMap<object, Map<string, Buffer>>()
+  readonly #ofNothing = {}
+
+  get(name: PageName, { language, theme, signedIn }: Reader, data: object | null, write: () => string): Buffer {
+    const shown = data ?? this.#ofNothing
+    const pages = this.#of.get(shown) ?? new Map<string, Buffer>()
+    this.#of.set(shown, pages)
+    const as = `${name} ${language} ${theme} ${signedIn}`
+    const html = pages.get(as) ?? Buffer.from(write(), 'utf8')
+    pages.set(as, html)
+    return html
+  }
+}
+
 /** Answers requests for pages and returns true; false = the request is for the API of models. */
 export function createSite({
   config,
@@ -88,6 +109,7 @@ export function createSite({
   catalogue,
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   let opened: Promise<Opened> | null = null
+  const written = new Written()
 
   const page = async (
     parts: Opened,
@@ -98,7 +120,8 @@ export function createSite({
   ): Promise<void> => {
     const data = (await DATA[name]?.(config(), catalogue, atOf(req.url as string))) ?? null
     if (name === 'model' && data === null) return page(parts, 'missing', req, res, 404)
-    const html = Buffer.from(parts.shell(name, parts.readerOf(req), data), 'utf8')
+    const reader = parts.readerOf(req)
+    const html = written.get(name, reader, data, () => parts.shell(name, reader, data))
     res.writeHead(status, {
       ...pageHeaders(parts.client.importMap, config().public.main.startsWith('https:')),
       'content-length': html.length,

@@ -1,8 +1,10 @@
 /**
  * One caller could wear the console out: with thousands of parameters, which were compared with each other; and with lists
- * that look through a hundred thousand rows, of which a user could ask for twenty a second, all at once.
+ * that look through a hundred thousand rows, of which a user could ask for twenty a second, all at once; with changes, which
+ * filled the log of actions; and with large pages, which were written anew for everybody who asked.
  */
 import t from 'tap'
+import { request } from '../api/support/api.ts'
 import { openConsole } from '../console/support/console.ts'
 
 t.test('each parameter is compared once', async t => {
@@ -40,4 +42,31 @@ t.test('so are changes, because each leaves a line in the log of actions', async
   for (let i = 0; i < 240; i++) t.equal((await change(i)).status, 200)
   t.match(await change(0), { status: 429, code: 'too_many_calls' })
   t.equal((await eve.call('me.show')).status, 200, 'she may still read')
+})
+
+t.test('a page that shows the same is written once', async t => {
+  const house = await openConsole(t)
+  const port = Number(new URL(house.url).port)
+  const page = async (path: string, cookie = '') => (await request(port, 'GET', `/console/${path}`, { cookie })).text
+  const paths = ['connect', 'models', 'status', 'overview', 'nowhere']
+  const first = await Promise.all(paths.map(path => page(path)))
+  const [dark, english] = [await page('connect', 'theme=dark'), await page('connect', 'language=en')]
+  t.match(dark, 'data-theme="dark"')
+  t.match(english, '<html lang="en">')
+  t.match(first[0], '<html lang="zh-CN">')
+  let escaped = 0
+  const { stringify } = JSON
+  JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+    escaped++
+    return stringify(...args)
+  }) as typeof stringify
+  t.teardown(() => {
+    JSON.stringify = stringify
+  })
+  const second = await Promise.all(paths.map(path => page(path)))
+  const again = [await page('connect', 'theme=dark'), await page('connect', 'language=en')]
+  const count = escaped
+  JSON.stringify = stringify
+  t.strictSame([second, again], [first, [dark, english]])
+  t.equal(count, 0, 'what a page is given is written into it once')
 })
