@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals'
 import { Refused } from '../ask.ts'
 import { a, article, button, type Child, code, div, h2, h3, input, li, nav, p, section, span, ul } from '../element.ts'
+import { icon } from '../icons.ts'
 import { load } from '../load.ts'
 import type { View } from '../page.ts'
 import { badge, type Tone } from '../parts/badge.ts'
@@ -31,7 +32,7 @@ const w = words({
     '接口说明为英文。金额是六位小数的人民币文本，时间是 UTC 的 ISO 8601 文本。',
     'Money is text with six decimals in CNY; times are ISO 8601 in UTC.',
   ],
-  document: ['OpenAPI 文档', 'The OpenAPI document'],
+  document: ['OpenAPI 文档：', 'The OpenAPI document:'],
   unreachable: ['没有收到网关的回答，请稍后再试', 'No answer came from the gateway: try again later'],
   find: ['查找接口', 'Find a call'],
   none: ['没有符合的接口。', 'No call matches.'],
@@ -66,12 +67,12 @@ export default function apiReference(): View {
   })
   return () => [
     p({ class: 'lead' }, w.lead()),
-    p({ class: 'soft' }, w.english(), ' ', a({ href: '/console/openapi.json' }, w.document())),
+    p({ class: 'soft' }, w.english(), ' ', w.document(), ' ', code({}, '/console/openapi.json')),
     whenLoaded(described, all => {
       const calls = callsOf(all).filter(call => matches(call, find.value))
       return div(
         { class: 'stack' },
-        div({ class: 'search' }, searchBox(find)),
+        div({ class: 'search' }, icon('search'), searchBox(find)),
         calls.length === 0
           ? empty('search', w.none(), button({ type: 'button', onClick: () => (find.value = '') }, w.clear()))
           : [contents(calls), groupsOf(calls).map(([tag, some]) => group(tag, some)), records(all, find.value)],

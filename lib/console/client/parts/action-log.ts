@@ -14,9 +14,9 @@ import { empty } from './state.ts'
 
 const w = words({
   log: ['操作日志', 'Log of actions'],
-  time: ['时间', 'When'],
   who: ['操作者', 'Who'],
-  what: ['操作', 'What'],
+  what: ['操作与时间', 'What and when'],
+  operation: ['操作', 'What'],
   subject: ['对象', 'On what'],
   account: ['账户', 'Account'],
   change: ['变化', 'Before → after'],
@@ -56,19 +56,21 @@ export function actionLog(path: () => string, everything: boolean): View {
         { class: 'filters' },
         filterField(
           'operation',
-          w.what(),
+          w.operation(),
           operations.map(value => ({ value, text: operationName(value) })),
         ),
         filtered() && clearButton(),
       ),
       empty: () => (filtered() ? empty('list', w.noMatch(), clearButton()) : empty('list', w.none())),
       columns: [
-        { title: w.time(), cell: ({ at }) => moment(at, true) },
-        { title: w.who(), cell: who },
         {
           title: w.what(),
-          cell: ({ operation }) => [span({}, operationName(operation)), code({ class: 'under' }, operation)],
+          cell: ({ operation, at }) => [
+            span({ title: operation }, operationName(operation)),
+            span({ class: 'under' }, moment(at, true)),
+          ],
         },
+        { title: w.who(), cell: who },
         everything && { title: w.account(), cell: accountOf },
         {
           title: w.subject(),
