@@ -11,6 +11,7 @@ import { startMariadb } from '../test/support/mariadb.ts'
 import { scriptOptions } from '../test/support/script.ts'
 import { measureAccount, measureExport } from './parts/account-reads.ts'
 import { openLargeBooks } from './parts/account-store.ts'
+import { likeADeployment } from './parts/deployment.ts'
 import { fillUsage } from './parts/store-fill.ts'
 import { measureSettling } from './parts/store-settle.ts'
 import { ROOT } from './parts/subjects.ts'
@@ -32,7 +33,7 @@ const ENGINES: Record<string, () => Promise<{ url: string; close: () => Promise<
   sqlite: async () => ({ url: `sqlite:${folder}/books.db`, close: async () => {} }),
   mariadb: async () => {
     const server = await startMariadb()
-    await server.admin('SET GLOBAL innodb_buffer_pool_size = 2147483648')
+    await likeADeployment(server)
     return { url: server.url, close: () => server.stop() }
   },
 }

@@ -8,6 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { startMariadb } from '../test/support/mariadb.ts'
 import { scriptOptions } from '../test/support/script.ts'
+import { likeADeployment } from './parts/deployment.ts'
 import { fillUsage } from './parts/store-fill.ts'
 import { measureReads } from './parts/store-pages.ts'
 import { measurePruning } from './parts/store-prune.ts'
@@ -39,7 +40,7 @@ const engines: [name: string, open: () => Promise<{ url: string; close: () => Pr
     'mariadb',
     async () => {
       const server = await startMariadb()
-      await server.admin('SET GLOBAL innodb_buffer_pool_size = 1073741824')
+      await likeADeployment(server)
       return { url: server.url, close: () => server.stop() }
     },
   ],

@@ -1,6 +1,6 @@
 /**
  * The settler moves this process's settlements into the store, from a queue in memory; the journal has the same
- * settlements on disk and is read only after a crash. Batches of up to 256 are sent one at a time, each in one
+ * settlements on disk and is read only after a crash. Batches of up to 512 are sent one at a time, each in one
  * transaction. A batch without an answer is sent again, which is idempotent by request id.
  *
  * When the store refuses a batch with an error of its own, the batch is halved until the refused settlements are found;
@@ -15,8 +15,10 @@ import type { ReplayOptions } from './replay.ts'
 
 /** The longest wait before a settlement is sent: with the store's own time it must be in the books within a second. */
 const FLUSH_MS = 920
-/** Encoding more at once would block the event loop. A power of two, because only such INSERTs are kept prepared. */
+/** So many are sent without waiting for more. A power of two, because only such INSERTs are kept prepared. */
 const BATCH = 256
+/** When more wait, they share more rows of the sums. Adding up still more of them at once would block the event loop. */
+const LARGEST_BATCH = 512
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5_000
 
@@ -141,7 +143,7 @@ export class Settler {
     let waitMs = FIRST_RETRY_MS
     let again = false
     do {
-      const batch = this.#queue.slice(this.#head, this.#head + BATCH)
+      const batch = this.#queue.slice(this.#head, this.#head + LARGEST_BATCH)
       const left = await this.#apply(batch)
       again = left.length > 0
       if (left !== batch) this.#passed(batch.length, left)

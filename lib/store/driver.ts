@@ -5,7 +5,7 @@
  */
 import { StoreUnavailable } from './store.ts'
 
-/** A number must be a safe integer: every driver binds it as an integer, never as a float. */
+/** A number must be a safe integer: every driver binds it as an integer, but for the values of `Statements.insert`. */
 export type Param = string | number | null
 export type Row = Record<string, unknown>
 
@@ -31,7 +31,7 @@ export interface Statements {
   run(sql: string, params: readonly Param[], rare?: boolean): Promise<RunResult>
   /**
    * Inserts rows in their order. What is fastest differs: SQLite runs a statement of one row in a loop in its thread, a
-   * server gets statements of many rows.
+   * server gets statements of many rows. Numbers must go into columns of integers, because they are sent as they are.
    */
   insert(sql: ManyRows, rows: readonly (readonly Param[])[]): Promise<void>
 }

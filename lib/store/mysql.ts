@@ -8,6 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
+import { invariant } from '../base/assert.ts'
 import {
   CommitUncertain,
   type Dialect,
@@ -82,12 +83,12 @@ class MysqlDriver implements Driver {
     connection: mysql.PoolConnection,
     op: string,
     sql: string,
-    params: readonly Param[],
+    values: mysql.ExecuteValues[],
     ms: number,
     rare = false,
   ) {
     try {
-      const [result] = await this.#pool.bounded(connection, ms, connection.execute(sql, this.#bound(params)))
+      const [result] = await this.#pool.bounded(connection, ms, connection.execute(sql, values))
       this.#onStatement(op, true)
       return result
     } catch (error) {
@@ -100,11 +101,13 @@ class MysqlDriver implements Driver {
 
   #statements(connection: mysql.PoolConnection, op: string, ms: number): Statements {
     return {
-      query: async (sql, params) => (await this.#execute(connection, op, sql, params, ms)) as unknown as Row[],
-      run: async (sql, params, rare) => runResult(await this.#execute(connection, op, sql, params, ms, rare)),
+      query: async (sql, params) =>
+        (await this.#execute(connection, op, sql, this.#bound(params), ms)) as unknown as Row[],
+      run: async (sql, params, rare) =>
+        runResult(await this.#execute(connection, op, sql, this.#bound(params), ms, rare)),
       insert: async (many, rows) => {
         for (const { sql, params, rare } of statementsOf(many, rows))
-          await this.#execute(connection, op, sql, params, ms, rare)
+          await this.#execute(connection, op, sql, inserted(params), ms, rare)
       },
     }
   }
@@ -249,6 +252,16 @@ function bytesOf(row: readonly Param[]): number {
   let bytes = 0
   for (const value of row) if (typeof value === 'string') bytes += value.length * UTF8_BYTES
   return bytes
+}
+
+/**
+ * The values of inserted rows, whose numbers are sent as floating-point numbers: the client library needs a fifth of the time for
+ * those. They go into columns of integers, and a safe integer is the same number in both forms.
+ */
+function inserted(params: readonly Param[]): mysql.ExecuteValues[] {
+  for (const value of params)
+    if (typeof value === 'number') invariant(Number.isSafeInteger(value), `no safe integer: ${value}`)
+  return params as mysql.ExecuteValues[]
 }
 
 const runResult = (result: unknown): RunResult => {

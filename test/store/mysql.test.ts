@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
+import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
@@ -43,6 +44,35 @@ const unavailable = async (t: Test, promise: Promise<unknown>, name: string) => 
   )
   t.ok(error instanceof StoreUnavailable, `${name}: ${error}`)
 }
+
+t.test(
+  'inserted numbers are exact up to the largest safe integer, also where they are added to what is there',
+  async t => {
+    const url = await newUrl()
+    const { store, key } = await ready(url)
+    t.teardown(() => store.close())
+    await topUp(store, key.accountId, 2 ** 51, 'much')
+    const most = micro(Number.MAX_SAFE_INTEGER)
+    for (const n of [1, 2]) {
+      const sums = { cost: micro(2 ** 51 + n), held: most, input: 2 ** 52 + n, images: n - 1 }
+      await store.settle([settlement(usageRow(`${idAt(1e12)}n0de01${n}0000`, key, 2 ** 49 - n, sums), 'h1', 0)], false)
+    }
+    const connection = await mysql.createConnection(url)
+    t.teardown(() => connection.end())
+    const text = async (columns: string, from: string) => {
+      const shown = columns.split(' ').map(name => `CAST(${name} AS CHAR) AS ${name}`)
+      const [rows] = await connection.query(`SELECT ${shown.join(', ')} FROM ${from}`)
+      return rows
+    }
+    t.match(await text('charge cost held', 'usage_log ORDER BY seq'), [
+      { charge: String(2n ** 49n - 1n), cost: String(2n ** 51n + 1n), held: String(most) },
+      { charge: String(2n ** 49n - 2n), cost: String(2n ** 51n + 2n), held: String(most) },
+    ])
+    t.match(await text('charge cost input images', 'usage_sums WHERE grain = 1'), [
+      { charge: String(2n ** 50n - 3n), cost: String(2n ** 52n + 3n), input: String(2n ** 53n + 3n), images: '1' },
+    ])
+  },
+)
 
 for (const lost of ['answer', 'commit'] as const) {
   t.test(`the ${lost} of a COMMIT is lost`, async t => {

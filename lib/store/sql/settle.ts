@@ -22,6 +22,8 @@ import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from './t
 import { insertBooked } from './usage-rows.ts'
 
 const CLOSE_TRIES = 5
+/** The engine looks for each row's amount from the first pair of a CASE on, so that many pairs in one statement take long. */
+const CASE_PAIRS = 128
 
 /** What a batch takes from purses and leases in total. */
 interface Sums {
@@ -73,7 +75,7 @@ async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[]
 }
 
 async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
-  for (const some of chunks(inOrder(amounts))) {
+  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
     const pairs = padded(some)
     const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${marks(pairs.length)})`
     await tx.run(sql, [...pairs.flat(), ...pairs.map(([id]) => id)])
@@ -83,7 +85,7 @@ async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promi
 /** Lowers the leases that have at least the given amount; false when one of them has less. */
 async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
   let all = true
-  for (const some of chunks(inOrder(amounts))) {
+  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
     const pairs = padded(some)
     const amount = caseOf('purse_id', pairs.length)
     const sql =

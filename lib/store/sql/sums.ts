@@ -10,7 +10,7 @@
 import { timeOfId } from '../../base/ids.ts'
 import { type Outcome, outcomeOf } from '../../terms/outcome.ts'
 import type { UsageRow } from '../../terms/records.ts'
-import type { Dialect, Param, Statements } from '../driver.ts'
+import type { Dialect, ManyRows, Param, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
 import { FIRST_BYTE_BUCKETS, GRAIN, RAISED, SUM_COLUMNS, SUM_KEY, TELLING_OUTCOMES } from '../usage-tables.ts'
 import { orNull } from './text.ts'
@@ -26,7 +26,11 @@ export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS)
 export const dayOf = (hour: number): number =>
   Math.floor((hour + DAY_OFFSET_HOURS) / DAY_HOURS) * DAY_HOURS - DAY_OFFSET_HOURS
 
+/** Sums that most batches have nothing of. A batch that has nothing of any of them is raised without these columns. */
+const SELDOM: ReadonlySet<string> = new Set([...LINE_SUMS, 'images'])
 const COLUMNS = [...SUM_KEY, ...SUM_COLUMNS]
+const SELDOM_PLACES = COLUMNS.flatMap((name, i) => (SELDOM.has(name) ? [i] : []))
+const USUAL_PLACES = COLUMNS.flatMap((name, i) => (SELDOM.has(name) ? [] : [i]))
 const at = (name: string) => SUM_COLUMNS.indexOf(name)
 const FIRST_COUNT = at(ROW_COUNTS[0])
 const CHARGE = at('charge')
@@ -144,13 +148,16 @@ export function sumsOf(rows: readonly UsageRow[]): Param[][] {
   return [...all.values()].sort((a, b) => compare(a.key, b.key)).map(({ key, sums }) => [...key, ...sums.map(orNull)])
 }
 
+const upsert = (dialect: Dialect, columns: readonly string[]): ManyRows => ({
+  into: `INSERT INTO usage_sums (${columns.join(', ')})`,
+  row: `(${columns.map(() => '?').join(', ')})`,
+  end: dialect.raise(SUM_KEY, columns.slice(SUM_KEY.length)),
+})
+
 /** Adds `sums`, which are in the order of their keys, to those that are there. */
-export const raiseSums = (tx: Statements, dialect: Dialect, sums: readonly (readonly Param[])[]): Promise<void> =>
-  tx.insert(
-    {
-      into: `INSERT INTO usage_sums (${COLUMNS.join(', ')})`,
-      row: `(${COLUMNS.map(() => '?').join(', ')})`,
-      end: dialect.raise(SUM_KEY, SUM_COLUMNS),
-    },
-    sums,
-  )
+export function raiseSums(tx: Statements, dialect: Dialect, sums: readonly (readonly Param[])[]): Promise<void> {
+  if (sums.some(values => SELDOM_PLACES.some(i => values[i] !== null))) return tx.insert(upsert(dialect, COLUMNS), sums)
+  const columns = USUAL_PLACES.map(i => COLUMNS[i] as string)
+  const usual = sums.map(values => USUAL_PLACES.map(i => values[i] as Param))
+  return tx.insert(upsert(dialect, columns), usual)
+}
