@@ -7,10 +7,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SCRIPTS = {
   bench: 'bench/run.ts',
   'bench:account': 'bench/account.ts',
+  'bench:console': 'bench/console-load.ts',
   'bench:store': 'bench/store.ts',
   chaos: 'bench/chaos/run.ts',
   profile: 'bench/profile.ts',
   restarts: 'bench/restarts.ts',
+  screens: 'test/console/screens.ts',
   'simulate:books': 'test/ledger/simulation/main.ts',
   soak: 'test/soak/run.ts',
   streams: 'bench/streams.ts',

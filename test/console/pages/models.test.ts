@@ -1,5 +1,4 @@
 /** The pages Models and Status of a gateway with something to show. */
-import { mkdirSync } from 'node:fs'
 import t from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { type Choice, chosen } from '../../../lib/console/client/pages/models/choose.ts'
@@ -10,8 +9,6 @@ import { settlement, usageRow } from '../../support/store.ts'
 import { browserTest } from '../support/browser.ts'
 
 const HOUR_MS = 3_600_000
-/** Where pictures of the pages are wanted. */
-const SHOTS = process.env['SCREENSHOTS']
 
 const catalog = (upstream: string) => {
   const models = [
@@ -121,7 +118,7 @@ t.test('which models are shown, in which order', async t => {
 })
 
 browserTest(t, 'search, filters in the address, the group, comparing', async (t, newcomer) => {
-  const { page, visit, complaints } = await newcomer({ language: 'en-US' })
+  const { page, visit, axe, complaints } = await newcomer({ language: 'en-US' })
   await visit(`${gateway.main}/console/models`)
   const names = () => page.locator('.listing tbody th code').allInnerTexts()
   const input = (model: string) =>
@@ -151,6 +148,7 @@ browserTest(t, 'search, filters in the address, the group, comparing', async (t,
   const compared = page.locator('section[aria-labelledby=compared]')
   t.same(await compared.locator('thead th').allInnerTexts(), ['Model', 'alpha-opus-5-5', 'beta-4.7'])
   t.match(await compared.innerText(), /Answered, 7 d\s+\d/)
+  t.same(await axe(), [], 'the comparison')
   for (const name of ['alpha-haiku-5-5', 'gamma-image-2']) await page.getByLabel(`Compare ${name}`).check()
   await page.getByLabel('Compare gamma-3.8-flash').click()
   await page.getByText('At most four models can be compared').first().waitFor()
@@ -212,24 +210,3 @@ browserTest(t, 'a model without a script, and none', async (t, newcomer) => {
   t.equal((await page.goto(`${gateway.main}/console/models/secret`))?.status(), 404)
   t.match(await page.locator('h1').innerText(), /There is no such page/)
 })
-
-for (const width of [360, 1440])
-  for (const scheme of ['light', 'dark'] as const)
-    for (const language of ['zh-CN', 'en-US'] as const)
-      browserTest(t, `${width} ${scheme} ${language}`, async (t, newcomer) => {
-        const { page, visit, axe, complaints } = await newcomer({ width, scheme, language })
-        for (const name of ['models', 'status', 'models/alpha-opus-5-5']) {
-          await visit(`${gateway.main}/console/${name}`)
-          if (name === 'models') await page.locator('tbody input[type=checkbox]').nth(1).check()
-          t.same(await axe(), [], name)
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-          t.ok(wide <= 0, `${name} is ${wide} wider than the window`)
-          if (SHOTS === undefined) continue
-          mkdirSync(SHOTS, { recursive: true })
-          await page.screenshot({
-            path: `${SHOTS}/${name.replace('/', '-')}-${width}-${scheme}-${language}.png`,
-            fullPage: true,
-          })
-        }
-        t.same(complaints, [])
-      })

@@ -134,3 +134,18 @@ browserTest(t, 'what is dangerous asks for a proof, and goes on with it', async 
   await page.keyboard.press('Enter')
   await page.getByRole('img', { name: 'QR code for the app' }).waitFor()
 })
+
+browserTest(t, 'a password is masked, and can be shown and pasted', async (t, newcomer) => {
+  const { url: at } = await openConsole(t)
+  const { page, visit, context } = await newcomer({ language: 'en-US' })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await visit(`${at}/console/sign-in`)
+  await page.evaluate(text => navigator.clipboard.writeText(text), PASSWORD)
+  const field = page.locator('#password')
+  await field.focus()
+  await page.keyboard.press('ControlOrMeta+V')
+  t.equal(await field.inputValue(), PASSWORD)
+  t.equal(await field.getAttribute('type'), 'password')
+  await field.locator('..').getByRole('button').click()
+  t.equal(await field.getAttribute('type'), 'text')
+})

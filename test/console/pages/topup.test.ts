@@ -38,8 +38,6 @@ for (const language of ['zh-CN', 'en-US'] as const)
     t.equal(await page.locator('svg.qr').count(), 1)
     t.same(await visitor.axe(), [])
 
-    const shots = process.env['SCREENSHOTS']
-    if (shots !== undefined) await page.screenshot({ path: `${shots}/topup-${language}.png`, fullPage: true })
     alipay.ledger.scan(order!.id)
     alipay.ledger.pay(order!.id)
     house.clock.advance(6_000)

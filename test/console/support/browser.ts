@@ -8,7 +8,7 @@ import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
-const CHROMIUM =
+export const CHROMIUM =
   process.env['CHROMIUM'] ??
   ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(path => existsSync(path))
 
@@ -16,6 +16,9 @@ export const CHROMIUM_MISSING =
   CHROMIUM === undefined
     ? 'Chromium is not on this machine, and tests of the pages did not run: install it, or name its path in CHROMIUM'
     : null
+
+/** Names that tests give to 127.0.0.1, because a browser treats an address of the own machine like https. */
+const HOSTS = '--host-resolver-rules=MAP console.example 127.0.0.1, MAP elsewhere.example 127.0.0.1'
 
 /** Ends only tests that wait in vain: far longer than what a busy machine takes. */
 const PATIENCE_MS = 60_000
@@ -32,8 +35,10 @@ export interface Visitor {
   requested: string[]
   /** Opens an address and resolves when the page's script has drawn it. */
   visit(url: string): Promise<void>
-  /** What axe finds, as a line each; empty = nothing. */
-  axe(): Promise<string[]>
+  /** Resolves when nothing of the page waits for its data any more. */
+  drawn(): Promise<void>
+  /** What axe finds, as a line each; empty = nothing. `rules`: only these. */
+  axe(rules?: string[]): Promise<string[]>
 }
 
 export interface VisitorOptions {
@@ -48,7 +53,7 @@ let running: Promise<Browser> | null = null
 /** One browser serves all tests of a file. The first test that asks for it closes it, so that is the parent of the others. */
 function launch(t: Test): Promise<Browser> {
   if (running === null) {
-    running = chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu'] })
+    running = chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu', HOSTS] })
     t.teardown(async () => {
       const browser = await running
       running = null
@@ -104,7 +109,8 @@ async function visitor(t: Test, file: Test, options: VisitorOptions = {}): Promi
       await page.goto(url)
       await page.waitForSelector('html[data-ready]', { state: 'attached' })
     },
-    axe: () => findings(page),
+    drawn: () => page.locator('main .skeleton, main [aria-busy=true]').first().waitFor({ state: 'detached' }),
+    axe: rules => findings(page, rules),
   }
 }
 
@@ -114,11 +120,13 @@ interface Finding {
   nodes: { target: unknown[]; failureSummary: string }[]
 }
 
-async function findings(page: Page): Promise<string[]> {
+async function findings(page: Page, rules?: string[]): Promise<string[]> {
+  const wanted = rules === undefined ? { type: 'tag', values: AXE_RULES } : { type: 'rule', values: rules }
   // as a script of the page it would stand against the policy; this way the browser runs it beside the page
   await page.evaluate(AXE)
   const found = (await page.evaluate(
-    `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(AXE_RULES)} } }).then(result => result.violations)`,
+    `axe.run(document, { resultTypes: ['violations'], runOnly: ${JSON.stringify(wanted)} })
+      .then(result => result.violations)`,
   )) as Finding[]
   return found.flatMap(({ id, help, nodes }) =>
     nodes.map(node => `${id}: ${help}: ${node.target.join(' ')}: ${node.failureSummary}`),

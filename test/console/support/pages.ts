@@ -8,7 +8,12 @@ export { newPerson, PASSWORD } from '../../support/people.ts'
 export { openConsole } from './console.ts'
 
 /** Signs in as people do. `next`: the page that asked for it. */
-export async function signInBrowser({ page, visit }: Visitor, at: string, person: Person, next = '/console/profile') {
+export async function signInBrowser(
+  { page, visit }: Visitor,
+  at: string,
+  person: Pick<Person, 'email'>,
+  next = '/console/profile',
+) {
   await visit(`${at}/console/sign-in?next=${encodeURIComponent(next)}`)
   await page.fill('#email', person.email)
   await page.fill('#password', PASSWORD)
@@ -18,6 +23,10 @@ export async function signInBrowser({ page, visit }: Visitor, at: string, person
 }
 
 /** Gives a browser the session of a person of the house. */
-export async function giveSession({ context }: Visitor, { url }: House, { cookies }: PersonClient): Promise<void> {
+export async function giveSession(
+  { context }: Visitor,
+  { url }: House,
+  { cookies }: Pick<PersonClient, 'cookies'>,
+): Promise<void> {
   await context.addCookies([...cookies].map(([name, value]) => ({ name, value, url, httpOnly: true })))
 }

@@ -22,7 +22,7 @@ const w = words({
   held: ['预扣', 'Held'],
   available: ['可用', 'Available'],
   warn: ['余额提醒', 'Low balance'],
-  below: ['低于此金额时提醒(元)', 'Warn below (CNY)'],
+  below: ['低于此金额时提醒（元）', 'Warn below (CNY)'],
   hint: ['留空表示不提醒。', 'Leave it empty for no warning.'],
   save: ['保存', 'Save'],
   saved: ['已保存', 'Saved'],

@@ -21,14 +21,14 @@ import { CLASSES, classCell, classNames, otherCell, stateCell } from './models/p
 
 const w = words({
   lead: [
-    '价格为人民币元,按每百万 token 计,已包含所选分组的倍率;扣费即按这些价格。',
+    '价格为人民币元，按每百万 token 计，已包含所选分组的倍率；扣费即按这些价格。',
     'Prices are in CNY per million tokens and include the chosen group’s multiplier. They are what is charged.',
   ],
   caption: ['模型与价格', 'Models and prices'],
   filters: ['筛选', 'Filters'],
   search: ['搜索', 'Search'],
   group: ['分组', 'Group'],
-  groups: ['分组:', 'Groups:'],
+  groups: ['分组：', 'Groups:'],
   family: ['系列', 'Family'],
   protocol: ['协议', 'Protocol'],
   kind: ['计价方式', 'Priced by'],

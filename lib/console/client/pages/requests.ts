@@ -20,7 +20,7 @@ const w = words({
   list: ['请求', 'Requests'],
   refused: ['被拒绝的请求', 'Refused requests'],
   refusedLead: [
-    '在询问上游之前就被拒绝的请求,不收费。',
+    '在询问上游之前就被拒绝的请求，不收费。',
     'Requests that were refused before an upstream was asked. They cost nothing.',
   ],
   noRefused: ['没有被拒绝的请求', 'No request was refused'],
@@ -34,7 +34,7 @@ const w = words({
   noneFits: ['没有符合筛选条件的请求', 'No request fits these filters'],
   pruned: [(day: string) => `${day} 之前的请求明细已删除`, (day: string) => `Requests of before ${day} are deleted`],
   scanned: [
-    (at: string) => `已查看到 ${at},可继续查看更早的请求。`,
+    (at: string) => `已查看到 ${at}，可继续查看更早的请求。`,
     (at: string) => `Looked at everything since ${at}. Go on with older ones.`,
   ],
   why: ['原因', 'Why'],

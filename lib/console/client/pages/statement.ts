@@ -19,7 +19,7 @@ const w = words({
   back: ['账单', 'Billing'],
   csv: ['导出 CSV', 'Export as CSV'],
   print: ['打印', 'Print'],
-  open: ['本月尚未结束,之后还会有账目。', 'The month has not ended: more may be added.'],
+  open: ['本月尚未结束，之后还会有账目。', 'The month has not ended: more may be added.'],
   account: ['账户', 'Account'],
   zone: ['时区', 'Time zone'],
   opening: ['期初余额', 'Opening balance'],

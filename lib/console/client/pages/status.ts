@@ -15,30 +15,30 @@ import { stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
-    '每个柱是一天(按 UTC+8)中得到应答的请求所占的比例。请求很少的日子不作统计。',
+    '每个柱是一天（按 UTC+8）中得到应答的请求所占的比例。请求很少的日子不作统计。',
     'Each bar is a day (in UTC+8): the share of requests that were answered. Days with few requests are not judged.',
   ],
   group: ['分组', 'Group'],
-  groups: ['分组:', 'Groups:'],
+  groups: ['分组：', 'Groups:'],
   models: ['模型', 'Models'],
   incidents: ['故障记录', 'Incidents'],
   noIncidents: ['最近 90 天没有故障', 'No incidents in the last 90 days'],
   none: ['目前没有对外公开的模型', 'No models are public at the moment'],
   days: [
-    (n: number, share: string) => `最近 90 天中有 ${n} 天的数据,最差一天的应答率为 ${share}`,
+    (n: number, share: string) => `最近 90 天中有 ${n} 天的数据，最差一天的应答率为 ${share}`,
     (n: number, share: string) => `${n} of the last 90 days have figures; on the worst of them ${share} were answered`,
   ],
-  noDays: ['最近 90 天的请求太少,无法统计', 'Too few requests in the last 90 days to tell'],
+  noDays: ['最近 90 天的请求太少，无法统计', 'Too few requests in the last 90 days to tell'],
   day: [(day: string, share: string) => `${day}:${share}`, (day: string, share: string) => `${day}: ${share}`],
   noFigure: ['无数据', 'no figures'],
   from: ['90 天前', '90 days ago'],
   today: ['今天', 'Today'],
   over: [
-    (from: string, until: string, share: string) => `${from} 至 ${until},最差一小时的应答率为 ${share}`,
+    (from: string, until: string, share: string) => `${from} 至 ${until}，最差一小时的应答率为 ${share}`,
     (from: string, until: string, share: string) => `${from} to ${until}; ${share} answered in the worst hour`,
   ],
   open: [
-    (from: string, share: string) => `自 ${from} 起,可能尚未结束;最差一小时的应答率为 ${share}`,
+    (from: string, share: string) => `自 ${from} 起，可能尚未结束；最差一小时的应答率为 ${share}`,
     (from: string, share: string) => `since ${from}, may not be over; ${share} answered in the worst hour`,
   ],
   zone: [(zone: string) => `时间为 ${zone}`, (zone: string) => `Times are in ${zone}`],

@@ -16,7 +16,7 @@ const w = words({
   newer: ['更新', 'Newer'],
   newest: ['回到最新', 'To the newest'],
   read: [
-    (at: string, zone: string) => `读取于 ${at}(${zone})`,
+    (at: string, zone: string) => `读取于 ${at}（${zone}）`,
     (at: string, zone: string) => `Read at ${at} (${zone})`,
   ],
 })

@@ -8,10 +8,10 @@ import { words } from '../words.ts'
 import { names } from './request-words.ts'
 
 const w = words({
-  title: [(zone: string) => `费用(${zone})`, (zone: string) => `Spending (${zone})`],
+  title: [(zone: string) => `费用（${zone}）`, (zone: string) => `Spending (${zone})`],
   sentence: [
     (total: string, requests: string, peak: string, most: string) =>
-      `共 ${total},${requests} 个请求;最高 ${most}(${peak})。`,
+      `共 ${total}，${requests} 个请求；最高 ${most}（${peak}）。`,
     (total: string, requests: string, peak: string, most: string) =>
       `${total} in all for ${requests} requests; the most was ${most} on ${peak}.`,
   ],

@@ -15,11 +15,11 @@ const w = words({
   unpriced: ['未定价', 'Not priced'],
   since: [(at: string) => `自 ${at}`, (at: string) => `since ${at}`],
   over: [
-    (tokens: string, price: string) => `提示超过 ${tokens}:${price}`,
+    (tokens: string, price: string) => `提示超过 ${tokens}：${price}`,
     (tokens: string, price: string) => `prompts over ${tokens}: ${price}`,
   ],
   image: [
-    (kind: string, price: string) => `每张图片(${kind}) ${price}`,
+    (kind: string, price: string) => `每张图片（${kind}） ${price}`,
     (kind: string, price: string) => `picture (${kind}) ${price}`,
   ],
   plainImage: [(price: string) => `每张图片 ${price}`, (price: string) => `picture ${price}`],

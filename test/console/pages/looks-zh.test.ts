@@ -1,0 +1,5 @@
+/** How every page looks in Chinese. */
+import t from 'tap'
+import { looks } from './support/everywhere.ts'
+
+looks(t, 'zh-CN')
