@@ -20,7 +20,8 @@ export const EXPORT_TYPES: Record<ExportFormat, string> = {
   jsonl: 'application/x-ndjson; charset=utf-8',
 }
 
-const SLICE = 1_000
+/** Few, because writing them out holds up whatever else the process does, and that is to relay requests. */
+const SLICE = 100
 
 interface Exported {
   row: BookedRow
