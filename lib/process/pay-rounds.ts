@@ -4,6 +4,8 @@
  */
 import { Rounds } from '../base/rounds.ts'
 import type { Desk, DeskParts } from '../pay/desk.ts'
+import { PAY_METHODS } from '../terms/pay.ts'
+import { isConfigured, lazyDesk } from './pay-visits.ts'
 
 const EVERY_MS = 5_000
 const BILLS_EVERY_MS = 60_000
@@ -12,11 +14,12 @@ export class PayRounds {
   readonly #parts: DeskParts
   readonly #rounds: Rounds
   readonly #bills: Rounds
-  #desk: Promise<Desk> | null = null
+  readonly #desk: () => Promise<Desk>
 
   constructor(parts: DeskParts) {
     const { clock } = parts
     this.#parts = parts
+    this.#desk = lazyDesk(parts)
     this.#rounds = new Rounds(clock, EVERY_MS, () => this.#run(desk => desk.round(() => this.#rounds.stopped)))
     this.#bills = new Rounds(clock, BILLS_EVERY_MS, () => this.#run(desk => desk.bills(() => this.#bills.stopped)))
   }
@@ -32,11 +35,10 @@ export class PayRounds {
   }
 
   async #run(work: (desk: Desk) => Promise<void>): Promise<void> {
-    const { alipay, wechat, card } = this.#parts.config().pay
-    if ((alipay ?? wechat ?? card) === undefined) return
+    const config = this.#parts.config()
+    if (!PAY_METHODS.some(name => isConfigured(config, name))) return
     try {
-      this.#desk ??= import('../pay/desk.ts').then(({ Desk }) => new Desk(this.#parts))
-      await work(await this.#desk)
+      await work(await this.#desk())
     } catch (error) {
       if (!this.#rounds.stopped) this.#parts.log.error({ err: error }, 'asking payment providers failed')
     }

@@ -6,6 +6,7 @@ import type { CallbackServer } from '../pay/callback-server.ts'
 import type { Desk, DeskParts } from '../pay/desk.ts'
 import type { Pages } from '../public/server.ts'
 import type { Config } from '../terms/config.ts'
+import { PAY_METHODS } from '../terms/pay.ts'
 
 /** Returns a function that makes the desk at its first call. */
 export function lazyDesk(parts: DeskParts): () => Promise<Desk> {
@@ -34,5 +35,6 @@ export function payVisits({ clock, log, config }: DeskParts, desk: () => Promise
   }
 }
 
-const isConfigured = ({ pay }: Config, name: string): boolean =>
-  (name === 'alipay' || name === 'wechat' || name === 'card') && pay[name] !== undefined
+/** Whether there is a way to pay of this name, and the config has its section. */
+export const isConfigured = ({ pay }: Config, name: string): boolean =>
+  PAY_METHODS.some(method => method === name && pay[method] !== undefined)
