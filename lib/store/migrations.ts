@@ -12,7 +12,7 @@ import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
 import { PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
-import { addAccountSums } from './sql/account-sums.ts'
+import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
 import { BY_ACCOUNT, BY_CREATOR } from './sql/key-page.ts'
 import { fillModelHours } from './sql/model-hours.ts'
@@ -230,6 +230,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ],
   // Sums of usage by account, without its keys.
   ({ dialect }) => addAccountSums(dialect),
+  // Sums of usage by the day of a key, whatever it was used for.
+  ({ dialect }) => [addKeyDays(dialect)],
 ]
 
 async function version(driver: Driver): Promise<number> {

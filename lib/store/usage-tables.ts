@@ -8,8 +8,8 @@
  * Two more find a request by the id of its answer, and by the id that the client gave it.
  *
  * `usage_sums` adds the rows up, for each hour and for each day, by everything that usage is filtered and grouped by,
- * for each hour and day of an account without its keys and channels, and for each day of all accounts together. It
- * is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
+ * for each hour and day of an account without its keys and channels, for each day of a key and nothing else, and for each
+ * day of all accounts together. It is raised in the transaction that inserts the rows, and keeps the sums of rows that are pruned. See `sql/sums.ts`.
  *
  * `refusals` are requests of known keys that reached no upstream. They are no part of the books.
  */
@@ -75,9 +75,10 @@ export const NO_HOUR = -1_000_000_000
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
  * a group over all accounts, channels and protocols, which says how the model fares and has no money in it (see
  * `sql/model-hours.ts`); an hour or a day of one account, whose `key_id` is 0 and whose channel is empty, because an account
- * may have thousands of keys.
+ * may have thousands of keys; and a day of one key over all that it was used for, with every name but the outcome empty,
+ * which is what thousands of keys are compared by.
  */
-export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4, accountHour: 5, accountDay: 6 } as const
+export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4, accountHour: 5, accountDay: 6, keyDay: 7 } as const
 
 /**
  * The order in which sums are raised. All gateways have the same one, so that two transactions never wait for each other.
@@ -86,6 +87,7 @@ export const GRAIN = { hour: 1, day: 2, dayOfAll: 3, hourOfModel: 4, accountHour
 export const RAISED = [
   GRAIN.hour,
   GRAIN.day,
+  GRAIN.keyDay,
   GRAIN.accountHour,
   GRAIN.accountDay,
   GRAIN.dayOfAll,

@@ -227,7 +227,7 @@ async function totals(t: Test, store: Store): Promise<void> {
   )
 }
 
-/** A store of the version that had no sums of accounts gets them, and the books add up. */
+/** A store of the version that had no sums of accounts, nor of keys alone, gets them, and the books add up. */
 async function accountSums(t: Test, store: Store, url: string): Promise<void> {
   const random = seeded(t)
   const keys = [(await fund(store, 'a', 1e6)).key, (await fund(store, 'b', 1e6)).key]
@@ -237,7 +237,7 @@ async function accountSums(t: Test, store: Store, url: string): Promise<void> {
   const driver = openDriver(url)
   t.teardown(() => driver.close())
   const run = (sql: string) => driver.run('test', sql, [])
-  await run(`DELETE FROM usage_sums WHERE grain IN (${GRAIN.accountHour}, ${GRAIN.accountDay})`)
+  await run(`DELETE FROM usage_sums WHERE grain IN (${GRAIN.accountHour}, ${GRAIN.accountDay}, ${GRAIN.keyDay})`)
   await run(`UPDATE meta SET value = ${BEFORE_ACCOUNT_SUMS} WHERE name = 'schema'`)
   const other = openStore(url, { secret: 'x' })
   await Promise.all([store.migrate(), other.migrate()])
@@ -248,18 +248,20 @@ async function accountSums(t: Test, store: Store, url: string): Promise<void> {
   const accountId = keys[0]!.accountId
   const ours = made.filter(row => row.accountId === accountId)
   const asked = { accountId, zone: 'Asia/Shanghai', attempts: 'without' } as const
-  for (const by of [['model'], ['day'], ['day', 'group'], ['key']] as const)
+  for (const by of [['model'], ['day'], ['day', 'group'], ['key'], ['day', 'key'], ['key', 'model']] as const)
     t.equal(
       (await store.summary({ ...asked, by })).reduce((sum, row) => sum + row.charge, 0),
       ours.reduce((sum, row) => sum + row.charge, 0),
       by.join(),
     )
-  await run(
-    `UPDATE usage_sums SET charge = charge + 1 WHERE grain = ${GRAIN.accountDay} AND hour_no >= ${(FROM_MS + 4 * DAY_MS) / HOUR_MS}`,
-  )
-  t.match(await store.audit(), { ok: false }, 'a wrong sum of an account shows')
-  t.ok((await store.rebuildSums()) > 0)
-  t.match(await store.audit(), { ok: true })
+  for (const grain of [GRAIN.accountDay, GRAIN.keyDay]) {
+    await run(
+      `UPDATE usage_sums SET charge = charge + 1 WHERE grain = ${grain} AND hour_no >= ${(FROM_MS + 4 * DAY_MS) / HOUR_MS}`,
+    )
+    t.match(await store.audit(), { ok: false }, 'a wrong sum shows')
+    t.ok((await store.rebuildSums()) > 0)
+    t.match(await store.audit(), { ok: true })
+  }
 }
 
 async function threshold(t: Test, store: Store): Promise<void> {

@@ -24,6 +24,8 @@ interface Account {
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
   byDays: bigint
+  /** By days of keys, whatever they were used for. */
+  byKeyDays: bigint
   /** The same without its keys. */
   byOwnHours: bigint
   byOwnDays: bigint
@@ -64,9 +66,10 @@ const QUERIES = {
 }
 
 /** Where an account's sums are kept by; days of all accounts are no account's. */
-const SUMS_OF: Partial<Record<number, 'byHours' | 'byDays' | 'byOwnHours' | 'byOwnDays'>> = {
+const SUMS_OF: Partial<Record<number, 'byHours' | 'byDays' | 'byKeyDays' | 'byOwnHours' | 'byOwnDays'>> = {
   [GRAIN.hour]: 'byHours',
   [GRAIN.day]: 'byDays',
+  [GRAIN.keyDay]: 'byKeyDays',
   [GRAIN.accountHour]: 'byOwnHours',
   [GRAIN.accountDay]: 'byOwnDays',
 }
@@ -91,6 +94,7 @@ async function read(tx: Statements): Promise<Books> {
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
+        byKeyDays: 0n,
         byOwnHours: 0n,
         byOwnDays: 0n,
         booked: 0n,
@@ -180,7 +184,7 @@ function* tooMuchSpent(spent: ReadonlyMap<string, bigint>): Generator<[purse: st
 const spentOf = (a: Account): bigint => a.promised - a.leased
 const imbalanceOf = (a: Account): bigint => {
   const [byRows, byKeys] = [size(a.charged - spentOf(a)), size(a.byKeys - spentOf(a))]
-  const sums = [a.byHours, a.byDays, a.byOwnHours, a.byOwnDays, a.booked]
+  const sums = [a.byHours, a.byDays, a.byKeyDays, a.byOwnHours, a.byOwnDays, a.booked]
   const bySums = sums.reduce((off, sum) => off + size(a.charged - sum), 0n)
   const byPurses = byRows > byKeys ? byRows : byKeys
   return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits

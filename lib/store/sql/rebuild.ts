@@ -63,6 +63,12 @@ const ofAccount = (grain: number) =>
   )
 const OF_ACCOUNT_HOUR = ofAccount(GRAIN.hour)
 const OF_ACCOUNT_DAY = ofAccount(GRAIN.day)
+/** The days of the keys less what each key comes to. */
+const OF_KEY_DAY = difference(
+  `SELECT account_id, key_id, '' AS model, '' AS group_name, '' AS channel, '' AS protocol, outcome, ` +
+    `${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.day} AND hour_no = ? GROUP BY account_id, key_id, outcome`,
+  LESS_SUMS,
+)
 /** The days of the keys less the day of all. */
 const OF_ALL = difference(
   `SELECT 0 AS account_id, 0 AS key_id, ${TRAITS}, ${totals(name => name)} FROM usage_sums WHERE grain = ${GRAIN.day} AND hour_no = ? GROUP BY ${TRAITS}`,
@@ -113,6 +119,7 @@ async function step(tx: Statements, dialect: Dialect, from: number): Promise<Ste
   for (const [grain, start, sql, params] of [
     [GRAIN.hour, hour, OF_HOUR, [hour * HOUR_MS, (hour + 1) * HOUR_MS]],
     [GRAIN.day, day, OF_DAY, [day, day + DAY_HOURS]],
+    [GRAIN.keyDay, day, OF_KEY_DAY, [day]],
     [GRAIN.accountHour, hour, OF_ACCOUNT_HOUR, [hour]],
     [GRAIN.accountDay, day, OF_ACCOUNT_DAY, [day]],
     [GRAIN.dayOfAll, day, OF_ALL, [day]],

@@ -5,13 +5,13 @@
  * change. For one account or key the hours are named one by one, because the key of the sums begins with them.
  */
 import { timeOfId } from '../../base/ids.ts'
-import { offsetHours } from '../../base/zone.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
 import { REPORTED_SUMS, type ReportedSum } from '../usage-sums.ts'
 import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR } from '../usage-tables.ts'
 import { OF_ROW } from './rebuild.ts'
-import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
+import { DAY_HOURS, DAY_OFFSET_HOURS, HOUR_MS, hourOf } from './sums.ts'
+import { type Part, parts, segments } from './summary-parts.ts'
 import { count, integer, marks, padded, text } from './text.ts'
 import { hourConditions } from './usage-hours.ts'
 import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } from './usage-page.ts'
@@ -19,8 +19,6 @@ import { type Condition, ownerConditions, paramsOf, traitConditions, whereOf } f
 const MOST_ROWS = 10_000
 /** Longest periods, in hours: of reports by hour, by day, and without either. */
 const MOST_HOURS = { hour: 32 * DAY_HOURS, day: 3 * 366 * DAY_HOURS, period: 40 * 366 * DAY_HOURS }
-/** Clocks that change twice within a week would be overlooked. */
-const WEEK_HOURS = 7 * DAY_HOURS
 
 const COLUMNS: Record<Exclude<SummaryBy, 'day' | 'hour'>, string> = {
   model: 'model',
@@ -29,67 +27,6 @@ const COLUMNS: Record<Exclude<SummaryBy, 'day' | 'hour'>, string> = {
   group: 'group_name',
   channel: 'channel',
   protocol: 'protocol',
-}
-
-/** A range of hours, `to` exclusive, in which the zone is `offset` hours ahead. */
-interface Segment {
-  from: number
-  to: number
-  offset: number
-}
-
-/** A part of a segment, and the sums from which it is read. */
-interface Part extends Segment {
-  grain: (typeof GRAIN)[keyof typeof GRAIN]
-}
-
-function offsetAt(zone: string, hour: number): number {
-  const offset = offsetHours(zone, hour * HOUR_MS)
-  if (offset === null) throw new SummaryRefused('zone', 'a zone with whole hours')
-  return offset
-}
-
-/** The first hour after `from` at which the offset is not that of `from` any more; `to` when there is none before it. */
-function changeAfter(zone: string, from: number, to: number): number {
-  const offset = offsetAt(zone, from)
-  for (let same = from; same < to; ) {
-    let other = Math.min(same + WEEK_HOURS, to)
-    if (offsetAt(zone, other) === offset) {
-      same = other
-      continue
-    }
-    while (other - same > 1) {
-      const middle = Math.floor((same + other) / 2)
-      if (offsetAt(zone, middle) === offset) same = middle
-      else other = middle
-    }
-    return other
-  }
-  return to
-}
-
-function segments(zone: string, from: number, to: number): Segment[] {
-  const result: Segment[] = []
-  for (let start = from; start < to; ) {
-    const end = changeAfter(zone, start, to)
-    result.push({ from: start, to: end, offset: offsetAt(zone, start) })
-    start = end
-  }
-  return result
-}
-
-/** Whole days from the sums of days, and the rest from those of hours. */
-function parts(segment: Segment, days: Part['grain'] | null, hours: Part['grain']): Part[] {
-  const { from, to } = segment
-  const first = dayOf(from + DAY_HOURS - 1)
-  const last = dayOf(to)
-  if (days === null || first >= last) return [{ ...segment, grain: hours }]
-  const all = [
-    { ...segment, to: first, grain: hours },
-    { ...segment, from: first, to: last, grain: days },
-    { ...segment, from: last, grain: hours },
-  ]
-  return all.filter(part => part.from < part.to)
 }
 
 const BUCKETS: Partial<Record<SummaryBy, string>> = {
@@ -196,11 +133,17 @@ const needsKeys = ({ by, keyId, keyIds, channel, requestId }: SummaryQuery): boo
 
 const hoursFor = (query: SummaryQuery): Part['grain'] => (needsKeys(query) ? GRAIN.hour : GRAIN.accountHour)
 
+/** Whether a report asks only who used something on which day, and not what. */
+const asksNothingOfUse = ({ by, models, groups, model, group, protocol, channel, requestId }: SummaryQuery): boolean =>
+  by.every(name => name === 'key' || name === 'account' || name === 'day') &&
+  [models, groups, model, group, protocol, channel, requestId].every(one => one === undefined)
+
 function daysFor(query: SummaryQuery): Part['grain'] {
   const { by, accountId, keyId, keyIds } = query
   const ofOwners = [accountId, keyId, keyIds].some(owner => owner !== undefined) || by.includes('key')
   if (!ofOwners && !by.includes('account')) return GRAIN.dayOfAll
-  return needsKeys(query) ? GRAIN.day : GRAIN.accountDay
+  if (!needsKeys(query)) return GRAIN.accountDay
+  return asksNothingOfUse(query) ? GRAIN.keyDay : GRAIN.day
 }
 
 /** The hours from the first to the last one asked for; null when the sums have none of them. */

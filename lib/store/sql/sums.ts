@@ -1,6 +1,6 @@
 /**
  * The sums of usage: rows added up by the hour and by the day, for keys and for accounts, by the day of all accounts together,
- * and by the hour of a model. A batch of rows raises them in the transaction that inserts the rows, with one upsert for each
+ * by the day of a key whatever it was used for, and by the hour of a model. A batch of rows raises them in the transaction that inserts the rows, with one upsert for each
  * key that the batch touches. All gateways raise the keys in the same order, so that
  * two transactions never wait for each other, and as the last statement, so that they wait briefly.
  *
@@ -113,6 +113,7 @@ function keysOf({ first, hour, outcome }: Alike): Key[] {
   return [
     [GRAIN.hour, hour, first.accountId, first.keyId, ...names],
     [GRAIN.day, day, first.accountId, first.keyId, ...names],
+    [GRAIN.keyDay, day, first.accountId, first.keyId, '', '', '', '', outcome],
     [GRAIN.accountHour, hour, first.accountId, 0, ...ofAccount],
     [GRAIN.accountDay, day, first.accountId, 0, ...ofAccount],
     [GRAIN.dayOfAll, day, 0, 0, ...names],

@@ -62,7 +62,7 @@ async function sumPruned(tx: Statements, driver: Driver): Promise<void> {
   const ofEach = (grain: number) => pruned.map(row => sumOf(grain, integer(row, 'id'), integer(row, 'archived')))
   const all = pruned.reduce((sum, row) => sum + integer(row, 'archived'), 0)
   const sums = [
-    ...[GRAIN.hour, GRAIN.day, GRAIN.accountHour, GRAIN.accountDay].flatMap(ofEach),
+    ...[GRAIN.hour, GRAIN.day, GRAIN.keyDay, GRAIN.accountHour, GRAIN.accountDay].flatMap(ofEach),
     sumOf(GRAIN.dayOfAll, 0, all),
   ]
   await raiseSums(tx, driver.dialect, sums)

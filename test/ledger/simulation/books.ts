@@ -120,7 +120,7 @@ export class Expected {
     const ofSums = `COALESCE(SUM(requests), 0) AS n, ${money} FROM usage_sums WHERE grain =`
     const rows = totals(`SELECT account_id AS id, ${ofLog} GROUP BY 1 ORDER BY 1`)
     const all = totals(`SELECT ${ofLog}`)
-    for (const grain of [GRAIN.hour, GRAIN.day, GRAIN.accountHour, GRAIN.accountDay]) {
+    for (const grain of [GRAIN.hour, GRAIN.day, GRAIN.keyDay, GRAIN.accountHour, GRAIN.accountDay]) {
       const sums = totals(`SELECT account_id AS id, ${ofSums} ${grain} GROUP BY 1 ORDER BY 1`)
       must(sums === rows, () => `sums of grain ${grain} are ${sums}, rows come to ${rows}`)
     }
