@@ -13,7 +13,7 @@ import type { OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { present, type Stack, type TotalsQuery } from './own/filters.ts'
 import { iso } from './own/shown.ts'
-import { addUp, shownTotals } from './own/totals-shown.ts'
+import { addUp, shownTotals, takeAway } from './own/totals-shown.ts'
 import { type Reader, shownKey, whoseKeys } from './own/whose.ts'
 
 export { STACKS, totalsQuery } from './own/filters.ts'
@@ -122,33 +122,32 @@ export async function ownUsage({ store, clock, fleet }: UsageDeps, reader: Reade
   } as const
   const read = (query: Pick<SummaryQuery, 'by'> & Partial<SummaryQuery>) =>
     store.summary({ ...asked, ...query }).catch(refused)
-  const stacks = (await read({ by: [stack], firstBytes: true })).sort(byCharge)
-  const charted = stacks.slice(0, CHARTED).map(row => row.by[0] as string | number)
-  const [all, stacked] = await Promise.all([
-    read({ by: [by] }),
-    charted.length === 0 ? [] : read({ by: [by, stack], ...among(stack, charted) }),
+  const valuesOf = (rows: readonly SummaryRow[]) => rows.map(row => row.by[0] as string | number)
+  const ranked = valuesOf((await read({ by: [stack], brief: true })).sort(byCharge))
+  const [charted, tabled] = [ranked.slice(0, CHARTED), ranked.slice(0, TABLED)]
+  const none = charted.length === 0
+  const [rows, stacked] = await Promise.all([
+    none ? [] : read({ by: [stack], firstBytes: true, ...among(stack, tabled) }),
+    none ? [] : read({ by: [by, stack], brief: true, ...among(stack, charted) }),
   ])
-  const tabled = stacks.slice(0, TABLED)
-  const named = await namesOf(
-    store,
-    accountId,
-    stack,
-    tabled.map(row => row.by[0] as string | number),
-  )
-  const rest = stacks.slice(TABLED)
+  // Read after their parts: settlements go on meanwhile, and no part may be more than the whole.
+  const [all, [whole]] = await Promise.all([read({ by: [by], brief: true }), read({ by: [], firstBytes: true })])
+  const named = await namesOf(store, accountId, stack, tabled)
+  const totals = addUp(whole === undefined ? [] : [whole])
+  const others = ranked.length - tabled.length
   return {
     zone,
     from: iso(fromMs),
     to: iso(toMs),
     by,
     stack,
-    totals: shownTotals(addUp(stacks)),
+    totals: shownTotals(totals),
     chart: {
       stacks: charted.map(named),
-      others: stacks.length > CHARTED,
+      others: ranked.length > CHARTED,
       buckets: bucketsOf(stacked, all, charted, by),
     },
-    rows: tabled.map(row => ({ ...named(row.by[0] as string | number), ...shownTotals(addUp([row])) })),
-    rest: rest.length === 0 ? null : { stacks: rest.length, ...shownTotals(addUp(rest)) },
+    rows: rows.sort(byCharge).map(row => ({ ...named(row.by[0] as string | number), ...shownTotals(addUp([row])) })),
+    rest: others === 0 ? null : { stacks: others, ...shownTotals(takeAway(totals, addUp(rows))) },
   }
 }

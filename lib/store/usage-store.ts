@@ -66,6 +66,8 @@ export interface SummaryQuery extends UsageTraits, UsageOwner {
   keyIds?: readonly number[]
   models?: readonly string[]
   groups?: readonly string[]
+  /** Only charges and numbers of requests, which is much less to read: the other sums are 0. */
+  brief?: true
   /** Whether the rows say how long first bytes took; not together with `requestId`. */
   firstBytes?: true
 }

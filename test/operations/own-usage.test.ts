@@ -1,6 +1,6 @@
 /** Totals, charts and the overview against the rows added up one by one. */
 import t from 'tap'
-import { timeOfId } from '../../lib/base/ids.ts'
+import { idAt, timeOfId } from '../../lib/base/ids.ts'
 import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
 import { periodAt } from '../../lib/base/periods.ts'
 import { overviewAnswer, usageAnswer } from '../../lib/console/api/usage-answers.ts'
@@ -10,7 +10,7 @@ import { ownUsage, totalsQuery } from '../../lib/operations/own-usage.ts'
 import { accountPurse } from '../../lib/store/store.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
-import { SETUP } from '../support/store.ts'
+import { newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
 
 const HOUR_MS = 3_600_000
@@ -74,6 +74,35 @@ t.test('the chart, the table and the totals have the same numbers, whatever is a
       t.strictSame(new Set(got.chart.buckets.map(bucket => bucket.at)), days)
     }
   }
+})
+
+t.test('the table has the hundred largest keys, and what all others come to', async t => {
+  const { deps, store, account } = await open(t, 0)
+  const made = Array.from({ length: 103 }, (_, n) => ({ n, charge: 1_000 + 17 * ((n * 53) % 103) }))
+  const rows: UsageRow[] = []
+  for (const { n, charge } of made) {
+    const key = await store.createKey(newKey(account.id, { name: `many ${n}`, hash: `${n}`.padStart(64, 'b') }), SETUP)
+    const id = `${idAt(NOW_MS - (n % 20) * DAY_MS - 1)}n0de01${String(n).padStart(5, '0')}`
+    rows.push(usageRow(id, key, charge, { input: n, firstByteMs: n < 50 ? null : 40 }))
+  }
+  await store.settle(rows.map(row => settlement(row, 'h', 0)))
+  const got = usageAnswer.parse(
+    await ownUsage(deps, { account, keyIds: null }, totalsQuery.parse({ stack: 'key', by: 'day' })),
+  )
+  const ranked = made.slice().sort((a, b) => b.charge - a.charge)
+  t.strictSame(
+    got.rows.map(row => row.name),
+    ranked.slice(0, 100).map(({ n }) => `many ${n}`),
+  )
+  const left = ranked.slice(100)
+  t.match(got.rest, {
+    stacks: 3,
+    requests: 3,
+    input: left.reduce((sum, { n }) => sum + n, 0),
+    charge: formatMicro(left.reduce((sum, { charge }) => sum + charge, 0) as Micro),
+    first_byte_ms: left.some(({ n }) => n >= 50) ? 40 : null,
+  })
+  t.equal(got.totals.charge, chargeOf(rows))
 })
 
 t.test('what is no zone, no key of ours or too long is refused in both languages', async t => {

@@ -33,6 +33,14 @@ export function addUp(rows: readonly SummaryRow[]): Sums {
   return sums
 }
 
+/** What is left of sums without a part of them. */
+export function takeAway(all: Sums, part: Sums): Sums {
+  const left = { ...all, firstBytes: { sumMs: all.firstBytes.sumMs - part.firstBytes.sumMs, buckets: [] as number[] } }
+  for (const name of [...COUNTS, 'errors', 'charge'] as const) left[name] -= part[name]
+  left.firstBytes.buckets = all.firstBytes.buckets.map((count, i) => count - (part.firstBytes.buckets[i] ?? 0))
+  return left
+}
+
 /** A share with four places; null of nothing. */
 const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((part / whole) * 10_000) / 10_000

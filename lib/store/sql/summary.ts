@@ -40,10 +40,11 @@ const OF_LOG =
   `SELECT ${GRAIN.hour} AS grain, ? AS hour_no, account_id, key_id, model, group_name, channel, protocol, outcome, ` +
   `${REPORTED_SUMS.map(name => `${OF_ROW[name]} AS ${name}`).join(', ')} FROM usage_log WHERE request_id = ?`
 
-const SUMS = [
-  ...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`),
-  "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors",
-].join(', ')
+const ERRORS = "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END) AS errors"
+const SUMS = [...REPORTED_SUMS.map(name => `SUM(${name}) AS ${name}`), ERRORS].join(', ')
+const SHOWN = [...REPORTED_SUMS, 'errors'] as const
+const BRIEF = ['requests', 'charge'] as const
+const BRIEF_SUMS = BRIEF.map(name => `SUM(${name}) AS ${name}`).join(', ')
 
 const HOURLY: ReadonlySet<number> = new Set([GRAIN.hour, GRAIN.accountHour])
 
@@ -75,7 +76,7 @@ function statement(query: SummaryQuery, part: Part): [sql: string, params: Param
     ...traitConditions(query),
   ]
   const shown = [...(bucket === undefined ? [] : [BUCKETS[bucket] as string]), ...columns]
-  const sums = query.firstBytes === true ? SUMS + FIRST_BYTES : SUMS
+  const sums = query.brief === true ? BRIEF_SUMS : query.firstBytes === true ? SUMS + FIRST_BYTES : SUMS
   const groups = [...(bucket === undefined ? [] : ['bucket']), ...columns]
   const { requestId } = query
   const sql =
@@ -94,7 +95,8 @@ class Report {
   }
 
   add(row: Row, { offset }: Part): void {
-    if (count(row, 'requests') === 0 && count(row, 'cost') === 0) return
+    const { brief, firstBytes: timed } = this.#query
+    if (count(row, 'requests') === 0 && (brief === true || count(row, 'cost') === 0)) return
     const by = this.#query.by.map(name => {
       if (name === 'hour') return integer(row, 'bucket') * HOUR_MS
       if (name === 'day') return new Date(integer(row, 'bucket') * HOUR_MS).toISOString().slice(0, 10)
@@ -106,11 +108,11 @@ class Report {
     if (there === undefined) {
       const none = Object.fromEntries(REPORTED_SUMS.map(name => [name, 0])) as Record<ReportedSum, number>
       there = { by, offset, errors: 0, ...none }
-      if (this.#query.firstBytes === true) there.firstBytes = { sumMs: 0, buckets: FIRST_BYTE_BUCKETS.map(() => 0) }
+      if (timed === true) there.firstBytes = { sumMs: 0, buckets: FIRST_BYTE_BUCKETS.map(() => 0) }
       this.#rows.set(id, there)
       if (this.#rows.size > MOST_ROWS) throw new SummaryRefused('rows', `a report of at most ${MOST_ROWS} rows`)
     }
-    for (const name of [...REPORTED_SUMS, 'errors'] as const) there[name] += count(row, name)
+    for (const name of brief === true ? BRIEF : SHOWN) there[name] += count(row, name)
     const { firstBytes } = there
     if (firstBytes === undefined) return
     firstBytes.sumMs += count(row, 'first_byte_ms')
