@@ -16,6 +16,7 @@ import { MODELS, UNUSED_MODEL } from './store-rows.ts'
 const TIMES = 11
 const DAY_MS = 86_400_000
 const FILL_DAYS = 150
+const NEWLINE = 10
 const EXPORTED = 200_000
 /** What a page may take at most, and what a chart may. */
 const PAGE_MS = 300
@@ -124,7 +125,7 @@ export async function measureExport(books: LargeBooks): Promise<number> {
   const began = performance.now()
   let rows = 0
   for await (const piece of pieces) {
-    rows += piece.split('\r\n').length - 1
+    for (const byte of piece) if (byte === NEWLINE) rows++
     if (rows > EXPORTED) break
   }
   return rows / ((performance.now() - began) / 1000)

@@ -54,8 +54,8 @@ export interface Seen {
   bytes: number
 }
 
-/** Reads reports, and downloads all requests, until the function is called that it returns. */
-export function watch({ port }: Subject, { account, cookie }: WatchedBooks): () => Promise<Seen> {
+/** Reads reports, and downloads all requests, or `only` one of these, until the function is called that it returns. */
+export function watch({ port }: Subject, { account, cookie }: WatchedBooks, only?: string): () => Promise<Seen> {
   const ended = new AbortController()
   const seen: Seen = { reports: 0, files: 0, bytes: 0 }
   const at = `/console/api/accounts/${account}`
@@ -79,14 +79,16 @@ export function watch({ port }: Subject, { account, cookie }: WatchedBooks): () 
       seen.files++
     }
   }
-  const both = [reports(), files()].map(running =>
-    running.catch((error: unknown) => {
-      if (!ended.signal.aborted) throw error
-    }),
-  )
+  const running = Object.entries({ reports, exports: files })
+    .filter(([name]) => only === undefined || only === name)
+    .map(([, run]) =>
+      run().catch((error: unknown) => {
+        if (!ended.signal.aborted) throw error
+      }),
+    )
   return async () => {
     ended.abort()
-    await Promise.all(both)
+    await Promise.all(running)
     return seen
   }
 }

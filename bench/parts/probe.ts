@@ -13,6 +13,8 @@ import { isMainThread } from 'node:worker_threads'
 export interface Reading {
   userUs: number
   systemUs: number
+  /** User and system time of the main thread, which is the one that relays; null = unknown. */
+  mainThreadUs: number | null
   /** Bytes allocated in the heap of the main thread since its start; null = unknown. */
   allocatedBytes: number | null
   rssBytes: number
@@ -26,10 +28,12 @@ if (isMainThread && address !== undefined) {
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   const read = (): Reading => {
     const { user, system } = process.cpuUsage()
+    const thread = process.threadCpuUsage()
     const heap = getHeapStatistics() as { total_allocated_bytes?: number }
     return {
       userUs: user,
       systemUs: system,
+      mainThreadUs: thread.user + thread.system,
       allocatedBytes: heap.total_allocated_bytes ?? null,
       rssBytes: process.memoryUsage.rss(),
       stallMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),

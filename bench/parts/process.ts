@@ -68,6 +68,7 @@ export function readProc(pid: number): Reading {
   return {
     userUs: Number(fields[11]) * TICK_US,
     systemUs: Number(fields[12]) * TICK_US,
+    mainThreadUs: null,
     allocatedBytes: null,
     rssBytes: rssOf(pid),
     stallMs: 0,

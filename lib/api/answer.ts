@@ -29,7 +29,7 @@ export async function sendStream(
   res.setHeader('content-type', type)
   res.writeHead(status)
   if (res.req.method !== 'HEAD') return sendPieces(res, pieces, clock)
-  await pieces.return(undefined)
+  await pieces.return?.()
   res.end()
 }
 

@@ -57,12 +57,15 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   body: B
 }
 
+/** The pieces of an answer. `return` ends the making of them, and must be called when not all are wanted. */
+export type AnswerPieces = AsyncIterableIterator<string | Uint8Array>
+
 /** A body that is sent piece by piece, each piece when the caller has taken the last one. */
 export interface Streamed {
   type: string
   /** The name under which a browser saves it. */
   file: string
-  pieces: AsyncGenerator<string>
+  pieces: AnswerPieces
 }
 
 /** The answer of a call with the status 303: the browser goes to this path of the same origin. */

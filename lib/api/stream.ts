@@ -5,6 +5,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import type { AnswerPieces } from './operation.ts'
 
 /** How long a caller may keep us waiting: at a time, and in all beside what its bytes take at the slowest rate. */
 const STALLED_MS = 60_000
@@ -21,7 +22,7 @@ class Patience {
     this.#clock = clock
   }
 
-  sent(piece: string): void {
+  sent(piece: string | Uint8Array): void {
     this.#sentBytes += Buffer.byteLength(piece)
   }
 
@@ -48,18 +49,26 @@ class Patience {
   }
 }
 
-/** The head is sent already. A failure in the middle cuts the answer off, which the caller sees. */
-export async function sendPieces(res: ServerResponse, pieces: AsyncGenerator<string>, clock: Clock): Promise<void> {
+/**
+ * The head is sent already. A failure in the middle cuts the answer off, which the caller sees. When the caller leaves while a
+ * piece is awaited, the making ends at once.
+ */
+export async function sendPieces(res: ServerResponse, pieces: AnswerPieces, clock: Clock): Promise<void> {
   const patience = new Patience(res, clock)
+  const end = () => void pieces.return?.().catch(() => {}) // whoever makes them has been told by the loop
+  res.once('close', end)
+  if (res.destroyed) end()
   try {
     for await (const piece of pieces) {
       res.write(piece)
       patience.sent(piece)
       if (!(await patience.room())) return
     }
-    res.end()
+    if (!res.destroyed) res.end()
   } catch (error) {
     res.destroy()
     throw error
+  } finally {
+    res.off('close', end)
   }
 }

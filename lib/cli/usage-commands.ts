@@ -11,7 +11,7 @@ type Env = NodeJS.ProcessEnv
 type Filters = Record<string, string>
 
 /** An export goes out as fast as it is taken. */
-async function writeAll(pieces: AsyncIterable<string>, out: NodeJS.WritableStream): Promise<void> {
+async function writeAll(pieces: AsyncIterable<Uint8Array>, out: NodeJS.WritableStream): Promise<void> {
   for await (const piece of pieces) if (!out.write(piece)) await once(out, 'drain')
 }
 

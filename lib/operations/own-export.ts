@@ -1,115 +1,33 @@
 /** The requests of an account as a file of any size, CSV or a JSON object a line. */
-import { timeOfId } from '../base/ids.ts'
-import { formatMicro, type Micro } from '../base/money.ts'
-import type { BookedRow, KeyLabel, Store } from '../store/store.ts'
-import { decimal } from '../terms/decimal.ts'
+import type { Pieces } from '../store/store.ts'
 import type { Language } from '../terms/people.ts'
-import type { Words } from './error.ts'
-import { type Column, CSV_TYPE, csvEnd, csvHead, csvLines } from './own/csv.ts'
+import { CSV_TYPE } from './own/csv.ts'
 import { type ExportQuery, toFilter } from './own/filters.ts'
-import { iso, shownReceipt } from './own/shown.ts'
+import type { RequestsOrder } from './own/requests-file.ts'
 import { type Reader, whoseKeys } from './own/whose.ts'
 import type { RequestsDeps } from './own-requests.ts'
 
 export { CSV_TYPE } from './own/csv.ts'
 export { exportQuery } from './own/filters.ts'
 
-export type ExportFormat = 'csv' | 'jsonl'
+export type ExportFormat = RequestsOrder['format']
 export const EXPORT_TYPES: Record<ExportFormat, string> = {
   csv: CSV_TYPE,
   jsonl: 'application/x-ndjson; charset=utf-8',
 }
 
-/** Few, because writing them out holds up whatever else the process does, and that is to relay requests. */
-const SLICE = 100
+const WORK = new URL('./own/requests-file.ts', import.meta.url)
 
-interface Exported {
-  row: BookedRow
-  key: KeyLabel | undefined
-}
-
-const both = (zh: string, en: string): Words => ({ zh, en })
-const moneyOrNull = (value: Micro | null) => (value === null ? null : formatMicro(value))
-const column = (name: string, head: Words, value: Column<Exported>['value'], foreign?: true): Column<Exported> => ({
-  name,
-  head,
-  value,
-  ...(foreign === undefined ? {} : { foreign }),
-})
-
-const COLUMNS: readonly Column<Exported>[] = [
-  column('request_id', both('请求编号', 'Request id'), ({ row }) => row.requestId),
-  column('at', both('时间(UTC)', 'Time (UTC)'), ({ row }) => iso(timeOfId(row.requestId))),
-  column('booked_at', both('入账时间(UTC)', 'Booked at (UTC)'), ({ row }) => iso(row.bookedAtMs)),
-  column('key_id', both('密钥编号', 'Key id'), ({ key }) => key?.publicId ?? null),
-  column('key', both('密钥', 'Key'), ({ key }) => key?.name ?? null, true),
-  column('model', both('模型', 'Model'), ({ row }) => row.model, true),
-  column('group', both('分组', 'Group'), ({ row }) => row.group, true),
-  column('protocol', both('协议', 'Protocol'), ({ row }) => row.protocol),
-  column('status', both('状态码', 'Status'), ({ row }) => row.status),
-  column('end', both('结束方式', 'End'), ({ row }) => row.end),
-  column('outcome', both('结果', 'Outcome'), ({ row }) => row.outcome),
-  column('basis', both('计费依据', 'Basis'), ({ row }) => row.basis),
-  column('input', both('输入', 'Input'), ({ row }) => row.input),
-  column('cache_read', both('缓存读取', 'Cache read'), ({ row }) => row.cache_read),
-  column('cache_write_5m', both('缓存写入5分钟', 'Cache write 5 min'), ({ row }) => row.cache_write_5m),
-  column('cache_write_1h', both('缓存写入1小时', 'Cache write 1 h'), ({ row }) => row.cache_write_1h),
-  column('output', both('输出', 'Output'), ({ row }) => row.output),
-  column('images', both('图片', 'Pictures'), ({ row }) => row.images),
-  column('charge', both('费用(元)', 'Charge (CNY)'), ({ row }) => formatMicro(row.charge)),
-  column('held', both('预扣(元)', 'Held (CNY)'), ({ row }) => moneyOrNull(row.held)),
-  column('multiplier', both('倍率', 'Multiplier'), ({ row }) =>
-    row.multiplier === null ? null : String(decimal(row.multiplier)),
-  ),
-  column('price_version', both('价格版本', 'Price version'), ({ row }) => row.priceVersion),
-  column('asked_ms', both('转发前(毫秒)', 'Until the upstream was asked (ms)'), ({ row }) => row.askedMs),
-  column('first_byte_ms', both('首字节(毫秒)', 'First byte (ms)'), ({ row }) => row.firstByteMs),
-  column('duration_ms', both('总时长(毫秒)', 'Duration (ms)'), ({ row }) => row.durationMs),
-  column('attempts', both('尝试次数', 'Attempts'), ({ row }) => row.attempts.length),
-  column('answer_id', both('回答编号', 'Answer id'), ({ row }) => row.answerId, true),
-  column('client_request_id', both('客户端编号', 'Client’s id'), ({ row }) => row.clientRequestId, true),
-]
-
-/** All rows of a filter, newest first. Between two slices nothing is held in the store. */
-async function* slices(store: Store, reader: Reader, sent: ExportQuery): AsyncGenerator<Exported[]> {
-  const whose = await whoseKeys(store, reader, sent)
-  const filter = { ...whose, ...toFilter(sent) }
-  for (let after: string | null | undefined; after !== null; ) {
-    const page = await store.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
-    const labels = await store.keyLabels(
-      whose.accountId,
-      page.rows.map(row => row.keyId),
-    )
-    yield page.rows.map(row => ({ row, key: labels.get(row.keyId) }))
-    after = page.next
-  }
-}
-
-const jsonLine = ({ row, key }: Exported): string => {
-  const labels = new Map(key === undefined ? [] : [[key.id, key]])
-  const { ended: _, rests_on: __, ...receipt } = shownReceipt(row, labels, () => undefined)
-  return `${JSON.stringify(receipt)}\n`
-}
-
-async function* textOf(format: ExportFormat, rows: AsyncIterable<Exported[]>, head: string): AsyncGenerator<string> {
-  let count = 0
-  if (format === 'csv') yield head
-  for await (const slice of rows) {
-    count += slice.length
-    if (slice.length > 0) yield format === 'csv' ? csvLines(COLUMNS, slice) : slice.map(jsonLine).join('')
-  }
-  yield format === 'csv' ? csvEnd(count) : `${JSON.stringify({ count })}\n`
-}
-
-/** The text piece by piece; the caller asks for the next piece when it has room for it. */
+/** The file piece by piece; the caller asks for the next piece when it has room for it. */
 export async function ownExport(
   { store, fleet }: RequestsDeps,
   reader: Reader,
   format: ExportFormat,
   sent: ExportQuery,
   language: Language,
-): Promise<AsyncGenerator<string>> {
+): Promise<Pieces> {
   await fleet.settled()
-  await whoseKeys(store, reader, sent) // an unknown key is refused before anything is sent
-  return textOf(format, slices(store, reader, sent), csvHead(COLUMNS, sent.heads, language))
+  const whose = await whoseKeys(store, reader, sent) // an unknown key is refused before anything is sent
+  const order: RequestsOrder = { format, filter: { ...whose, ...toFilter(sent) }, heads: sent.heads, language }
+  return store.export(WORK, order)
 }

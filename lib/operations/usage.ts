@@ -5,11 +5,11 @@
 import { isRequestId, timeOfId } from '../base/ids.ts'
 import { latest } from '../base/lru.ts'
 import { periodAt } from '../base/periods.ts'
-import { type BookedRow, SummaryRefused, type UsageFilter } from '../store/store.ts'
+import { type BookedRow, type Pieces, SummaryRefused } from '../store/store.ts'
 import type { OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { read, type Sent } from './read.ts'
-import { type ExportFormat, exportText } from './usage-export.ts'
+import { type ExportFormat, exportUsage } from './usage-export.ts'
 import { exportFilter, pageFilter, storeFilter, summaryFilter } from './usage-filter.ts'
 import { shownAttempt, shownReceipt, shownRefusal, shownRow, shownTotals } from './usage-shown.ts'
 
@@ -57,30 +57,17 @@ export class Usage {
     return { data: rows.map(row => shownTotals(by, row, names)) }
   }
 
-  /** The text of an export, piece by piece; the caller asks for the next piece when it has room for it. */
-  async export(format: ExportFormat, sent: Sent): Promise<AsyncGenerator<string>> {
+  /** An export piece by piece; the caller asks for the next piece when it has room for it, and ends it in any case. */
+  async export(format: ExportFormat, sent: Sent): Promise<Pieces> {
     const { account, ...filter } = read(exportFilter, sent)
     await this.#deps.fleet.settled()
     const wanted = await this.#wanted(account, filter)
     if (this.#exports >= MOST_EXPORTS)
       throw new OperationError('conflict', `${MOST_EXPORTS} exports are under way: wait for one of them to end`)
-    return this.#counted(exportText(format, wanted === null ? none() : this.#slices(wanted)))
-  }
-
-  async *#counted(pieces: AsyncGenerator<string>): AsyncGenerator<string> {
+    const pieces = exportUsage(this.#deps.store, format, wanted)
     this.#exports++
-    try {
-      yield* pieces
-    } finally {
-      this.#exports--
-    }
-  }
-
-  async *#slices(wanted: Omit<UsageFilter, 'limit'>) {
-    for await (const rows of this.#deps.store.usageSlices(wanted)) {
-      const names = await this.#namesOf(rows.map(row => row.accountId))
-      yield rows.map(row => shownReceipt(row, names.get(row.accountId)))
-    }
+    void pieces.ended.then(() => this.#exports--)
+    return pieces
   }
 
   /** Throws OperationError `missing` when nothing is known of the request. */
@@ -132,8 +119,6 @@ export class Usage {
     return names
   }
 }
-
-async function* none(): AsyncGenerator<never> {}
 
 const FIELDS = { zone: 'zone', rows: 'by', period: 'from' } as const
 

@@ -2,6 +2,7 @@
  * Answers of the ops listener, and the two ways in which it refuses: by a row of the error table, or with a text of an
  * operation.
  */
+import type { AnswerPieces } from '../api/operation.ts'
 import { type ErrorName, renderError } from '../terms/errors.ts'
 
 export interface Answer {
@@ -9,7 +10,7 @@ export interface Answer {
   /** The body: an object, which is sent as JSON, or a file; null = no body. */
   body: object | null
   /** A body of any length, instead of `body`: it is asked for the next piece when the caller has taken the last one. */
-  stream?: { type: string; pieces: AsyncGenerator<string> }
+  stream?: { type: string; pieces: AnswerPieces }
 }
 
 /** A body that is not JSON. */
@@ -27,7 +28,7 @@ export const ok = (body: object): Answer => ({ status: 200, body })
 export const created = (body: object): Answer => ({ status: 201, body })
 /** The row that was asked for was there, and is deleted. */
 export const gone = (body: object): Answer => ({ status: 410, body })
-export const streamed = (type: string, pieces: AsyncGenerator<string>): Answer => ({
+export const streamed = (type: string, pieces: AnswerPieces): Answer => ({
   status: 200,
   body: null,
   stream: { type, pieces },

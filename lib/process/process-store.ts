@@ -16,6 +16,7 @@ export function openProcessStore(config: Config, metrics: Metrics, log: Logger):
     secret: config.secret,
     secretPrevious: config.secretPrevious,
     zone: config.zone,
+    exportBytesPerS: config.exportBytesPerS,
     onStatement: (op, ok) => metrics.storeStatement(op, ok),
     onWarning: message => log.warn(message),
   })

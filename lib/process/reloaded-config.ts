@@ -19,6 +19,7 @@ const READ_AT_START = {
   listen: 'listen',
   workers: 'workers',
   zone: 'zone',
+  export_rate: 'exportBytesPerS',
 } as const satisfies Record<string, keyof Config>
 
 /**

@@ -54,13 +54,19 @@ export interface Dialect {
   using(index: string): string
 }
 
-/**
- * Every method that touches the engine throws StoreUnavailable when the engine cannot be reached or is out of service.
- */
-export interface Driver {
+/** What is needed for reading. */
+export interface ReadingDriver {
   readonly dialect: Dialect
   /** `op` is the store's method that the statement serves; it labels the metrics. */
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]>
+  /** Runs the reads of `fn` on a snapshot of one moment. They may take minutes and block no writer. */
+  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
+}
+
+/**
+ * Every method that touches the engine throws StoreUnavailable when the engine cannot be reached or is out of service.
+ */
+export interface Driver extends ReadingDriver {
   run(op: string, sql: string, params: readonly Param[]): Promise<RunResult>
   /**
    * Runs `fn` in one transaction, which commits when `fn` resolves and rolls back when it throws. After a deadlock or a
@@ -68,8 +74,6 @@ export interface Driver {
    * CommitUncertain when the connection broke while COMMIT was under way.
    */
   transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
-  /** Runs the reads of `fn` on a snapshot of one moment. They may take minutes and block no writer. */
-  snapshot<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
   /** Runs the statements of a migration, each of which may be run again without harm. */

@@ -17,6 +17,7 @@ import {
   type ManyRows,
   type OnStatement,
   type Param,
+  type ReadingDriver,
   type Row,
   type RunResult,
   type Statements,
@@ -46,6 +47,8 @@ const RUNS = 6
 const FIRST_PAUSE_MS = 5
 /** How many more connections are tried after one turned out dead: after a server's restart the pool is full of them. */
 const RECONNECTS = 2
+/** One serves most exports: each has it for the time of a slice. */
+const READING_CONNECTIONS = 2
 /** The bound of a statement in a snapshot or a migration, which may read the whole table of usage. */
 const SNAPSHOT_QUERY_MS = 600_000
 /** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
@@ -272,3 +275,7 @@ const runResult = (result: unknown): RunResult => {
 /** Opens the driver for a URL that `parseMysqlUrl` accepts. It connects at its first use. */
 export const openMysql = (url: string, onStatement: OnStatement, warn: (message: string) => void): Driver =>
   new MysqlDriver(parseMysqlUrl(url), onStatement, warn)
+
+/** For a thread that reads: with few connections of its own. */
+export const openMysqlToRead = (url: string, onStatement: OnStatement): ReadingDriver =>
+  new MysqlDriver({ ...parseMysqlUrl(url), pool: READING_CONNECTIONS }, onStatement, () => {})

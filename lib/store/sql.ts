@@ -9,9 +9,10 @@ import type { Act } from '../terms/people.ts'
 import type { Group, Model, Price } from '../terms/records.ts'
 import type { ActionFilter } from './action-store.ts'
 import type { Driver } from './driver.ts'
+import type { ExportThread } from './export-thread.ts'
 import { migrate, storeId, wantSchema } from './migrations.ts'
 import type { Sealer } from './secrets.ts'
-import { Accounts } from './sql/accounts.ts'
+import { accountById, Accounts } from './sql/accounts.ts'
 import { readActions } from './sql/actions.ts'
 import { answerMaker } from './sql/answers.ts'
 import { moveMark, readMarks } from './sql/applied.ts'
@@ -70,6 +71,12 @@ import type {
   VersionPage,
 } from './store.ts'
 
+export interface SqlStoreOptions {
+  slice?: number
+  zone?: string
+  exports?: ExportThread | null
+}
+
 export class SqlStore implements Store {
   readonly #driver: Driver
   readonly #sealer: Sealer
@@ -82,6 +89,7 @@ export class SqlStore implements Store {
   readonly people: People
   readonly zone: string
   readonly #slice: number
+  readonly #exports: ExportThread | null
 
   readonly pay: Pay
 
@@ -89,8 +97,9 @@ export class SqlStore implements Store {
     driver: Driver,
     sealer: Sealer,
     warn: (message: string) => void,
-    { slice = SLICE, zone = DEFAULT_ZONE }: { slice?: number; zone?: string } = {},
+    { slice = SLICE, zone = DEFAULT_ZONE, exports = null }: SqlStoreOptions = {},
   ) {
+    this.#exports = exports
     this.zone = zone
     this.#slice = slice
     this.#driver = driver
@@ -107,7 +116,10 @@ export class SqlStore implements Store {
   migrate = () => migrate(this.#driver)
   wantSchema = () => wantSchema(this.#driver)
   prove = () => this.#driver.prove()
-  close = () => this.#driver.close()
+  close = async () => {
+    await this.#exports?.close()
+    await this.#driver.close()
+  }
   ping = async () => {
     await this.#driver.run('ping', 'UPDATE holders SET beat = beat WHERE id = ?', [''])
   }
@@ -123,7 +135,7 @@ export class SqlStore implements Store {
   findKey = (hash: string) => this.#keys.find(hash)
   accounts = () => this.#accounts.list()
   accountPage = (filter: PageFilter) => this.#accounts.page(filter)
-  account = (id: number) => this.#accounts.byId(id)
+  account = (id: number) => accountById(this.#driver, id)
   accountByPublicId = (id: string) => this.#accounts.byPublicId(id)
   accountByName = (name: string) => this.#accounts.byName(name)
   createAccount = (account: NewAccount, act: Act, mark?: Mark) => this.#accounts.create(account, act, mark)
@@ -202,6 +214,10 @@ export class SqlStore implements Store {
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
   attemptsOf = (requestId: string) => attemptsOf(this.#driver, requestId)
   usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
+  export = (work: URL, order: object) => {
+    if (this.#exports === null) throw new Error('this store was opened without a thread for exports')
+    return this.#exports.make(work, order)
+  }
   summary = (query: SummaryQuery) => summary(this.#driver, query)
   requestPage = (filter: RequestFilter, paging: Paging) => requestPage(this.#driver, filter, paging)
   requestsOfId = (whose: AccountKeys, id: string) => requestsOfId(this.#driver, whose, id)

@@ -6,7 +6,8 @@
  */
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
-import { Connection } from './sqlite-thread.ts'
+import { newPathInMemory } from './sqlite-database.ts'
+import { Connection, startInBackground } from './sqlite-thread.ts'
 
 export const dialect: Dialect = {
   name: 'sqlite',
@@ -22,15 +23,19 @@ export const dialect: Dialect = {
 
 class SqliteDriver implements Driver {
   readonly dialect = dialect
+  /** By this another thread of the process opens the same database. */
+  readonly address: string
   readonly #writer: Connection
   readonly #readers: Connection[]
 
-  constructor(path: string, onStatement: OnStatement) {
-    this.#writer = new Connection(path, onStatement)
+  /** `path`: null = in memory. A database in memory has no WAL, so that its readers would hold up its writer. */
+  constructor(path: string | null, onStatement: OnStatement) {
+    const at = path ?? newPathInMemory()
+    this.address = `sqlite:${at}`
+    this.#writer = new Connection(at, onStatement)
     this.#writer.warm()
-    // A database in memory can be seen only by the connection that made it.
-    const memory = path === ':memory:'
-    this.#readers = memory ? [this.#writer] : [new Connection(path, onStatement), new Connection(path, onStatement)]
+    const reader = () => new Connection(at, onStatement, startInBackground)
+    this.#readers = path === null ? [this.#writer] : [reader(), reader()]
   }
 
   query(op: string, sql: string, params: readonly Param[]): Promise<Row[]> {
@@ -64,8 +69,8 @@ class SqliteDriver implements Driver {
 }
 
 /** `url` is `sqlite:PATH`, whose folder is created when it is missing, or `sqlite::memory:`. */
-export function openSqlite(url: string, onStatement: OnStatement): Driver {
+export function openSqlite(url: string, onStatement: OnStatement): Driver & { address: string } {
   const path = url.slice('sqlite:'.length)
   if (path === '') throw new Error(`store: expected sqlite:PATH, found ${JSON.stringify(url)}`)
-  return new SqliteDriver(path === ':memory:' ? path : resolve(path), onStatement)
+  return new SqliteDriver(path === ':memory:' ? null : resolve(path), onStatement)
 }

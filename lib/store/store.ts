@@ -19,6 +19,7 @@ import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
 import type { EntryStore } from './entry-store.ts'
+import type { ExportStore } from './export-store.ts'
 import type { Mark, Said } from './marks.ts'
 import type { PayStore } from './pay-store.ts'
 import type { PeopleStore } from './people-store.ts'
@@ -31,6 +32,7 @@ export * from './account-store.ts'
 export * from './action-store.ts'
 export type * from './audit.ts'
 export type * from './entry-store.ts'
+export type * from './export-store.ts'
 export * from './marks.ts'
 export type * from './pay-store.ts'
 export type * from './people-store.ts'
@@ -123,7 +125,14 @@ export const EVERYWHERE = '*'
 /** ms since 1970 by group, or EVERYWHERE. */
 export type OfflineSince = ReadonlyMap<string, number>
 
-export interface Store extends AccountStore, UsageStore, EntryStore, PriceStore, ActionStore, RequestStore {
+export interface Store
+  extends AccountStore,
+    UsageStore,
+    EntryStore,
+    PriceStore,
+    ActionStore,
+    RequestStore,
+    ExportStore {
   /** Money that comes in: orders, proofs, refunds. */
   readonly pay: PayStore
   readonly people: PeopleStore

@@ -221,6 +221,13 @@ export const configSchema = z.strictObject({
       description:
         'Age at which usage rows are deleted, by the store’s clock and at least a day; their charges stay in the books. `0s` = never.',
     }),
+  export_rate: kind
+    .size(64 * 1024, 1024 * GiB, 'from 64KiB to 1TiB')
+    .prefault('8MiB')
+    .meta({
+      description:
+        'Most bytes a second of all exports together, per process, so that they leave the processor to requests.',
+    }),
   billing: section('What a key is told about its money.', {
     usd_rate: kind
       .scalar(

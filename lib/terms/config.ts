@@ -80,6 +80,8 @@ export interface Config extends PeopleConfig {
   zone: string
   /** Age at which usage rows are deleted; 0 = never. */
   usageRetentionMs: number
+  /** What all exports of a process together may make in a second. */
+  exportBytesPerS: number
   /** `usdRate`: CNY for 1 USD in millionths; null = a key's money is shown in CNY. */
   billing: { usdRate: number | null }
   /** Pictures that are kept, so that answers can link to them; null = none are. */
@@ -185,6 +187,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     shed: { lagMs: form.shed.lag },
     zone: form.zone,
     usageRetentionMs: form.usage_retention,
+    exportBytesPerS: form.export_rate,
     billing: { usdRate: form.billing.usd_rate ?? null },
     images: imageLinksOf(form),
     public: {

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import type { AnswerPieces } from '../../lib/api/operation.ts'
 import { sendPieces } from '../../lib/api/stream.ts'
 import { TestClock } from '../support/clock.ts'
 import { until } from '../support/wait.ts'
@@ -112,4 +113,28 @@ t.test('who takes a little now and then is cut off too, and who is slow is not',
     t.equal(res.ended, !cut)
     t.equal(res.pieces < PIECES, cut)
   }
+})
+
+t.test('who leaves while a piece is awaited ends it at once', async t => {
+  const { promise: ended, resolve } = Promise.withResolvers<IteratorReturnResult<undefined>>()
+  const pieces: AnswerPieces = {
+    next: () => ended,
+    return: async () => {
+      resolve({ done: true, value: undefined })
+      return ended
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+  const res = Object.assign(new Taken(new TestClock(), 0), { writableNeedDrain: false })
+  const sent = sendPieces(res as unknown as http.ServerResponse, pieces, new TestClock())
+  res.destroy()
+  await sent
+  t.notOk(res.ended, 'what is cut off has no end')
+
+  const gone = new Taken(new TestClock(), 0)
+  gone.destroyed = true
+  await sendPieces(gone as unknown as http.ServerResponse, pieces, new TestClock())
+  t.equal(gone.pieces, 0)
 })

@@ -11,6 +11,7 @@ import type { Offline, UsageRow } from '../../lib/terms/records.ts'
 import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { actionSuite } from './action-suite.ts'
 import { entrySuite } from './entry-suite.ts'
+import { exportSuite } from './export-suite.ts'
 import { keySuite } from './key-suite.ts'
 import { oldLog } from './old-log.ts'
 import { paySuite } from './pay-suite.ts'
@@ -631,6 +632,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
 
   usageSuite(t, newUrl)
   t.test('requests and refusals of an account', async t => requestSuite(t, newUrl))
+  t.test('exports', async t => exportSuite(t, newUrl))
   t.test('people', async t => peopleSuite(t, newUrl))
   t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))

@@ -54,6 +54,7 @@ const DEFAULTS: Config = {
   retry: { attempts: 3, deadlineMs: 120_000, budget: 0.2 },
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
+  exportBytesPerS: 8 * 2 ** 20,
   billing: { usdRate: null },
   images: null,
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001', given: false },
@@ -107,6 +108,7 @@ t.test('settings', async t => {
     ['timeouts: { main: 0s }', c => c.timeouts.mainMs, 0],
     ['timeouts: { slow_client: 9s }', c => c.timeouts.slowClientMs, 9_000],
     ['timeouts: { idle: 9s }', c => c.timeouts.slowClientMs, 9_000],
+    ['export_rate: 512KiB', c => c.exportBytesPerS, 512 * 1024],
     ['usage_retention: 90d', c => c.usageRetentionMs, 90 * 86_400_000],
     ['images: { keep: 48h }', c => c.images, null],
     [

@@ -5,7 +5,7 @@ import { publicId } from '../../base/ids.ts'
 import { formatMicro, ZERO } from '../../base/money.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import { type Driver, DuplicateKey, type Param, type ReadingDriver, type Row, type Statements } from '../driver.ts'
 import {
   type AccountChange,
   accountPurse,
@@ -41,6 +41,11 @@ export const toAccount = (row: Row): Account => ({
   budget: toLimit(row, 'budget'),
   sandbox: row['sandbox'] === 1,
 })
+
+export async function accountById(driver: Pick<ReadingDriver, 'query'>, id: number): Promise<Account | null> {
+  const [row] = await driver.query('account', `SELECT ${ACCOUNT_COLUMNS} FROM accounts a WHERE a.id = ?`, [id])
+  return row === undefined ? null : toAccount(row)
+}
 
 const about = ({ id, publicId }: Account) => ({ subject: { kind: 'account', id: publicId }, accountId: id }) as const
 
@@ -104,10 +109,6 @@ export class Accounts {
   page({ q = '', afterId = 0, limit }: PageFilter): Promise<Account[]> {
     const where = `WHERE a.id > ? AND ${contains('a.name')} ORDER BY a.id LIMIT ?`
     return this.#select(where, [afterId, pattern(q), limit])
-  }
-
-  async byId(id: number): Promise<Account | null> {
-    return (await this.#select('WHERE a.id = ?', [id]))[0] ?? null
   }
 
   async byName(name: string): Promise<Account | null> {

@@ -1,5 +1,5 @@
 /** What the keys of an account are called. Deleted keys are among them, because rows of usage refer to them. */
-import type { Driver, Row } from '../driver.ts'
+import type { Driver, ReadingDriver, Row } from '../driver.ts'
 import type { KeyLabel } from '../request-store.ts'
 import { chunks, integer, marks, padded, text } from './text.ts'
 
@@ -13,7 +13,7 @@ const toLabel = (row: Row): KeyLabel => ({
 })
 
 export async function keyLabels(
-  driver: Driver,
+  driver: ReadingDriver,
   accountId: number,
   ids: readonly number[],
 ): Promise<Map<number, KeyLabel>> {

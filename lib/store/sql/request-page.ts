@@ -4,7 +4,7 @@
  * the sums have too (`usage_sums`) also says in which hours there are such rows, so that the other hours are passed over.
  */
 import { idAt, timeOfId } from '../../base/ids.ts'
-import type { Dialect, Driver, Param, Statements } from '../driver.ts'
+import type { Dialect, Param, ReadingDriver, Statements } from '../driver.ts'
 import type { AccountKeys, Page, Paging, RequestFilter } from '../request-store.ts'
 import { indexName } from '../tables.ts'
 import type { BookedRow } from '../usage-store.ts'
@@ -196,7 +196,7 @@ async function scanAll(tx: Statements, scan: Scan, filter: RequestFilter): Promi
   return true
 }
 
-export function requestPage(driver: Driver, filter: RequestFilter, paging: Paging): Promise<Page<BookedRow>> {
+export function requestPage(driver: ReadingDriver, filter: RequestFilter, paging: Paging): Promise<Page<BookedRow>> {
   if (filter.keyIds?.length === 0) return Promise.resolve({ rows: [], next: null, scannedToMs: null })
   return driver.snapshot('requestPage', async tx => {
     const scan = new Scan(tx, driver.dialect, paging, await placeOf(tx, filter.accountId, paging.after))

@@ -7,7 +7,7 @@
  * (`usage-rare.ts`).
  */
 import { attemptIds, timeOfId } from '../../base/ids.ts'
-import type { Dialect, Driver, Statements } from '../driver.ts'
+import type { Dialect, Driver, ReadingDriver, Statements } from '../driver.ts'
 import type { BookedRow, UsageFilter } from '../store.ts'
 import { integer, marks, padded } from './text.ts'
 import {
@@ -81,7 +81,7 @@ async function readPage(
   return readRows(tx, seqs)
 }
 
-export const usage = (driver: Driver, asked: UsageFilter): Promise<BookedRow[]> =>
+export const usage = (driver: ReadingDriver, asked: UsageFilter): Promise<BookedRow[]> =>
   driver.snapshot('usage', async tx => {
     if (asked.requestId !== undefined) return ofOneRequest(tx, asked, asked.requestId)
     const filter = await narrowed(tx, asked)
@@ -92,7 +92,10 @@ export const usage = (driver: Driver, asked: UsageFilter): Promise<BookedRow[]> 
  * All rows of a filter, in slices. Between two slices nothing is held in the store: rows that come or are pruned meanwhile
  * are in it or not.
  */
-export async function* usageSlices(driver: Driver, asked: Omit<UsageFilter, 'limit'>): AsyncGenerator<BookedRow[]> {
+export async function* usageSlices(
+  driver: ReadingDriver,
+  asked: Omit<UsageFilter, 'limit'>,
+): AsyncGenerator<BookedRow[]> {
   const slice = { ...asked, limit: SLICE }
   if (asked.requestId !== undefined) {
     yield await usage(driver, slice)

@@ -3,6 +3,7 @@ import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import type { UsageRow } from '../../../lib/terms/records.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../../support/store.ts'
+import { newSeen, type Told, WORK } from '../../support/export-work.ts'
 import { openOps } from '../support.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
@@ -254,10 +255,8 @@ t.test('exports', async t => {
 
 t.test('an export that the store breaks off has no end', async t => {
   const ops = await openOps(t, store => {
-    store.usageSlices = async function* () {
-      yield []
-      throw new Error('gone')
-    }
+    const make = store.export
+    store.export = () => make(WORK, { seen: newSeen(), texts: 3, characters: 10, atEnd: 'fails' } satisfies Told)
     return store
   })
   await t.rejects(ops.admin('GET', '/admin/usage.jsonl'))
