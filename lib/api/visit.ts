@@ -19,6 +19,7 @@ import type { Shared } from './parts.ts'
 import { refusalOf } from './refusal.ts'
 import type { Found } from './routes.ts'
 import type { Site } from './site.ts'
+import { whileAllowed } from './while-allowed.ts'
 
 export const MOST_BODY_BYTES = 64 * 1024
 const MOST_BODY_SHOWN = '64KiB'
@@ -75,7 +76,7 @@ export class Visit<D> {
       const isLater = identity !== null && hasBody(this.#req)
       const now = isLater ? await this.#identify(ip) : identity
       const call = this.#call(sent, now, isLater ? await this.#admit(row, names, now) : standing, ip)
-      await this.#run(row, call)
+      await this.#run(row, call, () => this.#stillAdmitted(row, names, ip))
       this.#note(row, call.caller)
     } catch (error) {
       this.#fail(error)
@@ -167,13 +168,20 @@ export class Visit<D> {
     return read(body, await readObject(this.#req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: BODY_MS }))
   }
 
-  async #run(row: Operation<D>, call: Call): Promise<void> {
+  async #stillAdmitted(row: Operation<D>, names: Record<string, string>, ip: string): Promise<void> {
+    await this.#admit(row, names, await this.#identify(ip))
+  }
+
+  async #run(row: Operation<D>, call: Call, check: () => Promise<void>): Promise<void> {
     const { reports, exports, clock, deps } = this.#shared
-    const seats = row.answer.body === 'stream' ? exports : row.limit === 'heavy' ? reports : null
+    const isLong = row.answer.body === 'stream'
+    const seats = isLong ? exports : row.limit === 'heavy' ? reports : null
     const leave = await seats?.take(call.caller.user === null ? call.caller.ip : String(call.caller.user.id))
+    const endChecks = isLong ? whileAllowed(clock, check, () => this.#res.destroy()) : () => {}
     try {
       await sendResult(this.#res, row, await row.run(deps, call), clock)
     } finally {
+      endChecks()
       leave?.()
     }
   }

@@ -1,11 +1,13 @@
+import http from 'node:http'
 import net from 'node:net'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { ApiError } from '../../lib/api/errors.ts'
-import { type Operation, operation } from '../../lib/api/operation.ts'
+import { type AnswerPieces, type Operation, operation } from '../../lib/api/operation.ts'
 import { OperationError } from '../../lib/operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../../lib/store/store.ts'
 import * as kind from '../../lib/terms/config-scalars.ts'
+import { until } from '../support/wait.ts'
 import { identity, type Reply, type Served, serveApi } from './support/api.ts'
 
 const COOKIE = { cookie: 'session=mine' }
@@ -98,6 +100,14 @@ const ROWS = [
   }),
   operation<object, unknown, unknown, unknown>({
     ...common,
+    id: 'rows.endless',
+    call: 'GET /endless.csv',
+    who: 'user',
+    answer: { status: 200, body: 'stream', types: ['text/csv; charset=utf-8'] },
+    run: async () => ({ type: 'text/csv; charset=utf-8', file: 'all.csv', pieces: endless() }),
+  }),
+  operation<object, unknown, unknown, unknown>({
+    ...common,
     id: 'fails',
     call: 'GET /fails',
     who: 'anyone',
@@ -129,6 +139,22 @@ const ROWS = [
     run: async (_, { query }) => ({ location: (query as { to: string }).to }),
   }),
 ]
+
+/** One piece, and then none until it is ended. */
+function endless(): AnswerPieces {
+  const { promise: ended, resolve } = Promise.withResolvers<IteratorReturnResult<undefined>>()
+  let taken = 0
+  return {
+    next: async () => (taken++ === 0 ? { done: false, value: 'a,b\r\n' } : ended),
+    return: async () => {
+      resolve({ done: true, value: undefined })
+      return ended
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
 
 let gate: () => Promise<object> = async () => ({})
 let made = 0
@@ -376,6 +402,38 @@ t.test('a download is saved, and shows nothing when it is opened', async t => {
   made = 0
   t.match(await ask('HEAD', '/console/api/rows.csv', COOKIE), { status: 200, text: '' })
   t.equal(made, 0)
+})
+
+t.test('a long answer ends when its caller signs out, and not because the store is away for a while', async t => {
+  const { port, clock, callers, logged } = await serve(t)
+  const begin = () => {
+    const { promise: head, resolve } = Promise.withResolvers<http.IncomingMessage>()
+    http.get({ port, host: '127.0.0.1', path: '/console/api/endless.csv', headers: COOKIE, agent: false }, resolve)
+    return head
+  }
+  const res = await begin()
+  const { promise: cut, resolve, reject } = Promise.withResolvers<string>()
+  res.on('error', (error: NodeJS.ErrnoException) => resolve(error.code as string))
+  res.on('end', () => reject(new Error('it looks whole')))
+  res.resume()
+  const { bySession } = callers
+  let asked = 0
+  callers.bySession = async secret => {
+    if (++asked <= 3) throw new StoreUnavailable('away')
+    return bySession(secret)
+  }
+  await until('it was asked for some times', () => {
+    clock.advance(1_000)
+    return asked > 6
+  })
+  t.notOk(res.destroyed)
+  callers.sessions.clear()
+  await until('it is cut off', () => {
+    clock.advance(1_000)
+    return res.destroyed
+  })
+  t.equal(await cut, 'ECONNRESET')
+  t.strictSame(logged, [])
 })
 
 t.test('bodies', async t => {
