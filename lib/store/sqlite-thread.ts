@@ -24,11 +24,6 @@ export type WorkerRequest =
   | { kind: 'exec'; sql: string }
   | { kind: 'close' }
 
-export interface WorkerData {
-  path: string
-  background: boolean
-}
-
 export interface WorkerAnswer {
   rows?: Row[]
   changes?: number
@@ -60,15 +55,8 @@ export type StartThread = (path: string) => Pick<Worker, 'on' | 'once' | 'postMe
 /** Not those of the process: what that preloads, every thread would load anew, and this one needs none of it. */
 export const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning']
 
-const threadFor = (path: string, background: boolean) =>
-  new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
-    workerData: { path, background } satisfies WorkerData,
-    execArgv: NODE_OPTIONS,
-  })
-
-const startThread: StartThread = path => threadFor(path, false)
-/** A thread whose work may wait while others need the processor. */
-export const startInBackground: StartThread = path => threadFor(path, true)
+const startThread: StartThread = path =>
+  new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path }, execArgv: NODE_OPTIONS })
 
 class ThreadEnded extends StoreUnavailable {}
 

@@ -3,14 +3,11 @@
  * `sqlite-thread.ts` is the other side.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { lowerPriority } from '../base/thread-priority.ts'
 import { SqliteDatabase } from './sqlite-database.ts'
-import type { WorkerData, WorkerRequest } from './sqlite-thread.ts'
+import type { WorkerRequest } from './sqlite-thread.ts'
 
 const port = parentPort!
-const { path, background } = workerData as WorkerData
-if (background) lowerPriority()
-const database = new SqliteDatabase(path)
+const database = new SqliteDatabase((workerData as { path: string }).path)
 
 port.on('message', (request: WorkerRequest) => {
   if (request.kind !== 'close') return port.postMessage(database.answer(request))

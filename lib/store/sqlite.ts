@@ -7,7 +7,7 @@
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
 import { newPathInMemory } from './sqlite-database.ts'
-import { Connection, startInBackground } from './sqlite-thread.ts'
+import { Connection } from './sqlite-thread.ts'
 
 export const dialect: Dialect = {
   name: 'sqlite',
@@ -34,7 +34,7 @@ class SqliteDriver implements Driver {
     this.address = `sqlite:${at}`
     this.#writer = new Connection(at, onStatement)
     this.#writer.warm()
-    const reader = () => new Connection(at, onStatement, startInBackground)
+    const reader = () => new Connection(at, onStatement)
     this.#readers = path === null ? [this.#writer] : [reader(), reader()]
   }
 
