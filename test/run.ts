@@ -4,6 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { ANVIL_MISSING } from './support/anvil.ts'
 import { OCEANBASE_MISSING } from './support/oceanbase.ts'
 
 /** More than processors: many files wait for timers of stores and gateways, and others can run meanwhile. */
@@ -54,7 +55,7 @@ run.on('close', code => {
   const failed = total('fail')
   if (files.length > 1)
     console.log(`${((Date.now() - beganMs) / 1000).toFixed(0)} s, of which:\n${slowest().join('\n')}`)
-  if (OCEANBASE_MISSING !== null) console.log(OCEANBASE_MISSING)
+  for (const missing of [OCEANBASE_MISSING, ANVIL_MISSING]) if (missing !== null) console.log(missing)
   console.log(`SEED=${seed}`)
   console.log(`${passed} passed, ${failed} failed`)
   process.exit(code !== 0 || passed === 0 ? code || 1 : 0)

@@ -13,6 +13,7 @@ import { openMethods } from './methods.ts'
 import { Orders, type PayBounds } from './orders.ts'
 import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
+import type { Usdt } from './usdt/usdt.ts'
 
 export interface DeskParts extends OperationDeps {
   config: () => Config
@@ -30,6 +31,7 @@ export class Desk {
   readonly #methods = new Map<OrderMethod, PayMethod>()
   /** The config whose methods these are. */
   #opened: Config | null = null
+  #usdt: { config: Config; opened: Promise<Usdt | null> } | null = null
 
   constructor(parts: DeskParts) {
     this.#parts = parts
@@ -51,6 +53,24 @@ export class Desk {
       this.#opened = config
     }
     return this.#methods
+  }
+
+  /** null = the config in force does not offer it. */
+  async usdt(): Promise<Usdt | null> {
+    const config = this.#parts.config()
+    if (this.#usdt?.config !== config) this.#usdt = { config, opened: this.#openUsdt(config) }
+    return this.#usdt.opened
+  }
+
+  async #openUsdt({ pay: { usdt: config } }: Config): Promise<Usdt | null> {
+    if (config === undefined) return null
+    const { Usdt } = await import('./usdt/usdt.ts')
+    return new Usdt({ ...this.#parts, till: this.till, config }, () => this.bounds().order)
+  }
+
+  /** One round of reading the chain. */
+  async chain(stopped: () => boolean): Promise<void> {
+    await (await this.usdt())?.scanner.round(stopped)
   }
 
   /** null = there is no such method here. */

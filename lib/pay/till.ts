@@ -7,7 +7,7 @@
 import { micro } from '../base/money.ts'
 import { inForce, type OperationDeps } from '../operations/deps.ts'
 import type { NewException } from '../store/store.ts'
-import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource, Refund } from '../terms/pay.ts'
+import type { Order, OrderMethod, PayExceptionKind, PayWay, Proof, ProofSource, Refund } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
 import type { DisputeNotice, Notice, Payment, RefundNotice } from './method.ts'
 import { worth } from './numbers.ts'
@@ -15,10 +15,10 @@ import { worth } from './numbers.ts'
 /** What the till counts. */
 export interface PayCounts {
   /** An order was credited this long after the proof was stored. */
-  credited(method: OrderMethod, ms: number): void
+  credited(method: PayWay, ms: number): void
   /** A proof came by asking: the callback was lost, or is late. */
-  repaired(method: OrderMethod, source: ProofSource): void
-  exception(method: OrderMethod, kind: PayExceptionKind): void
+  repaired(method: PayWay, source: ProofSource | 'chain'): void
+  exception(method: PayWay, kind: PayExceptionKind): void
 }
 
 export type TillDeps = OperationDeps & { counts: PayCounts }
@@ -41,7 +41,7 @@ function misfit(order: Order, method: OrderMethod, payment: Payment): PayExcepti
 }
 
 /** What a provider proved, the gateway books in its name. */
-export const provider = (method: OrderMethod, operation: string): Act => ({
+export const provider = (method: PayWay, operation: string): Act => ({
   actor: { ...GATEWAY, name: method },
   operation,
 })
@@ -212,7 +212,7 @@ export class Till {
     const { store, counts, log } = this.#deps
     if (await store.pay.raiseException(exception)) {
       const { method, kind, orderId, detail } = exception
-      counts.exception(method as OrderMethod, kind)
+      counts.exception(method, kind)
       log.error({ method, kind, order: orderId, detail }, 'a payment needs a person to look at it')
     }
     return 'open'

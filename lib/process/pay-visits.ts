@@ -36,5 +36,5 @@ export function payVisits({ clock, log, config }: DeskParts, desk: () => Promise
 }
 
 /** Whether there is a way to pay of this name, and the config has its section. */
-export const isConfigured = ({ pay }: Config, name: string): boolean =>
+const isConfigured = ({ pay }: Config, name: string): boolean =>
   PAY_METHODS.some(method => method === name && pay[method] !== undefined)

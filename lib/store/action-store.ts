@@ -18,6 +18,7 @@ export const SUBJECT_KINDS = [
   'token',
   'entry',
   'order',
+  'deposit',
   'setting',
 ] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]

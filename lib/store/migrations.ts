@@ -6,6 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { ACTIONS } from './action-tables.ts'
+import { DEPOSIT_TABLES } from './deposit-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
@@ -232,6 +233,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ({ dialect }) => addAccountSums(dialect),
   // Sums of usage by the day of a key, whatever it was used for.
   ({ dialect }) => [addKeyDays(dialect)],
+  // Deposits on a chain.
+  ({ dialect }) => DEPOSIT_TABLES.flatMap(table => createTable(table, dialect)),
 ]
 
 async function version(driver: Driver): Promise<number> {

@@ -9,6 +9,7 @@ import type {
   OrderState,
   PayException,
   PayExceptionKind,
+  PayWay,
   Proof,
   Refund,
   Shown,
@@ -86,7 +87,7 @@ export interface ExceptionFilter {
 }
 
 export interface PayMark {
-  method: OrderMethod
+  method: PayWay
   what: string
   atMs: number
   value: string
@@ -180,8 +181,8 @@ export interface PayStore {
 
   payMarks(): Promise<PayMark[]>
   /** Sets a mark's time to `nowMs`. False when another did so less than `restMs` ago, and has what it stands for. */
-  takePayMark(method: OrderMethod, what: string, nowMs: number, restMs: number): Promise<boolean>
-  setPayMark(method: OrderMethod, what: string, value: string): Promise<void>
+  takePayMark(method: PayWay, what: string, nowMs: number, restMs: number): Promise<boolean>
+  setPayMark(method: PayWay, what: string, value: string): Promise<void>
   /** The rate in force at a moment; null = none. */
   payRate(currency: string, atMs: number): Promise<PayRate | null>
   payRates(currency: string, limit: number): Promise<PayRate[]>

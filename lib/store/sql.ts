@@ -23,6 +23,7 @@ import { Catalogue } from './sql/catalogue.ts'
 import { changeSeq, changesSince } from './sql/changes.ts'
 import { addEntry } from './sql/entries.ts'
 import { book, firstBookedMs } from './sql/entry-book.ts'
+import { Deposits } from './sql/deposits.ts'
 import { Holders } from './sql/holders.ts'
 import { keyIdsOf, keyLabelOf, keyLabels } from './sql/key-labels.ts'
 import { rollKey } from './sql/key-secrets.ts'
@@ -92,6 +93,7 @@ export class SqlStore implements Store {
   readonly #exports: ExportThread | null
 
   readonly pay: Pay
+  readonly chain: Deposits
 
   constructor(
     driver: Driver,
@@ -110,6 +112,7 @@ export class SqlStore implements Store {
     this.#books = new Books(driver)
     this.#holders = new Holders(driver, slice)
     this.pay = new Pay(driver)
+    this.chain = new Deposits(driver)
     this.people = new People(driver, this.#sealer)
   }
 

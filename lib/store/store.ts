@@ -18,6 +18,7 @@ import type { Group, Model, UsageRow } from '../terms/records.ts'
 import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
 import type { Audit } from './audit.ts'
+import type { ChainStore } from './deposit-store.ts'
 import type { EntryStore } from './entry-store.ts'
 import type { ExportStore } from './export-store.ts'
 import type { Mark, Said } from './marks.ts'
@@ -31,6 +32,7 @@ import type { UsageStore } from './usage-store.ts'
 export * from './account-store.ts'
 export * from './action-store.ts'
 export type * from './audit.ts'
+export type * from './deposit-store.ts'
 export type * from './entry-store.ts'
 export type * from './export-store.ts'
 export * from './marks.ts'
@@ -135,6 +137,7 @@ export interface Store
     ExportStore {
   /** Money that comes in: orders, proofs, refunds. */
   readonly pay: PayStore
+  readonly chain: ChainStore
   readonly people: PeopleStore
   /** Name of the time zone in which periods begin. */
   readonly zone: string

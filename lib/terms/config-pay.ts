@@ -6,6 +6,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { webAddress } from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
+import { addressAt, xpubFault } from './xpub.ts'
 
 const sandbox = kind.flag.prefault(false).meta({
   description: 'Use the provider’s test environment. Its payments credit test accounts only (`accounts[].sandbox`).',
@@ -170,6 +171,61 @@ const card = cardForm.superRefine(checkHosts).superRefine(({ secret_key, sandbox
       message: sandbox ? 'a test key, because of `sandbox`' : 'a live key',
     })
 })
+/** Tether USD on BNB Smart Chain. */
+const USDT_CONTRACT = '0x55d398326f99059ff775485246999027b3197955'
+const BSC = 56
+
+const address = (what: string) =>
+  kind.scalar(what, { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }, value =>
+    kind.matched(/^0x[0-9a-fA-F]{40}$/, value)?.[0].toLowerCase(),
+  )
+
+const usdtForm = z.strictObject({
+  xpub: kind
+    .scalar(
+      value => (typeof value === 'string' ? (xpubFault(value) ?? '') : 'an extended public key, beginning xpub'),
+      { type: 'string', pattern: '^xpub' },
+      value => (typeof value === 'string' && xpubFault(value) === null ? value : undefined),
+      true,
+    )
+    .meta({
+      description:
+        "Extended public key of an account m/44'/60'/n' that is used for nothing else. Deposit addresses are its children 0/i. A private key is refused.",
+    }),
+  check_address: address('an address of 0x and 40 digits').meta({
+    description: 'Address 0 of that account, copied from the wallet: a start fails when the key gives another one.',
+  }),
+  endpoints: z.array(webAddress).length(2).meta({
+    description:
+      'JSON-RPC addresses of two nodes of different providers. The first is read, the second confirms each deposit. They must answer `eth_getLogs`.',
+  }),
+  minimum: kind.cny.prefault('40').meta({
+    description: 'Deposits of an account wait until together they are worth so many CNY.',
+  }),
+  chain_id: kind.whole(1).prefault(BSC).meta({ description: 'Id of the chain. Another one than 56 needs `sandbox`.' }),
+  contract: address('an address of 0x and 40 digits')
+    .prefault(USDT_CONTRACT)
+    .meta({ description: 'Address of the token’s contract. Another one than that of Tether USD needs `sandbox`.' }),
+  sandbox,
+})
+
+const usdt = usdtForm.superRefine((form, context) => {
+  const { xpub, check_address, endpoints, chain_id, contract, sandbox } = form
+  // The addresses of nodes have keys in them.
+  const wrong = (path: (string | number)[], message: string) =>
+    context.addIssue({ code: 'custom', path, ...kind.problem(message, path[0] === 'endpoints') })
+  if (addressAt(xpub, 0) !== check_address) wrong(['check_address'], 'the address 0 of `xpub`, which gives another one')
+  const local = endpoints.every(url => LOOPBACK.test(url))
+  for (const [i, url] of endpoints.entries())
+    if (!url.startsWith('https://') && !(sandbox && LOOPBACK.test(url)))
+      wrong(['endpoints', i], 'an https:// URL; http only on this machine, with `sandbox`')
+  if (new Set(endpoints.map(url => new URL(url).host)).size < endpoints.length)
+    wrong(['endpoints'], 'two nodes at different hosts: the second must not repeat what the first says')
+  if (sandbox && chain_id === BSC && !local)
+    wrong(['chain_id'], 'another chain than 56, because of `sandbox`; 97 is the test network')
+  if (!sandbox && chain_id !== BSC) wrong(['chain_id'], '56; another chain only with `sandbox`')
+  if (!sandbox && contract !== USDT_CONTRACT) wrong(['contract'], `${USDT_CONTRACT}; another one only with \`sandbox\``)
+})
 /** For `configSchema`. */
 export const pay = {
   order_limit: kind.cny.prefault('50000').meta({ description: 'Most CNY of one order.' }),
@@ -177,8 +233,10 @@ export const pay = {
   alipay: alipay.optional().meta({ description: 'Alipay. Default: not offered.' }),
   wechat: wechat.optional().meta({ description: 'WeChat Pay. Default: not offered.' }),
   card: card.optional().meta({ description: 'Cards, by Stripe Checkout. Default: not offered.' }),
+  usdt: usdt.optional().meta({ description: 'USDT on BNB Smart Chain. Default: not offered.' }),
 }
 
 export type AlipayConfig = z.output<typeof alipay>
 export type WechatConfig = z.output<typeof wechat>
 export type CardConfig = z.output<typeof card>
+export type UsdtConfig = z.output<typeof usdt>

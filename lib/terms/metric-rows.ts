@@ -150,7 +150,7 @@ export const METRICS = {
   payRepairs: counter(
     'gateway_pay_repairs_total',
     ['method', 'source'],
-    'Payments that were found by asking (query, bill), because no callback had come.',
+    'Payments that were found by asking (query, bill), because no callback had come, and deposits that were missed at first (chain).',
   ),
   payExceptions: counter(
     'gateway_pay_exceptions_total',
@@ -162,6 +162,17 @@ export const METRICS = {
     ['what'],
     'What waits: exceptions for a person, and orders that are paid and not credited (uncredited).',
     { aggregator: 'max' },
+  ),
+  payChain: gauge(
+    'gateway_pay_chain',
+    ['what'],
+    'The chain of USDT deposits: head_block (the newest block), finalized_lag_blocks (how far finality is behind it), cursor_lag_seconds (age of the last block that was read).',
+    { aggregator: 'max' },
+  ),
+  payEndpointErrors: counter(
+    'gateway_pay_endpoint_errors_total',
+    ['endpoint', 'kind'],
+    'Questions to the nodes of `pay.usdt.endpoints`, numbered from 1, that failed. `kind`: away, refused.',
   ),
   consoleRequests: counter(
     'gateway_console_requests_total',

@@ -244,15 +244,13 @@ export class Metrics {
       case 'consoleRequests':
         return this.#consoleRequests.samples(labels)
       case 'payCallbacks':
-        return this.pay.callbacks.samples(labels)
       case 'payCreditAge':
-        return this.pay.creditAge.samples(name, labels)
       case 'payRepairs':
-        return this.pay.repairs.samples(labels)
       case 'payExceptions':
-        return this.pay.exceptions.samples(labels)
       case 'payOpen':
-        return Object.entries(this.pay.open).map(([what, value]) => ({ labels: { what }, value }))
+      case 'payChain':
+      case 'payEndpointErrors':
+        return this.pay.samples(id)
       case 'imbalance':
         return plain(observed.imbalanceMicro())
     }

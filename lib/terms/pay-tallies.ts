@@ -1,6 +1,7 @@
-/** What is counted of payments, in the form of `tallies.ts`. */
-import type { OrderMethod, PayExceptionKind, ProofSource } from './pay.ts'
-import { Histogram, Tally } from './tallies.ts'
+/** What is counted of payments, in the form of `tallies.ts`. A part of the metrics. */
+import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from './pay.ts'
+import { METRICS } from './metric-rows.ts'
+import { Histogram, type Sample, Tally } from './tallies.ts'
 
 const SECOND_MS = 1_000
 
@@ -11,20 +12,51 @@ export class PayTallies {
   readonly exceptions = new Tally()
   /** What a person has to look at, and what is paid and not credited, when they were last counted. */
   open = { exceptions: 0, uncredited: 0 }
+  /** The chain, as the process that reads it has last seen it. */
+  chain = { head_block: 0, finalized_lag_blocks: 0, cursor_lag_seconds: 0 }
+  readonly endpointErrors = new Tally()
 
   callback(method: OrderMethod, verdict: string): void {
     this.callbacks.add(1, method, verdict)
   }
 
-  credited(method: OrderMethod, ms: number): void {
+  credited(method: PayWay, ms: number): void {
     this.creditAge.observe(ms / SECOND_MS, method)
   }
 
-  repaired(method: OrderMethod, source: ProofSource): void {
+  repaired(method: PayWay, source: ProofSource | 'chain'): void {
     this.repairs.add(1, method, source)
   }
 
-  exception(method: OrderMethod, kind: PayExceptionKind): void {
+  exception(method: PayWay, kind: PayExceptionKind): void {
     this.exceptions.add(1, method, kind)
   }
+
+  /** `endpoint`: which of the nodes, by its place in the config. */
+  endpointError(endpoint: number, kind: string): void {
+    this.endpointErrors.add(1, String(endpoint), kind)
+  }
+
+  samples(id: Extract<keyof typeof METRICS, `pay${string}`>): Sample[] {
+    const { name, labels } = METRICS[id]
+    switch (id) {
+      case 'payCallbacks':
+        return this.callbacks.samples(labels)
+      case 'payCreditAge':
+        return this.creditAge.samples(name, labels)
+      case 'payRepairs':
+        return this.repairs.samples(labels)
+      case 'payExceptions':
+        return this.exceptions.samples(labels)
+      case 'payEndpointErrors':
+        return this.endpointErrors.samples(labels)
+      case 'payOpen':
+        return each(this.open)
+      case 'payChain':
+        return each(this.chain)
+    }
+  }
 }
+
+const each = (values: Record<string, number>): Sample[] =>
+  Object.entries(values).map(([what, value]) => ({ labels: { what }, value }))

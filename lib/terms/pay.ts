@@ -11,6 +11,10 @@ import type { Micro } from '../base/money.ts'
 export const PAY_METHODS = ['alipay', 'wechat', 'card'] as const
 export type OrderMethod = (typeof PAY_METHODS)[number]
 
+/** All ways in which money comes in: by orders, and by deposits of USDT, which need none. */
+export const PAY_WAYS = [...PAY_METHODS, 'usdt'] as const
+export type PayWay = (typeof PAY_WAYS)[number]
+
 /**
  * `created`: the row exists, and the provider may not know of it. `pending`: the payer can pay. `paid`: a proof is stored.
  * `credited`: the account has the money. `expired`, `failed`: nobody can pay any more, as far as is known; money that comes
@@ -99,7 +103,7 @@ export interface Proof {
 
 /**
  * What a person has to look at. Each says why verified money, or a verified message, does not fit its order.
- * `conflict`: the ledger has another entry under the order's reference.
+ * `conflict`: the ledger has another entry under the reference. `chain`: nodes of the chain contradict each other, or our books.
  */
 export const PAY_EXCEPTIONS = [
   'unknown_order',
@@ -116,12 +120,13 @@ export const PAY_EXCEPTIONS = [
   'refund_amount',
   'refund_stuck',
   'fraud_warning',
+  'chain',
 ] as const
 export type PayExceptionKind = (typeof PAY_EXCEPTIONS)[number]
 
 export interface PayException {
   id: number
-  method: OrderMethod
+  method: PayWay
   kind: PayExceptionKind
   /** The same event reported twice is one exception: this names it. */
   reference: string

@@ -17,6 +17,7 @@ t.test('who calls what moves money', async t => {
   const outside = files.filter(file => !file.startsWith('lib/store/'))
   t.same(using(/\.creditOrder\(/, outside), ['lib/pay/till.ts'])
   t.same(using(/\.proveOrder\(/, outside), ['lib/pay/orders.ts', 'lib/pay/till.ts'], 'the other one is by hand')
+  t.same(using(/\.creditDeposits\(/, outside), ['lib/pay/usdt/crediting.ts'], 'deposits have no order')
   t.same(using(/kind: 'payment'/), ['lib/store/sql/pay-money.ts'], 'one statement writes the entry')
 })
 

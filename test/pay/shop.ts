@@ -11,7 +11,7 @@ import type { PayMethod } from '../../lib/pay/method.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
-import type { Order, OrderMethod } from '../../lib/terms/pay.ts'
+import type { Order, PayWay } from '../../lib/terms/pay.ts'
 import { PayTallies } from '../../lib/terms/pay-tallies.ts'
 import type { Account } from '../../lib/terms/records.ts'
 import { TestFleet } from '../ops/support.ts'
@@ -48,7 +48,7 @@ export interface Shop {
 /** `pay`: the section of the config, with one method. Without a store the shop has one of its own, in memory. */
 export async function openShop(
   t: Teardown,
-  pay: { [M in OrderMethod]?: object },
+  pay: { [W in PayWay]?: object },
   given: { store?: Store; account?: Account; clock?: TestClock } = {},
 ): Promise<Shop> {
   const store = given.store ?? (await memoryStore())

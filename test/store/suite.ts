@@ -14,6 +14,7 @@ import { entrySuite } from './entry-suite.ts'
 import { exportSuite } from './export-suite.ts'
 import { keySuite } from './key-suite.ts'
 import { oldLog } from './old-log.ts'
+import { depositSuite } from './deposit-suite.ts'
 import { paySuite } from './pay-suite.ts'
 import { peopleSuite } from './people-suite.ts'
 import { priceSuite } from './price-suite.ts'
@@ -637,6 +638,7 @@ export function storeSuite(t: Test, newUrl: () => Promise<string>): void {
   t.test('entries', async t => entrySuite(t, newUrl))
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))
+  t.test('deposits', async t => depositSuite(t, newUrl))
   t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))

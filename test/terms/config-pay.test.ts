@@ -1,8 +1,10 @@
 /** The config of payments: a method is whole or absent, and test environments never mix with real money. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { HDKey } from '@scure/bip32'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { ConfigError, parseConfig } from '../../lib/terms/config.ts'
+import { addressAt } from '../../lib/terms/xpub.ts'
 
 const pair = (modulusLength = 2048) =>
   generateKeyPairSync('rsa', {
@@ -34,7 +36,14 @@ const card = {
   webhook_secret: 'whsec_0123456789abcdef',
   account: 'acct_0123456789',
 }
-const ALL = { alipay, wechat, card }
+const purse = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/3'")
+const { publicExtendedKey: xpub, privateExtendedKey: xprv } = purse
+const usdt = {
+  xpub,
+  check_address: addressAt(xpub, 0),
+  endpoints: ['https://bsc.one.example/v1/abcdef', 'https://two.example/bsc'],
+}
+const ALL = { alipay, wechat, card, usdt }
 
 const problem = (pay: object): string => {
   try {
@@ -87,7 +96,22 @@ t.test('what is not what it should be', async t => {
     [{ wechat: { ...wechat, public_keys: [] } }, /public_keys/],
     [{ card: { ...card, sandbox: true } }, /secret_key.*test key/],
     [{ card: { ...card, secret_key: 'sk_test_0123456789' } }, /secret_key.*live key/],
-    [{ usdt: {} }, /usdt/],
+    [{ usdt: { ...usdt, xpub: xprv } }, /usdt.xpub.*private/],
+    [{ usdt: { ...usdt, xpub: purse.deriveChild(0).publicExtendedKey } }, /usdt.xpub.*hardened account/],
+    [{ usdt: { ...usdt, check_address: addressAt(xpub, 1) } }, /check_address.*gives another/],
+    [{ usdt: { ...usdt, endpoints: usdt.endpoints.slice(1) } }, /endpoints/],
+    [
+      { usdt: { ...usdt, endpoints: ['https://one.example/a', 'https://one.example/b'] } },
+      /endpoints.*different hosts/,
+    ],
+    [{ usdt: { ...usdt, endpoints: ['https://one.example', 'http://two.example'] } }, /endpoints.*https/],
+    [
+      { usdt: { ...usdt, sandbox: true, endpoints: ['https://one.example', 'http://two.example'] } },
+      /endpoints.*https/,
+    ],
+    [{ usdt: { ...usdt, chain_id: 97 } }, /chain_id.*56/],
+    [{ usdt: { ...usdt, sandbox: true } }, /chain_id.*97/],
+    [{ usdt: { ...usdt, contract: `0x${'12'.repeat(20)}` } }, /contract.*sandbox/],
     [{ paypal: {} }, /paypal/],
   ]
   for (const [pay, text] of rows) t.match(problem(pay), text, JSON.stringify(pay).slice(0, 80))
@@ -98,6 +122,18 @@ t.test('no problem shows a secret', async t => {
   t.notMatch(problem({ card: { ...card, secret_key: secret } }), /topsecret/)
   t.notMatch(problem({ alipay: { ...alipay, alipay_public_key: foreignPrivateKey, private_key: 'x' } }), /MII/)
   t.notMatch(problem({ wechat: { ...wechat, private_key: 'PRIVATE topsecret' } }), /topsecret/)
+  t.notMatch(problem({ usdt: { ...usdt, xpub: xprv } }), new RegExp(xprv.slice(4, 20)))
+  t.notMatch(
+    problem({ usdt: { ...usdt, endpoints: ['http://a.example/topsecret', 'https://b.example'] } }),
+    /topsecret/,
+  )
+})
+
+t.test('a chain for tests, and the chain on this machine', async t => {
+  const local = ['http://127.0.0.1:1', 'http://127.0.0.1:2']
+  t.equal(problem({ usdt: { ...usdt, sandbox: true, chain_id: 97 } }), '')
+  t.equal(problem({ usdt: { ...usdt, sandbox: true, chain_id: 97, contract: `0x${'12'.repeat(20)}` } }), '')
+  t.equal(problem({ usdt: { ...usdt, sandbox: true, endpoints: local } }), '')
 })
 
 t.test('a stand-in on this machine is a test environment', async t => {

@@ -101,6 +101,9 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_ledger_imbalance_cny 0',
     'gateway_pay_open{what="exceptions"} 0',
     'gateway_pay_open{what="uncredited"} 0',
+    'gateway_pay_chain{what="head_block"} 0',
+    'gateway_pay_chain{what="finalized_lag_blocks"} 0',
+    'gateway_pay_chain{what="cursor_lag_seconds"} 0',
   ])
   for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
     t.match(text, new RegExp(`^${name} `, 'm'))

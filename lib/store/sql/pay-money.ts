@@ -8,7 +8,7 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import type { EntryKind } from '../entry-store.ts'
+import type { Booked, EntryKind } from '../entry-store.ts'
 import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { bookEntry } from './entries.ts'
@@ -37,6 +37,18 @@ async function saveSums(tx: Statements, order: Order): Promise<void> {
   ])
 }
 
+/** The entry by which proven money gets into a balance, of an order or of a deposit. */
+export const bookPayment = (
+  tx: Statements,
+  driver: Driver,
+  accountId: number,
+  amount: Micro,
+  reference: string,
+  note: string,
+  act: Act,
+): Promise<Booked> =>
+  bookEntry(tx, driver, accountId, { kind: 'payment', amount, reference, actor: act.actor.name, note }, act, false)
+
 async function credit(
   tx: Statements,
   driver: Driver,
@@ -49,8 +61,7 @@ async function credit(
   if (order === null) return { outcome: 'unpaid' }
   if ((ENTERED as readonly string[]).includes(order.state)) return { outcome: 'known', order }
   if (order.state !== 'paid') return { outcome: 'unpaid' }
-  const entry = { kind: 'payment', amount, reference: `topup:${id}`, actor: act.actor.name, note } as const
-  const booked = await bookEntry(tx, driver, order.accountId, entry, act, false)
+  const booked = await bookPayment(tx, driver, order.accountId, amount, `topup:${id}`, note, act)
   if (booked.outcome !== 'created') return { outcome: 'conflict' }
   const now: Order = { ...order, state: 'credited', credited: amount }
   await saveSums(tx, now)

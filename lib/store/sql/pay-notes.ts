@@ -3,9 +3,9 @@
  * of what last went well, and rates.
  */
 
-import type { OrderMethod, PayException, Refund } from '../../terms/pay.ts'
+import type { OrderMethod, PayException, PayWay, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
-import { type Driver, DuplicateKey, type Param, type Row } from '../driver.ts'
+import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
 import type { ExceptionFilter, NewException, PayMark, PayRate } from '../pay-store.ts'
 import { recordAction } from './actions.ts'
 import { toException, toRefund } from './pay-rows.ts'
@@ -129,14 +129,14 @@ export async function forgetEvents(driver: Driver, beforeMs: number, limit: numb
 
 export async function payMarks(driver: Driver): Promise<PayMark[]> {
   return (await driver.query('payMarks', 'SELECT * FROM pay_marks ORDER BY method, what', [])).map(row => ({
-    method: text(row, 'method') as OrderMethod,
+    method: text(row, 'method') as PayWay,
     what: text(row, 'what'),
     atMs: integer(row, 'at_ms'),
     value: text(row, 'value'),
   }))
 }
 
-export async function setPayMark(driver: Driver, method: OrderMethod, what: string, value: string): Promise<void> {
+export async function setPayMark(driver: Driver, method: PayWay, what: string, value: string): Promise<void> {
   const { dialect } = driver
   const sql =
     `INSERT INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, ${dialect.nowMs}, ?) ` +
@@ -147,7 +147,7 @@ export async function setPayMark(driver: Driver, method: OrderMethod, what: stri
 /** Of several gateways, the one whose update still finds the old time gets it. */
 export async function takePayMark(
   driver: Driver,
-  method: OrderMethod,
+  method: PayWay,
   what: string,
   nowMs: number,
   restMs: number,
@@ -171,12 +171,19 @@ const toRate = (row: Row): PayRate => ({
 })
 
 /** The newest row that had begun counts; when its end has passed, there is no rate. */
-export async function payRate(driver: Driver, currency: string, atMs: number): Promise<PayRate | null> {
+export async function payRateAt(
+  tx: Pick<Statements, 'query'>,
+  currency: string,
+  atMs: number,
+): Promise<PayRate | null> {
   const sql = 'SELECT * FROM pay_rates WHERE currency = ? AND from_ms <= ? ORDER BY from_ms DESC, id DESC LIMIT 1'
-  const [row] = await driver.query('payRate', sql, [currency, atMs])
+  const [row] = await tx.query(sql, [currency, atMs])
   const rate = row === undefined ? null : toRate(row)
   return rate === null || rate.untilMs <= atMs ? null : rate
 }
+
+export const payRate = (driver: Driver, currency: string, atMs: number): Promise<PayRate | null> =>
+  payRateAt({ query: (sql, params) => driver.query('payRate', sql, params) }, currency, atMs)
 
 export async function payRates(driver: Driver, currency: string, limit: number): Promise<PayRate[]> {
   const sql = 'SELECT * FROM pay_rates WHERE currency = ? ORDER BY from_ms DESC, id DESC LIMIT ?'

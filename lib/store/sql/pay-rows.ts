@@ -1,5 +1,5 @@
 /** Rows of the tables of payments as the records that the program works with. */
-import type { Order, OrderMethod, PayException, Proof, Refund } from '../../terms/pay.ts'
+import type { Order, OrderMethod, PayException, PayWay, Proof, Refund } from '../../terms/pay.ts'
 import type { Row } from '../driver.ts'
 import { integer, integerOrNull, jsonOrNull, money, text, textOrNull } from './text.ts'
 
@@ -63,7 +63,7 @@ export const toRefund = (row: Row): Refund => ({
 
 export const toException = (row: Row): PayException => ({
   id: integer(row, 'id'),
-  method: text(row, 'method') as OrderMethod,
+  method: text(row, 'method') as PayWay,
   kind: text(row, 'kind') as PayException['kind'],
   reference: text(row, 'reference'),
   orderId: textOrNull(row, 'order_id'),

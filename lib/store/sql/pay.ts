@@ -1,6 +1,6 @@
 /** The store's methods for payments, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
-import type { OrderMethod, Proof, Shown } from '../../terms/pay.ts'
+import type { OrderMethod, PayWay, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
@@ -71,10 +71,10 @@ export class Pay implements PayStore {
   forgetEvents = (beforeMs: number, limit: number) => notes.forgetEvents(this.#driver, beforeMs, limit)
   proofsPaid = (method: OrderMethod, fromMs: number, untilMs: number, after: string, limit: number) =>
     orders.proofsPaid(this.#driver, method, fromMs, untilMs, after, limit)
-  takePayMark = (method: OrderMethod, what: string, nowMs: number, restMs: number) =>
+  takePayMark = (method: PayWay, what: string, nowMs: number, restMs: number) =>
     notes.takePayMark(this.#driver, method, what, nowMs, restMs)
   payMarks = () => notes.payMarks(this.#driver)
-  setPayMark = (method: OrderMethod, what: string, value: string) => notes.setPayMark(this.#driver, method, what, value)
+  setPayMark = (method: PayWay, what: string, value: string) => notes.setPayMark(this.#driver, method, what, value)
   payRate = (currency: string, atMs: number) => notes.payRate(this.#driver, currency, atMs)
   payRates = (currency: string, limit: number) => notes.payRates(this.#driver, currency, limit)
   setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => notes.setPayRate(this.#driver, rate, act)

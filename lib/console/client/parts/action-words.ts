@@ -20,6 +20,10 @@ const own = words({
   'invitations.revoke': ['撤回邀请', 'Withdrew an invitation'],
   'orders.create': ['创建充值订单', 'Began a payment'],
   'orders.credit': ['订单入账', 'Credited a payment'],
+  'deposits.address': ['获取 USDT 充值地址', 'Asked for the address for USDT'],
+  'deposits.quote': ['锁定 USDT 汇率', 'Fixed a rate for USDT'],
+  'deposits.credit': ['USDT 充值入账', 'Credited USDT'],
+  'deposits.release': ['提前入账 USDT 充值', 'Credited USDT below the minimum'],
   'refunds.freeze': ['冻结退款金额', 'Froze money for a refund'],
   'refunds.end': ['结束退款', 'Ended a refund'],
   'disputes.end': ['结束争议', 'Ended a dispute'],
@@ -33,6 +37,8 @@ const others = words({
   'models.remove': ['删除模型', 'Deleted a model'],
   'channels.put': ['设置渠道', 'Set a channel'],
   'channels.remove': ['删除渠道', 'Deleted a channel'],
+  'deposits.rate': ['设置 USDT 汇率', 'Set the rate of USDT'],
+  'deposits.rewind': ['回退链上读取位置', 'Set back how far the chain is read'],
   'prices.set': ['设置价格', 'Set prices'],
   'factor.confirm': ['启用两步验证', 'Switched two-step verification on'],
   'factor.remove': ['停用两步验证', 'Switched two-step verification off'],
@@ -80,6 +86,7 @@ const kinds = words({
   token: ['个人令牌', 'Personal token'],
   entry: ['账目', 'Entry'],
   order: ['订单', 'Order'],
+  deposit: ['USDT 充值', 'Deposit of USDT'],
   setting: ['设置', 'Setting'],
 })
 

@@ -1,0 +1,160 @@
+/** The questions that are asked of a node of the chain, with every answer checked before it is used. */
+import type { BlockRef, Transfer } from '../../terms/deposits.ts'
+import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { NodeError, type Rpc } from './rpc.ts'
+
+export interface Block extends BlockRef {
+  /** ms since 1970. */
+  atMs: number
+}
+
+export interface Token {
+  chainId: number
+  /** In lower case. */
+  contract: string
+}
+
+/** The hash of `Transfer(address,address,uint256)`. */
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+/** The beginnings of the calls `decimals()` and `balanceOf(address)`. */
+const DECIMALS_CALL = '0x313ce567'
+const BALANCE_CALL = '0x70a08231'
+const DECIMALS = 18n
+const SUCCESS = '0x1'
+
+const HASH = /^0x[0-9a-f]{64}$/
+const ADDRESS_TOPIC = /^0x0{24}([0-9a-f]{40})$/
+const QUANTITY = /^0x[0-9a-f]{1,16}$/
+const WORD = /^0x[0-9a-f]{64}$/
+
+export const quantity = (value: number): string => `0x${value.toString(16)}`
+const topicOf = (address: string): string => `0x${address.slice(2).padStart(64, '0')}`
+
+type Fields = Record<string, unknown>
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+
+export class Chain {
+  readonly node: number
+  readonly #rpc: Rpc
+  readonly #token: Token
+  #known = false
+
+  constructor(rpc: Rpc, token: Token) {
+    this.node = rpc.node
+    this.#rpc = rpc
+    this.#token = token
+  }
+
+  /** What a node says that cannot be. Asked again, or asked of another machine behind the same address, it may be right. */
+  #odd(what: string): ProviderAway {
+    return new ProviderAway(`node ${this.node}: ${what} cannot be read`)
+  }
+
+  #number(value: unknown, what: string): number {
+    if (typeof value !== 'string' || !QUANTITY.test(value)) throw this.#odd(what)
+    const number = Number(BigInt(value))
+    if (!Number.isSafeInteger(number)) throw this.#odd(what)
+    return number
+  }
+
+  /** Whether this is the chain and the token of the config. Throws ProviderRefuses; a node that was right is not asked again. */
+  async prove(): Promise<void> {
+    if (this.#known) return
+    const { chainId, contract } = this.#token
+    const wrong = (what: string) => new ProviderRefuses(`node ${this.node}: ${what}`)
+    const found = this.#number(await this.#rpc.call('eth_chainId', []), 'the chain id')
+    if (found !== chainId) throw wrong(`it is a node of the chain ${found}, not of ${chainId}`)
+    const code = await this.#rpc.call('eth_getCode', [contract, 'latest'])
+    if (typeof code !== 'string' || code === '0x') throw wrong(`there is no contract at ${contract}`)
+    const decimals = await this.#rpc.call('eth_call', [{ to: contract, data: DECIMALS_CALL }, 'latest'])
+    if (typeof decimals !== 'string' || !WORD.test(decimals)) throw wrong(`${contract} has no decimals()`)
+    if (BigInt(decimals) !== DECIMALS) throw wrong(`${contract} has ${BigInt(decimals)} decimals, not ${DECIMALS}`)
+    this.#known = true
+  }
+
+  /** null = the node does not have the block. While nothing is final, some nodes answer with an error. */
+  async block(which: number | 'finalized' | 'latest'): Promise<Block | null> {
+    const tag = typeof which === 'number' ? quantity(which) : which
+    let block: unknown
+    try {
+      block = await this.#rpc.call('eth_getBlockByNumber', [tag, false])
+    } catch (error) {
+      if (error instanceof NodeError && which !== 'latest') return null
+      throw error
+    }
+    if (block === null) return null
+    if (!isFields(block) || typeof block['hash'] !== 'string' || !HASH.test(block['hash'])) throw this.#odd('a block')
+    const no = this.#number(block['number'], 'a block')
+    if (typeof which === 'number' && no !== which) throw this.#odd('a block')
+    return { no, hash: block['hash'], atMs: this.#number(block['timestamp'], 'a block') * 1_000 }
+  }
+
+  /** Transfers to addresses, or from them. Throws NodeError when the node refuses as many blocks, or as many logs. */
+  async transfers(
+    fromNo: number,
+    toNo: number,
+    way: 'to' | 'from',
+    addresses: ReadonlySet<string>,
+  ): Promise<Transfer[]> {
+    const { contract } = this.#token
+    const watched = [...addresses].map(topicOf)
+    const topics = way === 'to' ? [TRANSFER, null, watched] : [TRANSFER, watched]
+    const range = { fromBlock: quantity(fromNo), toBlock: quantity(toNo) }
+    const logs = await this.#rpc.call('eth_getLogs', [{ address: contract, ...range, topics }])
+    if (!Array.isArray(logs)) throw this.#odd('the logs')
+    return logs.flatMap(log => {
+      const transfer = this.#transfer(log)
+      const { no } = transfer.block
+      if (no < fromNo || no > toNo || !addresses.has(transfer[way])) throw this.#odd('a log that was not asked for')
+      return transfer.value === 0n ? [] : [transfer]
+    })
+  }
+
+  #isTransfer({ address, topics }: Fields): boolean {
+    const ours = String(address).toLowerCase() === this.#token.contract
+    return ours && Array.isArray(topics) && topics.length === 3 && topics[0] === TRANSFER
+  }
+
+  #transfer(log: unknown): Transfer {
+    if (!isFields(log) || log['removed'] === true || !this.#isTransfer(log)) throw this.#odd('a log')
+    const { topics, data, transactionHash: tx, blockHash: hash } = log
+    const [sender, receiver] = (topics as unknown[]).slice(1).map(topic => ADDRESS_TOPIC.exec(String(topic))?.[1])
+    if (sender === undefined || receiver === undefined) throw this.#odd('a log')
+    if (![tx, hash].every(text => typeof text === 'string' && HASH.test(text)) || !WORD.test(String(data)))
+      throw this.#odd('a log')
+    return {
+      tx: tx as string,
+      logIndex: this.#number(log['logIndex'], 'a log'),
+      from: `0x${sender}`,
+      to: `0x${receiver}`,
+      value: BigInt(data as string),
+      block: { no: this.#number(log['blockNumber'], 'a log'), hash: hash as string },
+    }
+  }
+
+  /**
+   * What the node says of a transfer that another node has reported: `same`, `other` (it failed, stands in another block, or
+   * moved something else), or `unknown` (the node may be behind).
+   */
+  async confirms({ tx, logIndex, from, to, value, block }: Transfer): Promise<'same' | 'other' | 'unknown'> {
+    const receipt = await this.#rpc.call('eth_getTransactionReceipt', [tx])
+    if (receipt === null) return 'unknown'
+    if (!isFields(receipt) || !Array.isArray(receipt['logs'])) throw this.#odd('a receipt')
+    if (receipt['blockHash'] !== block.hash || receipt['status'] !== SUCCESS) return 'other'
+    const log: unknown = receipt['logs'].find(found => isFields(found) && found['logIndex'] === quantity(logIndex))
+    if (!isFields(log) || !this.#isTransfer(log)) return 'other'
+    const found = this.#transfer(log)
+    const same = found.tx === tx && found.from === from && found.to === to && found.value === value
+    if (!same || found.block.hash !== block.hash) return 'other'
+    // A receipt of a block that the node has left for another one would name it all the same.
+    const stands = await this.block(block.no)
+    return stands === null ? 'unknown' : stands.hash === block.hash ? 'same' : 'other'
+  }
+
+  async balance(address: string, blockNo: number): Promise<bigint> {
+    const call = { to: this.#token.contract, data: BALANCE_CALL + topicOf(address).slice(2) }
+    const word = await this.#rpc.call('eth_call', [call, quantity(blockNo)])
+    if (typeof word !== 'string' || !WORD.test(word)) throw this.#odd('a balance')
+    return BigInt(word)
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * From a deposit in a final block to the balance: the node that did not report it must say the same of its transaction, for a
+ * node alone could print money. Then the deposits of an account are credited as soon as together they are worth the minimum.
+ */
+import { inForce } from '../../operations/deps.ts'
+import { StoreConflict } from '../../store/store.ts'
+import { type Deposit, depositReference } from '../../terms/deposits.ts'
+import { provider } from '../till.ts'
+import type { Chain } from './chain.ts'
+import type { UsdtDeps } from './deps.ts'
+
+const BATCH = 50
+/** With a question every few seconds, a node that is only behind has caught up long before. */
+const MANY_CHECKS = 100
+
+export class Crediting {
+  readonly #deps: UsdtDeps
+  readonly #chains: readonly Chain[]
+  /** Accounts with something new; null = any may have. */
+  #accounts: Set<number> | null = null
+
+  constructor(deps: UsdtDeps, chains: readonly Chain[]) {
+    this.#deps = deps
+    this.#chains = chains
+  }
+
+  /** Another process may have left anything undone. */
+  forget(): void {
+    this.#accounts = null
+  }
+
+  async round(): Promise<void> {
+    const { store, config } = this.#deps
+    if ((await store.chain.fixRates()) > 0) this.#accounts = null
+    let failed: unknown = null
+    for (const deposit of await store.chain.unconfirmed(config.chain_id, BATCH))
+      await this.#confirm(deposit).catch(error => {
+        failed ??= error
+      })
+    const accounts = this.#accounts ?? (await store.chain.waitingAccounts(config.chain_id))
+    for (const id of accounts) await this.credit(id, config.minimum)
+    this.#accounts = new Set()
+    if (failed !== null) throw failed
+  }
+
+  async #confirm(deposit: Deposit): Promise<void> {
+    const { store } = this.#deps
+    const other = this.#chains.find(({ node }) => node !== deposit.node) as Chain
+    await other.prove()
+    const said = await other.confirms(deposit)
+    if (said === 'same') {
+      await store.chain.confirmDeposit(deposit.id)
+      this.#accounts?.add(deposit.accountId)
+      return
+    }
+    await store.chain.depositChecked(deposit.id)
+    if (said === 'other')
+      await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} contradicts`)
+    else if (deposit.checks >= MANY_CHECKS)
+      await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} does not know it`)
+  }
+
+  async #raise(deposit: Deposit, what: string): Promise<void> {
+    const reference = depositReference(this.#deps.config.chain_id, deposit)
+    await this.#deps.till.raise({
+      method: 'usdt',
+      kind: 'chain',
+      reference,
+      transactionId: deposit.tx,
+      detail: `deposit ${deposit.id}: ${what}; it is not credited`,
+    })
+  }
+
+  /** Credits what an account has waiting, if it is worth the minimum. */
+  async credit(accountId: number, minimum: UsdtDeps['config']['minimum'], act = provider('usdt', 'deposits.credit')) {
+    const { store, counts, clock, config } = this.#deps
+    const all: Deposit[] = []
+    for (;;) {
+      const done = await store.chain.creditDeposits(config.chain_id, accountId, minimum, act).catch(async error => {
+        if (!(error instanceof StoreConflict)) throw error
+        const detail = `deposits of account ${accountId} do not fit into its balance`
+        await this.#deps.till.raise({ method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })
+        return { credited: [], held: [] }
+      })
+      for (const deposit of done.held) await this.#raise(deposit, 'it is worth too much, or its entry exists already')
+      for (const { blockAtMs } of done.credited) counts.credited('usdt', Math.max(0, clock.now() - blockAtMs))
+      all.push(...done.credited)
+      if (done.credited.length + done.held.length === 0) break
+    }
+    if (all.length > 0) await inForce(this.#deps)
+    return all
+  }
+}

@@ -1,0 +1,14 @@
+/** What everything about deposits is given. */
+import type { OperationDeps } from '../../operations/deps.ts'
+import type { UsdtConfig } from '../../terms/config-pay.ts'
+import type { PayTallies } from '../../terms/pay-tallies.ts'
+import type { Till } from '../till.ts'
+
+export interface UsdtDeps extends OperationDeps {
+  till: Till
+  counts: Pick<PayTallies, 'credited' | 'repaired' | 'endpointError' | 'chain'>
+  config: UsdtConfig
+}
+
+export const storeNow = async ({ store, clock }: Pick<UsdtDeps, 'store' | 'clock'>): Promise<number> =>
+  (await store.now()) ?? clock.now()

@@ -1,0 +1,78 @@
+/** JSON-RPC to one node of the chain. Its address has a key in it, so errors name the node by its place in the config. */
+import { ask } from '../ask.ts'
+import { ProviderAway } from '../method.ts'
+
+/** The node answers with an error of its own. */
+export class NodeError extends Error {
+  override name = 'NodeError'
+  readonly code: number
+
+  constructor(node: number, code: number, message: string) {
+    super(`node ${node}: ${code} ${message}`)
+    this.code = code
+  }
+}
+
+const OK = 200
+const TOO_LARGE = 413
+const LONGEST_MESSAGE = 200
+/** Logs of a thousand busy blocks. */
+const MOST_BYTES = 16 * 2 ** 20
+
+export type CountError = (node: number, kind: 'away' | 'refused') => void
+
+export class Rpc {
+  /** Which of the nodes of the config, from 1. */
+  readonly node: number
+  readonly #url: string
+  readonly #count: CountError
+  #id = 0
+
+  constructor(url: string, node: number, count: CountError) {
+    this.#url = url
+    this.node = node
+    this.#count = count
+  }
+
+  /** Throws NodeError, or ProviderAway when there is no answer that can be read: an overloaded node sends a page of HTML. */
+  async call(method: string, params: readonly unknown[]): Promise<unknown> {
+    const id = ++this.#id
+    const away = (reason: string) => {
+      this.#count(this.node, 'away')
+      return new ProviderAway(`node ${this.node}: ${method}: ${reason}`)
+    }
+    const asked = await ask(this.#url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+      mostBytes: MOST_BYTES,
+    }).catch(error => {
+      throw away((error as Error).message)
+    })
+    const answer = read(asked.body)
+    if (answer?.error !== undefined && answer.error !== null) {
+      this.#count(this.node, 'refused')
+      const { code, message } = answer.error
+      throw new NodeError(this.node, Number(code), String(message).slice(0, LONGEST_MESSAGE))
+    }
+    if (asked.status === TOO_LARGE) throw new NodeError(this.node, TOO_LARGE, 'too large')
+    if (asked.status !== OK || answer === null || answer.id !== id || answer.result === undefined)
+      throw away(`status ${asked.status}, and no answer to the question`)
+    return answer.result
+  }
+}
+
+interface Answer {
+  id?: unknown
+  result?: unknown
+  error?: { code?: unknown; message?: unknown } | null
+}
+
+function read(body: Buffer): Answer | null {
+  try {
+    const answer: unknown = JSON.parse(body.toString('utf8'))
+    return typeof answer === 'object' && answer !== null && !Array.isArray(answer) ? answer : null
+  } catch {
+    return null
+  }
+}

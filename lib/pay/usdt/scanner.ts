@@ -1,0 +1,175 @@
+/**
+ * Reads the chain. Only final blocks count: the cursor goes from one to the next and is moved in the transaction that stores
+ * what was found, so a gap is impossible as far as the node tells the truth. Before each step the cursor's block must have the
+ * hash at the node that it has here; when it has another one, the chain has forked below what was final, or the node lies,
+ * and reading stops until a person has looked at it.
+ *
+ * One process of all gateways reads a chain at a time.
+ */
+import { randomUUID } from 'node:crypto'
+import { StoreUnavailable } from '../../store/store.ts'
+import type { ChainCursor, NewDeposit } from '../../terms/deposits.ts'
+import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { BalanceCheck } from './balances.ts'
+import type { Block, Chain } from './chain.ts'
+import { Crediting } from './crediting.ts'
+import { storeNow, type UsdtDeps } from './deps.ts'
+import { Lags } from './lags.ts'
+import { Reader, Watched } from './reading.ts'
+import { NodeError } from './rpc.ts'
+import { SecondPass } from './second-pass.ts'
+
+const LEASE_MS = 30_000
+const SECOND_MS = 1_000
+/** Most transfers that are shown before they are final. */
+const MOST_SEEN = 1_000
+
+export class Scanner {
+  readonly crediting: Crediting
+  readonly watched: Watched
+  readonly #deps: UsdtDeps
+  readonly #first: Reader
+  readonly #second: SecondPass
+  readonly #balances: BalanceCheck
+  readonly #lags: Lags
+  readonly #holder = randomUUID()
+  /** What `chain_seen` has, as a text; null = nobody knows. */
+  #seen: string | null = null
+
+  constructor(deps: UsdtDeps, chains: readonly [Chain, Chain]) {
+    const [first, second] = chains
+    this.#deps = deps
+    this.#first = new Reader(first)
+    this.watched = new Watched(deps.store, deps.config.chain_id)
+    this.crediting = new Crediting(deps, chains)
+    this.#second = new SecondPass(deps, new Reader(second), this.watched)
+    this.#balances = new BalanceCheck(deps, new Reader(second), this.watched)
+    this.#lags = new Lags(deps)
+  }
+
+  /** One round. Nodes that are away end it; the next one goes on. */
+  async round(stopped: () => boolean): Promise<void> {
+    const { log } = this.#deps
+    try {
+      if (!(await this.#hold())) return this.crediting.forget()
+      await this.#first.chain.prove()
+      const cursor = await this.#read(stopped)
+      if (cursor === null || stopped()) return
+      await this.crediting.round()
+      if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
+    } catch (error) {
+      if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'deposits cannot be read')
+      else if (error instanceof ProviderAway || error instanceof NodeError)
+        log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
+      else if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  async #hold(): Promise<boolean> {
+    const { store, config } = this.#deps
+    return store.chain.takeChain(config.chain_id, this.#holder, await storeNow(this.#deps), LEASE_MS)
+  }
+
+  /** Reads all that is final. null = it could not be read to its end. */
+  async #read(stopped: () => boolean): Promise<ChainCursor | null> {
+    const { store, config } = this.#deps
+    const { chain } = this.#first
+    const [head, final] = [await chain.block('latest'), await chain.block('finalized')]
+    if (head === null) return null
+    const known = await store.chain.chainCursor(config.chain_id)
+    this.#lags.note(head, final, known, await storeNow(this.#deps))
+    if (final === null) return null
+    let cursor = known ?? (await store.chain.beginChain(config.chain_id, final, final.atMs))
+    // Addresses are loaded after the final block is known: what is not among them was shown to nobody when that block was made.
+    await this.watched.load()
+    if (final.no < cursor.no) return null // a node that is behind
+    if (!(await this.#stands(cursor, final))) return null
+    await this.#catchUp(cursor)
+    while (cursor.no < final.no) {
+      if (stopped() || !(await this.#hold())) return null
+      const next = await this.#step(cursor, final)
+      if (next === null) return null
+      cursor = next
+    }
+    await this.#look(final, head)
+    return cursor
+  }
+
+  /** Whether the node has the cursor's block. */
+  async #stands(cursor: ChainCursor, final: Block): Promise<boolean> {
+    const { till, config } = this.#deps
+    const block = final.no === cursor.no ? final : await this.#first.chain.block(cursor.no)
+    if (block === null || block.hash === cursor.hash) return block !== null
+    await till.raise({
+      method: 'usdt',
+      kind: 'chain',
+      reference: `fork:${config.chain_id}:${cursor.no}:${block.hash}`,
+      detail:
+        `block ${cursor.no} was final as ${cursor.hash}, and node ${this.#first.chain.node} has ${block.hash} there now: ` +
+        'nothing is read or credited until it agrees, or the cursor is set back',
+    })
+    return false
+  }
+
+  /** Addresses that were issued before the cursor came to where it is. */
+  async #catchUp(cursor: ChainCursor): Promise<void> {
+    const { store, config } = this.#deps
+    const { fresh, byAddress } = this.watched
+    const late = fresh.filter(({ fromBlock }) => fromBlock < cursor.no)
+    const addresses = late.map(({ address }) => address)
+    for (let no = Math.min(...late.map(({ fromBlock }) => fromBlock)); no < cursor.no; ) {
+      const { toNo, transfers } = await this.#first.window(no, cursor.no, 'to', addresses)
+      const deposits = await this.#first.dated(transfers, byAddress)
+      if (deposits.length > 0) {
+        const recorded = await store.chain.addDeposits(config.chain_id, deposits)
+        await this.#clashes(recorded.clashing as NewDeposit[])
+      }
+      no = toNo
+    }
+    await this.watched.caughtUp(fresh)
+  }
+
+  /** One window. null = the node does not have its last block, or another process has moved the cursor. */
+  async #step(cursor: ChainCursor, final: Block): Promise<ChainCursor | null> {
+    const { store, config } = this.#deps
+    const { byAddress } = this.watched
+    const { toNo, transfers } = await this.#first.window(cursor.no, final.no, 'to', [...byAddress.keys()])
+    const to = toNo === final.no ? final : await this.#first.chain.block(toNo)
+    if (to === null) return null
+    const deposits = await this.#first.dated(transfers, byAddress)
+    const recorded = await store.chain.advanceChain(config.chain_id, cursor, to, deposits)
+    if (recorded === null) return null
+    await this.#clashes(recorded.clashing as NewDeposit[])
+    this.#deps.counts.chain.cursor_lag_seconds = Math.max(0, ((await storeNow(this.#deps)) - to.atMs) / SECOND_MS)
+    return { ...cursor, no: to.no, hash: to.hash, blockAtMs: to.atMs }
+  }
+
+  async #clashes(deposits: readonly NewDeposit[]): Promise<void> {
+    const { till, config } = this.#deps
+    for (const { tx, block } of deposits)
+      await till.raise({
+        method: 'usdt',
+        kind: 'chain',
+        reference: `moved:${config.chain_id}:${tx}`,
+        transactionId: tx,
+        detail: `a transaction that was final in another block stands in block ${block.no} ${block.hash} now`,
+      })
+  }
+
+  /** What is not final yet is shown, and nothing more. */
+  async #look(final: Block, head: Block): Promise<void> {
+    const { store, config } = this.#deps
+    const { byAddress } = this.watched
+    const seen = []
+    for (let no = final.no; no < head.no; ) {
+      const { toNo, transfers } = await this.#first.window(no, head.no, 'to', [...byAddress.keys()])
+      for (const transfer of transfers)
+        seen.push({ ...transfer, accountId: (byAddress.get(transfer.to) as { accountId: number }).accountId })
+      no = toNo
+    }
+    const text = JSON.stringify(seen.map(({ tx, logIndex }) => [tx, logIndex]))
+    if (text === this.#seen) return
+    await store.chain.setSeen(config.chain_id, seen.slice(0, MOST_SEEN))
+    this.#seen = text
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * USDT on BNB Smart Chain. Each account has an address of its own, derived from the operator's public key, so every transfer
+ * belongs to somebody however much it is and whenever it comes. The gateway has no key that could move the tokens.
+ */
+import type { Account } from '../../terms/records.ts'
+import { formatMicro, micro, type Micro, parseMicro } from '../../base/money.ts'
+import { OperationError } from '../../operations/error.ts'
+import { type BlockRef, type DepositAddress, type Quote, USDT } from '../../terms/deposits.ts'
+import type { Act } from '../../terms/people.ts'
+import { addressAt, walletOf } from '../../terms/xpub.ts'
+import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { isWholeFen } from '../numbers.ts'
+import { type Block, Chain } from './chain.ts'
+import { storeNow, type UsdtDeps } from './deps.ts'
+import { tokensFor } from './quotes.ts'
+import { NodeError, Rpc } from './rpc.ts'
+import { Scanner } from './scanner.ts'
+
+const QUOTE_MS = 30 * 60_000
+
+export class Usdt {
+  readonly deps: UsdtDeps
+  readonly wallet: string
+  readonly chains: readonly [Chain, Chain]
+  readonly scanner: Scanner
+  /** Most CNY of a quote. */
+  readonly #most: () => Micro
+
+  constructor(deps: UsdtDeps, most: () => Micro) {
+    const { config, counts } = deps
+    const { endpoints, chain_id: chainId, contract, xpub } = config
+    const open = (i: 0 | 1) =>
+      new Chain(new Rpc(endpoints[i] as string, i + 1, (node, kind) => counts.endpointError(node, kind)), {
+        chainId,
+        contract,
+      })
+    this.deps = deps
+    this.#most = most
+    this.wallet = walletOf(xpub)
+    this.chains = [open(0), open(1)]
+    this.scanner = new Scanner(deps, this.chains)
+  }
+
+  /** Whether accounts of this kind may have an address: test money is for test accounts. */
+  offers(account: Account): boolean {
+    return account.sandbox === this.deps.config.sandbox
+  }
+
+  async addressOf(account: Account): Promise<DepositAddress | null> {
+    const { store, config } = this.deps
+    return store.chain.depositAddress(config.chain_id, this.wallet, account.id)
+  }
+
+  /**
+   * The address of the account. It is stored before anybody sees it, with the newest final block: the chain is read for it
+   * from there, wherever the cursor is by then.
+   */
+  async issue(account: Account, act: Act): Promise<DepositAddress> {
+    const { store, config } = this.deps
+    if (!this.offers(account)) throw NOT_OFFERED()
+    const there = await this.addressOf(account)
+    if (there !== null) return there
+    const { no } = await this.#reach(async chain => {
+      await chain.prove()
+      return chain.block('finalized')
+    })
+    const issue = { chainId: config.chain_id, wallet: this.wallet, accountId: account.id, fromBlock: no }
+    return store.chain.issueAddress(issue, number => addressAt(config.xpub, number), act)
+  }
+
+  /** Promises a rate for some tokens. The time runs by the chain's blocks, from the newest one. */
+  async quote(account: Account, sentAmount: unknown, act: Act): Promise<Quote> {
+    const { store } = this.deps
+    if (!this.offers(account)) throw NOT_OFFERED()
+    const amount = this.#amount(sentAmount)
+    const rate = await store.pay.payRate(USDT, await storeNow(this.deps))
+    if (rate === null) throw NO_RATE()
+    const { atMs: fromMs } = await this.#reach(chain => chain.block('latest'))
+    const wei = tokensFor(amount, rate.rate)
+    const untilMs = fromMs + QUOTE_MS
+    return store.chain.makeQuote({ accountId: account.id, amount, wei, rate: rate.rate, fromMs, untilMs }, act)
+  }
+
+  #amount(sent: unknown): Micro {
+    const amount = parseMicro(sent)
+    const [least, most] = [this.deps.config.minimum, this.#most()]
+    if (amount !== null && isWholeFen(amount) && amount >= least && amount <= most) return amount
+    const [from, to] = [least, most].map(bound => formatMicro(bound).slice(0, -4))
+    const expected = { en: `CNY in whole fen, from ${from} to ${to}`, zh: `${from} 至 ${to} 元,精确到分` }
+    throw new OperationError(
+      'invalid',
+      { en: `amount: expected ${expected.en}`, zh: `amount:应为${expected.zh}` },
+      {},
+      [{ field: 'amount', expected }],
+    )
+  }
+
+  /** Asks the first node that answers. */
+  async #reach(question: (chain: Chain) => Promise<Block | null>): Promise<Block> {
+    for (const chain of this.chains) {
+      try {
+        const block = await question(chain)
+        if (block !== null) return block
+      } catch (error) {
+        if (!isNodes(error)) throw error
+        this.deps.log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
+      }
+    }
+    throw AWAY()
+  }
+
+  /** Credits what an account has waiting, however little it is. */
+  async release(accountId: number, act: Act) {
+    return this.scanner.crediting.credit(accountId, micro(0), act)
+  }
+
+  /** Sets the cursor back to a block on which both nodes agree. */
+  async rewind(no: number, reason: string, act: Act): Promise<BlockRef> {
+    const { store, config } = this.deps
+    if (reason.trim() === '') throw new OperationError('invalid', 'reason: expected a reason')
+    const [cursor, blocks] = await Promise.all([
+      store.chain.chainCursor(config.chain_id),
+      Promise.all(
+        this.chains.map(async chain => ({ at: await chain.block(no), final: await chain.block('finalized') })),
+      ),
+    ]).catch(error => {
+      throw isNodes(error) ? new OperationError('conflict', `block: ${error.message}`) : error
+    })
+    if (cursor === null || no > cursor.no)
+      throw new OperationError('invalid', `block: expected one that has been read, at most ${cursor?.no ?? 'none'}`)
+    const [first, second] = blocks
+    if (first?.at?.hash === undefined || first.at.hash !== second?.at?.hash)
+      throw new OperationError('conflict', 'block: the two nodes do not agree on it')
+    if (blocks.some(({ final }) => final === null || final.no < no))
+      throw new OperationError('conflict', 'block: it is not final at both nodes')
+    await store.chain.rewindChain(config.chain_id, first.at, reason, act)
+    return first.at
+  }
+}
+
+export const isNodes = (error: unknown): error is Error =>
+  error instanceof NodeError || error instanceof ProviderAway || error instanceof ProviderRefuses
+
+const NOT_OFFERED = () =>
+  new OperationError('forbidden', { en: 'This account cannot pay with USDT', zh: '此账户不能使用 USDT 充值' })
+const NO_RATE = () =>
+  new OperationError('conflict', {
+    en: 'There is no exchange rate for USDT at the moment: deposits wait until there is one',
+    zh: '暂无 USDT 汇率:充值将等待汇率更新后入账',
+  })
+const AWAY = () =>
+  new OperationError('conflict', {
+    en: 'The chain cannot be reached at the moment: try again in a minute',
+    zh: '暂时无法连接区块链,请稍后再试',
+  })

@@ -1,0 +1,121 @@
+/**
+ * The part of the store's interface that is about deposits on a chain: addresses, the cursor, transfers, quotes. What reads
+ * the chain moves the cursor in the transaction that stores what it found, so that nothing is skipped or counted twice.
+ */
+import type { Micro } from '../base/money.ts'
+import type {
+  BlockRef,
+  ChainCursor,
+  Deposit,
+  DepositAddress,
+  DepositState,
+  NewDeposit,
+  Quote,
+  Transfer,
+} from '../terms/deposits.ts'
+import type { Act } from '../terms/people.ts'
+
+export interface NewAddress {
+  chainId: number
+  wallet: string
+  accountId: number
+  fromBlock: number
+}
+
+/**
+ * What became of transfers that were read. `clashing`: of a transaction that is stored in another block, which a final block
+ * rules out; what is new of them is stored as `held`.
+ */
+export interface Recorded {
+  added: number
+  clashing: Transfer[]
+}
+
+export interface DepositFilter {
+  accountId?: number
+  address?: string
+  state?: DepositState
+  beforeId?: number
+  afterId?: number
+  limit: number
+}
+
+export interface DepositsCredited {
+  credited: Deposit[]
+  /** Worth more than can be booked, or booked under the same reference with another amount. */
+  held: Deposit[]
+}
+
+/** A transfer that no final block has yet. */
+export type Seen = Transfer & Pick<Deposit, 'accountId'>
+
+export type NewQuote = Omit<Quote, 'id' | 'used'>
+
+export interface ChainStore {
+  /** The address of an account in a wallet; null = none has been issued. */
+  depositAddress(chainId: number, wallet: string, accountId: number): Promise<DepositAddress | null>
+  /**
+   * Issues the address of an account, or returns the one that it has. The number comes from a counter that stays locked to the
+   * end of the transaction, so addresses become visible in the order of their numbers. `derive`: number → address.
+   */
+  issueAddress(issue: NewAddress, derive: (number: number) => string, act: Act): Promise<DepositAddress>
+  /** Addresses in the order of their numbers, after one of them. */
+  depositAddresses(chainId: number, afterNumber: number, limit: number): Promise<DepositAddress[]>
+
+  /** Makes `holder` the one process that reads the chain, until it takes it no more. False = another one is it. */
+  takeChain(chainId: number, holder: string, nowMs: number, leaseMs: number): Promise<boolean>
+  chainCursor(chainId: number): Promise<ChainCursor | null>
+  /** Begins to read a chain after a block, unless it was begun. */
+  beginChain(chainId: number, block: BlockRef, blockAtMs: number): Promise<ChainCursor>
+  /**
+   * Stores the transfers of the blocks after `from` up to `to`, and moves the cursor there. null = the cursor is not at
+   * `from`: another process reads the chain, and nothing was stored.
+   */
+  advanceChain(
+    chainId: number,
+    from: BlockRef,
+    to: BlockRef & { atMs: number },
+    deposits: readonly NewDeposit[],
+  ): Promise<Recorded | null>
+  /** Stores transfers at or before the cursor that were missed. */
+  addDeposits(chainId: number, deposits: readonly NewDeposit[]): Promise<Recorded>
+  /** The chain has been read for addresses from their `fromBlock` to the cursor. */
+  addressesWatched(chainId: number, numbers: readonly number[]): Promise<void>
+  /** The blocks up to `secondTo` have been read a second time; the next such reading goes to where the cursor is now. */
+  secondRead(chainId: number, to: BlockRef): Promise<void>
+  /** Sets the cursor back, or on another fork, because somebody has decided so. */
+  rewindChain(chainId: number, to: BlockRef & { atMs: number }, reason: string, act: Act): Promise<void>
+  /** Stores transfers out of the addresses, in the blocks up to `toNo`. */
+  recordSweeps(chainId: number, toNo: number, sweeps: readonly Transfer[]): Promise<void>
+  /** The sum of the deposits of an address, and of what left it, in the blocks up to one. */
+  addressSums(chainId: number, address: string, toNo: number): Promise<{ deposits: bigint; sweeps: bigint }>
+
+  /** Replaces what stands in blocks that are not final. */
+  setSeen(chainId: number, seen: readonly Seen[]): Promise<void>
+  seen(chainId: number, accountId: number): Promise<Pick<Deposit, 'tx' | 'logIndex' | 'value'>[]>
+
+  deposit(id: number): Promise<Deposit | null>
+  /** Newest first; with `afterId` oldest first. */
+  deposits(filter: DepositFilter): Promise<Deposit[]>
+  depositsIn(chainId: number, fromNo: number, toNo: number): Promise<Deposit[]>
+  /** Deposits that no second node has confirmed, those that were asked about least first. */
+  unconfirmed(chainId: number, limit: number): Promise<Deposit[]>
+  confirmDeposit(id: number): Promise<void>
+  /** Counts a question about a deposit that ended without a confirmation. */
+  depositChecked(id: number): Promise<void>
+  /** Accounts with confirmed deposits that are not credited. */
+  waitingAccounts(chainId: number): Promise<number[]>
+  /** Gives deposits without a rate the first one that was set after they came. */
+  fixRates(): Promise<number>
+  /**
+   * Credits the confirmed deposits of an account when they are together worth at least `minimum`, each rounded down and under a
+   * reference of its own. One call credits some of them in one transaction; the caller repeats it until nothing is left. The
+   * only way in which deposits get into a balance.
+   */
+  creditDeposits(chainId: number, accountId: number, minimum: Micro, act: Act): Promise<DepositsCredited>
+
+  /** Ends the account's earlier quote, and makes one. */
+  makeQuote(quote: NewQuote, act: Act): Promise<Quote>
+  /** The account's newest quote. */
+  quote(accountId: number): Promise<Quote | null>
+}

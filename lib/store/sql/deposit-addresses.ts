@@ -1,0 +1,104 @@
+/** Deposit addresses, and quotes: what is promised to an account before anything comes. */
+import type { DepositAddress, Quote } from '../../terms/deposits.ts'
+import type { Act } from '../../terms/people.ts'
+import type { Driver, Row, Statements } from '../driver.ts'
+import type { NewAddress, NewQuote } from '../deposit-store.ts'
+import { recordAction } from './actions.ts'
+import { toAddress, toQuote } from './deposit-rows.ts'
+import { chunks, integer, marks } from './text.ts'
+
+const OF_ACCOUNT = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'
+
+export async function depositAddress(
+  driver: Pick<Driver, 'query'>,
+  chainId: number,
+  wallet: string,
+  accountId: number,
+): Promise<DepositAddress | null> {
+  const [row] = await driver.query('depositAddress', OF_ACCOUNT, [chainId, wallet, accountId])
+  return row === undefined ? null : toAddress(row)
+}
+
+async function issue(
+  tx: Statements,
+  driver: Driver,
+  { chainId, wallet, accountId, fromBlock }: NewAddress,
+  derive: (number: number) => string,
+  act: Act,
+): Promise<DepositAddress> {
+  const { ignore, nowMs } = driver.dialect
+  const count = () => tx.run('UPDATE deposit_counters SET issued = issued + 1 WHERE chain_id = ?', [chainId])
+  if ((await count()).changes === 0) {
+    await tx.run(`INSERT ${ignore} INTO deposit_counters (chain_id, issued) VALUES (?, 0)`, [chainId])
+    await count()
+  }
+  // The counter's row is locked now: whoever asks for the same account at the same time finds the address here.
+  const [there] = await tx.query(OF_ACCOUNT, [chainId, wallet, accountId])
+  if (there !== undefined) {
+    await tx.run('UPDATE deposit_counters SET issued = issued - 1 WHERE chain_id = ?', [chainId])
+    return toAddress(there)
+  }
+  const [counter] = await tx.query('SELECT issued FROM deposit_counters WHERE chain_id = ?', [chainId])
+  const number = integer(counter as Row, 'issued') - 1
+  const address = derive(number)
+  await tx.run(
+    'INSERT INTO deposit_addresses (chain_id, number, wallet, account_id, address, from_block, watched, at_ms) ' +
+      `VALUES (?, ?, ?, ?, ?, ?, 0, ${nowMs})`,
+    [chainId, number, wallet, accountId, address, fromBlock],
+  )
+  const subject = { kind: 'deposit', id: address } as const
+  await recordAction(tx, driver, act, { subject, accountId, before: null, after: { chain: chainId, number } })
+  const [row] = await tx.query(OF_ACCOUNT, [chainId, wallet, accountId])
+  return toAddress(row as Row)
+}
+
+export const issueAddress = (
+  driver: Driver,
+  address: NewAddress,
+  derive: (number: number) => string,
+  act: Act,
+): Promise<DepositAddress> => driver.transaction('issueAddress', tx => issue(tx, driver, address, derive, act))
+
+export async function depositAddresses(
+  driver: Driver,
+  chainId: number,
+  afterNumber: number,
+  limit: number,
+): Promise<DepositAddress[]> {
+  const sql = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND number > ? ORDER BY number LIMIT ?'
+  return (await driver.query('depositAddresses', sql, [chainId, afterNumber, limit])).map(toAddress)
+}
+
+export async function addressesWatched(driver: Driver, chainId: number, numbers: readonly number[]): Promise<void> {
+  for (const some of chunks(numbers))
+    await driver.run(
+      'addressesWatched',
+      `UPDATE deposit_addresses SET watched = 1 WHERE chain_id = ? AND number IN (${marks(some.length)})`,
+      [chainId, ...some],
+    )
+}
+
+export function makeQuote(driver: Driver, quote: NewQuote, act: Act): Promise<Quote> {
+  const { accountId, amount, wei, rate, fromMs, untilMs } = quote
+  return driver.transaction('makeQuote', async tx => {
+    await tx.run('UPDATE deposit_quotes SET until_ms = ? WHERE account_id = ? AND used = 0 AND until_ms > ?', [
+      fromMs,
+      accountId,
+      fromMs,
+    ])
+    const { insertId } = await tx.run(
+      'INSERT INTO deposit_quotes (account_id, amount, wei, rate, from_ms, until_ms, used) VALUES (?, ?, ?, ?, ?, ?, 0)',
+      [accountId, amount, String(wei), rate, fromMs, untilMs],
+    )
+    const after = { amount, wei: String(wei), rate, until_ms: untilMs }
+    const subject = { kind: 'deposit', id: `quote:${insertId}` } as const
+    await recordAction(tx, driver, act, { subject, accountId, before: null, after })
+    return { ...quote, id: insertId, used: false }
+  })
+}
+
+export async function newestQuote(driver: Driver, accountId: number): Promise<Quote | null> {
+  const sql = 'SELECT * FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1'
+  const [row] = await driver.query('quote', sql, [accountId])
+  return row === undefined ? null : toQuote(row)
+}

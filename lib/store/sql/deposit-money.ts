@@ -1,0 +1,109 @@
+/**
+ * Where deposits enter a balance. The transaction locks the account's purse first, so that of several gateways that credit
+ * one account, each finds what the one before it did.
+ */
+import { micro } from '../../base/money.ts'
+import { type Deposit, depositReference, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
+import type { Act } from '../../terms/people.ts'
+import type { DepositsCredited } from '../deposit-store.ts'
+import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
+import { accountPurse } from '../store.ts'
+import { toDeposit } from './deposit-rows.ts'
+import { bookPayment } from './pay-money.ts'
+
+/** Most deposits of one transaction: somebody may send thousands of the smallest amounts. */
+const BATCH = 100
+/** A billion CNY. A deposit that is worth more is for people to look at; many of them fit into a balance's integer. */
+const MOST = 10n ** 15n
+
+const OF_ACCOUNT = 'FROM chain_deposits WHERE account_id = ? AND chain_id = ?'
+
+async function hold(tx: Statements, deposits: readonly Deposit[]): Promise<void> {
+  for (const { id } of deposits) await tx.run("UPDATE chain_deposits SET state = 'held' WHERE id = ?", [id])
+}
+
+const due = async (tx: Statements, chainId: number, accountId: number): Promise<Deposit[]> =>
+  (await tx.query(`SELECT * ${OF_ACCOUNT} AND state = 'due' ORDER BY id LIMIT ?`, [accountId, chainId, BATCH])).map(
+    toDeposit,
+  )
+
+/** What has no rate goes on waiting; so does everything that is together worth less than the minimum. Returns what is held. */
+async function markDue(tx: Statements, chainId: number, accountId: number, minimum: number): Promise<Deposit[]> {
+  const sql = `SELECT * ${OF_ACCOUNT} AND state = 'confirmed' ORDER BY id`
+  const rows = (await tx.query(sql, [accountId, chainId])).map(toDeposit)
+  const tooLarge = rows.filter(deposit => floorOf(worthOf(deposit) ?? 0n) > MOST)
+  await hold(tx, tooLarge)
+  const rest = rows.filter(deposit => !tooLarge.includes(deposit))
+  const sum = rest.reduce((total, deposit) => total + (worthOf(deposit) ?? 0n), 0n)
+  const last = rest.at(-1)
+  if (last !== undefined && sum >= BigInt(minimum) * WEI)
+    await tx.run(
+      "UPDATE chain_deposits SET state = 'due' WHERE account_id = ? AND chain_id = ? AND state = 'confirmed' " +
+        'AND id <= ? AND (rate IS NOT NULL OR quoted = value)',
+      [accountId, chainId, last.id],
+    )
+  return tooLarge
+}
+
+async function credit(
+  tx: Statements,
+  driver: Driver,
+  chainId: number,
+  accountId: number,
+  minimum: number,
+  act: Act,
+): Promise<DepositsCredited> {
+  await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(accountId)])
+  const done: DepositsCredited = { credited: [], held: [] }
+  if ((await due(tx, chainId, accountId)).length === 0) done.held = await markDue(tx, chainId, accountId, minimum)
+  for (const deposit of await due(tx, chainId, accountId)) {
+    const amount = floorOf(worthOf(deposit) as bigint)
+    // Less than a millionth of a CNY is nothing that an entry could have.
+    const reference = depositReference(chainId, deposit)
+    const credited = micro(Number(amount))
+    const booked = amount === 0n ? null : await bookPayment(tx, driver, accountId, credited, reference, '', act)
+    if (booked?.outcome === 'conflict') {
+      await hold(tx, [deposit])
+      done.held.push(deposit)
+      continue
+    }
+    await tx.run(
+      `UPDATE chain_deposits SET state = 'credited', credited = ?, credited_at_ms = ${driver.dialect.nowMs} WHERE id = ?`,
+      [credited, deposit.id],
+    )
+    done.credited.push({ ...deposit, state: 'credited', credited })
+  }
+  return done
+}
+
+export async function creditDeposits(
+  driver: Driver,
+  chainId: number,
+  accountId: number,
+  minimum: number,
+  act: Act,
+): Promise<DepositsCredited> {
+  try {
+    return await driver.transaction('creditDeposits', tx => credit(tx, driver, chainId, accountId, minimum, act))
+  } catch (error) {
+    if (!(error instanceof DuplicateKey)) throw error
+    return driver.transaction('creditDeposits', tx => holdForeign(tx, chainId, accountId, minimum))
+  }
+}
+
+/** Another account has the entry of one of these deposits, which two addresses can never share. */
+async function holdForeign(
+  tx: Statements,
+  chainId: number,
+  accountId: number,
+  minimum: number,
+): Promise<DepositsCredited> {
+  const held = (await due(tx, chainId, accountId)).length > 0 ? [] : await markDue(tx, chainId, accountId, minimum)
+  const foreign: Deposit[] = []
+  for (const deposit of await due(tx, chainId, accountId)) {
+    const sql = 'SELECT account_id FROM entries WHERE payment = ?'
+    if ((await tx.query(sql, [depositReference(chainId, deposit)])).length > 0) foreign.push(deposit)
+  }
+  await hold(tx, foreign)
+  return { credited: [], held: [...held, ...foreign] }
+}

@@ -1,0 +1,135 @@
+/** The store's methods for deposits on a chain, put together from the files beside this one. */
+import type { Micro } from '../../base/money.ts'
+import type { BlockRef, Deposit, NewDeposit, Transfer } from '../../terms/deposits.ts'
+import { USDT } from '../../terms/deposits.ts'
+import type { Act } from '../../terms/people.ts'
+import type { ChainStore, DepositFilter, NewAddress, NewQuote, Seen } from '../deposit-store.ts'
+import type { Driver, Param } from '../driver.ts'
+import * as cursor from './chain-cursor.ts'
+import * as addresses from './deposit-addresses.ts'
+import { creditDeposits } from './deposit-money.ts'
+import { toDeposit } from './deposit-rows.ts'
+import { big, integer, text } from './text.ts'
+
+export class Deposits implements ChainStore {
+  readonly #driver: Driver
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  depositAddress = (chainId: number, wallet: string, accountId: number) =>
+    addresses.depositAddress(this.#driver, chainId, wallet, accountId)
+  issueAddress = (address: NewAddress, derive: (number: number) => string, act: Act) =>
+    addresses.issueAddress(this.#driver, address, derive, act)
+  depositAddresses = (chainId: number, afterNumber: number, limit: number) =>
+    addresses.depositAddresses(this.#driver, chainId, afterNumber, limit)
+  addressesWatched = (chainId: number, numbers: readonly number[]) =>
+    addresses.addressesWatched(this.#driver, chainId, numbers)
+  makeQuote = (quote: NewQuote, act: Act) => addresses.makeQuote(this.#driver, quote, act)
+  quote = (accountId: number) => addresses.newestQuote(this.#driver, accountId)
+
+  takeChain = (chainId: number, holder: string, nowMs: number, leaseMs: number) =>
+    cursor.takeChain(this.#driver, chainId, holder, nowMs, leaseMs)
+  chainCursor = (chainId: number) => cursor.chainCursor(this.#driver, chainId)
+  beginChain = (chainId: number, block: BlockRef, blockAtMs: number) =>
+    cursor.beginChain(this.#driver, chainId, block, blockAtMs)
+  advanceChain = (chainId: number, from: BlockRef, to: BlockRef & { atMs: number }, deposits: readonly NewDeposit[]) =>
+    cursor.advanceChain(this.#driver, chainId, from, to, deposits)
+  addDeposits = (chainId: number, deposits: readonly NewDeposit[]) =>
+    cursor.addDeposits(this.#driver, chainId, deposits)
+  secondRead = (chainId: number, to: BlockRef) => cursor.secondRead(this.#driver, chainId, to)
+  rewindChain = (chainId: number, to: BlockRef & { atMs: number }, reason: string, act: Act) =>
+    cursor.rewindChain(this.#driver, chainId, to, reason, act)
+  recordSweeps = (chainId: number, toNo: number, sweeps: readonly Transfer[]) =>
+    cursor.recordSweeps(this.#driver, chainId, toNo, sweeps)
+
+  /** Sums of texts are no work for an engine's numbers, so they are made here. */
+  async addressSums(chainId: number, address: string, toNo: number) {
+    const total = async (table: string) => {
+      const sql = `SELECT value FROM ${table} WHERE chain_id = ? AND address = ? AND block_no <= ?`
+      const rows = await this.#driver.query('addressSums', sql, [chainId, address, toNo])
+      return rows.reduce((sum, row) => sum + big(row, 'value'), 0n)
+    }
+    return { deposits: await total('chain_deposits'), sweeps: await total('chain_sweeps') }
+  }
+
+  setSeen(chainId: number, seen: readonly Seen[]): Promise<void> {
+    return this.#driver.transaction('setSeen', async tx => {
+      await tx.run('DELETE FROM chain_seen WHERE chain_id = ?', [chainId])
+      for (const { tx: hash, logIndex, accountId, value, block } of seen)
+        await tx.run(
+          'INSERT INTO chain_seen (chain_id, tx, log_index, account_id, value, block_no) VALUES (?, ?, ?, ?, ?, ?)',
+          [chainId, hash, logIndex, accountId, String(value), block.no],
+        )
+    })
+  }
+
+  async seen(chainId: number, accountId: number) {
+    const sql = 'SELECT * FROM chain_seen WHERE account_id = ? AND chain_id = ? ORDER BY block_no, log_index'
+    return (await this.#driver.query('seen', sql, [accountId, chainId])).map(row => ({
+      tx: text(row, 'tx'),
+      logIndex: integer(row, 'log_index'),
+      value: big(row, 'value'),
+    }))
+  }
+
+  async deposit(id: number): Promise<Deposit | null> {
+    const [row] = await this.#driver.query('deposit', 'SELECT * FROM chain_deposits WHERE id = ?', [id])
+    return row === undefined ? null : toDeposit(row)
+  }
+
+  async deposits({ accountId, address, state, beforeId, afterId, limit }: DepositFilter): Promise<Deposit[]> {
+    const conditions: [string, Param | undefined][] = [
+      ['account_id = ?', accountId],
+      ['address = ?', address],
+      ['state = ?', state],
+      ['id < ?', beforeId],
+      ['id > ?', afterId],
+    ]
+    const used = conditions.filter((condition): condition is [string, Param] => condition[1] !== undefined)
+    const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
+    const sql = `SELECT * FROM chain_deposits ${where}ORDER BY id ${afterId === undefined ? 'DESC' : 'ASC'} LIMIT ?`
+    return (await this.#driver.query('deposits', sql, [...used.map(([, value]) => value), limit])).map(toDeposit)
+  }
+
+  async depositsIn(chainId: number, fromNo: number, toNo: number): Promise<Deposit[]> {
+    const sql = 'SELECT * FROM chain_deposits WHERE chain_id = ? AND block_no >= ? AND block_no <= ? ORDER BY id'
+    return (await this.#driver.query('depositsIn', sql, [chainId, fromNo, toNo])).map(toDeposit)
+  }
+
+  async unconfirmed(chainId: number, limit: number): Promise<Deposit[]> {
+    const sql = "SELECT * FROM chain_deposits WHERE state = 'final' AND chain_id = ? ORDER BY checks, id LIMIT ?"
+    return (await this.#driver.query('unconfirmed', sql, [chainId, limit])).map(toDeposit)
+  }
+
+  async confirmDeposit(id: number): Promise<void> {
+    const sql = "UPDATE chain_deposits SET state = 'confirmed' WHERE id = ? AND state = 'final'"
+    await this.#driver.run('confirmDeposit', sql, [id])
+  }
+
+  async depositChecked(id: number): Promise<void> {
+    await this.#driver.run('depositChecked', 'UPDATE chain_deposits SET checks = checks + 1 WHERE id = ?', [id])
+  }
+
+  async waitingAccounts(chainId: number): Promise<number[]> {
+    const sql = "SELECT DISTINCT account_id FROM chain_deposits WHERE state IN ('confirmed', 'due') AND chain_id = ?"
+    return (await this.#driver.query('waitingAccounts', sql, [chainId])).map(row => integer(row, 'account_id'))
+  }
+
+  async fixRates(): Promise<number> {
+    // A deposit without a rate came when none was in force, so the next one is the first that begins after it.
+    const { nowMs } = this.#driver.dialect
+    const next =
+      'SELECT r.rate FROM pay_rates r WHERE r.currency = ? AND r.from_ms > chain_deposits.at_ms ' +
+      `AND r.from_ms <= ${nowMs} ORDER BY r.from_ms, r.id LIMIT 1`
+    const sql =
+      `UPDATE chain_deposits SET rate = (${next}) WHERE state IN ('final', 'confirmed', 'held') AND rate IS NULL ` +
+      `AND quoted <> value AND EXISTS (SELECT 1 FROM pay_rates e WHERE e.currency = ? AND e.from_ms > chain_deposits.at_ms ` +
+      `AND e.from_ms <= ${nowMs})`
+    return (await this.#driver.run('fixRates', sql, [USDT, USDT])).changes
+  }
+
+  creditDeposits = (chainId: number, accountId: number, minimum: Micro, act: Act) =>
+    creditDeposits(this.#driver, chainId, accountId, minimum, act)
+}

@@ -1,0 +1,100 @@
+/** A shop that takes USDT, in front of a chain, with a wallet that is made for each run. */
+import { randomBytes } from 'node:crypto'
+import { HDKey } from '@scure/bip32'
+import type { Deposit } from '../../lib/terms/deposits.ts'
+import type { Usdt } from '../../lib/pay/usdt/usdt.ts'
+import type { Store } from '../../lib/store/store.ts'
+import type { Account } from '../../lib/terms/records.ts'
+import { addressAt } from '../../lib/terms/xpub.ts'
+import type { TestClock } from '../support/clock.ts'
+import { Node, TestChain } from './doubles/chain.ts'
+import { openShop, type Shop } from './shop.ts'
+import { ACT } from './support.ts'
+
+const MICROS = 1_000_000
+const HOUR_MS = 3_600_000
+
+export interface Wallet {
+  root: HDKey
+  xpub: string
+  first: string
+}
+
+export function newWallet(): Wallet {
+  const root = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/7'")
+  const xpub = root.publicExtendedKey
+  return { root, xpub, first: addressAt(xpub, 0) }
+}
+
+export interface UsdtShop extends Omit<Shop, 'method' | 'begin'> {
+  usdt: Usdt
+  chain: TestChain
+  /** What is read, and what confirms. */
+  first: Node
+  second: Node
+  wallet: Wallet
+  /** Reads the chain once. */
+  read(): Promise<void>
+  /** The account's address. */
+  address(account?: Account): Promise<string>
+  rate(cny: number, validMs?: number): Promise<void>
+  deposits(account?: Account): Promise<Deposit[]>
+  states(account?: Account): Promise<string[]>
+  /** In micro-CNY. */
+  micros(account?: Account): Promise<number>
+}
+
+interface Given {
+  chain?: TestChain
+  nodes?: [Node, Node]
+  wallet?: Wallet
+  section?: object
+  store?: Store
+  account?: Account
+  clock?: TestClock
+}
+
+interface Teardown {
+  teardown(fn: () => unknown): void
+}
+
+export async function openUsdt(t: Teardown, given: Given = {}): Promise<UsdtShop> {
+  const chain = given.chain ?? (await TestChain.open(t))
+  const [first, second] = given.nodes ?? [await Node.open(t, chain), await Node.open(t, chain)]
+  const wallet = given.wallet ?? newWallet()
+  const { xpub } = wallet
+  const section = {
+    xpub,
+    check_address: wallet.first,
+    endpoints: [first.url, second.url],
+    sandbox: true,
+    ...given.section,
+  }
+  const shop = await openShop(t, { usdt: section }, given)
+  const usdt = (await shop.desk.usdt()) as Usdt
+  const { store, account: own } = shop
+  const deposits = (account = own) => store.chain.deposits({ accountId: account.id, afterId: 0, limit: 1_000 })
+  return {
+    ...shop,
+    usdt,
+    chain,
+    first,
+    second,
+    wallet,
+    read: () => shop.desk.chain(() => false),
+    address: async (account = own) => (await usdt.issue(account, ACT)).address,
+    async rate(cny, validMs = 24 * HOUR_MS) {
+      // The engine's clock is the machine's own; the shop's must not be behind it.
+      const fromMs = Date.now()
+      shop.clock.step(Math.max(0, fromMs - shop.clock.now()))
+      const rate = { currency: 'USDT', rate: Math.round(cny * MICROS), fromMs, untilMs: fromMs + validMs }
+      await store.pay.setPayRate(rate, ACT)
+    },
+    deposits,
+    states: async account => (await deposits(account)).map(({ state }) => state),
+    async micros(account = own) {
+      const [purse] = await store.purses([`a${account.id}`])
+      return (purse?.credit ?? 0) - (purse?.spent ?? 0)
+    },
+  }
+}

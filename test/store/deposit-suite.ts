@@ -1,0 +1,233 @@
+/** What every store must do with deposits: number addresses, move the cursor, and count each transfer once. */
+import type { Test } from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { openStore } from '../../lib/store/open.ts'
+import { accountPurse, type Store } from '../../lib/store/store.ts'
+import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
+import type { Act } from '../../lib/terms/people.ts'
+import { fund } from '../support/store.ts'
+
+const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
+const CHAIN = 56
+const CNY = 1_000_000
+const MINIMUM = micro(40 * CNY)
+const HOUR_MS = 3_600_000
+
+const hash = (text: string) => `0x${Buffer.from(text).toString('hex').padStart(64, '0')}`
+const block = (no: number) => ({ no, hash: hash(`block ${no}`) })
+const until = (no: number) => ({ ...block(no), atMs: no * 450 })
+
+export function depositSuite(t: Test, newUrl: () => Promise<string>): void {
+  const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
+    t.test(name, async t => {
+      const url = await newUrl()
+      const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
+      t.teardown(() => Promise.all([one.close(), two.close()]))
+      await one.migrate()
+      await fn(t, one, two)
+    })
+
+  let count = 0
+  const deposit = (accountId: number, value: bigint, change: Partial<NewDeposit> = {}): NewDeposit => ({
+    tx: hash(`tx ${++count}`),
+    logIndex: count,
+    from: `0x${'1'.repeat(40)}`,
+    to: `0x${String(accountId).padStart(40, '0')}`,
+    value,
+    block: block(1),
+    accountId,
+    blockAtMs: 450,
+    node: 1,
+    ...change,
+  })
+  const rate = async (store: Store, cny: number, fromMs = Date.now() - HOUR_MS, untilMs = Date.now() + HOUR_MS) =>
+    store.pay.setPayRate({ currency: 'USDT', rate: cny * CNY, fromMs, untilMs }, ACT)
+  const confirmed = async (store: Store, deposits: NewDeposit[]) => {
+    await store.chain.addDeposits(CHAIN, deposits)
+    for (const { id } of await store.chain.unconfirmed(CHAIN, 1_000)) await store.chain.confirmDeposit(id)
+  }
+  const balanceOf = async (store: Store, accountId: number): Promise<number> => {
+    const [purse] = await store.purses([accountPurse(accountId)])
+    return (purse?.credit as number) - (purse?.spent as number)
+  }
+
+  check('addresses have numbers without gaps, and an account has one', async (t, one, two) => {
+    const accounts = await Promise.all(Array.from({ length: 10 }, (_, i) => fund(one, `a${i}`, 0)))
+    const issue = (store: Store, accountId: number, wallet = 'w') =>
+      store.chain.issueAddress({ chainId: CHAIN, wallet, accountId, fromBlock: 7 }, n => `0x${n}`, ACT)
+    const issued = await Promise.all(
+      accounts.flatMap(({ account: { id } }) => [issue(one, id), issue(two, id), issue(two, id)]),
+    )
+    t.same(
+      [...new Set(issued.map(({ number }) => number))].toSorted((a, b) => a - b),
+      [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    )
+    t.equal(new Set(issued.map(({ accountId, address }) => `${accountId} ${address}`)).size, 10)
+    const { account } = accounts[0] as (typeof accounts)[number]
+    t.match(await one.chain.depositAddress(CHAIN, 'w', account.id), { fromBlock: 7, watched: false })
+    const other = await issue(one, account.id, 'another key')
+    t.equal(other.number, 10, 'another key goes on with the numbers')
+    t.equal((await one.chain.depositAddresses(CHAIN, 3, 4)).map(({ number }) => number).join(), '4,5,6,7')
+    await one.chain.addressesWatched(CHAIN, [other.number])
+    t.match(await two.chain.depositAddress(CHAIN, 'another key', account.id), { watched: true })
+    t.equal((await one.actions({ operation: 'deposits.address', limit: 99 })).length, 11)
+  })
+
+  check('one process reads a chain at a time', async (t, one, two) => {
+    t.equal(await one.chain.takeChain(CHAIN, 'a', 1_000, 100), true)
+    t.equal(await two.chain.takeChain(CHAIN, 'b', 1_050, 100), false)
+    t.equal(await one.chain.takeChain(CHAIN, 'a', 1_090, 100), true)
+    t.equal(await two.chain.takeChain(CHAIN, 'b', 1_150, 100), false)
+    t.equal(await two.chain.takeChain(CHAIN, 'b', 1_190, 100), true)
+    t.equal(await one.chain.takeChain(CHAIN, 'a', 1_191, 100), false)
+    const both = await Promise.all([one.chain.takeChain(97, 'a', 1, 9), two.chain.takeChain(97, 'b', 1, 9)])
+    t.same(both.toSorted(), [false, true])
+  })
+
+  check('the cursor moves with what was found, and only from where it is', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    t.equal(await one.chain.chainCursor(CHAIN), null)
+    await Promise.all([one.chain.beginChain(CHAIN, block(10), 4_500), two.chain.beginChain(CHAIN, block(11), 4_500)])
+    const cursor = await one.chain.chainCursor(CHAIN)
+    const at = cursor?.no as number
+    const first = deposit(account.id, WEI)
+    const race = await Promise.all(
+      [one, two].map(store => store.chain.advanceChain(CHAIN, block(at), until(20), [first])),
+    )
+    t.same(
+      race.filter(recorded => recorded !== null),
+      [{ added: 1, clashing: [] }],
+    )
+    t.equal(await one.chain.advanceChain(CHAIN, block(at), until(30), [deposit(account.id, WEI)]), null)
+    t.equal(await one.chain.advanceChain(CHAIN, { ...block(20), hash: hash('fork') }, until(30), []), null)
+    t.match(await two.chain.chainCursor(CHAIN), { ...block(20), blockAtMs: 9_000, secondNo: at })
+    t.equal((await two.chain.deposits({ limit: 9 })).length, 1)
+    t.same(await one.chain.advanceChain(CHAIN, block(20), until(21), [first]), { added: 0, clashing: [] })
+    const moved = { ...first, logIndex: first.logIndex + 1, block: { no: 21, hash: hash('elsewhere') } }
+    t.match(await one.chain.addDeposits(CHAIN, [moved]), { added: 1, clashing: [moved] })
+    t.same(
+      (await one.chain.deposits({ limit: 9 })).map(({ state }) => state),
+      ['held', 'final'],
+    )
+    await one.chain.secondRead(CHAIN, cursor!.secondTo)
+    t.match(await one.chain.chainCursor(CHAIN), { secondNo: at, secondTo: block(21) })
+    await one.chain.secondRead(CHAIN, { ...block(at), hash: hash('old') })
+    t.match(await one.chain.chainCursor(CHAIN), { secondTo: block(21) })
+    await one.chain.rewindChain(CHAIN, until(5), 'why', { ...ACT, operation: 'deposits.rewind' })
+    t.match(await one.chain.chainCursor(CHAIN), { ...block(5), secondNo: 5, secondTo: block(5), sweepNo: 5 })
+    t.match(await one.actions({ operation: 'deposits.rewind', limit: 1 }), [
+      { before: { block: 21 }, after: { block: 5 } },
+    ])
+  })
+
+  check('amounts are exact however large', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const huge = 10n ** 12n * WEI + 1n
+    const largest = 2n ** 256n - 1n
+    await one.chain.addDeposits(CHAIN, [deposit(account.id, huge), deposit(account.id, largest)])
+    t.same(
+      (await one.chain.deposits({ limit: 9, afterId: 0 })).map(({ value }) => value),
+      [huge, largest],
+    )
+    const to = deposit(account.id, 1n).to
+    const sweep = { ...deposit(account.id, huge, { from: to }), to: '0x9' }
+    await one.chain.beginChain(CHAIN, block(0), 0)
+    for (let i = 0; i < 2; i++) await one.chain.recordSweeps(CHAIN, 5, [sweep])
+    t.same(await one.chain.addressSums(CHAIN, to, 5), { deposits: huge + largest, sweeps: huge })
+    t.same(await one.chain.addressSums(CHAIN, to, 0), { deposits: 0n, sweeps: 0n })
+    await one.chain.setSeen(CHAIN, [{ ...sweep, accountId: account.id }])
+    t.match(await one.chain.seen(CHAIN, account.id), [{ value: huge }])
+    await one.chain.setSeen(CHAIN, [])
+    t.same(await one.chain.seen(CHAIN, account.id), [])
+  })
+
+  check('deposits are credited together, each once, from any number of gateways', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    await rate(one, 1)
+    await confirmed(one, [deposit(account.id, 3999n * 10n ** 16n)])
+    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
+    await confirmed(
+      one,
+      Array.from({ length: 250 }, () => deposit(account.id, 10n ** 16n)),
+    )
+    t.same(await one.chain.waitingAccounts(CHAIN), [account.id])
+    const all = async (store: Store) => {
+      let sum = 0
+      for (;;) {
+        const { credited } = await store.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
+        if (credited.length === 0) return sum
+        sum += credited.length
+      }
+    }
+    const [a, b, c] = await Promise.all([all(one), all(two), all(two)])
+    t.equal(a + b + c, 251)
+    t.equal(await balanceOf(two, account.id), 39_990_000 + 250 * 10_000)
+    t.same(await one.chain.waitingAccounts(CHAIN), [])
+    t.match(await one.audit(), { ok: true, byHand: 0 })
+  })
+
+  check('what cannot be booked is held, and the rest is credited', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const { account: thief } = await fund(one, 'b', 0)
+    await rate(one, 7)
+    const [dust, large, taken, fine] = [
+      deposit(account.id, 1n),
+      deposit(account.id, 10n ** 12n * WEI),
+      deposit(account.id, 10n * WEI),
+      deposit(account.id, 20n * WEI),
+    ]
+    const entry = {
+      kind: 'payment',
+      amount: micro(1),
+      reference: `bsc:${CHAIN}:${taken.tx}:${taken.logIndex}`,
+    } as const
+    await one.addEntry(thief.id, { ...entry, actor: 'x', note: '' }, ACT)
+    await confirmed(one, [dust, large, taken, fine])
+    const held = []
+    for (let i = 0; i < 4; i++) held.push(...(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).held)
+    t.same(held.map(({ tx }) => tx).toSorted(), [large.tx, taken.tx].toSorted())
+    t.same(
+      (await one.chain.deposits({ accountId: account.id, afterId: 0, limit: 9 })).map(({ state, credited }) => [
+        state,
+        credited,
+      ]),
+      [
+        ['credited', 0],
+        ['held', 0],
+        ['held', 0],
+        ['credited', 140_000_000],
+      ],
+    )
+    t.equal(await balanceOf(one, account.id), 140_000_000)
+    t.match(await one.audit(), { ok: true })
+  })
+
+  check('a deposit has the rate of its time, or the next one, or that of its quote', async (t, one) => {
+    const { account } = await fund(one, 'a', 0)
+    const now = Date.now()
+    await one.chain.addDeposits(CHAIN, [deposit(account.id, WEI)])
+    t.equal(await one.chain.fixRates(), 0)
+    await new Promise(resolve => setTimeout(resolve, 20))
+    await rate(one, 9, Date.now() + HOUR_MS)
+    t.equal(await one.chain.fixRates(), 0, 'it has not begun')
+    await rate(one, 8, Date.now())
+    t.equal(await one.chain.fixRates(), 1)
+    const quote = { accountId: account.id, amount: micro(1), wei: 2n * WEI, rate: 5 * CNY }
+    await one.chain.makeQuote({ ...quote, fromMs: 1_000, untilMs: 5_000 }, ACT)
+    const second = await one.chain.makeQuote({ ...quote, rate: 6 * CNY, fromMs: 2_000, untilMs: 6_000 }, ACT)
+    t.match(await one.chain.quote(account.id), { id: second.id, used: false })
+    const at = (blockAtMs: number) => deposit(account.id, 3n * WEI, { blockAtMs })
+    await one.chain.addDeposits(CHAIN, [at(999), at(1_999), at(2_000), at(5_999)])
+    t.same(
+      (await one.chain.deposits({ afterId: 0, limit: 9 })).map(d => [d.quoted / WEI, d.quotedRate, d.rate]),
+      [
+        [0n, null, 8 * CNY],
+        [0n, null, 8 * CNY],
+        [2n, 5 * CNY, 8 * CNY],
+        [2n, 6 * CNY, 8 * CNY],
+        [0n, null, 8 * CNY],
+      ],
+    )
+    t.ok((await one.chain.deposits({ afterId: 0, limit: 9 })).every(({ atMs }) => Math.abs(atMs - now) < HOUR_MS))
+  })
+}
