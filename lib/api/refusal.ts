@@ -5,6 +5,7 @@ import type { Language } from '../terms/people.ts'
 import { BodyFault } from './body.ts'
 import type { Told } from './envelope.ts'
 import { API_ERRORS, ApiError, type ApiErrorRow, STATUS_OF_FAULT } from './errors.ts'
+import { asSentence } from './sentence.ts'
 
 export interface Refusal {
   status: number
@@ -17,6 +18,11 @@ export interface Refusal {
 
 /** `mostBody`: the bound on bodies, in words. */
 export function refusalOf(error: unknown, language: Language, mostBody: string): Refusal {
+  const refusal = phrased(error, language, mostBody)
+  return { ...refusal, told: { ...refusal.told, message: asSentence(refusal.told.message) } }
+}
+
+function phrased(error: unknown, language: Language, mostBody: string): Refusal {
   if (error instanceof OperationError) return ofOperation(error, language)
   if (error instanceof StoreConflict)
     return { status: 409, told: { code: 'conflict', message: error.message }, retryAfterS: null, isFault: false }

@@ -15,7 +15,10 @@ export interface ModelData extends PublicUrls {
 
 type Catalogue = Pick<PublicCatalogue, 'models' | 'prices'>
 
-/** null = no public group offers such a model. `asked`: a group, which counts when it offers the model. */
+/** By the row of the catalogue, which is of one group, and goes when the catalogue is made anew: also with other groups. */
+const made = new WeakMap<CatalogueModel, ModelData>()
+
+/** The same object as long as nothing in it has changed, so that the page is written once. null = no public group offers such a model. `asked`: a group, which counts when it offers the model. */
 export async function modelData(
   { main, direct }: PublicUrls,
   catalogue: Catalogue,
@@ -29,9 +32,14 @@ export async function modelData(
   })
   const offer = offers.find(({ group }) => group === asked) ?? offers[0]
   if (offer === undefined) return null
-  const { data } = await catalogue.prices(name, offer.group)
+  const { data: history } = await catalogue.prices(name, offer.group)
+  const groups = offers.map(({ group }) => group)
+  const known = made.get(offer.model)
+  if (known?.history === history && known.main === main && known.direct === direct) return known
   const clients = CLIENTS.flatMap(row => clientOf(row, offer.model.protocols))
-  return { main, direct, ...offer, groups: offers.map(({ group }) => group), history: data, clients }
+  const data = { main, direct, ...offer, groups, history, clients }
+  made.set(offer.model, data)
+  return data
 }
 
 /** Snippets that are named after a protocol are for that one only. */

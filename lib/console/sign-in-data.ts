@@ -10,12 +10,11 @@ export interface SignInData {
   oidc: string | null
 }
 
-export const signInData = ({
-  registration,
-  smtp,
-  oidc,
-}: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData => ({
-  register: registration.mode === 'open',
-  mail: smtp !== null,
-  oidc: oidc?.name ?? null,
-})
+let latest: SignInData | null = null
+
+/** The same object as long as it says the same, so that the page is written once. */
+export function signInData({ registration, smtp, oidc }: Pick<Config, 'registration' | 'smtp' | 'oidc'>): SignInData {
+  const data = { register: registration.mode === 'open', mail: smtp !== null, oidc: oidc?.name ?? null }
+  if (latest?.register !== data.register || latest.mail !== data.mail || latest.oidc !== data.oidc) latest = data
+  return latest
+}

@@ -9,7 +9,7 @@ import type { Logger } from '../terms/log.ts'
 import type { Assets } from './assets.ts'
 import { HOME, type PageName, pageAt } from './client/sitemap.ts'
 import type { ClientFiles } from './client-files.ts'
-import { connectData } from './connect-data.ts'
+import { clientsData, connectData } from './connect-data.ts'
 import { pageHeaders } from './headers.ts'
 import { modelData } from './model-data.ts'
 import type { Reader, Shell } from './shell.ts'
@@ -24,6 +24,9 @@ interface Opened {
   shell: Shell
   readerOf: (req: IncomingMessage) => Reader
 }
+
+/** Once in a process, because the files do not change while it runs. */
+let opened: Promise<Opened> | null = null
 
 async function open(): Promise<Opened> {
   const [{ readClientFiles }, { Assets }, { openShell, readerOf }] = await Promise.all([
@@ -60,8 +63,8 @@ const DATA: Partial<
     (config: SiteConfig, catalogue: SiteParts['catalogue'], at: At) => object | null | Promise<object | null>
   >
 > = {
-  connect: config => connectData(config.public),
-  keys: config => connectData(config.public),
+  connect: async (config, catalogue) => connectData(config.public, await (await catalogue()).models()),
+  keys: config => clientsData(config.public),
   'sign-in': signInData,
   // a group that nobody may see is no reason for showing nothing
   model: async (config, catalogue, { group, step }) =>
@@ -108,7 +111,6 @@ export function createSite({
   log,
   catalogue,
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
-  let opened: Promise<Opened> | null = null
   const written = new Written()
 
   const page = async (

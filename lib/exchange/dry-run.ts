@@ -7,6 +7,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { protocolRow } from '../protocols/table.ts'
 import { Reply } from '../reply/reply.ts'
+import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Target } from '../terms/target.ts'
 import { Exchange } from './exchange.ts'
@@ -37,9 +38,10 @@ export interface Trial {
 /** In the order in which they are asked. */
 export const TRIED = ['authenticate', 'admit', 'throttle', 'body', 'model', 'candidates', 'price', 'reserve'] as const
 
-/** `stage`: the one that would refuse, with this status and text; null = none would. */
+/** `stage`: the one that would refuse, with this error of the table, its status and text; null = none would. */
 export interface Tried {
   stage: (typeof TRIED)[number] | null
+  reason: ErrorName | null
   status: number | null
   message: string | null
 }
@@ -72,9 +74,9 @@ export async function dryRun(services: Services, trial: Trial): Promise<Tried> {
   try {
     for (const [i, one] of stagesOf(trial).entries()) {
       if ((await one(x, services)) === NEXT) continue
-      return { stage: TRIED[i] ?? null, status: reply.status, message: messageIn(reply.text) }
+      return { stage: TRIED[i] ?? null, reason: x.refusal, status: reply.status, message: messageIn(reply.text) }
     }
-    return { stage: null, status: null, message: null }
+    return { stage: null, reason: null, status: null, message: null }
   } finally {
     giveBack(x, services)
   }

@@ -3,6 +3,7 @@ import type { Language } from '../terms/people.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { TestForm } from './own/key-forms.ts'
 import type { Keeper } from './own/key-rows.ts'
+import { reasonOf } from './own/words.ts'
 import { type KeysDeps, keyOf } from './own-keys.ts'
 
 /** What a serving process is asked to try out, and what it found: the stage that would refuse, or null. */
@@ -13,7 +14,13 @@ export interface Trial {
   protocol: Protocol
   english: boolean
 }
-export type DryRun = (trial: Trial) => Promise<{ stage: string | null; status: number | null; message: string | null }>
+export type DryRun = (trial: Trial) => Promise<{
+  stage: string | null
+  /** The error that a client would be answered with, by its name. */
+  reason: string | null
+  status: number | null
+  message: string | null
+}>
 
 export async function testOwnKey(
   deps: Pick<KeysDeps, 'store'> & { dryRun: DryRun },
@@ -24,6 +31,9 @@ export async function testOwnKey(
 ) {
   const { hash } = await keyOf(deps, keeper, id)
   const english = language === 'en'
-  const { stage, status, message } = await deps.dryRun({ keyHash: hash, address: ip, model, protocol, english })
-  return { ok: stage === null, stage, status, message, address: ip }
+  const trial = { keyHash: hash, address: ip, model, protocol, english }
+  const { stage, reason, status, message } = await deps.dryRun(trial)
+  /** What it means, because the texts that clients read are promised to them, most in Chinese alone. */
+  const why = reason === null ? null : reasonOf(reason).why
+  return { ok: stage === null, stage, status, message, why, address: ip }
 }

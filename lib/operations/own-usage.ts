@@ -27,7 +27,7 @@ const DAY_MS = 24 * HOUR_MS
 export type UsageDeps = Pick<OperationDeps, 'store' | 'clock'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
 /** The first hour and the hour behind the last, ms since 1970. */
-function periodOf(sent: TotalsQuery, zone: string, nowMs: number) {
+export function periodOf(sent: Pick<TotalsQuery, 'by' | 'from' | 'to'>, zone: string, nowMs: number) {
   const to = Math.ceil((sent.to ?? nowMs + 1) / HOUR_MS) * HOUR_MS
   if (sent.from !== undefined) return { fromMs: Math.floor(sent.from / HOUR_MS) * HOUR_MS, toMs: to }
   const last = sent.by === 'hour' ? to - DAY_MS : periodAt('day', to - 1 - (DEFAULT_DAYS - 1) * DAY_MS, zone).beginMs
@@ -58,10 +58,11 @@ export function refused(error: unknown): never {
 /** Limits a report to some stacks. */
 const among = (stack: Stack, values: readonly (string | number)[]): Partial<SummaryQuery> => {
   if (stack === 'key') return { keyIds: values as number[] }
+  if (stack === 'protocol') return {} // there are few
   return stack === 'model' ? { models: values as string[] } : { groups: values as string[] }
 }
 
-const byCharge = (a: SummaryRow, b: SummaryRow) => b.charge - a.charge || b.requests - a.requests
+export const byCharge = (a: SummaryRow, b: SummaryRow) => b.charge - a.charge || b.requests - a.requests
 
 interface Bucket {
   at: string
@@ -99,7 +100,7 @@ function bucketsOf(
 }
 
 /** What a stack is called. */
-async function namesOf(store: Store, accountId: number, stack: Stack, values: readonly (string | number)[]) {
+export async function namesOf(store: Store, accountId: number, stack: Stack, values: readonly (string | number)[]) {
   if (stack !== 'key') return (value: string | number) => ({ name: String(value), key: null })
   const labels = await store.keyLabels(accountId, values as number[])
   return (value: string | number) => {
@@ -108,10 +109,10 @@ async function namesOf(store: Store, accountId: number, stack: Stack, values: re
   }
 }
 
-/** Everything that the page of usage shows. */
-export async function ownUsage({ store, clock, fleet }: UsageDeps, reader: Reader, sent: TotalsQuery) {
+/** What reads sums of what is asked for. */
+export async function readSums({ store, clock, fleet }: UsageDeps, reader: Reader, sent: TotalsQuery) {
   await fleet.settled()
-  const { by, stack, model, group, protocol, outcome } = sent
+  const { model, group, protocol, outcome } = sent
   const zone = checkedZone(store, sent.zone, clock.now())
   const { fromMs, toMs } = periodOf(sent, zone, clock.now())
   const { accountId, keyIds } = await whoseKeys(store, reader, sent)
@@ -122,8 +123,19 @@ export async function ownUsage({ store, clock, fleet }: UsageDeps, reader: Reade
   } as const
   const read = (query: Pick<SummaryQuery, 'by'> & Partial<SummaryQuery>) =>
     store.summary({ ...asked, ...query }).catch(refused)
-  const valuesOf = (rows: readonly SummaryRow[]) => rows.map(row => row.by[0] as string | number)
-  const ranked = valuesOf((await read({ by: [stack], brief: true })).sort(byCharge))
+  return { accountId, zone, fromMs, toMs, read }
+}
+
+/** What rows are about, one name each. */
+export const stacksOf = (rows: readonly SummaryRow[]): (string | number)[] =>
+  rows.map(row => row.by[0] as string | number)
+
+/** Everything that the page of usage shows. */
+export async function ownUsage(deps: UsageDeps, reader: Reader, sent: TotalsQuery) {
+  const { store } = deps
+  const { by, stack } = sent
+  const { accountId, zone, fromMs, toMs, read } = await readSums(deps, reader, sent)
+  const ranked = stacksOf((await read({ by: [stack], brief: true })).sort(byCharge))
   const [charted, tabled] = [ranked.slice(0, CHARTED), ranked.slice(0, TABLED)]
   const none = charted.length === 0
   const [rows, stacked] = await Promise.all([

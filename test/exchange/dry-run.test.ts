@@ -10,7 +10,7 @@ const trial = (change: Partial<Trial> & { secret?: string } = {}): Trial => {
   const { secret = KEY, ...rest } = change
   return { keyHash: hashOf(secret), address: '192.0.2.1', model: MODEL, protocol: 'chat', english: false, ...rest }
 }
-const FINE = { stage: null, status: null, message: null }
+const FINE = { stage: null, reason: null, status: null, message: null }
 
 t.test('every protocol', async t => {
   const prices = { input: 2, output: 8, image: 0.5, request: 1, second: 1, character: 1 }
@@ -49,7 +49,7 @@ t.test('a refusal has the stage, the status and the text of a real one', async t
   t.match(await dryRun(s.services, trial({ secret: 'sk-nobody', english: true })), { message: 'Invalid token' })
   t.match(await dryRun(s.services, trial({ secret: POOR_KEY })), { stage: 'reserve', status: 403 })
   await set({ allowIps: ['10.0.0.0/8'] })
-  t.match(await dryRun(s.services, trial()), { stage: 'admit', status: 403 })
+  t.match(await dryRun(s.services, trial()), { stage: 'admit', reason: 'ip', status: 403 })
   t.same(await dryRun(s.services, trial({ address: '10.9.9.9' })), FINE)
   await set({ allowIps: null, models: [] })
   t.match(await dryRun(s.services, trial()), { stage: 'model', message: `该令牌无权访问模型 ${MODEL}` })

@@ -4,6 +4,8 @@
  * filled the log of actions; and with large pages, which were written anew for everybody who asked.
  */
 import t from 'tap'
+import { applyCatalog } from '../../lib/operations/apply.ts'
+import { parseCatalog } from '../../lib/terms/catalog.ts'
 import { request } from '../api/support/api.ts'
 import { openConsole } from '../console/support/console.ts'
 
@@ -44,16 +46,37 @@ t.test('so are changes, because each leaves a line in the log of actions', async
   t.equal((await eve.call('me.show')).status, 200, 'she may still read')
 })
 
+const CATALOG = {
+  groups: [
+    { name: 'default', public: true },
+    { name: 'vip', multiplier: 0.5, public: true },
+  ],
+  models: [{ name: 'm', price: { input: 2, output: 2 } }],
+  channels: [
+    {
+      name: 'c',
+      base_url: 'https://up.example',
+      key: 'up',
+      protocols: ['chat'],
+      models: ['m'],
+      groups: ['default', 'vip'],
+    },
+  ],
+}
+
 t.test('a page that shows the same is written once', async t => {
   const house = await openConsole(t)
+  await applyCatalog(house.store, parseCatalog(JSON.stringify(CATALOG), 'catalog.yaml', {}), house.clock)
+  await house.deps.fleet.changed()
   const port = Number(new URL(house.url).port)
   const page = async (path: string, cookie = '') => (await request(port, 'GET', `/console/${path}`, { cookie })).text
-  const paths = ['connect', 'models', 'status', 'overview', 'nowhere']
+  const paths = ['connect', 'models', 'models/m', 'models/m?group=vip', 'status', 'sign-in', 'overview', 'nowhere']
   const first = await Promise.all(paths.map(path => page(path)))
   const [dark, english] = [await page('connect', 'theme=dark'), await page('connect', 'language=en')]
   t.match(dark, 'data-theme="dark"')
   t.match(english, '<html lang="en">')
   t.match(first[0], '<html lang="zh-CN">')
+  t.ok(first[2]?.includes('¥2') && first[3]?.includes('¥1'), 'of the model and the group')
   let escaped = 0
   const { stringify } = JSON
   JSON.stringify = ((...args: Parameters<typeof stringify>) => {

@@ -3,10 +3,12 @@ import t from 'tap'
 import { idAt, timeOfId } from '../../lib/base/ids.ts'
 import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
 import { periodAt } from '../../lib/base/periods.ts'
-import { overviewAnswer, usageAnswer } from '../../lib/console/api/usage-answers.ts'
+import { choicesAnswer, overviewAnswer, usageAnswer } from '../../lib/console/api/usage-answers.ts'
 import { quantileOf } from '../../lib/operations/own/totals-shown.ts'
+import { choicesQuery, ownChoices } from '../../lib/operations/own-choices.ts'
 import { ownOverview } from '../../lib/operations/own-overview.ts'
 import { ownUsage, totalsQuery } from '../../lib/operations/own-usage.ts'
+import { ownUsageFile, totalsFileQuery } from '../../lib/operations/own-usage-file.ts'
 import { accountPurse } from '../../lib/store/store.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import type { UsageRow } from '../../lib/terms/records.ts'
@@ -21,7 +23,7 @@ t.test('the chart, the table and the totals have the same numbers, whatever is a
   const { deps, account, rows, keys, random } = await open(t)
   for (let i = 0; i < 40; i++) {
     const by = random.pick(['day', 'hour'] as const)
-    const stack = random.pick(['model', 'key', 'group'] as const)
+    const stack = random.pick(['model', 'key', 'group', 'protocol'] as const)
     const zone = random.pick([undefined, 'UTC', 'Europe/Berlin'])
     const from = NOW_MS - random.int(1, 25) * DAY_MS
     const key = random.pick([undefined, ...keys])
@@ -199,4 +201,54 @@ t.test('quantiles of buckets', async t => {
     [Array.from({ length: 12 }, (_, i) => (i === 11 ? 1 : 0)), 0.5, 60_000],
   ] as [number[], number, number | null][])
     t.equal(quantileOf(buckets, of), wanted, JSON.stringify(buckets))
+})
+
+t.test('the table as a file has every stack, and sums up to the same', async t => {
+  const { deps, account, keys } = await open(t)
+  const reader = { account, keyIds: null }
+  for (const stack of ['model', 'key', 'group', 'protocol'] as const) {
+    const sent = { stack, from: new Date(NOW_MS - 20 * DAY_MS).toISOString() }
+    const { totals, rows } = await ownUsage(deps, reader, totalsQuery.parse(sent))
+    const file = await ownUsageFile(deps, reader, totalsFileQuery.parse({ ...sent, heads: 'machine' }), 'en')
+    let text = ''
+    for await (const piece of file) text += piece
+    const lines = text.slice(1).trim().split('\r\n')
+    const heads = (lines[0] as string).split(',')
+    const cells = lines.slice(1, -1).map(line => Object.fromEntries(line.split(',').map((cell, i) => [heads[i], cell])))
+    t.equal(lines.at(-1), `# rows: ${rows.length}`, stack)
+    t.equal(add(cells.map(({ charge }) => charge as string)), totals.charge, stack)
+    t.same(
+      cells.map(cell => [cell[stack]?.replace(/^'/, ''), Number(cell['requests'])]),
+      rows.map(row => [row.name, row.requests]),
+      stack,
+    )
+    if (stack === 'key') t.ok(keys.map(key => key.publicId).includes(cells[0]?.['key_id'] as string))
+  }
+})
+
+t.test('what can be filtered by: what was used in the period, and no more than the reader may know', async t => {
+  const { deps, store, account, keys, rows, clock } = await open(t)
+  const user = { email: 'ada@example.org', name: 'Ada', password: null, operator: false, language: null }
+  const person = await store.people.create({ ...user, atMs: clock.now() }, SETUP)
+  await store.people.addMember({ userId: person.id, accountId: account.id, role: 'viewer' }, clock.now(), SETUP)
+  const ofAccount = rows.filter(row => row.accountId === account.id)
+  const all = choicesAnswer.parse(
+    await ownChoices(deps, { account, keyIds: null }, choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }), true),
+  )
+  t.same(all.models.toSorted(), [...new Set(ofAccount.map(row => row.model))].toSorted())
+  t.same(all.groups.toSorted(), [...new Set(ofAccount.map(row => row.group))].toSorted())
+  t.same(all.protocols.toSorted(), [...new Set(ofAccount.map(row => row.protocol))].toSorted())
+  t.same(all.keys.map(key => key.id).toSorted(), keys.map(key => key.publicId).toSorted())
+  t.same(all.members, [{ id: person.publicId, name: 'Ada' }])
+  const none = { from: new Date(NOW_MS + DAY_MS).toISOString() }
+  const named = choicesQuery.parse({ ...none, key: keys[2]?.publicId })
+  const later = await ownChoices(deps, { account, keyIds: null }, named, false)
+  t.same([later.keys.map(key => key.id), later.models, later.members], [[keys[2]?.publicId], [], null])
+  const own = { account, keyIds: [keys[1]!.id] }
+  const mine = await ownChoices(deps, own, choicesQuery.parse({ from: '2026-01-01T00:00:00Z' }), false)
+  t.same(
+    mine.keys.map(key => key.id),
+    [keys[1]?.publicId],
+  )
+  t.match(await refusalOf(ownChoices(deps, own, named, false)), { fault: 'missing' })
 })

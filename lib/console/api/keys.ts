@@ -24,6 +24,7 @@ import {
 } from '../../operations/own-keys.ts'
 import type { Role } from '../../terms/people.ts'
 import type { ConsoleDeps } from './deps.ts'
+import { words } from './usage-answers.ts'
 
 const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
 const MANAGES = ['owner', 'member'] as const satisfies Role[]
@@ -169,6 +170,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
           stage: z.string().nullable(),
           status: z.int().nullable(),
           message: z.string().nullable(),
+          why: words.nullable(),
           address: z.string(),
         })
         .meta({ id: 'KeyTest' }),

@@ -16,6 +16,10 @@ export async function readerOf({ store }: ConsoleDeps, { account, caller }: Call
   return { account, keyIds }
 }
 
+/** Who is a member is for those who see all of the account. */
+export const seesMembers = ({ caller: { role } }: Pick<Call, 'caller'>): boolean =>
+  role === null || role === 'owner' || role === 'viewer'
+
 /** Operators see channels and costs too, in a session of their own. */
 export const seesInternals = ({ caller }: Pick<Call, 'caller'>): boolean =>
   caller.user?.operator === true && caller.tokenId === null

@@ -162,6 +162,18 @@ export const usageAnswer = z
   })
   .meta({ id: 'Usage' })
 
+export const choicesAnswer = z
+  .strictObject({
+    keys: z.array(keyLabel),
+    more_keys: z.boolean(),
+    models: z.array(z.string()),
+    groups: z.array(z.string()),
+    protocols: z.array(z.enum(PROTOCOLS)),
+    members: z.array(z.strictObject({ id, name: z.string() })).nullable(),
+    reasons: z.array(z.strictObject({ name: z.string(), why: words })),
+  })
+  .meta({ id: 'UsageChoices' })
+
 export const overviewAnswer = z
   .strictObject({
     zone: z.string(),
@@ -234,6 +246,7 @@ export const statementAnswer = z
   .meta({ id: 'Statement' })
 
 export type Overview = z.output<typeof overviewAnswer>
+export type Choices = z.output<typeof choicesAnswer>
 export type Usage = z.output<typeof usageAnswer>
 export type Request = z.output<typeof request>
 export type Refusal = z.output<typeof refusal>

@@ -1,9 +1,11 @@
-/** The call behind the page Usage. */
+/** The calls behind the page Usage, and behind the filters that it shares with the page Requests. */
 import { type Operation, operation } from '../../api/operation.ts'
+import { choicesQuery, ownChoices } from '../../operations/own-choices.ts'
 import { ownUsage, totalsQuery } from '../../operations/own-usage.ts'
+import { CSV_TYPE, ownUsageFile, totalsFileQuery } from '../../operations/own-usage-file.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { READS_TOTALS, readerOf } from './reader.ts'
-import { usageAnswer } from './usage-answers.ts'
+import { READS_TOTALS, readerOf, seesMembers } from './reader.ts'
+import { choicesAnswer, usageAnswer } from './usage-answers.ts'
 
 export const USAGE: Operation<ConsoleDeps>[] = [
   operation({
@@ -19,5 +21,36 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: usageAnswer },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, call) => ownUsage(deps, await readerOf(deps, call), call.query),
+  }),
+  operation({
+    id: 'usage.csv',
+    call: 'GET /accounts/{account}/usage.csv',
+    summary: 'The table of usage as CSV, a line for each stack. The last line says how many there are.',
+    who: READS_TOTALS,
+    effect: 'read',
+    scope: 'read',
+    viewAs: false,
+    limit: 'heavy',
+    query: totalsFileQuery,
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [400, 404],
+    run: async (deps: ConsoleDeps, call) => ({
+      type: CSV_TYPE,
+      file: `usage-by-${call.query.stack}.csv`,
+      pieces: await ownUsageFile(deps, await readerOf(deps, call), call.query, call.caller.language),
+    }),
+  }),
+  operation({
+    id: 'usage.choices',
+    call: 'GET /accounts/{account}/usage/choices',
+    summary: 'What usage can be filtered by: the keys, models, groups and protocols of a period, members, and reasons.',
+    who: READS_TOTALS,
+    effect: 'read',
+    scope: 'read',
+    limit: 'heavy',
+    query: choicesQuery,
+    answer: { status: 200, body: choicesAnswer },
+    refuses: [400, 404],
+    run: async (deps: ConsoleDeps, call) => ownChoices(deps, await readerOf(deps, call), call.query, seesMembers(call)),
   }),
 ]

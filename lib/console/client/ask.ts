@@ -10,6 +10,7 @@ const w = words({
     '没有收到网关的回答，请检查网络后再试',
     'No answer came from the gateway: look at the network, then try again',
   ],
+  expected: [(what: string) => `应为${what}`, (what: string) => `Expected: ${what}`],
   garbled: [
     (status: number) => `网关返回了无法识别的回答（${status}）`,
     (status: number) => `The gateway gave an answer that this page does not understand (${status})`,
@@ -126,7 +127,7 @@ interface Envelope {
 function refusalOf(status: number, answer: unknown): Refused {
   const error = (answer as Envelope | null)?.error
   if (typeof error?.message !== 'string') return new Refused(status, 'garbled', w.garbled(status))
-  const fields = Object.fromEntries((error.fields ?? []).map(({ field, expected }) => [field, expected]))
+  const fields = Object.fromEntries((error.fields ?? []).map(({ field, expected }) => [field, w.expected(expected)]))
   return new Refused(status, String(error.code), error.message, fields)
 }
 

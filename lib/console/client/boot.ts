@@ -9,7 +9,7 @@ import type { Given } from './given.ts'
 import { type Page, scripted, type View } from './page.ts'
 import { failed } from './parts/state.ts'
 import { me, pinAccount, recognise, signedIn } from './session.ts'
-import { adopt, theme } from './settings.ts'
+import { adopt, followTimes, theme } from './settings.ts'
 import { hrefTo, isOwn, rowOf } from './sitemap.ts'
 import { language } from './words.ts'
 
@@ -29,6 +29,7 @@ hydrate(
   root,
 )
 scripted.value = true
+followTimes()
 followAddress()
 effect(() => {
   document.title = titleOf(given)

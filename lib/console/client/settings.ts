@@ -1,11 +1,13 @@
 /**
- * What a reader chooses for all pages: language and theme. Both are cookies, because the server writes them into the
- * document: a page that learns its theme from a script would first be shown in the wrong one. They are kept with the user
- * too, and a browser in which nobody has chosen yet takes them from there.
+ * What a reader chooses for all pages: language, theme, and whether times are in UTC. Language and theme are cookies,
+ * because the server writes them into the document: a page that learns its theme from a script would first be shown in the
+ * wrong one. They are kept with the user too, and a browser in which nobody has chosen yet takes them from there. The zone is
+ * the browser's affair, and a cookie of this browser alone.
  */
 import { signal } from '@preact/signals'
 import type { Language } from '../../terms/people.ts'
 import type { Theme } from './given.ts'
+import { utc } from './time.ts'
 import { language } from './words.ts'
 
 export const theme = signal<Theme>('system')
@@ -23,6 +25,16 @@ export function chooseTheme(chosen: Theme): void {
   if (chosen === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = chosen
   keep('theme', chosen)
+}
+
+export function chooseUtc(chosen: boolean): void {
+  utc.value = chosen
+  keep('times', chosen ? 'utc' : 'own')
+}
+
+/** Only when the page is drawn: the server, which has drawn some, knows nothing of it. */
+export function followTimes(): void {
+  utc.value = document.cookie.split('; ').includes('times=utc')
 }
 
 /** What the user has chosen in another browser counts as long as nobody has chosen in this one. */

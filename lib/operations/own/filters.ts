@@ -53,7 +53,7 @@ const ofRows = {
 
 const paging = { after: cursor.optional(), limit: kind.whole(1, MOST_ROWS).prefault(PAGE_ROWS) }
 
-export const STACKS = ['model', 'key', 'group'] as const
+export const STACKS = ['model', 'key', 'group', 'protocol'] as const
 export type Stack = (typeof STACKS)[number]
 
 export const totalsQuery = z.strictObject({
@@ -62,13 +62,13 @@ export const totalsQuery = z.strictObject({
   stack: kind.oneOf(...STACKS).prefault('model'),
   zone: zone.optional(),
 })
-export const requestsQuery = z.strictObject({ ...shared, ...ofRows, ...paging, id: anyId.optional() })
 /** `heads`: column names in the reader's language, or names that never change, for programs. */
-export const exportQuery = z.strictObject({
-  ...shared,
-  ...ofRows,
-  heads: kind.oneOf('words', 'machine').prefault('words'),
-})
+const file = { heads: kind.oneOf('words', 'machine').prefault('words') }
+export const totalsFileQuery = totalsQuery.omit({ by: true }).extend(file)
+/** `key`: one that is named even if it was not used. */
+export const choicesQuery = z.strictObject({ key: shared.key, from: shared.from, to: shared.to })
+export const requestsQuery = z.strictObject({ ...shared, ...ofRows, ...paging, id: anyId.optional() })
+export const exportQuery = z.strictObject({ ...shared, ...ofRows, ...file })
 export const refusalsQuery = z.strictObject({
   key: publicId.optional(),
   /** Only keys that this user made. */
@@ -81,6 +81,8 @@ export const refusalsQuery = z.strictObject({
 })
 
 export type TotalsQuery = z.output<typeof totalsQuery>
+export type TotalsFileQuery = z.output<typeof totalsFileQuery>
+export type ChoicesQuery = z.output<typeof choicesQuery>
 export type RequestsQuery = z.output<typeof requestsQuery>
 export type ExportQuery = z.output<typeof exportQuery>
 export type RefusalsQuery = z.output<typeof refusalsQuery>

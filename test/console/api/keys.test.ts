@@ -262,7 +262,7 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
   const path = { id: key.id }
   const tried = async (body: object = {}, headers: object = {}) =>
     (await call(owner, 'keys.test', { path, body: { model: 'm', protocol: 'chat', ...body }, headers })).json
-  const fine = { ok: true, stage: null, status: null, message: null, address: '192.0.2.1' }
+  const fine = { ok: true, stage: null, status: null, message: null, why: null, address: '192.0.2.1' }
   t.same(await tried(), fine)
   t.same(await tried({ protocol: 'generate' }), fine)
 
@@ -275,6 +275,7 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
     stage: 'admit',
     status: 403,
     message: '您的 IP 不在令牌允许访问的列表中',
+    why: { zh: '请求来自该密钥不允许的IP。', en: 'The request came from an IP that the key does not allow.' },
     address: '192.0.2.1',
   })
   t.match(await tried({}, { 'x-test-ip': '10.1.2.3' }), { ok: true, address: '10.1.2.3' })

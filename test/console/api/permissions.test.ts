@@ -99,6 +99,8 @@ const LET_IN: Record<string, string> = {
   'users.factor_reset': 'operator',
   'overview.read': MEMBERS,
   'usage.read': MEMBERS,
+  'usage.csv': 'viewer member billing owner',
+  'usage.choices': MEMBERS,
   'requests.list': READERS,
   'requests.read': READERS,
   'requests.csv': 'viewer member owner',

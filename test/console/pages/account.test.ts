@@ -1,5 +1,5 @@
 /** The pages of an account: from the overview to a receipt that adds up, and the statement of a month. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { idAt } from '../../../lib/base/ids.ts'
 import { micro } from '../../../lib/base/money.ts'
 import { chargeOf, microOf } from '../../../lib/console/client/receipt-sum.ts'
@@ -53,6 +53,33 @@ async function filled({ deps }: House, role: Role) {
   return { person, ids, account }
 }
 
+/** A decimal of the page in CNY × 10^-18. */
+const exact = (decimal: string): bigint => {
+  const [whole = '', places = ''] = decimal.replaceAll(/[^\d.]/g, '').split('.')
+  return BigInt(whole + places.padEnd(18, '0'))
+}
+const MICRO = 10n ** 12n
+
+/** Does the sums of a receipt with the numbers that stand in the page. */
+async function addsUp(t: Test, { page }: Visitor): Promise<void> {
+  const panel = page.locator('section[aria-labelledby=lines]')
+  const rows = await panel
+    .locator('tbody tr')
+    .evaluateAll(all => all.map(row => [...row.children].map(cell => cell.textContent ?? '')))
+  let sum = 0n
+  for (const [name, count = '', price = '', factor = '', amount = ''] of rows) {
+    const each = (exact(count) * exact(price.replace(/ per million$/, ''))) / 1_000_000n / 10n ** 18n
+    t.equal((each * exact(factor)) / 10n ** 18n, exact(amount), `the line ${name}`)
+    sum += exact(amount)
+  }
+  const said = async (title: RegExp) =>
+    exact(await panel.locator('dt', { hasText: title }).locator('xpath=following-sibling::dd[1]').innerText())
+  t.equal(await said(/^Sum$/), sum, 'the sum of the lines')
+  const charge = (sum * (await said(/^Multiplier/))) / 10n ** 18n
+  t.equal(await said(/rounded up/), ((charge + MICRO - 1n) / MICRO) * MICRO, 'the charge')
+  t.equal((await said(/^Held$/)) - (await said(/^Released$/)), await said(/rounded up/), 'what was held')
+}
+
 const text = ({ page }: Visitor) => page.locator('main').innerText()
 
 browserTest(t, 'an owner follows the money from the overview to a receipt that adds up', async (t, newcomer) => {
@@ -66,22 +93,28 @@ browserTest(t, 'an owner follows the money from the overview to a receipt that a
   await page.getByRole('link', { name: 'Requests' }).first().click()
   await page.getByRole('region', { name: 'Requests' }).first().waitFor()
   await page.waitForFunction(() => document.querySelectorAll('.listing tbody tr').length === 12)
-  await page.selectOption('#outcome', 'upstream')
-  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByText('More filters').click()
+  await page.getByLabel('Outcome').selectOption('upstream')
   await page.waitForURL(/outcome=upstream/)
   await page.waitForFunction(() => document.querySelectorAll('.listing tbody tr').length === 1)
-  await page.fill('#id', 'nobody')
-  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByLabel('Id', { exact: true }).fill('nobody')
+  await page.keyboard.press('Enter')
   await page.getByText('No request fits these filters').waitFor()
   await page.goBack()
   await page.waitForFunction(() => document.querySelectorAll('.listing tbody tr').length === 1)
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('Export as CSV').click()])
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('CSV', { exact: true }).click()])
   t.equal(download.suggestedFilename(), 'requests.csv')
 
   await visitor.visit(`${open.url}/console/requests/${ids[0]}`)
   await page.getByRole('button', { name: 'Recompute' }).click()
   await page.getByText('which is equal').waitFor()
   t.notMatch(await text(visitor), /secret-channel/)
+  await addsUp(t, visitor)
+  await visitor.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByRole('button', { name: 'Copy as JSON' }).click()
+  await page.getByText('Copied', { exact: true }).waitFor()
+  const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()))
+  t.match(copied, { request_id: ids[0], lines: [{ class: 'input' }, { class: 'output' }], multiplier: '1.077777' })
   await page.emulateMedia({ media: 'print' })
   t.notOk(await page.getByRole('button', { name: 'Recompute' }).isVisible(), 'paper has no buttons')
   await page.emulateMedia({ media: 'screen' })

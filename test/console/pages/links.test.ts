@@ -29,7 +29,7 @@ browserTest(t, 'a new password by a link: the password of before is dead, and so
   await page.goto(at(house.url, url))
   await page.fill('#password', 'yet another long and winding password')
   await page.getByRole('button', { name: 'Set the password' }).click()
-  t.match(await page.getByRole('alert').innerText(), /this link has expired, was used before, or was withdrawn/)
+  t.match(await page.getByRole('alert').innerText(), /This link has expired, was used before, or was withdrawn/)
   await page.getByRole('link', { name: 'To signing in' }).click()
   await page.fill('#email', ada.email)
   await page.fill('#password', PASSWORD)

@@ -203,6 +203,26 @@ browserTest(
   },
 )
 
+browserTest(t, 'Connect offers the models of the group that a client can use', async (t, newcomer) => {
+  const { page, visit, axe, complaints } = await newcomer({ language: 'en-US', width: 360 })
+  await visit(`${gateway.main}/console/connect`)
+  const shown = page.locator('[role=tabpanel]:not([hidden])')
+  const offered = () => shown.getByLabel('Model', { exact: true }).locator('option').allInnerTexts()
+  t.same(await offered(), ['alpha-haiku-5-5', 'alpha-opus-5-5'], 'Claude Code speaks one protocol')
+  t.match(await shown.innerText(), /alpha-haiku-5-5/)
+  await page.getByRole('tab', { name: 'Codex' }).click()
+  t.same(await offered(), ['beta-4.7'])
+  t.match(await shown.innerText(), /model = "beta-4\.7"/)
+  await page.getByRole('tab', { name: 'curl' }).click()
+  await shown.getByLabel('Model', { exact: true }).selectOption('alpha-opus-5-5')
+  t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/)
+  await page.getByLabel('Group', { exact: true }).selectOption('vip')
+  await page.waitForResponse(/catalogue\/models\?group=vip/)
+  t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/, 'what was chosen stays')
+  t.same(await axe(), [])
+  t.same(complaints, [])
+})
+
 browserTest(t, 'a model without a script, and none', async (t, newcomer) => {
   const { page } = await newcomer({ language: 'en-US', context: { javaScriptEnabled: false } })
   await page.goto(`${gateway.main}/console/models/gamma-image-2`)

@@ -15,7 +15,7 @@ browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards
   await page.fill('#password', 'wrong')
   await page.keyboard.press('Enter')
   await page.getByRole('alert').waitFor()
-  t.match(await page.getByRole('alert').innerText(), /the e-mail or the password is not right \(request id: \w+\)/)
+  t.match(await page.getByRole('alert').innerText(), /The e-mail or the password is not right\. \(request id: \w+\)/)
   await page.fill('#password', PASSWORD)
   await page.keyboard.press('Enter')
   await page.waitForURL(`${at}/console/security?x=1`)

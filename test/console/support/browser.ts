@@ -123,7 +123,7 @@ interface Finding {
 async function findings(page: Page, rules?: string[]): Promise<string[]> {
   const wanted = rules === undefined ? { type: 'tag', values: AXE_RULES } : { type: 'rule', values: rules }
   // as a script of the page it would stand against the policy; this way the browser runs it beside the page
-  await page.evaluate(AXE)
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE)
   const found = (await page.evaluate(
     `axe.run(document, { resultTypes: ['violations'], runOnly: ${JSON.stringify(wanted)} })
       .then(result => result.violations)`,

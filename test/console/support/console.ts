@@ -218,6 +218,9 @@ function addressOf(row: Operation<ConsoleDeps>, { account, path, query }: Sent):
   return `/console${filled}${search === '' ? '' : `?${search}`}`
 }
 
+/** In English with a capital letter, in both languages with an end. */
+const SENTENCE = /^(\P{Ll}.*)[.!?。！？…] \(request id: \w+\)$/su
+
 /** Throws when the answer is none that the row and the document promise. */
 export function checkAnswer(
   row: Operation<ConsoleDeps>,
@@ -233,7 +236,8 @@ export function checkAnswer(
   if (headers['x-request-id'] === undefined) throw wrong('the answer has no id')
   if (status !== answer.status) {
     if (!refusals(row).includes(status)) throw wrong('the document does not list this status')
-    errorBody.parse(JSON.parse(text))
+    const { error } = errorBody.parse(JSON.parse(text))
+    if (!SENTENCE.test(error.message)) throw wrong('what people are told is no sentence')
     if (status === 500) throw wrong('the operation failed')
   } else if (answer.body === null) {
     if (text !== '') throw wrong('an answer without body has one')

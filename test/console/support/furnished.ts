@@ -13,8 +13,8 @@ import { openSession } from '../../../lib/operations/people/sessions.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
 import type { Person } from '../../../lib/terms/people.ts'
 import type { Account, Key, Line } from '../../../lib/terms/records.ts'
-import { CLI, newPerson, signedInAs, stranger } from '../../support/people.ts'
 import { AlipayDouble } from '../../pay/doubles/alipay.ts'
+import { CLI, newPerson, signedInAs, stranger } from '../../support/people.ts'
 import { chargeOfLines } from '../../support/receipt.ts'
 import { SETUP, settlement, usageRow } from '../../support/store.ts'
 import { type House, openConsole, type PersonClient } from './console.ts'
@@ -108,6 +108,10 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   return { house, account, owner, cookies, requests, links: await makeLinks(house, account, owner) }
 }
 
+/** As long as names of models are where they say everything. */
+const LONG_MODEL = 'alpha-sonnet-vision-preview-2026-11-17-long-context'
+const LONG_KEY = 'evaluation of the translation pipeline, Frankfurt'
+
 const PRICE = { input: 35, output: 175, cache_read: 3.5, cache_write_5m: 43.75, cache_write_1h: 70 }
 
 function catalogOf(names: Names): object {
@@ -127,6 +131,7 @@ function catalogOf(names: Names): object {
       image_form: 'base64',
     },
     { name: 'gamma-3.8-flash', family: 'gamma', price: { input: 3.5, output: 21, cache_read: 0.35 }, offline: true },
+    { name: LONG_MODEL, family: 'alpha', price: { input: 14, output: 70, cache_read: 1.4 }, max_output: 64_000 },
   ]
   const channel = { base_url: 'https://upstream.example', key: 'up', groups: ['default', names.group] }
   const of = (family: string) => models.filter(one => one.family === family).map(({ name }) => name)
@@ -164,7 +169,7 @@ async function makeKeys(house: House, account: Account, owner: PersonClient, nam
     { name: names.key, group: names.group, cap: { amount: '200.00', every: 'month' } },
     { name: 'laptop', group: 'default', allow_ips: ['203.0.113.0/24', '2001:db8::/32'] },
     {
-      name: 'evaluation',
+      name: LONG_KEY,
       group: 'default',
       restricted: true,
       models: [names.model, 'beta-4.7'],
@@ -191,7 +196,7 @@ const line = (model: string, name: Line['class'], count: number, price: number):
 
 /** Ninety days of requests, days with failures, a busy day, and one refusal. */
 async function use({ store, clock }: House, keys: Key[], names: Names): Promise<Furnished['requests']> {
-  const models = [names.model, 'alpha-haiku-5-5', 'beta-4.7', names.model]
+  const models = [names.model, 'alpha-haiku-5-5', 'beta-4.7', LONG_MODEL]
   const nowMs = clock.now()
   await store.register({ id: 'h', host: 'here', beat: 0 })
   let made = 0
@@ -292,8 +297,8 @@ export const PLACES: Record<PageName, Place> = {
   status: () => ['/status'],
   connect: () => ['/connect'],
   overview: () => ['/overview'],
-  usage: () => ['/usage', '/usage?stack=key&period=week'],
-  requests: () => ['/requests', '/requests?outcome=upstream', '/requests?id=nobody'],
+  usage: () => ['/usage', '/usage?stack=key&period=week&outcome=ok&status=2xx', '/usage?model=nothing-like-it'],
+  requests: () => ['/requests', '/requests?outcome=upstream', '/requests?id=nobody', '/requests?list=refused'],
   receipt: ({ requests }) =>
     [requests.answered, requests.failed, requests.refused, 'nothing'].map(id => `/requests/${id}`),
   billing: () => ['/billing'],

@@ -1,6 +1,6 @@
 /**
- * Stacked bars as SVG: spend by day and model, say. Each bar can be reached with the keyboard and says its numbers. The
- * first three series differ in their pattern as well as in colour.
+ * Stacked bars as SVG: spend by day and model, say. Each bar that has a height can be reached with the keyboard and says its
+ * numbers. The first three series differ in their pattern as well as in colour.
  */
 import type { VNode } from 'preact'
 import { g, line, path, rect, svg, svgPattern, svgText, svgTitle } from '../element.ts'
@@ -29,8 +29,9 @@ const LEFT = 64
 const BOTTOM = 28
 const TOP = 12
 const STEPS = 4
-/** Labels need about this much room each. */
+/** Labels need about this much room each: at least, and for each letter. */
 const LABEL = 62
+const LETTER = 7.5
 
 /** The next number above, of the form 1, 2 or 5 times a power of ten, so that the steps of the axis are round. */
 export function niceTop(most: number): number {
@@ -45,7 +46,8 @@ export function stackedBars({ bars, name, axis }: Bars): VNode {
   const inner = HEIGHT - BOTTOM - TOP
   const y = (value: number) => TOP + inner - (value / top) * inner
   const slot = (WIDTH - LEFT) / Math.max(1, bars.length)
-  const every = Math.max(1, Math.ceil(LABEL / slot))
+  const room = Math.max(LABEL, ...bars.map(({ label }) => label.length * LETTER))
+  const every = Math.max(1, Math.ceil(room / slot))
   const ticks = Array.from({ length: STEPS + 1 }, (_, at) => (top / STEPS) * at)
   return svg(
     { class: 'bars', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'group', 'aria-label': name },
@@ -60,7 +62,9 @@ export function stackedBars({ bars, name, axis }: Bars): VNode {
     bars.map((bar, at) => {
       const x = LEFT + slot * at
       return g(
-        { key: at, class: 'bar-slot', tabIndex: 0, role: 'img', 'aria-label': bar.sentence },
+        bar.values.some(value => value > 0)
+          ? { key: at, class: 'bar-slot', tabIndex: 0, role: 'img', 'aria-label': bar.sentence }
+          : { key: at },
         svgTitle({}, bar.sentence),
         rect({ class: 'hit', x, y: TOP, width: slot, height: inner }),
         stack(bar.values, x + slot * 0.15, slot * 0.7, y),

@@ -8,6 +8,7 @@ import type { View } from '../page.ts'
 import { checkKey } from '../parts/check-key.ts'
 import { clientTabs } from '../parts/client-tabs.ts'
 import { words } from '../words.ts'
+import { modelChoice } from './connect/models.ts'
 
 const w = words({
   lead: [
@@ -35,11 +36,12 @@ const FAILURES = [
 ] as const
 
 export default function connect(data: ConnectData): View {
-  const setUp = clientTabs(data, () => 'MODEL')
+  const models = modelChoice(data.offered)
+  const setUp = clientTabs(data, models.modelOf, models.choice)
   const check = checkKey()
   return () => [
     p({ class: 'lead' }, w.lead()),
-    section({ class: 'panel', 'aria-labelledby': 'set-up' }, h2({ id: 'set-up' }, w.setUp()), setUp()),
+    section({ class: 'panel', 'aria-labelledby': 'set-up' }, h2({ id: 'set-up' }, w.setUp()), models.groups(), setUp()),
     check(),
     section(
       { class: 'panel', 'aria-labelledby': 'fails' },

@@ -1,6 +1,6 @@
 /** Keys: all that the reader may see, what each has used, and everything that is done with them. */
 import { signal } from '@preact/signals'
-import type { ConnectData } from '../../connect-data.ts'
+import type { ClientsData } from '../../connect-data.ts'
 import { query, setQuery } from '../address.ts'
 import { get, send } from '../ask.ts'
 import { button, type Child, code, div, input, label } from '../element.ts'
@@ -51,7 +51,7 @@ const w = words({
 const FILTERS = ['state', 'group', 'q'] as const
 const STATES = ['enabled', 'disabled', 'expired', 'used_up', 'ip_bound', 'model_bound'] as const
 
-export default function keys(site: ConnectData): View {
+export default function keys(site: ClientsData): View {
   const of = (name: string) => query.value.get(name)
   const all = load(() =>
     get<ListPage<Key>>(`${accountPath()}/keys`, {

@@ -3,11 +3,29 @@ import { signal } from '@preact/signals'
 import type { Receipt } from '../../api/usage-answers.ts'
 import { hrefOf } from '../address.ts'
 import { get } from '../ask.ts'
-import { a, button, type Child, code, dd, div, dl, dt, h2, p, pre, section, strong } from '../element.ts'
+import {
+  a,
+  button,
+  type Child,
+  code,
+  dd,
+  details,
+  div,
+  dl,
+  dt,
+  h2,
+  p,
+  pre,
+  section,
+  span,
+  strong,
+  summary,
+} from '../element.ts'
+import { icon } from '../icons.ts'
 import { load } from '../load.ts'
 import { count, exactMoney } from '../money.ts'
 import { actions, type View } from '../page.ts'
-import { copyable } from '../parts/copy.ts'
+import { copy, copyable, snippet } from '../parts/copy.ts'
 import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
@@ -51,7 +69,8 @@ const w = words({
   attempts: ['尝试次数', 'Attempts'],
   internal: ['仅运营人员可见', 'For operators only'],
   refused: ['请求被拒绝', 'The request was refused'],
-  json: ['JSON', 'JSON'],
+  copyJson: ['复制为 JSON', 'Copy as JSON'],
+  json: ['JSON 格式', 'As JSON'],
 })
 
 const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
@@ -63,6 +82,7 @@ export default function receipt(): View {
   actions.value = () => [
     a({ class: 'button', href: hrefOf('/requests') }, w.back()),
     button({ type: 'button', onClick: () => print() }, w.print()),
+    loaded.value.value?.request != null && button({ type: 'button', onClick: copyJson }, icon('copy'), w.copyJson()),
   ]
   const recompute = ({ lines, multiplier, charge }: NonNullable<Receipt['request']>) => {
     const found = chargeOf(lines, multiplier ?? '1')
@@ -92,6 +112,11 @@ export default function receipt(): View {
           div({ role: 'status' }, verdict.value),
         ),
         coursePanel(request),
+        details(
+          { class: 'unfolding panel', id: JSON_ID },
+          summary({}, icon('down'), span({}, w.json())),
+          snippet(jsonOf(request), w.json()),
+        ),
         internal !== null &&
           section(
             { class: 'panel', 'aria-labelledby': 'internal' },
@@ -103,6 +128,17 @@ export default function receipt(): View {
 }
 
 type Shown = NonNullable<Receipt['request']>
+
+const JSON_ID = 'json'
+const jsonOf = (request: Shown): string => JSON.stringify(request, null, 2)
+
+/** What is copied is shown too, so that it can be selected where a page may not write it. */
+function copyJson(): void {
+  const place = document.getElementById(JSON_ID) as HTMLDetailsElement
+  place.open = true
+  const text = place.querySelector('code') as HTMLElement
+  void copy(text.textContent ?? '', text)
+}
 
 const pair = (title: string, value: Child): Child => [dt({}, title), dd({}, value)]
 

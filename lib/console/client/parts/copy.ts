@@ -39,7 +39,8 @@ export const snippet = (text: string, name: string): VNode =>
     pre({ tabIndex: 0, role: 'group', 'aria-label': name }, code({}, text)),
   )
 
-async function copy(text: string, from: HTMLElement): Promise<void> {
+/** `from`: where the text stands, which is selected for the reader where a page may not write it. */
+export async function copy(text: string, from: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
     say(w.copied())

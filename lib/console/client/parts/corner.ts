@@ -4,8 +4,9 @@ import type { Theme } from '../given.ts'
 import { icon } from '../icons.ts'
 import { scripted } from '../page.ts'
 import { account, me, signedIn, signOut } from '../session.ts'
-import { chooseLanguage, chooseTheme, theme } from '../settings.ts'
+import { chooseLanguage, chooseTheme, chooseUtc, theme } from '../settings.ts'
 import { hrefTo, rowOf } from '../sitemap.ts'
+import { differsFromUtc, ownZone, utc, zoneName } from '../time.ts'
 import { inLanguage, language, words } from '../words.ts'
 import { act } from './act.ts'
 import { menu } from './menu.ts'
@@ -19,6 +20,8 @@ const w = words({
   signIn: ['登录', 'Sign in'],
   signOut: ['退出登录', 'Sign out'],
   switchAccount: ['切换账户', 'Switch account'],
+  times: [(zone: string) => `时间：${zone}`, (zone: string) => `Times: ${zone}`],
+  timesIn: [(zone: string) => `改用 ${zone} 时间`, (zone: string) => `Show times in ${zone}`],
   you: ['我的菜单', 'Your menu'],
 })
 
@@ -98,5 +101,16 @@ const person = (): Child =>
         li({ key: name }, a({ href: hrefTo(name) }, inLanguage(rowOf(name).title))),
       ),
     ),
+    differsFromUtc() &&
+      button(
+        {
+          type: 'button',
+          class: 'plain wide',
+          title: w.timesIn(utc.value ? ownZone() : 'UTC'),
+          onClick: () => chooseUtc(!utc.value),
+        },
+        icon('clock'),
+        w.times(zoneName()),
+      ),
     button({ type: 'button', class: 'plain wide', onClick: () => act(signOut) }, icon('out'), w.signOut()),
   )

@@ -9,12 +9,27 @@ const w = words({
   ok: ['成功', 'Answered'],
   client: ['客户端中止或请求有误', 'Left, or wrong'],
   upstream: ['失败', 'Failed'],
+  completed: ['完整返回', 'Complete'],
+  client_gone: ['客户端断开', 'The client left'],
+  upstream_error: ['上游报错', 'Error of the upstream'],
+  upstream_cut: ['上游中断', 'The upstream broke off'],
+  reported: ['上游报告', 'Reported by the upstream'],
+  counted: ['网关计数', 'Counted by the gateway'],
+  none: ['不收费', 'Nothing charged'],
 })
 
 const TONES: Record<Request['outcome'], Tone> = { ok: 'good', client: 'warn', upstream: 'bad' }
 
 export const outcomeBadge = (outcome: Request['outcome']): VNode => badge(TONES[outcome], w[outcome]())
 export const outcomeName = (outcome: Request['outcome']): string => w[outcome]()
+export const ENDS_IN_WORDS = [
+  'completed',
+  'client_gone',
+  'upstream_error',
+  'upstream_cut',
+] as const satisfies Request['end'][]
+export const endName = (end: Request['end']): string => w[end]()
+export const basisName = (basis: Request['basis']): string => w[basis]()
 
 export const names = words({
   time: ['时间', 'Time'],

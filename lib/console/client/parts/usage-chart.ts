@@ -27,15 +27,43 @@ const w = words({
 type Bucket = Usage['chart']['buckets'][number]
 
 const total = ({ charge }: Bucket): number => charge.reduce((sum, one) => sum + Number(one), 0)
-const shortly = (at: string) => (at.length === 10 ? at.slice(5) : at.slice(5, 13).replace('T', ' '))
+/** `2026-11-22`, or `2026-11-22 15:00`. */
+const fully = (at: string) => at.slice(0, 16).replace('T', ' ')
+const shortly = (at: string) => fully(at).slice(5)
 
-export function usageChart(chart: Chart, { chart: data, totals, zone }: Usage): VNode {
+const HOUR_MS = 3_600_000
+/** In a chart of more bars than that nobody sees a gap. */
+const MOST_BARS = 400
+
+/** With the days and hours in which nothing was used, which the API leaves out: a bar stands where its time is. */
+function withGaps({ chart: { buckets }, by, from, to, zone }: Usage): Bucket[] {
+  const [fromMs, toMs] = [Date.parse(from), Date.parse(to)]
+  const bars = (toMs - fromMs) / HOUR_MS / (by === 'day' ? 24 : 1)
+  if (bars > MOST_BARS) return buckets
+  const parts = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', hourCycle: 'h23' } as const
+  const format = new Intl.DateTimeFormat('sv', { ...parts, timeZone: zone })
+  const letters = (by === 'day' ? '2026-11-22' : '2026-11-22 15').length
+  const left = [...buckets]
+  const all: Bucket[] = []
+  // hour by hour, because days have 23 to 25 of them
+  for (let ms = fromMs; ms < toMs; ms += HOUR_MS) {
+    const at = format.format(ms).slice(0, letters)
+    const isNext = left[0] !== undefined && fully(left[0].at).slice(0, letters) === at
+    if (isNext) all.push(left.shift() as Bucket)
+    else if (all.length === 0 || fully((all.at(-1) as Bucket).at).slice(0, letters) !== at)
+      all.push({ at: by === 'day' ? at : `${at}:00`, charge: [], requests: [] })
+  }
+  return left.length > 0 ? buckets : all
+}
+
+export function usageChart(chart: Chart, usage: Usage): VNode {
+  const { chart: data, totals, zone } = usage
   const series = [...data.stacks.map(({ name }) => name), ...(data.others ? [w.others()] : [])]
-  const bars = data.buckets.map((bucket): Bar => {
+  const bars = withGaps(usage).map((bucket): Bar => {
     const parts = series.map((name, at) => `${name} ${exactMoney(bucket.charge[at] ?? '0')}`).join(', ')
     return {
       label: shortly(bucket.at),
-      sentence: w.bar(bucket.at, money(String(total(bucket))), parts),
+      sentence: w.bar(fully(bucket.at), money(String(total(bucket))), parts),
       values: series.map((_, at) => Number(bucket.charge[at] ?? 0)),
     }
   })
@@ -46,7 +74,7 @@ export function usageChart(chart: Chart, { chart: data, totals, zone }: Usage): 
   const sentence =
     peak === null
       ? w.nothing()
-      : w.sentence(money(totals.charge), count(totals.requests), peak.at, money(String(total(peak))))
+      : w.sentence(money(totals.charge), count(totals.requests), fully(peak.at), money(String(total(peak))))
   const title = w.title(zone)
   return chart.view<Bucket>(
     {
@@ -57,7 +85,7 @@ export function usageChart(chart: Chart, { chart: data, totals, zone }: Usage): 
         keyOf: bucket => bucket.at,
         rows: data.buckets,
         columns: [
-          { title: names.time(), cell: bucket => bucket.at },
+          { title: names.time(), cell: bucket => fully(bucket.at) },
           ...series.map((name, at) => ({
             title: name,
             number: true,

@@ -1,64 +1,167 @@
-/** Looks at every page of the sitemap, with data. */
+/**
+ * Looks at every page of the sitemap, with data: each address is opened once, and language, theme, width and what else a
+ * reader sets are switched in place, because opening a page costs more than everything that is looked at in it.
+ */
+import type { CDPSession } from 'playwright-core'
 import type { Test } from 'tap'
 import { isOwn, PAGES } from '../../../../lib/console/client/sitemap.ts'
-import { browserTest, type Newcomer, type Visitor, type VisitorOptions } from '../../support/browser.ts'
-import { type Furnished, furnish, PLACES } from '../../support/furnished.ts'
+import type { Newcomer, Visitor } from '../../support/browser.ts'
+import { type Furnished, PLACES } from '../../support/furnished.ts'
 import { giveSession } from '../../support/pages.ts'
 
-/** Visits the pages of nobody, then those that are somebody's. `all`: every state of a page, and not the first alone. */
+const HEIGHT = 900
+const PHONE = 360
+const WIDTHS = [1440, 768, PHONE]
+type Language = 'zh' | 'en'
+
+/** A page, open in the browser. */
+export interface Looked extends Visitor {
+  path: string
+  /** Whether it is the first of the states in which the page looks different. */
+  first: boolean
+  /** A window of so many pixels, on a telephone with a finger. */
+  resize(width: number, height?: number): Promise<void>
+  speak(language: Language): Promise<void>
+}
+
+/** `own`: the pages of somebody who is signed in, or those that are nobody's. */
 export async function everywhere(
   t: Test,
   at: Furnished,
   newcomer: Newcomer,
-  { all = false, ...options }: VisitorOptions & { all?: boolean },
-  look: (visitor: Visitor, path: string) => Promise<void>,
+  own: boolean,
+  look: (looked: Looked) => Promise<void>,
 ): Promise<void> {
-  const visitor = await newcomer(options)
-  const visit = async (own: boolean) => {
-    for (const page of PAGES)
-      if (isOwn(page.name) === own)
-        for (const path of PLACES[page.name](at).slice(0, all ? undefined : 1)) {
-          await visitor.visit(`${at.house.url}/console${path}`)
-          await visitor.drawn()
-          await look(visitor, path)
-        }
+  const visitor = await newcomer()
+  const { page, context } = visitor
+  const touch = await context.newCDPSession(page)
+  if (own) await giveSession(visitor, at.house, at)
+  for (const { name } of PAGES) {
+    if (isOwn(name) !== own) continue
+    for (const [i, path] of PLACES[name](at).entries()) {
+      await visitor.visit(`${at.house.url}/console${path}`)
+      await visitor.drawn()
+      await look({
+        ...visitor,
+        path,
+        first: i === 0,
+        resize: (width, height = HEIGHT) => resize(visitor, touch, width, height),
+        speak: language => speak(visitor, language),
+      })
+    }
   }
-  await visit(false)
-  await giveSession(visitor, at.house, at)
-  await visit(true)
   t.same(visitor.complaints, [])
   t.ok(visitor.requested.every(url => url.startsWith(at.house.url)))
 }
 
-/** Pixels by which the page is wider than the window. */
-export const tooWide = ({ page }: Visitor) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+async function resize({ page }: Visitor, touch: CDPSession, width: number, height: number): Promise<void> {
+  await touch.send('Emulation.setTouchEmulationEnabled', { enabled: width === PHONE, maxTouchPoints: 1 })
+  await page.setViewportSize({ width, height })
+}
 
-const WIDTHS: [first: number, ...wider: number[]][] = [[360], [1440, 768]]
+/** By the button that readers press. */
+async function speak({ page, drawn }: Visitor, language: Language): Promise<void> {
+  await page.evaluate(wanted => {
+    if (!document.documentElement.lang.startsWith(wanted))
+      document.querySelector<HTMLElement>('.corner button[lang]')?.click()
+  }, language)
+  await drawn()
+}
+
+/** Pixels by which the page is wider than the window. */
+const tooWide = ({ page }: Visitor) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
 
 /**
- * In both themes and three widths: nothing that axe finds, nothing wider than the window, no Chinese in the English page,
- * no complaint of the browser, no request elsewhere.
+ * In both languages, both themes and three widths: nothing that axe finds, nothing wider than the window, no Chinese in the
+ * English page. Contrast alone depends on the theme, and what stands under a finger on the width.
  */
-export function looks(t: Test, language: 'zh-CN' | 'en-US'): void {
-  const furnished = furnish(t)
-  for (const [first, ...wider] of WIDTHS)
-    browserTest(t, `${language}, ${[first, ...wider].join(' and ')} wide`, async (t, newcomer) =>
-      everywhere(t, await furnished, newcomer, { width: first, language }, async (visitor, path) => {
-        const { page } = visitor
-        for (const width of [first, ...wider]) {
-          if (wider.length > 0) await page.setViewportSize({ width, height: 900 })
-          for (const colorScheme of ['light', 'dark'] as const) {
-            await page.emulateMedia({ colorScheme })
-            // nothing but contrast depends on the theme
-            const found = await visitor.axe(colorScheme === 'dark' ? ['color-contrast'] : undefined)
-            t.same(found, [], `${path} ${width} ${colorScheme}`)
-          }
-          const wide = await tooWide(visitor)
-          t.ok(wide <= 0, `${path} is ${wide} wider than a window of ${width}`)
-        }
-        if (language === 'zh-CN') return
-        const text = await page.locator('main').innerText()
-        t.notOk(/\p{Script=Han}/u.test(text.replace('中文', '')), `${path} is in English`)
-      }),
+export async function inEveryLook(t: Test, looked: Looked): Promise<void> {
+  const { page, path, axe, first } = looked
+  for (const [language, width] of [
+    ['zh', 1440],
+    ['en', PHONE],
+  ] as const) {
+    await looked.speak(language)
+    await looked.resize(width)
+    await page.emulateMedia({ colorScheme: 'light' })
+    t.same(await axe(), [], `${path} ${language} ${width} light`)
+    if (!first) continue
+    await page.emulateMedia({ colorScheme: 'dark' })
+    t.same(await axe(['color-contrast']), [], `${path} ${language} ${width} dark`)
+  }
+  for (const language of ['en', 'zh'] as const) {
+    await looked.speak(language)
+    for (const width of WIDTHS) {
+      await looked.resize(width)
+      const wide = await tooWide(looked)
+      t.ok(wide <= 0, `${path} ${language} is ${wide} wider than a window of ${width}`)
+    }
+    if (language === 'zh') continue
+    const text = await page.locator('main').innerText()
+    t.notOk(/\p{Script=Han}/u.test(text.replace('中文', '')), `${path} is in English`)
+  }
+}
+
+/** Larger text and wider spacing: a browser at 200 % has a window of half as many pixels. */
+export async function enlarged(t: Test, looked: Looked): Promise<void> {
+  const { page, path } = looked
+  await looked.speak('en')
+  await page.evaluate(() => {
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync(
+      '* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }',
     )
+    document.adoptedStyleSheets = [sheet]
+  })
+  for (const width of [720, PHONE]) {
+    await looked.resize(width, HEIGHT / 2)
+    const wide = await tooWide(looked)
+    t.ok(wide <= 0, `${path} is ${wide} wider than a window of ${width}, enlarged`)
+    t.same(await cutOff(looked), [], `${path} ${width}, enlarged`)
+  }
+  await page.evaluate(() => {
+    document.adoptedStyleSheets = []
+  })
+}
+
+/** Texts that are cut off because their box is smaller. Boxes that scroll, or that say so by an ellipsis, are none of them. */
+const cutOff = ({ page }: Visitor) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>('main *, header *, nav *')]
+      .filter(node => {
+        const { overflowX, overflowY, clip, clipPath, position, textOverflow } = getComputedStyle(node)
+        if (
+          node.clientWidth <= 1 ||
+          textOverflow === 'ellipsis' ||
+          (position === 'absolute' && (clip !== 'auto' || clipPath !== 'none'))
+        )
+          return false
+        return (
+          (overflowX === 'hidden' && node.scrollWidth > node.clientWidth + 1) ||
+          (overflowY === 'hidden' && node.scrollHeight > node.clientHeight + 1)
+        )
+      })
+      .map(node => `${node.tagName} ${node.className}: ${node.textContent?.slice(0, 40)}`),
+  )
+
+/** Who wants less motion gets none, and colours of one's own leave the focus visible. */
+export async function calmAndForced(t: Test, { page, path }: Looked): Promise<void> {
+  await page.emulateMedia({ reducedMotion: 'reduce', forcedColors: 'active' })
+  const moving = await page.evaluate(() =>
+    [...document.querySelectorAll('*')]
+      .filter(node => {
+        const { animationName, animationDuration, transitionDuration } = getComputedStyle(node)
+        const seconds = (text: string) => Math.max(...text.split(',').map(Number.parseFloat))
+        return (animationName !== 'none' && seconds(animationDuration) > 0.01) || seconds(transitionDuration) > 0.01
+      })
+      .map(node => `${node.tagName} ${node.getAttribute('class')}`),
+  )
+  t.same(moving, [], `${path} moves`)
+  await page.keyboard.press('Tab')
+  const outline = await page.evaluate(() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement as Element)
+    return outlineStyle === 'none' ? 0 : Number.parseFloat(outlineWidth)
+  })
+  t.ok(outline >= 2, `${path}: the focus has an outline of ${outline}`)
+  await page.emulateMedia({ reducedMotion: null, forcedColors: null })
 }

@@ -1,11 +1,11 @@
 /** What the dialogs of the page Keys share with the page. */
-import type { ConnectData } from '../../../connect-data.ts'
+import type { ClientsData } from '../../../connect-data.ts'
 import type { View } from '../../page.ts'
 import type { AccountGroup } from '../../shapes.ts'
 
 export interface Desk {
   /** The addresses of the gateway and the table of clients. */
-  site: ConnectData
+  site: ClientsData
   /** Whether the reader may change keys. */
   managing: boolean
   groups(): readonly AccountGroup[]

@@ -10,7 +10,7 @@ import { formOf } from '../../parts/form.ts'
 import { told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../session.ts'
 import type { Key, KeyTest, OwnModels } from '../../shapes.ts'
-import { words } from '../../words.ts'
+import { inLanguage, words } from '../../words.ts'
 import type { Desk } from './desk.ts'
 
 const w = words({
@@ -126,7 +126,8 @@ const verdict = (test: KeyTest): Child =>
     : told(
         'bad',
         p({}, saidOf(test)),
-        p({ class: 'strong' }, w.reads(test.message ?? '')),
+        p({ class: 'strong' }, test.why && inLanguage(test.why)),
         p({}, advice[stageOf(test)]()),
+        p({ class: 'hint' }, w.reads(test.message ?? '')),
         p({ class: 'hint' }, w.from(test.address)),
       )
