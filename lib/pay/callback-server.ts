@@ -11,8 +11,10 @@ import type { CallbackAnswer } from './method.ts'
 
 const MOST_BYTES = 64 * 1024
 const WITHIN_MS = 5_000
-/** Callbacks under way at once. Whoever sends more than that is told to come again. */
+/** Callbacks that are worked on at once. Whoever sends more than that is told to come again. */
 const MOST_OPEN = 64
+/** Bodies that are on their way at once: at most 16 MiB. */
+const MOST_READ = 256
 
 const NOT_FOUND = { status: 404, type: 'text/plain', body: 'not found' }
 const BUSY = { status: 503, type: 'text/plain', body: 'later' }
@@ -23,6 +25,8 @@ export class CallbackServer {
   readonly #clock: Clock
   readonly #log: Logger
   #open = 0
+  /** Requests whose body has not come, the oldest first. */
+  readonly #reading = new Set<IncomingMessage>()
 
   constructor(desk: Desk, clock: Clock, log: Logger) {
     this.#desk = desk
@@ -52,16 +56,36 @@ export class CallbackServer {
   }
 
   async #answer(name: string, req: IncomingMessage): Promise<CallbackAnswer> {
-    if (this.#open >= MOST_OPEN) return BUSY
-    this.#open++
     try {
-      const body = await readBytes(req, { clock: this.#clock, mostBytes: MOST_BYTES, withinMs: WITHIN_MS })
-      return (await this.#desk.callback(name, { headers: req.headers, body })) ?? NOT_FOUND
+      const body = await this.#read(req)
+      if (this.#open >= MOST_OPEN) return BUSY
+      this.#open++
+      try {
+        return (await this.#desk.callback(name, { headers: req.headers, body })) ?? NOT_FOUND
+      } finally {
+        this.#open--
+      }
     } catch (error) {
       if (!(error instanceof BodyFault)) throw error
       return { status: FAULTS[error.what], type: 'text/plain', body: error.what }
+    }
+  }
+
+  /**
+   * A provider's body comes at once. Where too many are on their way, the one that has been so for longest is dropped, so
+   * that nobody keeps providers out by sending slowly.
+   */
+  async #read(req: IncomingMessage): Promise<Buffer> {
+    const [oldest] = this.#reading
+    if (oldest !== undefined && this.#reading.size >= MOST_READ) {
+      this.#reading.delete(oldest)
+      oldest.destroy()
+    }
+    this.#reading.add(req)
+    try {
+      return await readBytes(req, { clock: this.#clock, mostBytes: MOST_BYTES, withinMs: WITHIN_MS })
     } finally {
-      this.#open--
+      this.#reading.delete(req)
     }
   }
 }

@@ -13,12 +13,14 @@ import type { Account } from '../terms/records.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, worth } from './numbers.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
-import { provider, type Till, type TillDeps } from './till.ts'
+import type { Till, TillDeps } from './till.ts'
 
 /** Most orders of an account that can still be paid. */
 const MOST_OPEN = 5
 /** Pages that stand open ask again and again; the provider is asked about one order no more often than this. */
 const ASK_EVERY_MS = 5_000
+/** About all orders of an account together, the old ones too. */
+const ASK_ACCOUNT_EVERY_MS = 500
 const MOST_ASKED = 1_000
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
@@ -35,7 +37,7 @@ export class Orders {
   readonly #till: Till
   readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
   readonly #bounds: () => PayBounds
-  /** When the provider was last asked because somebody looked, by order. */
+  /** When a provider was last asked because somebody looked, by order, and by account. */
   readonly #asked = new Map<string, number>()
 
   constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
@@ -106,7 +108,7 @@ export class Orders {
     if (order === null || order.accountId !== account.id) return null
     const method = this.#methods.get(order.method)
     const settled = order.creditedAtMs !== null || order.state === 'paid'
-    if (method === undefined || settled || !this.#mayAsk(id, clock.monotonic())) return order
+    if (method === undefined || settled || !this.#mayAsk(order, clock.monotonic())) return order
     if (order.state === 'created') return this.#show(order, method, returnTo)
     await this.ask(order, method).catch(error => {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
@@ -114,12 +116,16 @@ export class Orders {
     return store.pay.order(id)
   }
 
-  #mayAsk(id: string, now: number): boolean {
-    const last = this.#asked.get(id)
-    if (last !== undefined && now - last < ASK_EVERY_MS) return false
-    this.#asked.delete(id)
-    if (this.#asked.size >= MOST_ASKED) this.#asked.delete(this.#asked.keys().next().value as string)
-    this.#asked.set(id, now)
+  #mayAsk({ id, accountId }: Order, now: number): boolean {
+    const account = `account ${accountId}`
+    const isRecent = (name: string, everyMs: number): boolean =>
+      now - (this.#asked.get(name) ?? Number.NEGATIVE_INFINITY) < everyMs
+    if (isRecent(id, ASK_EVERY_MS) || isRecent(account, ASK_ACCOUNT_EVERY_MS)) return false
+    for (const name of [id, account]) {
+      this.#asked.delete(name)
+      if (this.#asked.size >= MOST_ASKED) this.#asked.delete(this.#asked.keys().next().value as string)
+      this.#asked.set(name, now)
+    }
     return true
   }
 
@@ -190,7 +196,7 @@ export class Orders {
       const { providerId, said } = await method.refund(refund, order, asked)
       if (providerId !== null)
         await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, clock.now()))
-      if (said !== 'undecided') await store.pay.endFreeze(method.name, id, said, provider(method.name, 'refunds.end'))
+      await this.#till.endRefund(refund, said)
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')

@@ -10,7 +10,7 @@ import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { takeMissed } from './missed.ts'
 import type { Orders } from './orders.ts'
 import { nextRefundCheck } from './schedule.ts'
-import { provider, type Till } from './till.ts'
+import type { Till } from './till.ts'
 
 /** A proof older than this, and not credited, was left by a crash. */
 const UNCREDITED_MS = 5_000
@@ -96,7 +96,7 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
     try {
       const said = await method.queryRefund(refund, order)
       if (said !== 'undecided') {
-        await store.pay.endFreeze(name, id, said, provider(name, 'refunds.end'))
+        await till.endRefund(refund, said)
         return
       }
       if (refund.providerId === null) await orders.sendRefund(refund, order, method)

@@ -9,8 +9,8 @@ import { inForce, type OperationDeps } from '../operations/deps.ts'
 import type { NewException } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, PayWay, Proof, ProofSource, Refund } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
-import type { DisputeNotice, Notice, Payment, RefundNotice } from './method.ts'
-import { worth } from './numbers.ts'
+import type { DisputeNotice, Notice, Payment, RefundNotice, RefundSaid } from './method.ts'
+import { FEN, worth } from './numbers.ts'
 
 /** What the till counts. */
 export interface PayCounts {
@@ -127,21 +127,7 @@ export class Till {
     const known =
       (refundId === null ? null : await pay.refund(method, refundId)) ??
       (await pay.refundByProviderId(method, providerId))
-    if (known !== null) {
-      if (known.state === 'released' && state === 'done') {
-        const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
-        return this.raise({
-          method,
-          kind: 'refund_unknown',
-          reference: known.id,
-          orderId: known.orderId,
-          amount,
-          detail,
-        })
-      }
-      if (state !== 'undecided') await pay.endFreeze(method, known.id, state, provider(method, 'refunds.end'))
-      return 'known'
-    }
+    if (known !== null) return this.endRefund(known, state)
     if (state !== 'done') return 'none'
     const order = await pay.order(orderId)
     const raise = (kind: PayExceptionKind, detail: string) =>
@@ -154,6 +140,23 @@ export class Till {
     return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
   }
 
+  /** A refund ends as the provider says. What has ended as not sent cannot end as sent: a person has to look at it. */
+  async endRefund({ method, id, orderId, amount }: Refund, said: RefundSaid): Promise<'known' | 'open'> {
+    if (said === 'undecided') return 'known'
+    const ended = await this.#deps.store.pay.endFreeze(method, id, said, provider(method, 'refunds.end'))
+    if (said !== 'done' || ended?.state !== 'released') return 'known'
+    const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
+    return this.raise({
+      method,
+      kind: 'refund_unknown',
+      reference: id,
+      orderId,
+      amount: amount / FEN,
+      currency: 'CNY',
+      detail,
+    })
+  }
+
   async #takeDispute(method: OrderMethod, notice: DisputeNotice): Promise<Taken> {
     const { pay } = this.#deps.store
     const { disputeId, orderId, amount, state } = notice
@@ -163,7 +166,8 @@ export class Till {
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (order.creditedAtMs === null) return 'early'
     let taken: Taken = 'known'
-    if ((await pay.refund(method, disputeId)) === null && state !== 'won') {
+    // One that is won is written down too: an older message, that it is open, may still be under way.
+    if ((await pay.refund(method, disputeId)) === null) {
       const frozen = await this.#freezeForced(method, order, disputeId, 'dispute', amount, 'disputed by the payer')
       if (!frozen) taken = await raise('more is disputed than is left of the order')
     }

@@ -5,16 +5,15 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { startMariadb } from '../support/mariadb.ts'
 
+export async function sqliteStore(t: Test): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-pay-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  return `sqlite:${folder}/gateway.db`
+}
+
 /** Each returns the address of an empty store. */
 export const ENGINES: [name: string, url: (t: Test) => Promise<string>][] = [
-  [
-    'SQLite',
-    async t => {
-      const folder = mkdtempSync(join(tmpdir(), 'gateway-pay-'))
-      t.teardown(() => rmSync(folder, { recursive: true }))
-      return `sqlite:${folder}/gateway.db`
-    },
-  ],
+  ['SQLite', sqliteStore],
   [
     'MariaDB',
     async t => {

@@ -23,7 +23,10 @@ export async function refundSent(
   providerId: string | null,
   checkAtMs: number | null,
 ): Promise<void> {
-  const sql = 'UPDATE pay_refunds SET provider_id = ?, check_at_ms = ? WHERE method = ? AND id = ?'
+  // A message may have ended it meanwhile, or told its number: then nothing is left to ask.
+  const sql =
+    "UPDATE pay_refunds SET provider_id = COALESCE(?, provider_id), check_at_ms = CASE WHEN state = 'frozen' THEN ? END " +
+    'WHERE method = ? AND id = ?'
   await driver.run('refundSent', sql, [providerId, checkAtMs, method, id])
 }
 

@@ -11,7 +11,31 @@ const MOVEMENT =
 const FOREIGN =
   '2030010122001400000000000000\t,SHOP-77\t,交易,雨伞,2030-01-01 10:00:00,2030-01-01 10:00:05,,,,,a***@b.cn,9.90,9.90,0,0,0,0,0,,0,0,,-0.06,0,'
 
-function tradeLines({ order, tradeNo, subject, madeAtMs, paidAtMs, total, coupon, refunds }: Trade): string[] {
+/** A trade as it is in the bill of a day: paid on it or before, with what went back on it. */
+const on = (trade: Trade, day: string): Trade & { paidToday: boolean } => ({
+  ...trade,
+  paidToday: trade.paidAtMs !== null && china(trade.paidAtMs).startsWith(day),
+  refunds: new Map([...trade.refunds].filter(([id]) => china(trade.refundedAtMs.get(id) as number).startsWith(day))),
+})
+
+export const isIn = (trade: Trade, day: string): boolean => {
+  const { paidToday, refunds } = on(trade, day)
+  return paidToday || refunds.size > 0
+}
+
+type Billed = ReturnType<typeof on>
+
+function tradeLines({
+  order,
+  tradeNo,
+  subject,
+  madeAtMs,
+  paidAtMs,
+  total,
+  coupon,
+  refunds,
+  paidToday,
+}: Billed): string[] {
   const line = (type: string, fen: number, received: number, number: string) =>
     [
       `${tradeNo}\t`,
@@ -28,21 +52,19 @@ function tradeLines({ order, tradeNo, subject, madeAtMs, paidAtMs, total, coupon
       ...['-0.06', '0.00', ''],
     ].join(',')
   const back = [...refunds].map(([number, fen]) => line('退款', -fen, -fen, number))
-  return [line('交易', total, total - coupon, ''), ...back]
+  return [...(paidToday ? [line('交易', total, total - coupon, '')] : []), ...back]
 }
 
-function movementLines({ order, tradeNo, paidAtMs, total, refunds }: Trade): string[] {
+function movementLines({ order, tradeNo, paidAtMs, total, refunds, paidToday }: Billed): string[] {
   const line = (type: string, income: string, expense: string) =>
     `9${tradeNo}\t,${tradeNo}\t,${order}\t,API 充值\t,${china(paidAtMs as number)},abc***@sandbox.com\t,${income},${expense},999.00,支付宝,${type},`
   const back = [...refunds.values()].flatMap(fen => [line('退款', '', `-${yuan(fen)}`), line('退费', '0.06', '')])
   // The newest first.
-  return [...back, line('收费', '', '-0.06'), line('在线支付', yuan(total), '')]
+  return [...back, ...(paidToday ? [line('收费', '', '-0.06'), line('在线支付', yuan(total), '')] : [])]
 }
 
 export function billArchive(ledger: AlipayLedger, sellerId: string, type: string, day: string): Buffer {
-  const trades = [...ledger.trades.values()].filter(
-    ({ paidAtMs }) => paidAtMs !== null && china(paidAtMs).startsWith(day),
-  )
+  const trades = [...ledger.trades.values()].filter(trade => isIn(trade, day)).map(trade => on(trade, day))
   const name = type === 'trade' ? '业务' : '账务'
   const head = [
     `#支付宝${name}明细查询`,

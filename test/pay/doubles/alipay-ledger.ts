@@ -22,6 +22,8 @@ export interface Trade {
   paidAtMs: number | null
   /** By number of the request. */
   refunds: Map<string, number>
+  /** When each went back. */
+  refundedAtMs: Map<string, number>
 }
 
 export type NewTrade = Pick<
@@ -50,6 +52,7 @@ export class AlipayLedger {
       madeAtMs: this.now(),
       paidAtMs: null,
       refunds: new Map(),
+      refundedAtMs: new Map(),
     }
     this.trades.set(asked.order, trade)
     return trade
@@ -83,6 +86,7 @@ export class AlipayLedger {
     if (trade.status !== 'TRADE_SUCCESS') return 'state'
     if (amount <= 0 || this.back(order) + amount > trade.total) return 'too much'
     trade.refunds.set(number, amount)
+    trade.refundedAtMs.set(number, this.now())
     if (this.back(order) === trade.total) trade.status = 'TRADE_CLOSED'
     return 'moved'
   }

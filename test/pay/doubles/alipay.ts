@@ -7,7 +7,7 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AlipaySdk } from 'alipay-sdk'
-import { billArchive } from './alipay-bill.ts'
+import { billArchive, isIn } from './alipay-bill.ts'
 import { AlipayLedger, china, type Trade, yuan } from './alipay-ledger.ts'
 
 export const keyPair = () =>
@@ -208,7 +208,7 @@ export class AlipayDouble {
       const type = url.searchParams.get('bill_type') as string
       if (!this.bills.includes(type)) return error(403, 'NO_PERMISSION')
       const day = url.searchParams.get('bill_date') as string
-      const traded = [...this.ledger.trades.values()].some(({ paidAtMs }) => china(paidAtMs ?? 0).startsWith(day))
+      const traded = [...this.ledger.trades.values()].some(trade => isIn(trade, day))
       if (!traded) return error(400, 'isp.bill_not_exist')
       const address = `${this.url}/bill?${url.searchParams}&until=${this.ledger.now() + 30_000}`
       return { status: 200, body: { bill_download_url: address } }

@@ -1,0 +1,16 @@
+/** A short run of `npm run chaos:pay` on every engine: whatever happens, the books agree with those of the providers. */
+import t from 'tap'
+import { seeded } from '../support/random.ts'
+import { chaos } from './chaos/run.ts'
+import { ENGINES } from './engines.ts'
+
+const STEPS = 60
+
+for (const [engine, address] of ENGINES)
+  t.test(engine, async t => {
+    const { seed } = seeded(t)
+    const { faults, orders, done } = await chaos({ seed, url: await address(t), more: steps => steps < STEPS })
+    t.same(faults, [], `seed ${seed}`)
+    t.ok(orders > STEPS / 2, `${orders} orders`)
+    t.ok((done.get('callback taken') ?? 0) > 0)
+  })

@@ -1,0 +1,104 @@
+/**
+ * The books at the end of a run: what the providers have of each order, what was credited of it, and why the two differ
+ * where they do.
+ */
+import type { Order, OrderMethod, PayException } from '../../../lib/terms/pay.ts'
+import { PAY_METHODS } from '../../../lib/terms/pay.ts'
+import { FEN } from '../../../lib/pay/numbers.ts'
+import { calm, decideAll } from './deeds.ts'
+import type { World } from './world.ts'
+
+const HOUR_MS = 3_600_000
+const SETTLING_HOURS = 5 * 24
+const PAGE = 500
+
+const leftHere = ({ credited, refunded, frozen, reversed }: Order): number =>
+  (credited - refunded - frozen - reversed) / FEN
+
+/**
+ * The world becomes quiet: nothing fails any more, no message comes any more, providers decide what is undecided, and the
+ * gateways go on asking for some days.
+ */
+export async function settle(world: World): Promise<void> {
+  const { providers, clock, gateways } = world
+  world.loseAll()
+  calm(providers)
+  for (const i of gateways.keys()) await world.revive(i)
+  for (let hour = 0; hour < SETTLING_HOURS; hour++) {
+    decideAll(providers)
+    for (const { desk } of gateways) {
+      await desk.round(() => false)
+      await desk.bills(() => false)
+    }
+    clock.advance(hour < 3 ? HOUR_MS / 30 : HOUR_MS)
+  }
+}
+
+async function allOrders({ store }: World): Promise<Order[]> {
+  const all: Order[] = []
+  for (;;) {
+    const last = all.at(-1)
+    const before = last === undefined ? {} : { before: { createdAtMs: last.createdAtMs, id: last.id } }
+    const page = await store.pay.orders({ limit: PAGE, ...before })
+    all.push(...page)
+    if (page.length < PAGE) return all
+  }
+}
+
+export interface Result {
+  /** What is wrong; none = the books are right. */
+  faults: string[]
+  /** By method, in fen: what the providers have, what is credited, and the difference that exceptions explain. */
+  sums: Record<OrderMethod, { there: number; here: number; explained: number }>
+  orders: number
+  exceptions: Map<string, number>
+}
+
+/** Why the money that a provider has of an order may differ from what was credited of it. */
+const explains = ({ kind }: PayException): boolean => kind !== 'fraud_warning'
+
+export async function check(world: World): Promise<Result> {
+  const { store, providers } = world
+  const orders = await allOrders(world)
+  const found = await store.pay.exceptions({ limit: 1_000_000 })
+  const faults = [...world.faults]
+  const sums = Object.fromEntries(
+    PAY_METHODS.map(name => [name, { there: 0, here: 0, explained: 0 }]),
+  ) as Result['sums']
+  for (const order of orders) {
+    const { id, method, state, credited, refunded, frozen, reversed } = order
+    const [there, here] = [providers.left(order), leftHere(order)]
+    sums[method].there += there
+    sums[method].here += here
+    const about = found.filter(({ orderId }) => orderId === id)
+    const says = about.map(({ kind, resolution }) => `${kind} ${resolution ?? 'open'}`).join(', ')
+    const line = `${id} ${method} ${state}: ${there} there, ${here} here (${credited} ${refunded} ${frozen} ${reversed}); ${says}`
+    if (there !== here) {
+      sums[method].explained += there - here
+      if (!about.some(explains)) faults.push(`nothing explains ${line}`)
+    }
+    if (state === 'paid') faults.push(`paid and not credited: ${line}`)
+    if (frozen > 0 && !about.some(({ kind }) => kind === 'refund_stuck')) faults.push(`frozen for ever: ${line}`)
+  }
+  for (const method of PAY_METHODS)
+    if (sums[method].there !== providers.total(method)) faults.push(`${method} has money of no order`)
+  await checkAccounts(world, orders, faults)
+  const exceptions = new Map<string, number>()
+  for (const { kind } of found) exceptions.set(kind, (exceptions.get(kind) ?? 0) + 1)
+  return { faults, sums, orders: orders.length, exceptions }
+}
+
+async function checkAccounts(
+  { store, accounts, spent }: World,
+  orders: readonly Order[],
+  faults: string[],
+): Promise<void> {
+  for (const { id, name } of accounts) {
+    const [purse] = await store.purses([`a${id}`])
+    const own = orders.filter(({ accountId }) => accountId === id)
+    const due = own.reduce((sum, order) => sum + leftHere(order), 0) - (spent.get(id) ?? 0) / FEN
+    const balance = (purse?.credit ?? 0) / FEN
+    if (balance !== due) faults.push(`${name} has ${balance}, and by its orders and what it spent ${due}`)
+  }
+  if (!(await store.audit()).ok) faults.push('the audit finds the books out of balance')
+}
