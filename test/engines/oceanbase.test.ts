@@ -9,6 +9,7 @@ import { type MariadbStore, onMariadb } from '../faults/stores.ts'
 import { MOST, Scene } from '../faults/support.ts'
 import { twoGateways } from '../faults/two.ts'
 import { storeSuite } from '../store/suite.ts'
+import { databasesOf } from '../support/databases.ts'
 import { OCEANBASE_MISSING, startOceanbase } from '../support/oceanbase.ts'
 
 const OUTAGE_MS = 10_000
@@ -38,12 +39,11 @@ async function outage(t: Test, store: MariadbStore): Promise<void> {
 
 if (OCEANBASE_MISSING !== null) t.pass(OCEANBASE_MISSING)
 else {
-  // Changes of the schema are slow on this engine, and every check of the suite makes a database of its own.
+  // Changes of the schema are slow on this engine.
   t.setTimeout(MOST_MS)
   const server = await startOceanbase()
   t.teardown(() => server.stop())
-  let count = 0
-  t.test('every store', async t => storeSuite(t, () => server.database(`test${count++}`)))
+  t.test('every store', async t => storeSuite(t, databasesOf(server)))
   t.test('two gateways', async t => twoGateways(t, onMariadb(server)))
   t.test('an outage of ten seconds', t => outage(t, onMariadb(server)))
 }

@@ -1,4 +1,5 @@
 /** The log of actions: each method that changes something writes its line, which tells before and after and no secret. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -215,7 +216,8 @@ const STEPS: Step[] = [
 ]
 
 /** `newUrl` gives an empty store each time. */
-export function actionSuite(t: Test, newUrl: () => Promise<string>): void {
+export function actionSuite(t: Test, newUrl: NewUrl): void {
+  // The steps name rows by the numbers that a new store gives them.
   const open = async (t: Test): Promise<Store> => {
     const store = openStore(await newUrl(), { secret: 'a test secret' })
     t.teardown(() => store.close())

@@ -1,4 +1,5 @@
 /** What every store must do with entries: book each once, take away only what is free, and read them with charges. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -27,10 +28,10 @@ const entry = (kind: EntryKind, amount: number, reference: string): NewEntry => 
 
 const creditOf = async (store: Store, accountId: number) => (await store.purses([accountPurse(accountId)]))[0]!
 
-export function entrySuite(t: Test, newUrl: () => Promise<string>): void {
+export function entrySuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

@@ -1,4 +1,5 @@
 /** What every store must do with keys beside making and changing them: other secrets, last uses, pages, kept lists. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { type KeyFilter, MOST_OLD_SECRETS, type Store, StoreConflict } from '../../lib/store/store.ts'
@@ -9,10 +10,10 @@ const HOUR_MS = 3_600_000
 const secret = (name: string) => ({ hash: `hash-${name}`, hint: `sk-…${name}` })
 
 /** `newUrl` gives an empty store each time. Two instances of one store stand for two gateways. */
-export function keySuite(t: Test, newUrl: () => Promise<string>): void {
+export function keySuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

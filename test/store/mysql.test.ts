@@ -6,6 +6,7 @@ import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store, StoreUnavailable } from '../../lib/store/store.ts'
 import { startCommitProxy } from '../support/commit-proxy.ts'
+import { databasesOf } from '../support/databases.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import type { MysqlServer } from '../support/mysql-server.ts'
 import { fund, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
@@ -15,8 +16,7 @@ import { storeSuite } from './suite.ts'
 const server = await startMariadb()
 t.teardown(() => server.stop())
 
-let count = 0
-const newUrl = () => server.database(`test${count++}`)
+const newUrl = databasesOf(server)
 
 t.test('every store', async t => storeSuite(t, newUrl))
 

@@ -2,6 +2,7 @@
  * A store of schema 5, whose usage log was the table `usage_rows`, becomes one of today: its rows are all there, its books
  * are true, and its usage is summed, however often the migration breaks off and however many migrate at once.
  */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import type { Driver, Param } from '../../lib/store/driver.ts'
@@ -79,7 +80,7 @@ const breaking = (driver: Driver, at: number): Driver => {
   }
 }
 
-export async function oldLog(t: Test, newUrl: () => Promise<string>): Promise<void> {
+export async function oldLog(t: Test, newUrl: NewUrl): Promise<void> {
   const url = await newUrl()
   const [driver, other] = [openDriver(url), openDriver(url)]
   const store = openStore(url, { secret: 'x' })

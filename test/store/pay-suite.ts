@@ -1,4 +1,5 @@
 /** What every store must do with orders: prove and credit each once, freeze only what may go back, and add up. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -57,10 +58,10 @@ const newRefund = (order: string, id: string, fen: number, change: Partial<NewRe
   ...change,
 })
 
-export function paySuite(t: Test, newUrl: () => Promise<string>): void {
+export function paySuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

@@ -1,4 +1,5 @@
 /** What every store must do with people: keep them apart, let secrets work once, and end sessions when it matters. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { type NewKey, type NewLink, type NewUser, type Store, StoreConflict } from '../../lib/store/store.ts'
@@ -47,10 +48,10 @@ const session = (hash: string, person: Person, atMs = NOW) => ({
   agent: 'a browser',
 })
 
-export function peopleSuite(t: Test, newUrl: () => Promise<string>): void {
+export function peopleSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'the first secret' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

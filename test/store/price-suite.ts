@@ -1,4 +1,5 @@
 /** What every store must do with prices: append a version with each change, and never lose or renumber one. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { migrate } from '../../lib/store/migrations.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -37,10 +38,10 @@ const history = async (store: Store, name: string) =>
 
 const inForce = async (store: Store) => Object.fromEntries((await store.catalog()).priceVersions)
 
-export function priceSuite(t: Test, newUrl: () => Promise<string>): void {
+export function priceSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

@@ -1,4 +1,5 @@
 /** What every store must do for the people of an account: their requests page by page, and what was refused. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { attemptId, idAt, timeOfId } from '../../lib/base/ids.ts'
 import { type Micro, micro } from '../../lib/base/money.ts'
@@ -281,10 +282,10 @@ async function threshold(t: Test, store: Store): Promise<void> {
   ])
 }
 
-export function requestSuite(t: Test, newUrl: () => Promise<string>): void {
+export function requestSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, store: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const store = openStore(url, { secret: 'x' })
       t.teardown(() => store.close())
       await store.migrate()

@@ -1,4 +1,5 @@
 /** What every store must do with usage beyond its rows: sums, reports, rebuilding, refusals. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -404,10 +405,10 @@ async function spoil(url: string, sql: string): Promise<void> {
   await driver.close()
 }
 
-export function usageSuite(t: Test, newUrl: () => Promise<string>): void {
+export function usageSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store, url: string) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [openStore(url, { secret: 'x' }), openStore(url, { secret: 'x' })] as const
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

@@ -1,0 +1,66 @@
+/**
+ * Databases for the checks of the store suites. To make a schema takes long, on some engines seconds, so a database with the
+ * tables of today is emptied after a check and given to the next one.
+ */
+import mysql from 'mysql2/promise'
+import type { Test } from 'tap'
+import { openStore } from '../../lib/store/open.ts'
+import type { MysqlServer } from './mysql-server.ts'
+
+/** Resolves with a URL: for a test, of a store with tables and no data, which the end of the test takes back; otherwise of nothing. */
+export type NewUrl = (t?: Test) => Promise<string>
+
+/** The rows of `meta` that a new store has. */
+type Meta = [name: string, value: string][]
+
+interface Made {
+  url: string
+  tables: string[]
+  meta: Meta
+}
+
+async function rowsOf<T>(connection: mysql.Connection, sql: string): Promise<T[]> {
+  return (await connection.query({ sql, rowsAsArray: true }))[0] as T[]
+}
+
+async function asked<T>(url: string, ask: (connection: mysql.Connection) => Promise<T>): Promise<T> {
+  const connection = await mysql.createConnection({ uri: url, multipleStatements: true })
+  try {
+    return await ask(connection)
+  } finally {
+    await connection.end()
+  }
+}
+
+async function make(url: string): Promise<Made> {
+  const store = openStore(url, { secret: 'a test secret' })
+  await store.migrate()
+  await store.close()
+  return asked(url, async connection => ({
+    url,
+    tables: (await rowsOf<[string]>(connection, 'SHOW TABLES')).map(([name]) => name),
+    meta: await rowsOf<Meta[number]>(connection, 'SELECT name, value FROM meta'),
+  }))
+}
+
+const empty = ({ url, tables, meta }: Made): Promise<unknown> =>
+  asked(url, async connection => {
+    await connection.query(tables.map(table => `DELETE FROM ${table}`).join(';'))
+    await connection.query('INSERT INTO meta (name, value) VALUES ?', [meta])
+  })
+
+/** Databases of one server. */
+export function databasesOf(server: MysqlServer): NewUrl {
+  const free: Made[] = []
+  let count = 0
+  const next = () => server.database(`test${count++}`)
+  return async t => {
+    if (t === undefined) return next()
+    const made = free.pop() ?? (await make(await next()))
+    t.teardown(async () => {
+      await empty(made)
+      free.push(made)
+    })
+    return made.url
+  }
+}
