@@ -1,10 +1,12 @@
 /** What every store must do with deposits: number addresses, move the cursor, and count each transfer once. */
+
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/terms/people.ts'
+import type { NewUrl } from '../support/databases.ts'
 import { fund } from '../support/store.ts'
 
 const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
@@ -17,10 +19,10 @@ const hash = (text: string) => `0x${Buffer.from(text).toString('hex').padStart(6
 const block = (no: number) => ({ no, hash: hash(`block ${no}`) })
 const until = (no: number) => ({ ...block(no), atMs: no * 450 })
 
-export function depositSuite(t: Test, newUrl: () => Promise<string>): void {
+export function depositSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
     t.test(name, async t => {
-      const url = await newUrl()
+      const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
       await one.migrate()

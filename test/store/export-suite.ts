@@ -1,4 +1,5 @@
 /** Files of the usage log on every engine: the thread makes what the same work makes of the store itself, byte for byte. */
+
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
@@ -6,6 +7,7 @@ import requestsFile, { type RequestsOrder } from '../../lib/operations/own/reque
 import usageFile, { type UsageOrder } from '../../lib/operations/usage-file.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { ExportWork, Store } from '../../lib/store/store.ts'
+import type { NewUrl } from '../support/databases.ts'
 import { seeded } from '../support/random.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 
@@ -42,9 +44,9 @@ async function fill(t: Test, store: Store): Promise<{ accountId: number; keyIds:
   return { accountId: account.id, keyIds: [second.id] }
 }
 
-export async function exportSuite(t: Test, newUrl: () => Promise<string>): Promise<void> {
+export async function exportSuite(t: Test, newUrl: NewUrl): Promise<void> {
   const ops: string[] = []
-  const store = openStore(await newUrl(), { secret: 'x', onStatement: op => ops.push(op) })
+  const store = openStore(await newUrl(t), { secret: 'x', onStatement: op => ops.push(op) })
   t.teardown(() => store.close())
   await store.migrate()
   const { accountId, keyIds } = await fill(t, store)
