@@ -37,7 +37,7 @@ export async function watchedBooks(usage: number): Promise<WatchedBooks> {
   const { id } = await store.people.create(user, ACT)
   await store.people.addMember({ userId: id, accountId: account.id, role: 'owner' }, atMs, ACT)
   const secret = newToken()
-  const session = { hash: hashOf(secret), userId: id, atMs, proven: true, ip: '127.0.0.1', agent: 'bench' }
+  const session = { hash: hashOf(secret), userId: id, atMs, provenAtMs: null, ip: '127.0.0.1', agent: 'bench' }
   await store.people.createSession(session, { ...ACT, actor: { ...COMMAND, userId: id } })
   await store.close()
   return {

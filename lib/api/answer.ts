@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import { setDownload } from './headers.ts'
 import type { Operation, Redirect, Streamed } from './operation.ts'
-import { sendPieces } from './stream.ts'
+import { type StreamEnd, sendPieces } from './stream.ts'
 
 /** 132 bits. */
 const TAG_LENGTH = 22
@@ -25,12 +25,13 @@ export async function sendStream(
   status: number,
   { type, pieces }: Pick<Streamed, 'type' | 'pieces'>,
   clock: Clock,
-): Promise<void> {
+): Promise<StreamEnd> {
   res.setHeader('content-type', type)
   res.writeHead(status)
   if (res.req.method !== 'HEAD') return sendPieces(res, pieces, clock)
   await pieces.return?.()
   res.end()
+  return 'complete'
 }
 
 export async function sendResult(
@@ -38,13 +39,15 @@ export async function sendResult(
   { answer: { status, body }, cacheS }: Pick<Operation, 'answer' | 'cacheS'>,
   result: object | Streamed | Redirect | null,
   clock: Clock,
-): Promise<void> {
+): Promise<StreamEnd> {
   if (status === 303) res.setHeader('location', ownPath((result as Redirect).location))
   if (body === 'stream') {
     setDownload(res, (result as Streamed).file)
-    await sendStream(res, status, result as Streamed, clock)
-  } else if (cacheS !== undefined) sendShared(res, result as object, cacheS)
+    return sendStream(res, status, result as Streamed, clock)
+  }
+  if (cacheS !== undefined) sendShared(res, result as object, cacheS)
   else sendText(res, status, body === null ? '' : JSON.stringify(result))
+  return 'complete'
 }
 
 interface Tagged {

@@ -7,7 +7,7 @@ import { CallRates } from './call-rates.ts'
 import type { Operation } from './operation.ts'
 import { type ApiParts, methodOf, pathOf, type Shared } from './parts.ts'
 import { Routes } from './routes.ts'
-import { EXPORTS, REPORTS, Seats } from './seats.ts'
+import { EXPORTS, REPORTS, type SeatBounds, Seats, TURNS } from './seats.ts'
 import { Visit } from './visit.ts'
 
 export class Api<D> {
@@ -18,7 +18,8 @@ export class Api<D> {
     const routes = new Routes<Operation<D>>()
     for (const row of operations) routes.add(`${methodOf(row)} ${root}${pathOf(row)}`, row)
     const rates = new CallRates(clock)
-    this.#shared = { ...parts, routes, rates, reports: new Seats(clock, REPORTS), exports: new Seats(clock, EXPORTS) }
+    const seats = (bounds: SeatBounds) => new Seats(clock, bounds)
+    this.#shared = { ...parts, routes, rates, reports: seats(REPORTS), exports: seats(EXPORTS), turns: seats(TURNS) }
   }
 
   /** Answers the request, whatever happens. */

@@ -8,12 +8,13 @@ import { latest } from '../base/lru.ts'
 import { ApiError } from './errors.ts'
 import type { CallLimit } from './operation.ts'
 
-/** Calls in a minute. All of them may come at once. */
-const MOST: Record<CallLimit, { ip: number; user: number }> = {
+/** Calls in a minute. All of them may come at once. `page`: pages and their files, of which a browser keeps most. */
+const MOST: Record<CallLimit | 'page', { ip: number; user: number }> = {
   light: { ip: 6_000, user: 1_200 },
   write: { ip: 1_200, user: 240 },
   heavy: { ip: 600, user: 120 },
   'sign-in': { ip: 300, user: 30 },
+  page: { ip: 12_000, user: 12_000 },
 }
 const MINUTE_MS = 60_000
 /** Callers that are remembered; whoever is forgotten begins with a full allowance. */
@@ -34,6 +35,12 @@ export class CallRates {
 
   /** Throws ApiError when an address or a user has made too many calls of this kind. */
   take(limit: CallLimit, kind: 'ip' | 'user', who: string): void {
+    const waitS = this.waitS(limit, kind, who)
+    if (waitS !== null) throw new ApiError('too_many_calls', [], waitS)
+  }
+
+  /** Counts a call, or says after how many seconds it may come again. */
+  waitS(limit: CallLimit | 'page', kind: 'ip' | 'user', who: string): number | null {
     const most = MOST[limit][kind]
     const nowMs = this.#clock.monotonic()
     const key = `${limit} ${kind} ${who}`
@@ -41,6 +48,6 @@ export class CallRates {
     const left = Math.min(most, before.left + ((nowMs - before.atMs) / MINUTE_MS) * most)
     const isEnough = left >= 1
     this.#allowances.set(key, { left: isEnough ? left - 1 : left, atMs: nowMs })
-    if (!isEnough) throw new ApiError('too_many_calls', [], Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000)))
+    return isEnough ? null : Math.ceil(((1 - left) / most) * (MINUTE_MS / 1000))
   }
 }

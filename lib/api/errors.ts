@@ -75,6 +75,7 @@ export const STATUS_OF_FAULT: Record<OperationFault, number> = {
   invalid: 400,
   missing: 404,
   conflict: 409,
+  full: 409,
   forbidden: 403,
   throttled: 429,
   gone: 410,

@@ -32,7 +32,9 @@ export interface Shared<D> extends ApiParts<D> {
   routes: Routes<Operation<D>>
   rates: CallRates
   reports: Seats
+  /** Exports that are open, and those of them that make a piece. */
   exports: Seats
+  turns: Seats
 }
 
 /** The path of a row below the root. */

@@ -1,5 +1,5 @@
 /** What a caller is told when a call fails: by the table of errors, or in the words of the operation. */
-import { OperationError } from '../operations/error.ts'
+import { conflictOf, OperationError } from '../operations/error.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import type { Language } from '../terms/people.ts'
 import { BodyFault } from './body.ts'
@@ -24,8 +24,7 @@ export function refusalOf(error: unknown, language: Language, mostBody: string):
 
 function phrased(error: unknown, language: Language, mostBody: string): Refusal {
   if (error instanceof OperationError) return ofOperation(error, language)
-  if (error instanceof StoreConflict)
-    return { status: 409, told: { code: 'conflict', message: error.message }, retryAfterS: null, isFault: false }
+  if (error instanceof StoreConflict) return ofOperation(conflictOf(error), language)
   if (error instanceof ApiError) return ofRow(error, language)
   if (error instanceof BodyFault) return ofRow(new ApiError(error.what, [mostBody]), language)
   if (error instanceof StoreUnavailable) return ofRow(new ApiError('unavailable'), language)

@@ -7,6 +7,9 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import type { AnswerPieces } from './operation.ts'
 
+/** How an answer ended. `left`: the caller closed it; `stalled`: it took nothing for too long; `slow`: too little in all. */
+export type StreamEnd = 'complete' | 'left' | 'stalled' | 'slow'
+
 /** How long a caller may keep us waiting: at a time, and in all beside what its bytes take at the slowest rate. */
 const STALLED_MS = 60_000
 const SLOWEST_BYTES_PER_MS = 32
@@ -16,6 +19,8 @@ class Patience {
   readonly #clock: Clock
   #sentBytes = 0
   #waitedMs = 0
+  /** Why the caller is gone. */
+  end: StreamEnd = 'left'
 
   constructor(res: ServerResponse, clock: Clock) {
     this.#res = res
@@ -34,7 +39,11 @@ class Patience {
     const sinceMs = this.#clock.monotonic()
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const [drained, closed] = [() => resolve(true), () => resolve(false)]
-    const cancel = this.#clock.after(this.#leftMs(), () => res.destroy())
+    const leftMs = this.#leftMs()
+    const cancel = this.#clock.after(leftMs, () => {
+      this.end = leftMs < STALLED_MS ? 'slow' : 'stalled'
+      res.destroy()
+    })
     res.once('drain', drained).once('close', closed)
     const isThere = await promise
     this.#waitedMs += this.#clock.monotonic() - sinceMs
@@ -53,7 +62,7 @@ class Patience {
  * The head is sent already. A failure in the middle cuts the answer off, which the caller sees. When the caller leaves while a
  * piece is awaited, the making ends at once.
  */
-export async function sendPieces(res: ServerResponse, pieces: AnswerPieces, clock: Clock): Promise<void> {
+export async function sendPieces(res: ServerResponse, pieces: AnswerPieces, clock: Clock): Promise<StreamEnd> {
   const patience = new Patience(res, clock)
   const end = () => void pieces.return?.().catch(() => {}) // whoever makes them has been told by the loop
   res.once('close', end)
@@ -62,9 +71,11 @@ export async function sendPieces(res: ServerResponse, pieces: AnswerPieces, cloc
     for await (const piece of pieces) {
       res.write(piece)
       patience.sent(piece)
-      if (!(await patience.room())) return
+      if (!(await patience.room())) return patience.end
     }
-    if (!res.destroyed) res.end()
+    if (res.destroyed) return patience.end
+    res.end()
+    return 'complete'
   } catch (error) {
     res.destroy()
     throw error

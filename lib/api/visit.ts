@@ -1,35 +1,28 @@
 /** One call, from the request to its answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { z } from 'zod'
-import { OperationError } from '../operations/error.ts'
 import { networkOf } from '../operations/people/throttle.ts'
-import { read } from '../operations/read.ts'
-import type { Language, Words } from '../terms/people.ts'
+import type { Language } from '../terms/people.ts'
 import { admit, type Standing } from './admit.ts'
 import { sendResult, sendText } from './answer.ts'
-import { readObject } from './body.ts'
 import { cookie, cookiesOf, languageOf, sessionCookie } from './cookies.ts'
 import { envelope } from './envelope.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, type ApiErrorCode } from './errors.ts'
 import { setApiHeaders } from './headers.ts'
 import type { Identity } from './identity.ts'
-import type { Call, Caller, Operation } from './operation.ts'
+import { inTurn } from './in-turn.ts'
+import { type Noted, noteChange, noteEnd, noteForbidden } from './notes.ts'
+import type { Call, Caller, Operation, Streamed } from './operation.ts'
 import { checkOrigin, hasBody } from './origin.ts'
 import type { Shared } from './parts.ts'
 import { refusalOf } from './refusal.ts'
 import type { Found } from './routes.ts'
+import { LONGEST_ID, MOST_BODY_SHOWN, readSent, type Sent } from './sent.ts'
 import type { Site } from './site.ts'
 import { whileAllowed } from './while-allowed.ts'
 
-export const MOST_BODY_BYTES = 64 * 1024
-const MOST_BODY_SHOWN = '64KiB'
-const BODY_MS = 10_000
 /** The status under which a call is counted whose caller left before the answer. */
 const LEFT = 499
 const LONGEST_AGENT = 300
-/** Longer ids are nobody's. */
-const LONGEST_ID = 100
-const NOTHING = z.strictObject({})
 /** A personal token; anything else behind `Bearer`, such as a key of the relayed API, is none. */
 const TOKEN = /^bearer +(gwp_[\w-]{1,200})$/i
 
@@ -43,6 +36,7 @@ export class Visit<D> {
   readonly #path: string
   readonly #query: string
   #row: Operation<D> | null = null
+  #identity: Identity | null = null
 
   constructor(shared: Shared<D>, req: IncomingMessage, res: ServerResponse) {
     this.#shared = shared
@@ -69,15 +63,17 @@ export class Visit<D> {
       const limit = row.limit ?? (row.effect === 'read' ? 'light' : 'write')
       this.#shared.rates.take(limit, 'ip', networkOf(ip))
       const identity = await this.#identify(ip)
+      this.#identity = identity
       if (identity !== null) this.#shared.rates.take(limit, 'user', String(identity.user.id))
       const standing = await this.#admit(row, names, identity)
-      const sent = await this.#sent(row, names)
+      const sent = await readSent(this.#req, res, row, { names, query: this.#query, clock: this.#shared.clock })
       // a body may be under way for seconds, in which its sender may have lost what it may do
       const isLater = identity !== null && hasBody(this.#req)
       const now = isLater ? await this.#identify(ip) : identity
       const call = this.#call(sent, now, isLater ? await this.#admit(row, names, now) : standing, ip)
-      await this.#run(row, call, () => this.#stillAdmitted(row, names, ip))
-      this.#note(row, call.caller)
+      if (row.answer.body === 'stream') await this.#stream(row, names, now, call)
+      else await this.#run(row, call)
+      if (row.effect !== 'read') noteChange(this.#shared.log, this.#noted(), res.statusCode)
     } catch (error) {
       this.#fail(error)
     }
@@ -133,80 +129,83 @@ export class Visit<D> {
     }
   }
 
-  async #sent(row: Operation<D>, names: Record<string, string>): Promise<Pick<Call, 'path' | 'query' | 'body'>> {
-    const { account: _, ...own } = names
-    const path = (row.path ?? NOTHING).safeParse(own)
-    if (!path.success) throw new ApiError('missing') // what has no such form is nobody's id
-    const query = read(row.query ?? NOTHING, this.#parameters())
-    return { path: path.data, query, body: await this.#body(row) }
-  }
-
-  #call(sent: Pick<Call, 'path' | 'query' | 'body'>, identity: Identity | null, standing: Standing, ip: string): Call {
+  #call(sent: Sent, identity: Identity | null, standing: Standing, ip: string): Call {
     const account = standing.account as NonNullable<Standing['account']> // rows without one in their path do not look at it
     const cookies = cookiesOf(this.#req, this.#res)
     return { ...sent, caller: this.#caller(identity, standing, ip), account, cookies }
   }
 
-  /** Empty parameters are dropped, so that `?key=&model=x` filters by the model only. */
-  #parameters(): Record<string, string> {
-    const given = [...new URLSearchParams(this.#query)].filter(([, value]) => value !== '')
-    const seen = new Set<string>()
-    const twice = given.find(([name]) => seen.size === seen.add(name).size)
-    if (twice === undefined) return Object.fromEntries(given)
-    const expected: Words = { zh: '只出现一次', en: 'once' }
-    const field = twice[0].slice(0, LONGEST_ID)
-    throw new OperationError('invalid', { zh: `${field}: 只能出现一次`, en: `${field}: may stand here once` }, {}, [
-      { field, expected },
-    ])
-  }
-
-  async #body({ body = NOTHING }: Operation<D>): Promise<unknown> {
-    const { method, headers } = this.#req
-    if (method === 'GET' || method === 'HEAD') return undefined
-    if (headers.expect !== undefined) this.#res.writeContinue()
-    const { clock } = this.#shared
-    return read(body, await readObject(this.#req, { clock, mostBytes: MOST_BODY_BYTES, withinMs: BODY_MS }))
-  }
-
-  async #stillAdmitted(row: Operation<D>, names: Record<string, string>, ip: string): Promise<void> {
-    await this.#admit(row, names, await this.#identify(ip))
-  }
-
-  async #run(row: Operation<D>, call: Call, check: () => Promise<void>): Promise<void> {
-    const { reports, exports, clock, deps } = this.#shared
-    const isLong = row.answer.body === 'stream'
-    const seats = isLong ? exports : row.limit === 'heavy' ? reports : null
-    const leave = await seats?.take(call.caller.user === null ? call.caller.ip : String(call.caller.user.id))
-    const endChecks = isLong ? whileAllowed(clock, check, () => this.#res.destroy()) : () => {}
+  async #run(row: Operation<D>, call: Call): Promise<void> {
+    const { reports, clock, deps } = this.#shared
+    const leave = row.limit === 'heavy' ? await reports.take(callerName(call)) : null
     try {
       await sendResult(this.#res, row, await row.run(deps, call), clock)
     } finally {
-      endChecks()
       leave?.()
     }
   }
 
-  /** The log of actions has what was changed; this line leads from it to the request. */
-  #note({ id, effect }: Operation<D>, { user }: Caller): void {
-    if (effect === 'read') return
-    this.#shared.log.info(
-      { id: this.#id, operation: id, user: user?.publicId, status: this.#res.statusCode },
-      'console',
-    )
+  /** An answer of any length, which runs as long as the caller may have it. */
+  async #stream(
+    row: Operation<D>,
+    names: Record<string, string>,
+    identity: Identity | null,
+    call: Call,
+  ): Promise<void> {
+    const { exports, turns, clock, deps, identities, log } = this.#shared
+    const account = accountIn(names)
+    const who = [callerName(call), ...(account === null ? [] : [`account ${account}`])]
+    const check = async (): Promise<void> => {
+      const now = identity === null ? null : await identities.again(identity, call.caller.ip)
+      const { role } = await this.#admit(row, names, now)
+      if (role !== call.caller.role) throw new ApiError('role') // another role may see other rows
+    }
+    const leave = await exports.take(...who)
+    const ended: { by?: ApiErrorCode } = {}
+    const endChecks = whileAllowed(clock, check, ({ code }) => {
+      ended.by = code
+      this.#res.destroy()
+    })
+    try {
+      const streamed = (await row.run(deps, call)) as Streamed
+      const pieces = inTurn(streamed.pieces, turns, this.#id)
+      const end = await sendResult(this.#res, row, { ...streamed, pieces }, clock)
+      noteEnd(log, this.#noted(), ended.by ?? end)
+    } finally {
+      endChecks()
+      leave()
+    }
+  }
+
+  #noted(): Noted {
+    const { ipOf } = this.#shared
+    return {
+      id: this.#id,
+      operation: this.#row?.id,
+      user: this.#identity?.user.publicId,
+      ip: ipOf(this.#req),
+    }
   }
 
   #fail(error: unknown): void {
     const res = this.#res
+    const { log } = this.#shared
     const { status, told, retryAfterS, isFault } = refusalOf(error, this.#language, MOST_BODY_SHOWN)
-    if (isFault || res.headersSent)
-      this.#shared.log.error({ err: error, id: this.#id, operation: this.#row?.id }, 'a console request failed')
-    if (res.headersSent) return // the answer was cut off in its middle
+    const wasCut = res.headersSent
+    if (wasCut && error instanceof ApiError) noteEnd(log, this.#noted(), error.code)
+    else if (isFault || wasCut)
+      log.error({ err: error, id: this.#id, operation: this.#row?.id }, 'a console request failed')
+    noteForbidden(log, this.#noted(), error)
+    if (wasCut) return
     if (retryAfterS !== null) res.setHeader('retry-after', retryAfterS)
     if (status === 401) res.setHeader('www-authenticate', 'Bearer')
     if (hasBody(this.#req) && !this.#req.complete) res.shouldKeepAlive = false // the rest of the body is not read
     sendText(res, status, envelope(told, this.#id))
   }
 }
+
+/** By whom seats are taken. */
+const callerName = ({ caller: { user, ip } }: Call): string => (user === null ? `ip ${ip}` : `user ${user.id}`)
 
 function accountIn({ account }: Record<string, string>): string | null {
   if (account === undefined) return null

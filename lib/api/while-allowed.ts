@@ -11,7 +11,11 @@ const EVERY_MS = 1_000
  * Calls `check` again and again until the returned function is called, and `cut` when it refuses. A store that does not
  * answer refuses nobody.
  */
-export function whileAllowed(clock: Clock, check: () => Promise<unknown>, cut: () => void): () => void {
+export function whileAllowed(
+  clock: Clock,
+  check: () => Promise<unknown>,
+  cut: (refusal: ApiError) => void,
+): () => void {
   let isOver = false
   let cancel = (): void => {}
   const later = () => {
@@ -23,7 +27,7 @@ export function whileAllowed(clock: Clock, check: () => Promise<unknown>, cut: (
       (error: unknown) => error,
     )
     if (isOver) return
-    if (refusal instanceof ApiError) cut()
+    if (refusal instanceof ApiError) cut(refusal)
     else later()
   }
   later()

@@ -6,6 +6,7 @@ import { pictureWarnings } from '../process/data-paths.ts'
 import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
 import { type Config, loadConfig } from '../terms/config.ts'
+import { peopleWarnings } from '../terms/config-people.ts'
 
 interface Checked {
   /** What was read, as one line for people. */
@@ -20,7 +21,7 @@ export async function check(configFile: string, env: NodeJS.ProcessEnv): Promise
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
   catalog?.checkReferences({ accounts: [], groups: [] })
   const warnings = catalog?.warnings({ priced: [], served: [], publicGroup: false }) ?? []
-  warnings.push(...pictureWarnings(config), ...(await storeWarnings(config)))
+  warnings.push(...pictureWarnings(config), ...peopleWarnings(config), ...(await storeWarnings(config)))
   const of = catalog === null ? '' : `, catalogue ${config.catalog}: ${contents(catalog)}`
   return { text: `ok: ${configFile}${of}`, warnings }
 }

@@ -12,6 +12,7 @@ const EXIT_OF: Record<OperationFault, number> = {
   gone: EXIT.missing,
   forbidden: EXIT.forbidden,
   conflict: EXIT.conflict,
+  full: EXIT.conflict,
   throttled: EXIT.failed,
 }
 

@@ -95,7 +95,8 @@ export async function userCommand(
   await withStoreOf(configFile, env, async store => {
     const log = createLogger('error')
     const mail = new Mailer({ clock: systemClock, log, smtp: () => config.smtp })
-    const deps = { store, clock: systemClock, log, config: () => config, mail }
+    const fleet = { changed: async () => {} } // serving processes find what has changed in the store
+    const deps = { store, clock: systemClock, log, config: () => config, mail, fleet }
     const told =
       call.kind === 'list'
         ? await list(deps, call)

@@ -20,8 +20,8 @@ export class Console {
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts
-    const { config, log } = parts.deps
-    this.#pages = createSite({ config, log, catalogue: () => this.#theCatalogue() })
+    const { config, log, clock } = parts.deps
+    this.#pages = createSite({ config, log, clock, ipOf: parts.ipOf, catalogue: () => this.#theCatalogue() })
   }
 
   /** Answers requests for the console and returns true; false = the request is for the relayed API. */

@@ -4,6 +4,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PublicCatalogue } from '../operations/public-catalogue.ts'
+import type { CallRates } from '../api/call-rates.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Assets } from './assets.ts'
@@ -25,6 +27,20 @@ interface Opened {
   readerOf: (req: IncomingMessage) => Reader
 }
 
+/** How visits are counted. */
+interface Counting {
+  rates: CallRates
+  networkOf: (ip: string) => string
+}
+
+async function beginCounting(clock: Clock): Promise<Counting> {
+  const [{ CallRates }, { networkOf }] = await Promise.all([
+    import('../api/call-rates.ts'),
+    import('../operations/people/throttle.ts'),
+  ])
+  return { rates: new CallRates(clock), networkOf }
+}
+
 /** Once in a process, because the files do not change while it runs. */
 let opened: Promise<Opened> | null = null
 
@@ -38,6 +54,8 @@ async function open(): Promise<Opened> {
   return { client, assets: new Assets(client), shell: await openShell(client), readerOf }
 }
 
+const TOO_MANY = Buffer.from('请求过于频繁,请稍后再试\nToo many visits: try again later\n', 'utf8')
+
 /** The settings that pages depend on. */
 export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc'>
 
@@ -45,6 +63,9 @@ export interface SiteParts {
   /** Is called at every visit, because a reload may change it. */
   config: () => SiteConfig
   log: Logger
+  clock: Clock
+  /** The visitor's address, behind the proxies that are trusted. */
+  ipOf: (req: IncomingMessage) => string
   /** Loaded when a page needs it. */
   catalogue: () => Promise<PublicCatalogue>
 }
@@ -109,9 +130,12 @@ class Written {
 export function createSite({
   config,
   log,
+  clock,
+  ipOf,
   catalogue,
 }: SiteParts): (req: IncomingMessage, res: ServerResponse) => boolean {
   const written = new Written()
+  let counting: Promise<Counting> | null = null
 
   const page = async (
     parts: Opened,
@@ -131,7 +155,24 @@ export function createSite({
     res.end(req.method === 'HEAD' ? undefined : html)
   }
 
+  /** Answers who visits more often than people do. */
+  const isTooMuch = async (req: IncomingMessage, res: ServerResponse): Promise<boolean> => {
+    const { rates, networkOf } = await (counting ??= beginCounting(clock))
+    const waitS = rates.waitS('page', 'ip', networkOf(ipOf(req)))
+    if (waitS === null) return false
+    res.writeHead(429, {
+      'content-type': 'text/plain; charset=utf-8',
+      'content-length': TOO_MANY.length,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'retry-after': String(waitS),
+    })
+    res.end(req.method === 'HEAD' ? undefined : TOO_MANY)
+    return true
+  }
+
   const answer = async (path: string, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (await isTooMuch(req, res)) return
     const parts = await (opened ??= open())
     if (path.startsWith(FILES)) {
       if (!(await parts.assets.answer(path.slice(FILES.length), req, res))) await page(parts, 'missing', req, res, 404)

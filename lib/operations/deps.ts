@@ -38,6 +38,6 @@ export interface OperationDeps {
  * When telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it
  * there.
  */
-export async function inForce({ fleet, log }: OperationDeps): Promise<void> {
+export async function inForce({ fleet, log }: { fleet: Pick<Running, 'changed'>; log: Logger }): Promise<void> {
   await fleet.changed().catch(error => log.warn({ err: error }, 'a change is in the store, but not in force yet'))
 }

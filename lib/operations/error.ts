@@ -2,15 +2,17 @@
  * The error with which an operation refuses. Its message is for people: it names the field that is wrong, never the
  * value.
  */
+import { type StoreConflict, StoreFull } from '../store/store.ts'
 import type { Words } from '../terms/people.ts'
 
 export type { Words } from '../terms/people.ts'
 
 /**
  * `invalid`: the request is wrong in itself; `missing`: the row does not exist; `conflict`: another row stands against
- * it; `forbidden`: this caller may not; `throttled`: too many tries, later again; `gone`: it was there, and has ended.
+ * it; `full`: there are as many as there may be, and one must go before another may come; `forbidden`: this caller may
+ * not; `throttled`: too many tries, later again; `gone`: it was there, and has ended.
  */
-export type OperationFault = 'invalid' | 'missing' | 'conflict' | 'forbidden' | 'throttled' | 'gone'
+export type OperationFault = 'invalid' | 'missing' | 'conflict' | 'full' | 'forbidden' | 'throttled' | 'gone'
 
 /** A field of what was sent that is wrong, and what should stand there. */
 export interface FieldFault {
@@ -43,3 +45,7 @@ export class OperationError extends Error {
     this.fields = fields
   }
 }
+
+/** A conflict that only the store could find, as the operation tells it. */
+export const conflictOf = (error: StoreConflict): OperationError =>
+  new OperationError(error instanceof StoreFull ? 'full' : 'conflict', error.words ?? error.message)

@@ -20,33 +20,42 @@ export interface KeyStanding {
 const iso = (ms: number): string => new Date(ms).toISOString()
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
 
-/** For each key, by its id. */
-export async function keyStandings(
-  deps: Pick<OperationDeps, 'store' | 'clock'>,
-  keys: readonly Key[],
-): Promise<(key: Key) => KeyStanding> {
-  const { store, clock } = deps
-  const [purses, uses, renewal] = await Promise.all([
+type Deps = Pick<OperationDeps, 'store' | 'clock'>
+
+/** What keys have spent, in all and in the running periods of their caps. */
+async function spendings({ store, clock }: Deps, keys: readonly Key[]) {
+  const [purses, renewal] = await Promise.all([
     store.purses(keys.map(key => keyPurse(key.id))),
-    store.keyUses(keys.map(key => key.id)),
     renewals(
-      deps,
+      { store, clock },
       'k',
       keys.map(({ id, cap }) => ({ id, limit: cap })),
     ),
   ])
   const spent = new Map(purses.map(purse => [purse.id, purse.spent]))
   const now = clock.now()
-  return key => {
+  return (key: Key) => {
     const used = spent.get(keyPurse(key.id)) ?? ZERO
     const period = renewal(key.id)
     const counted = period.used_period === null ? used : (parseMicro(period.used_period) as Micro)
-    return {
-      state: stateOf(key, counted, now),
-      used: formatMicro(used),
-      renewal: period,
-      use: uses.get(key.id) ?? null,
-    }
+    return { used, period, state: stateOf(key, counted, now) }
+  }
+}
+
+/** The states of many keys, of which nothing else is wanted. Only those with a cap have spent what matters. */
+export async function keyStates(deps: Deps, keys: readonly Key[]): Promise<(key: Key) => KeyState> {
+  const capped = keys.filter(({ cap }) => cap !== null)
+  const spending = capped.length === 0 ? null : await spendings(deps, capped)
+  const now = deps.clock.now()
+  return key => (key.cap === null || spending === null ? stateOf(key, ZERO, now) : spending(key).state)
+}
+
+/** For each key, by its id. */
+export async function keyStandings(deps: Deps, keys: readonly Key[]): Promise<(key: Key) => KeyStanding> {
+  const [spending, uses] = await Promise.all([spendings(deps, keys), deps.store.keyUses(keys.map(key => key.id))])
+  return key => {
+    const { used, period, state } = spending(key)
+    return { state, used: formatMicro(used), renewal: period, use: uses.get(key.id) ?? null }
   }
 }
 
@@ -59,5 +68,5 @@ function stateOf(key: Key, used: Micro, now: number): KeyState {
 
 export const showUse = (use: KeyUse | null) => ({
   last_used_at: isoOrNull(use?.atMs ?? null),
-  last_used_from: use?.ip ?? null,
+  last_used_from: use?.ip || null, // an address that is forgotten is empty
 })

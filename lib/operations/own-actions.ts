@@ -3,12 +3,12 @@
  * account is shown to its owners as the gateway's operators, without a name and an address.
  */
 import { z } from 'zod'
-import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
 import type { ActionFilter, LoggedAction, Store } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 import type { Person } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import type { OperationDeps } from './deps.ts'
+import { publicId } from './paging.ts'
 
 const PAGE_ROWS = 50
 const MOST_ROWS = 200
@@ -17,12 +17,6 @@ const operationName = kind.scalar(
   { zh: '操作的名称，例如 keys.change', en: 'the name of an operation, like keys.change' },
   { type: 'string', pattern: '^[\\w.]{1,64}$' },
   value => (typeof value === 'string' && /^[\w.]{1,64}$/.test(value) ? value : undefined),
-)
-
-const publicId = kind.scalar(
-  { zh: '编号', en: 'an id' },
-  { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
-  value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),
 )
 
 const fields = {

@@ -3,6 +3,7 @@
  * changes the keys that it made; a key of somebody else is one that does not exist. Keys are named by their public ids.
  */
 import type { KeyChange, NewKey } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
 import { hashOf, hintOf, newSecret } from '../terms/key-secret.ts'
 import type { Actor } from '../terms/people.ts'
 import type { Account, Key } from '../terms/records.ts'
@@ -12,15 +13,15 @@ import { inForce, type OperationDeps } from './deps.ts'
 import { OperationError } from './error.ts'
 import { rollKey } from './keys.ts'
 import { checkLocks, type KeyForm, type NewKeyForm, restriction, type SeveralForm } from './own/key-forms.ts'
-import { type Keeper, ownKeyRows } from './own/key-rows.ts'
+import { type Keeper, NO_KEY, ownKeyRows } from './own/key-rows.ts'
 
 export { KEY_STATES } from './key-shown.ts'
 export { keyForm, keyInPath, newKeyForm, ownKeysQuery, rollForm, severalForm, testForm } from './own/key-forms.ts'
 export { type Keeper, ownKeyPage } from './own/key-rows.ts'
 
 export type KeysDeps = Pick<OperationDeps, 'store' | 'clock' | 'fleet' | 'log' | 'setAside'>
-
-const NO_KEY = () => new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
+/** Keys are bounded where people make them; operators make as many as they like. */
+type MakerDeps = KeysDeps & { config: () => Pick<Config, 'limits'> }
 
 /** The key with this public id, if the keeper may see it. */
 export async function keyOf({ store }: Pick<KeysDeps, 'store'>, { account, madeBy }: Keeper, id: string): Promise<Key> {
@@ -54,7 +55,7 @@ async function checkName(
 }
 
 /** The secret is returned here, and nowhere else ever again. */
-export async function createOwnKey(deps: KeysDeps, { account }: Keeper, form: NewKeyForm, actor: Actor) {
+export async function createOwnKey(deps: MakerDeps, { account }: Keeper, form: NewKeyForm, actor: Actor) {
   checkGroup(account, form.group)
   const { models, modelsOff } = restriction(form, null)
   const allowIps = form.allow_ips ?? null
@@ -75,7 +76,8 @@ export async function createOwnKey(deps: KeysDeps, { account }: Keeper, form: Ne
     modelsOff,
     createdBy: actor.userId,
   }
-  const key = await deps.store.createKey(row, act(actor, 'keys.create'))
+  const most = deps.config().limits.keys
+  const key = await deps.store.createKey(row, act(actor, 'keys.create'), { most })
   const [shown] = await ownKeyRows(deps, [key])
   await inForce(deps)
   return { key: shown!, secret }

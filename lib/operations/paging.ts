@@ -1,9 +1,17 @@
-/** Pages of accounts and keys: what callers may ask for, and where the next page begins. */
+/** Pages of accounts, keys and people: what callers may ask for, and where the next page begins. */
 import type { z } from 'zod'
+import { PUBLIC_ID_LENGTH } from '../base/ids.ts'
 import type { PageFilter } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 
 const MOST_ROWS = 1_000
+
+/** An id as people outside know a row by. */
+export const publicId = kind.scalar(
+  { zh: '编号', en: 'an id' },
+  { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
+  value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),
+)
 
 /** `q` is a part of a name. */
 export const pageFields = {

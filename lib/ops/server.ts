@@ -115,7 +115,8 @@ class Visit {
     }
     if (answer.stream !== undefined) {
       this.#setHeaders()
-      return sendStream(this.#res, answer.status, answer.stream, this.#deps.clock)
+      await sendStream(this.#res, answer.status, answer.stream, this.#deps.clock)
+      return
     }
     if (answer.body instanceof TextFile) this.#sendFile(answer.status, answer.body)
     else this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))

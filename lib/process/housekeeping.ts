@@ -1,7 +1,7 @@
 /**
  * Work that one process of a gateway does in the background, once a minute: it audits the books, so that a metric and
  * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals that are
- * older than a week, and sessions and links that have ended.
+ * older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
  */
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
@@ -17,6 +17,8 @@ const PRUNE_ROWS = 1000
 /** How long refusals are kept. */
 const REFUSALS_MS = 7 * 86_400_000
 const PRUNE_PAUSE_MS = 50
+/** Looking for old addresses reads all keys, so it is done less often. */
+const FORGET_EVERY_MS = 3_600_000
 
 export interface HousekeepingOptions {
   store: Store
@@ -24,6 +26,8 @@ export interface HousekeepingOptions {
   log: Logger
   /** How long usage rows are kept; 0 = for ever. A function, because a reload may change it. */
   retentionMs: () => number
+  /** How long addresses of people are kept; 0 = for ever. */
+  addressesMs: () => number
   /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
   setAside: () => SetAside
 }
@@ -32,6 +36,7 @@ export class Housekeeping {
   readonly #o: HousekeepingOptions
   readonly #rounds: Rounds
   #auditDueMs = 0
+  #forgetDueMs = 0
   /** What the latest audit found: 0 when the books add up. */
   imbalance: Micro = ZERO
 
@@ -58,6 +63,7 @@ export class Housekeeping {
       await this.#prune()
       await this.#pruneRefusals()
       await this.#prunePeople()
+      await this.#forgetAddresses()
     } catch (error) {
       if (!(error instanceof StoreUnavailable || this.#rounds.stopped))
         this.#o.log.error({ err: error }, 'housekeeping failed')
@@ -109,5 +115,15 @@ export class Housekeeping {
     const nowMs = (await store.now()) ?? clock.now()
     while (!this.#rounds.stopped && (await store.people.prune(nowMs, PRUNE_ROWS)) > 0)
       await pause(clock, PRUNE_PAUSE_MS)
+  }
+
+  async #forgetAddresses(): Promise<void> {
+    const { clock, store } = this.#o
+    const keptMs = this.#o.addressesMs()
+    if (keptMs === 0 || clock.monotonic() < this.#forgetDueMs) return
+    const beforeMs = ((await store.now()) ?? clock.now()) - keptMs
+    while (!this.#rounds.stopped && (await store.people.forgetAddresses(beforeMs, PRUNE_ROWS)) > 0)
+      await pause(clock, PRUNE_PAUSE_MS)
+    this.#forgetDueMs = clock.monotonic() + FORGET_EVERY_MS
   }
 }

@@ -23,6 +23,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
     clock: systemClock,
     log,
     retentionMs: () => gateway.config.usageRetentionMs,
+    addressesMs: () => gateway.config.addressRetentionMs,
     setAside: () => countAside(config.journal),
   })
   gateway.imbalanceMicro = () => housekeeping.imbalance

@@ -33,6 +33,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
     clock: systemClock,
     log,
     retentionMs: () => current.usageRetentionMs,
+    addressesMs: () => current.addressRetentionMs,
     setAside: () => countAside(config.journal),
   })
   metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })

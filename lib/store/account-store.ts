@@ -117,7 +117,8 @@ export interface AccountStore {
   /** `id`: the key's `publicId`. */
   keyByPublicId(id: string): Promise<Key | null>
   keyByName(accountId: number, name: string): Promise<Key | null>
-  createKey(key: NewKey, act: Act, mark?: Mark): Promise<Key>
+  /** `most`: StoreFull is thrown when the account has so many keys already. */
+  createKey(key: NewKey, act: Act, options?: { mark?: Mark | undefined; most?: number }): Promise<Key>
   updateKey(id: number, change: KeyChange, act: Act, mark?: Mark): Promise<Key>
   /**
    * Gives a key another secret. The one that it has works for `graceMs` more; 0 = it stops at once, and so do all

@@ -42,6 +42,8 @@ export interface CredentialsChange {
   /** Hashes that take the place of those there are. */
   recoveryCodes?: readonly string[]
   notice?: Notice
+  /** Ends the personal tokens too: somebody may have made some who got in as this user. */
+  endTokens?: true
 }
 
 /**
@@ -85,8 +87,8 @@ export interface NewSession {
   hash: string
   userId: number
   atMs: number
-  /** Whether the user has just proven who it is. */
-  proven: boolean
+  /** When the user has proven who it is; null = not lately enough to count. */
+  provenAtMs: number | null
   ip: string
   agent: string
 }
@@ -118,7 +120,10 @@ export interface Counter {
   untilMs: number
 }
 
-/** `role` null: the member leaves, and its keys go to the user `keysTo`, or are disabled. */
+/**
+ * `role` null: the member leaves. With that, and with a role that makes no keys, the keys that the member made go to the
+ * user `keysTo`, or are disabled.
+ */
 export type RoleChange = Omit<Member, 'role'> & { role: Role | null; keysTo?: number | null }
 
 /** What an OpenID provider calls somebody. */
@@ -130,6 +135,11 @@ export interface Identified {
 /** How a link is used up by somebody who has a user already, or by somebody who gets one. */
 export type Joining = { userId: number } | { user: NewUser }
 
+/** The most members of an account, and the most accounts of a user. Absent = no bound. */
+export interface MemberBound {
+  most?: number
+}
+
 export interface PeopleStore {
   // --- users
   byId(id: number): Promise<Person | null>
@@ -139,7 +149,10 @@ export interface PeopleStore {
   anyUser(): Promise<boolean>
   /** Throws StoreConflict when the e-mail is taken. */
   create(user: NewUser, act: Act): Promise<Person>
-  /** Ends all sessions when the status changes. Throws StoreConflict when there is no such user. */
+  /**
+   * Ends all sessions when the status changes, and disables the keys that the user made when the user is disabled.
+   * Throws StoreConflict when there is no such user.
+   */
   update(id: number, change: UserChange, act: Act): Promise<Person>
   clearNotices(id: number): Promise<void>
   /** Throws StoreConflict when the user is the last owner of an account. */
@@ -147,7 +160,7 @@ export interface PeopleStore {
 
   // --- credentials
   credentials(userId: number): Promise<Credentials | null>
-  /** Ends all sessions, and uses up the links that were made for the user. */
+  /** Ends all sessions, forgets the user's browsers, and uses up the links that were made for the user. */
   setCredentials(userId: number, change: CredentialsChange, act: Act): Promise<void>
   /** The same password under newer parameters. Nothing happens when it has changed meanwhile. */
   rehash(userId: number, from: string, to: string): Promise<void>
@@ -173,6 +186,8 @@ export interface PeopleStore {
   // --- links
   /** `act` null: nothing that anybody decides, such as the two halves of a sign-in. */
   createLink(link: NewLink, act: Act | null): Promise<Link>
+  /** `most`: StoreFull is thrown when so many invitations into the same account, or into none, can be used. */
+  createInvitation(link: NewLink, most: number, act: Act): Promise<Link>
   /** A link that can still be used. */
   link(kind: LinkKind, hash: string, atMs: number): Promise<Link | null>
   /** Invitations into an account, or (null) among operators, that can still be used. */
@@ -181,8 +196,11 @@ export interface PeopleStore {
   revokeInvitation(accountId: number | null, publicId: string, atMs: number, act: Act): Promise<boolean>
   /** Uses a link up; null = there is none that can be used. */
   useLink(kind: LinkKind, hash: string, atMs: number): Promise<Link | null>
-  /** Throws StoreConflict when a new user's e-mail is taken; null = there is no such link. */
-  acceptInvitation(hash: string, atMs: number, who: Joining, act: Act): Promise<{ userId: number } | null>
+  /**
+   * Throws StoreConflict when a new user's e-mail is taken, and StoreFull where there is no room for another member;
+   * null = there is no such link.
+   */
+  acceptInvitation(hash: string, atMs: number, who: Joining & MemberBound, act: Act): Promise<{ userId: number } | null>
   /**
    * Makes a user and an account of which it is the owner. The e-mail is that of the link; `hash` null: a provider has
    * proven it, by whose `identity` the user signs in from now on. null = there is no such link.
@@ -195,7 +213,7 @@ export interface PeopleStore {
     act: Act,
     identity?: Identified,
   ): Promise<Person | null>
-  /** Sets the password, ends all sessions; null = there is no such link. */
+  /** Sets the password, ends all sessions and personal tokens; null = there is no such link. */
   resetPassword(hash: string, atMs: number, password: string, act: Act): Promise<Link | null>
   /** Gives the user of a link of the kind `email` its e-mail, and ends all sessions. */
   changeEmail(hash: string, atMs: number, act: Act): Promise<Link | null>
@@ -224,7 +242,7 @@ export interface PeopleStore {
 
   // --- identities of OpenID providers
   identityUser(issuer: string, subject: string): Promise<number | null>
-  /** Throws StoreConflict when the identity belongs to a user. */
+  /** Throws StoreConflict when the identity belongs to a user, and StoreFull when the user has many. */
   addIdentity(identity: Identified & { userId: number; atMs: number }, act: Act): Promise<void>
   identities(userId: number): Promise<{ id: string; issuer: string; createdAtMs: number }[]>
   endIdentity(userId: number, id: string, act: Act): Promise<boolean>
@@ -237,4 +255,9 @@ export interface PeopleStore {
   ): Promise<T>
   /** Deletes some rows that nobody needs any more, and returns how many: the caller repeats the call until it is 0. */
   prune(atMs: number, limit: number): Promise<number>
+  /**
+   * Forgets from which addresses things were done and keys were used before `beforeMs`, in about `limit` rows, and
+   * returns how many: the caller repeats the call until it is 0.
+   */
+  forgetAddresses(beforeMs: number, limit: number): Promise<number>
 }

@@ -58,7 +58,6 @@ import type {
   ModelEdit,
   NewAccount,
   NewEntry,
-  NewKey,
   PageFilter,
   Paging,
   PurseId,
@@ -150,7 +149,7 @@ export class SqlStore implements Store {
   keyByPublicId = (id: string) => this.#keys.byPublicId(id)
   keyByName = (accountId: number, name: string) => this.#keys.byName(accountId, name)
   keyNames = (ids: readonly number[]) => this.#keys.names(ids)
-  createKey = (key: NewKey, act: Act, mark?: Mark) => this.#keys.create(key, act, mark)
+  createKey: Store['createKey'] = (...asked) => this.#keys.create(...asked)
   updateKey = (id: number, change: KeyChange, act: Act, mark?: Mark) => this.#keys.update(id, change, act, mark)
   rollKey = (id: number, secret: HashedSecret, graceMs: number, act: Act) =>
     rollKey(this.#driver, id, secret, graceMs, act)

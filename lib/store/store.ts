@@ -13,7 +13,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Channel } from '../terms/channel.ts'
-import type { Act } from '../terms/people.ts'
+import type { Act, Words } from '../terms/people.ts'
 import type { Group, Model, UsageRow } from '../terms/records.ts'
 import type { AccountStore } from './account-store.ts'
 import type { ActionStore } from './action-store.ts'
@@ -52,6 +52,18 @@ export class StoreUnavailable extends Error {
 /** A request contradicts what the store has (a name is taken, an id does not exist); the message is for people. */
 export class StoreConflict extends Error {
   override name = 'StoreConflict'
+  /** The message in every language; null = only operators can come upon it, who read English. */
+  readonly words: Words | null
+
+  constructor(message: string | Words) {
+    super(typeof message === 'string' ? message : message.en)
+    this.words = typeof message === 'string' ? null : message
+  }
+}
+
+/** There are as many rows of this kind as there may be: something must go before another one may come. */
+export class StoreFull extends StoreConflict {
+  override name = 'StoreFull'
 }
 
 /** Another process applies the same catalogue file and has written this row first; nothing was written here. */

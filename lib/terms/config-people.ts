@@ -32,7 +32,7 @@ const registration = {
     .prefault('closed')
     .meta({
       description:
-        'Who can become a user. `closed`: whom an operator invites. `invite`: also whom the owner of an account invites. `open`: everybody who proves an e-mail, which needs `smtp`.',
+        'Who can become a user. `closed`: whom an operator invites. `invite`: also whom the owner of an account invites; without `smtp` nobody proves the e-mail of such a user. `open`: everybody who proves an e-mail, which needs `smtp`.',
     }),
   groups: z
     .array(kind.name)
@@ -115,3 +115,9 @@ export function checkPeople(form: Form, source: Source): void {
   if (form.oidc !== undefined && !form.oidc.scopes.includes('openid'))
     source.problem(['oidc', 'scopes'], 'openid among the scopes')
 }
+
+/** What is allowed, and leaves something to people that they may take for certain. */
+export const peopleWarnings = ({ registration, smtp }: PeopleConfig): string[] =>
+  registration.mode === 'invite' && smtp === null
+    ? ['registration.mode: `invite` without smtp: the e-mail of a user is what the owner of an account has written']
+    : []

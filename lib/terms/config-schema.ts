@@ -161,6 +161,13 @@ export const configSchema = z.strictObject({
       .whole(0)
       .prefault(0)
       .meta({ description: 'Most open requests per account, per process; 0 = unlimited.' }),
+    keys: kind
+      .whole(1, 1_000_000)
+      .prefault(10_000)
+      .meta({ description: 'Most keys that the people of an account can make in it; operators can make more.' }),
+    members: kind.whole(1, 100_000).prefault(1_000).meta({
+      description: 'Most members of an account, and most accounts of a user, for those who come in by invitations.',
+    }),
   }),
   timeouts: section('How long the gateway waits.', {
     connect: timeout('5s', 1, 'Until a connection to an upstream is open.'),
@@ -227,6 +234,14 @@ export const configSchema = z.strictObject({
     .meta({
       description:
         'Most bytes a second of all exports together, per process, so that they leave the processor to requests.',
+    }),
+  address_retention: kind
+    .duration({ most: 36_500 * DAY_MS })
+    .refine(ms => ms === 0 || ms >= 30 * DAY_MS, '`0s`, or at least 30 days: sessions have addresses as long')
+    .prefault('190d')
+    .meta({
+      description:
+        'Age at which the log of actions forgets from which address something was done, and a key from which it was last used, by the store’s clock and at least 30 days. Refusals are deleted after 7 days, sessions with address and browser after 30. `0s` = never.',
     }),
   billing: section('What a key is told about its money.', {
     usd_rate: kind

@@ -47,6 +47,10 @@ export interface Config extends PeopleConfig {
     count: Rate | null
     /** Most open requests per account and process; 0 = unlimited. */
     concurrency: number
+    /** Most keys that the people of an account can make in it. */
+    keys: number
+    /** Most members of an account, and most accounts of a user. */
+    members: number
   }
   /** `drainMs: 0` = do not wait; `mainMs: 0` = no limit. */
   timeouts: {
@@ -82,6 +86,8 @@ export interface Config extends PeopleConfig {
   usageRetentionMs: number
   /** What all exports of a process together may make in a second. */
   exportBytesPerS: number
+  /** Age at which addresses of people are forgotten; 0 = never. */
+  addressRetentionMs: number
   /** `usdRate`: CNY for 1 USD in millionths; null = a key's money is shown in CNY. */
   billing: { usdRate: number | null }
   /** Pictures that are kept, so that answers can link to them; null = none are. */
@@ -171,6 +177,8 @@ function toConfig(form: ConfigForm, source: Source): Config {
       rate: form.limits.rate,
       count: form.limits.count ?? null,
       concurrency: form.limits.concurrency,
+      keys: form.limits.keys,
+      members: form.limits.members,
     },
     timeouts: {
       connectMs: timeouts.connect,
@@ -188,6 +196,7 @@ function toConfig(form: ConfigForm, source: Source): Config {
     zone: form.zone,
     usageRetentionMs: form.usage_retention,
     exportBytesPerS: form.export_rate,
+    addressRetentionMs: form.address_retention,
     billing: { usdRate: form.billing.usd_rate ?? null },
     images: imageLinksOf(form),
     public: {

@@ -12,6 +12,9 @@
 export const ROLES = ['owner', 'member', 'billing', 'viewer'] as const
 export type Role = (typeof ROLES)[number]
 
+/** Whoever gets another role loses the keys that they made. */
+export const MAKES_KEYS: readonly Role[] = ['owner', 'member']
+
 /** What a personal token may do. `read`: read what its user may read. `keys`: that, and manage keys. */
 export const SCOPES = ['read', 'keys', 'operator'] as const
 export type Scope = (typeof SCOPES)[number]

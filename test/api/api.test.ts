@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ApiError } from '../../lib/api/errors.ts'
 import { type AnswerPieces, type Operation, operation } from '../../lib/api/operation.ts'
 import { OperationError } from '../../lib/operations/error.ts'
-import { StoreConflict, StoreUnavailable } from '../../lib/store/store.ts'
+import { StoreConflict, StoreFull, StoreUnavailable } from '../../lib/store/store.ts'
 import * as kind from '../../lib/terms/config-scalars.ts'
 import { until } from '../support/wait.ts'
 import { identity, type Reply, type Served, serveApi } from './support/api.ts'
@@ -416,11 +416,11 @@ t.test('a long answer ends when its caller signs out, and not because the store 
   res.on('error', (error: NodeJS.ErrnoException) => resolve(error.code as string))
   res.on('end', () => reject(new Error('it looks whole')))
   res.resume()
-  const { bySession } = callers
+  const { again } = callers
   let asked = 0
-  callers.bySession = async secret => {
+  callers.again = async identity => {
     if (++asked <= 3) throw new StoreUnavailable('away')
-    return bySession(secret)
+    return again(identity)
   }
   await until('it was asked for some times', () => {
     clock.advance(1_000)
@@ -433,7 +433,8 @@ t.test('a long answer ends when its caller signs out, and not because the store 
     return res.destroyed
   })
   t.equal(await cut, 'ECONNRESET')
-  t.strictSame(logged, [])
+  t.equal(logged.length, 1)
+  t.match(logged[0], /"end":"signed_out".*a download ended early/)
 })
 
 t.test('bodies', async t => {
@@ -536,6 +537,7 @@ t.test('what goes wrong in an operation', async t => {
     [new OperationError('gone', words), '410 gone', undefined],
     [new OperationError('throttled', words, { retry_after: '30' }), '429 throttled', '30'],
     [new StoreConflict('the name is taken'), '409 conflict', undefined],
+    [new StoreFull(words), '409 full', undefined],
     [new StoreUnavailable('away'), '503 unavailable', '2'],
     [new ApiError('step_up'), '403 step_up', undefined],
     [new Error('a secret: sk-123'), '500 internal', undefined],

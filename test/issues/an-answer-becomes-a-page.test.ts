@@ -14,6 +14,7 @@ import { emptyCatalogue } from '../console/support/site.ts'
 import { KEY, MODEL, open } from '../exchange/support/gateway.ts'
 import { answers, document, SPEECH, says } from '../exchange/support/speech.ts'
 import type { Headers, Script } from '../exchange/support/upstream.ts'
+import { TestClock } from '../support/clock.ts'
 
 const POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 const PAGE = '<!DOCTYPE html><title>theirs</title><script>window.ran = true</script><img src=x onerror="ran = true">'
@@ -140,7 +141,13 @@ browserTest(
   async (t, newcomer) => {
     const config = parseConfig('{}', 'test.yaml', {})
     const s = await open(t, {
-      pages: createSite({ config: () => config, log: createLogger('silent'), catalogue: () => emptyCatalogue(t) }),
+      pages: createSite({
+        config: () => config,
+        log: createLogger('silent'),
+        clock: new TestClock(),
+        ipOf: () => '192.0.2.1',
+        catalogue: () => emptyCatalogue(t),
+      }),
     })
     const { page: tab, visit, requested } = await newcomer({ language: 'en-US' })
     const path = `/v1beta/models/${MODEL}:generateContent?key=${KEY}`

@@ -17,6 +17,7 @@ t.test('an audit under way holds up no end, and is no failure when its store is 
     clock,
     log,
     retentionMs: () => 0,
+    addressesMs: () => 0,
     setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
   })
   keeper.start()

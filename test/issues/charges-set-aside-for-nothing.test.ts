@@ -37,7 +37,14 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
   clock.step(365 * DAY)
   const log = { info() {}, warn() {}, error() {} } as never
   const nothing = () => ({ settlements: 0, unreadable: 0 })
-  await new Housekeeping({ store: timed, clock, log, retentionMs: () => 30 * DAY, setAside: nothing }).run()
+  await new Housekeeping({
+    store: timed,
+    clock,
+    log,
+    retentionMs: () => 30 * DAY,
+    addressesMs: () => 0,
+    setAside: nothing,
+  }).run()
   t.equal((await store.usage({ limit: 9 })).length, 1, 'the young row stays')
   const ledger = await open({ store: timed })
   t.equal(await spent(), 15, 'and what comes late counts')

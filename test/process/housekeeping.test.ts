@@ -23,10 +23,10 @@ const SOUND: Audit = {
 const NOTHING_TO_PRUNE = {
   now: async () => null,
   pruneRefusals: async () => 0,
-  people: { prune: async () => 0 },
+  people: { prune: async () => 0, forgetAddresses: async () => 0 },
 } as unknown as Partial<Store>
 
-function open(store: Partial<Store>, retentionMs = 0) {
+function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
   const clock = new TestClock()
   const logged: string[] = []
   const say = (level: string) => (fields: object, text: string) =>
@@ -41,6 +41,7 @@ function open(store: Partial<Store>, retentionMs = 0) {
       log,
       setAside: () => ({ settlements: 0, unreadable: 0 }),
       retentionMs: () => retentionMs,
+      addressesMs: () => addressesMs,
     }),
   }
 }
@@ -164,4 +165,39 @@ t.test('refusals go after a week', async t => {
   await keeper.run()
   t.equal(await store.refusal('r0'), null)
   t.match(await store.refusal('r1'), made[1] as object)
+})
+
+t.test('addresses of people are forgotten after the time that the config says, once an hour', async t => {
+  const asked: number[] = []
+  const people = {
+    prune: async () => 0,
+    forgetAddresses: async (beforeMs: number) => {
+      asked.push(beforeMs)
+      return asked.length % 2
+    },
+  } as unknown as Store['people']
+  const DAY = 86_400_000
+  const store = { audit: async () => SOUND, people }
+  const never = open(store)
+  await never.keeper.run()
+  t.same(asked, [])
+  const { keeper, clock } = open(store, 0, 30 * DAY)
+  const round = async () => {
+    const running = keeper.run()
+    for (let i = 0; i < 20; i++) {
+      await new Promise(resolve => setImmediate(resolve))
+      clock.advance(10)
+    }
+    await running
+  }
+  await round()
+  const [first] = asked as [number]
+  t.same(asked, [first, first], 'until nothing is left')
+  t.ok(Math.abs(clock.now() - 30 * DAY - first) < 1_000)
+  clock.advance(MINUTE)
+  await round()
+  t.equal(asked.length, 2)
+  clock.advance(60 * MINUTE)
+  await round()
+  t.equal(asked.length, 4)
 })

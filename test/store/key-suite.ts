@@ -2,7 +2,7 @@
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
-import { type KeyFilter, MOST_OLD_SECRETS, type Store, StoreConflict } from '../../lib/store/store.ts'
+import { type KeyFilter, MOST_OLD_SECRETS, type Store, StoreConflict, StoreFull } from '../../lib/store/store.ts'
 import { fund, limitOf, newKey, SETUP } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 
@@ -57,7 +57,7 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
   check('how many secrets may work at once', async (t, one) => {
     const { key } = await fund(one, 'demo', 9)
     for (let i = 0; i < MOST_OLD_SECRETS; i++) await one.rollKey(key.id, secret(`r${i}`), HOUR_MS, SETUP)
-    await t.rejects(one.rollKey(key.id, secret('more'), HOUR_MS, SETUP), StoreConflict)
+    await t.rejects(one.rollKey(key.id, secret('more'), HOUR_MS, SETUP), StoreFull)
     t.match(await one.key(key.id), secret(`r${MOST_OLD_SECRETS - 1}`), 'a refusal changes nothing')
     await one.rollKey(key.id, secret('more'), 0, SETUP)
     await one.rollKey(key.id, secret('again'), HOUR_MS, SETUP)
@@ -90,6 +90,22 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
     t.same((await changedKeys(two, seq)).sort(), [key.hash, 'hash-c'].sort())
     t.strictSame(await Promise.all([key.hash, 'hash-c'].map(hash => two.findKey(hash))), [null, null])
     t.match(await one.createKey(newKey(account.id), SETUP), { hash: key.hash }, 'and the secret is free')
+  })
+
+  check('so many keys, also of two who make them at once', async (t, one, two) => {
+    const { account } = await fund(one, 'demo', 0)
+    const { account: other } = await fund(two, 'other', 0)
+    const make = (store: Store, name: string, accountId = account.id) =>
+      store.createKey(newKey(accountId, { name, hash: `hash ${name}` }), SETUP, { most: 3 })
+    const made = await Promise.allSettled([one, two, one, two].map((store, i) => make(store, `k${i}`)))
+    t.equal(made.filter(({ status }) => status === 'fulfilled').length, 2, 'beside the one that there was')
+    for (const one of made)
+      if (one.status === 'rejected') t.match(one.reason, { name: 'StoreFull', words: { zh: /3/ } })
+    t.ok(await make(one, 'of others', other.id))
+    const [last] = await one.keyPage({ accountId: account.id, limit: 1 })
+    await one.deleteKey(last!.id, SETUP)
+    t.ok(await make(two, 'again'), 'a key that is deleted makes room')
+    t.ok(await one.createKey(newKey(account.id, { name: 'by an operator', hash: 'o' }), SETUP))
   })
 
   check('two changes of a secret at once', async (t, one, two) => {
@@ -196,5 +212,7 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
     t.same(await names({ afterPublicId: third.publicId, limit: 2 }), all.slice(3, 5))
     t.same(await names({ afterPublicId: gone.publicId }), all, 'a page goes on behind a key that was deleted')
     t.same(await names({ afterPublicId: 'unknown' }), [])
+    const theirs = await one.createKey(newKey(foreign.id, { name: 'theirs', hash: 'theirs' }), SETUP)
+    t.same(await names({ afterPublicId: theirs.publicId }), [], 'one of another account tells nothing of its age')
   })
 }

@@ -43,7 +43,7 @@ const session = (hash: string, person: Person, atMs = NOW) => ({
   hash,
   userId: person.id,
   atMs,
-  proven: true,
+  provenAtMs: atMs,
   ip: '192.0.2.7',
   agent: 'a browser',
 })
@@ -325,6 +325,140 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     t.match(await one.actions({ accountId: account.id, limit: 1 }), [
       { subject: { kind: 'key', id: kept.publicId }, after: { status: 'disabled' } },
     ])
+  })
+
+  check('the keys of somebody who may have none any more', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const { account: other } = await fund(one, 'other', 0)
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    const rows: [what: string, change: (bob: Person) => Promise<unknown>, status: string, elsewhere: string][] = [
+      ['owner', bob => two.people.setRole({ ...at(bob), role: 'owner' }, by(ann)), 'enabled', 'enabled'],
+      ['viewer', bob => two.people.setRole({ ...at(bob), role: 'viewer' }, by(ann)), 'disabled', 'enabled'],
+      ['billing', bob => two.people.setRole({ ...at(bob), role: 'billing' }, by(ann)), 'disabled', 'enabled'],
+      ['disabled', bob => two.people.update(bob.id, { status: 'disabled' }, by(ann)), 'disabled', 'disabled'],
+      ['renamed', bob => two.people.update(bob.id, { name: 'Robert' }, by(bob)), 'enabled', 'enabled'],
+    ]
+    const at = (bob: Person) => ({ userId: bob.id, accountId: account.id })
+    for (const [what, change, status, elsewhere] of rows) {
+      const bob = await one.people.create(user(`${what}@example.org`), ACT)
+      for (const { id } of [account, other])
+        await one.people.addMember({ userId: bob.id, accountId: id, role: 'member' }, NOW, ACT)
+      const make = ({ id }: { id: number }, name: string) =>
+        one.createKey(newKey(id, { name: `${what} ${name}`, hash: `${what} ${name}`, createdBy: bob.id }), ACT)
+      const [key, away] = [await make(account, 'here'), await make(other, 'away')]
+      const seq = await one.changeSeq()
+      await change(bob)
+      t.match(await one.key(key.id), { status, createdBy: bob.id }, what)
+      t.match(await one.key(away.id), { status: elsewhere }, what)
+      const heard = (await one.changesSince(seq))?.map(({ ref }) => ref) ?? []
+      t.equal(heard.includes(`${what} here`), status === 'disabled', 'every process hears of it')
+      const [line] = await one.actions({ subject: { kind: 'key', id: key.publicId }, limit: 1 })
+      if (status === 'disabled') t.match(line, { actor: { userId: ann.id }, after: { status: 'disabled' } })
+      await one.people.update(bob.id, { status: 'active' }, by(ann))
+      t.match(await one.key(key.id), { status }, 'who is let in again enables keys one by one')
+    }
+    const eve = await one.people.create(user('eve@example.org'), ACT)
+    await one.people.addMember({ ...at(eve), role: 'member' }, NOW, ACT)
+    const key = await one.createKey(newKey(account.id, { name: 'e', hash: 'e', createdBy: eve.id }), ACT)
+    await two.people.setRole({ ...at(eve), role: 'billing', keysTo: ann.id }, by(ann))
+    t.match(await one.key(key.id), { status: 'enabled', createdBy: ann.id }, 'handed over')
+  })
+
+  check('nothing that people make is without end', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const { account: other } = await fund(one, 'other', 0)
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    const full = { name: 'StoreFull', words: { zh: /./, en: /./ } }
+    const count = (made: PromiseSettledResult<unknown>[]) => {
+      for (const one of made) if (one.status === 'rejected') t.match(one.reason, full)
+      return made.filter(({ status }) => status === 'fulfilled').length
+    }
+    const invite = (store: Store, hash: string, accountId: number | null) =>
+      store.people.createInvitation(link(hash, { email: `${hash}@example.org`, accountId, role: 'viewer' }), 2, ACT)
+    t.equal(count(await Promise.allSettled([one, two, one].map((store, i) => invite(store, `i${i}`, account.id)))), 2)
+    t.ok(await invite(one, 'j', other.id), 'of another account')
+    t.equal(count(await Promise.allSettled(['k0', 'k1', 'k2'].map(hash => invite(one, hash, null)))) <= 3, true)
+    await t.rejects(invite(one, 'k3', null), full)
+
+    for (const [i, store] of [one, two, one].entries())
+      await store.people.createLink(link(`m${i}`, { email: `m${i}@example.org`, accountId: other.id }), ACT)
+    const join = (store: Store, hash: string) =>
+      store.people.acceptInvitation(hash, NOW, { user: user(`${hash}@example.org`), most: 2 }, ACT)
+    t.equal(count(await Promise.allSettled([join(one, 'm0'), join(two, 'm1'), join(one, 'm2')])), 2)
+    t.equal((await one.people.members(other.id, { limit: 9 })).length, 2)
+
+    const identity = (subject: string) => ({ issuer: 'https://id.example', subject, userId: ann.id, atMs: NOW })
+    for (let i = 0; i < 20; i++) await one.people.addIdentity(identity(`s${i}`), by(ann))
+    await t.rejects(one.people.addIdentity(identity('one more'), by(ann)), full)
+    const made = { userId: ann.id, name: 'ci', hint: '…', scope: 'read' as const, allowIps: null, createdAtMs: NOW }
+    for (let i = 0; i < 100; i++)
+      await one.people.createToken({ ...made, hash: `t${i}`, expiresAtMs: NOW + HOUR_MS }, by(ann))
+    await t.rejects(one.people.createToken({ ...made, hash: 'more', expiresAtMs: NOW + HOUR_MS }, by(ann)), full)
+  })
+
+  check('what a change of the password ends, and what a reset', async (t, one) => {
+    const { people } = one
+    const token = { name: 'ci', hint: '…', scope: 'read' as const, allowIps: null, createdAtMs: NOW }
+    const rows: [what: string, change: (eve: Person) => Promise<unknown>, tokenStays: boolean][] = [
+      ['password', eve => people.setCredentials(eve.id, { password: 'p2' }, by(eve)), true],
+      ['factor', eve => people.setCredentials(eve.id, { totp: null }, by(eve)), true],
+      ['factor-reset', eve => people.setCredentials(eve.id, { totp: null, endTokens: true }, ACT), false],
+      ['reset', eve => people.resetPassword('reset', NOW, 'p2', by(eve)), false],
+    ]
+    for (const [what, change, tokenStays] of rows) {
+      const [eve, bob] = [
+        await people.create(user(`${what}@a.de`), ACT),
+        await people.create(user(`${what}@b.de`), ACT),
+      ]
+      for (const person of [eve, bob]) {
+        await people.createSession(session(`s ${person.email}`, person), by(person))
+        await people.addDevice(`d ${person.email}`, person.id, NOW)
+        const hash = `t ${person.email}`
+        await people.createToken({ ...token, hash, userId: person.id, expiresAtMs: NOW + HOUR_MS }, by(person))
+      }
+      if (what === 'reset') await people.createLink(link('reset', { kind: 'reset', userId: eve.id }), by(eve))
+      await change(eve)
+      t.equal(await people.session(`s ${eve.email}`), null, what)
+      t.equal(await people.deviceUser(`d ${eve.email}`), null, what)
+      t.equal((await people.token(`t ${eve.email}`)) !== null, tokenStays, what)
+      const [line] = await one.actions({ subject: { kind: 'user', id: eve.publicId }, limit: 1 })
+      t.equal(line?.after?.['ended_tokens'], tokenStays ? undefined : 1)
+      t.ok(await people.session(`s ${bob.email}`), 'of others nothing ends')
+      t.equal(await people.deviceUser(`d ${bob.email}`), bob.id)
+      t.ok(await people.token(`t ${bob.email}`))
+    }
+  })
+
+  check('addresses are forgotten in time, and nothing else', async (t, one, two) => {
+    const { account, key } = await fund(one, 'team', 0)
+    const other = await one.createKey(newKey(account.id, { name: 'b', hash: 'b' }), ACT)
+    const ann = await one.people.create(user('ann@example.org'), ACT)
+    for (let i = 0; i < 5; i++) await one.people.update(ann.id, { theme: i % 2 === 0 ? 'dark' : 'light' }, by(ann))
+    await one.recordKeyUses([
+      { keyId: key.id, atMs: NOW, ip: '192.0.2.1' },
+      { keyId: other.id, atMs: NOW + 1, ip: '192.0.2.2' },
+    ])
+    const lines = async () => one.actions({ limit: 200 })
+    const addresses = async () => [
+      (await lines()).filter(({ actor }) => actor.ip !== null).length,
+      [...(await one.keyUses([key.id, other.id])).values()].map(({ ip }) => ip),
+    ]
+    const before = await lines()
+    const all = [5, ['192.0.2.1', '192.0.2.2']]
+    t.same(await addresses(), all)
+    t.equal(await one.people.forgetAddresses(1_000, 100), 0, 'nothing is as old')
+    t.same(await addresses(), all)
+    t.equal(await one.people.forgetAddresses(NOW + 1, 100), 1, 'the use, because the lines are of this day')
+    t.same(await addresses(), [5, ['', '192.0.2.2']])
+    const future = Date.now() + 86_400_000
+    const forgotten = await Promise.all([one, two].map(store => store.people.forgetAddresses(future, 3)))
+    t.same(forgotten.toSorted(), [3, 4], 'so many lines at a time, and no line twice')
+    for (let count = 1; count > 0; ) count = await two.people.forgetAddresses(future, 3)
+    t.same(await addresses(), [0, ['', '']])
+    const without = (line: (typeof before)[number]) => ({ ...line, actor: { ...line.actor, ip: null } })
+    t.same(await lines(), before.map(without), 'the lines are as they were')
+    await one.people.update(ann.id, { theme: 'light' }, by(ann))
+    t.equal((await addresses())[0], (await lines())[0]?.actor.ip === null ? 0 : 1)
   })
 
   check('a user has so many sessions, and the oldest end', async (t, one) => {

@@ -1,7 +1,6 @@
 /** A mail server that takes every letter and keeps it. It speaks the part of SMTP (RFC 5321) that a client needs. */
-
-import type { AddressInfo } from 'node:net'
-import net from 'node:net'
+import net, { type AddressInfo } from 'node:net'
+import tls from 'node:tls'
 
 export interface Mail {
   to: string
@@ -9,63 +8,137 @@ export interface Mail {
   data: string
   /** The text, decoded. */
   text: string
+  /** The name and the password that the client gave before; null = none. */
+  login: string | null
+  /** The version of TLS under which it came; null = it could be read on the way. */
+  encrypted: string | null
+}
+
+/** `tls`: encrypted from the beginning. `starttls`: from when the client asks for it. */
+export interface MailTls {
+  mode: 'tls' | 'starttls'
+  key: string
+  cert: string
 }
 
 export interface MailServer {
   port: number
   letters: Mail[]
+  /** Every line that could be read on the way. */
+  plain: string[]
   /** Answers the next letter with this line in the place of taking it. */
   refuseNext(line: string): void
 }
 
-export async function startMailServer(t: { teardown(fn: () => unknown): void }): Promise<MailServer> {
+export async function startMailServer(
+  t: { teardown(fn: () => unknown): void },
+  secure: MailTls | null = null,
+): Promise<MailServer> {
   const letters: Mail[] = []
   const refusals: string[] = []
+  const plain: string[] = []
   const sockets = new Set<net.Socket>()
-  const server = net.createServer(socket => {
+  const taken = (socket: net.Socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    talk(socket, letters, refusals)
-  })
+    new Talk(socket, { letters, refusals, plain }, secure?.mode === 'starttls' ? secure : null)
+  }
+  const server = secure?.mode === 'tls' ? tls.createServer(secure, taken) : net.createServer(taken)
+  server.on('tlsClientError', () => {})
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { port, letters, refuseNext: line => void refusals.push(line) }
+  return { port, letters, plain, refuseNext: line => void refusals.push(line) }
 }
 
-function talk(socket: net.Socket, letters: Mail[], refusals: string[]): void {
-  let waiting = ''
-  let to = ''
-  let inData = false
-  const say = (line: string) => socket.write(`${line}\r\n`)
-  say('220 test ESMTP')
-  socket.on('data', chunk => {
-    waiting += chunk.toString('utf8')
-    for (;;) {
-      const end = waiting.indexOf(inData ? '\r\n.\r\n' : '\r\n')
-      if (end < 0) return
-      const piece = waiting.slice(0, end)
-      waiting = waiting.slice(end + (inData ? 5 : 2))
-      if (inData) {
-        inData = false
-        letters.push({ to, data: piece, text: textOf(piece) })
-        say('250 taken')
-      } else if (/^EHLO/i.test(piece)) say('250-test\r\n250 8BITMIME')
-      else if (/^RCPT TO:<(.*)>/i.test(piece)) {
-        to = /<(.*)>/.exec(piece)?.[1] ?? ''
-        say(refusals.shift() ?? '250 ok')
-      } else if (/^DATA/i.test(piece)) {
-        inData = true
-        say('354 go on')
-      } else if (/^QUIT/i.test(piece)) {
-        say('221 bye')
-        socket.end()
-      } else say('250 ok')
-    }
-  })
+interface Kept {
+  letters: Mail[]
+  refusals: string[]
+  plain: string[]
+}
+
+/** One connection. */
+class Talk {
+  readonly #kept: Kept
+  /** What the client may ask for; null = nothing, or it has. */
+  #upgrade: MailTls | null
+  #socket: net.Socket
+  #waiting = ''
+  #to = ''
+  #login: string | null = null
+  #inData = false
+
+  constructor(socket: net.Socket, kept: Kept, upgrade: MailTls | null) {
+    this.#kept = kept
+    this.#upgrade = upgrade
+    this.#socket = socket
+    this.#hear()
+    this.#say('220 test ESMTP')
+  }
+
+  #say(line: string): void {
+    this.#socket.write(`${line}\r\n`)
+  }
+
+  #hear(): void {
+    this.#socket.on('data', chunk => {
+      this.#waiting += chunk.toString('utf8')
+      for (let piece = this.#next(); piece !== null; piece = this.#next()) this.#answer(piece)
+    })
+  }
+
+  #next(): string | null {
+    const ending = this.#inData ? '\r\n.\r\n' : '\r\n'
+    const end = this.#waiting.indexOf(ending)
+    if (end < 0) return null
+    const piece = this.#waiting.slice(0, end)
+    this.#waiting = this.#waiting.slice(end + ending.length)
+    return piece
+  }
+
+  get #encrypted(): string | null {
+    return this.#socket instanceof tls.TLSSocket ? this.#socket.getProtocol() : null
+  }
+
+  #answer(piece: string): void {
+    const { letters, refusals, plain } = this.#kept
+    if (this.#encrypted === null) plain.push(piece)
+    if (this.#inData) {
+      this.#inData = false
+      letters.push({ to: this.#to, data: piece, text: textOf(piece), login: this.#login, encrypted: this.#encrypted })
+      this.#say('250 taken')
+    } else if (/^EHLO/i.test(piece))
+      this.#say(`250-test\r\n${this.#upgrade === null ? '' : '250-STARTTLS\r\n'}250-AUTH PLAIN\r\n250 8BITMIME`)
+    else if (/^STARTTLS/i.test(piece)) {
+      if (this.#upgrade === null) this.#say('502 not here')
+      else this.#encrypt(this.#upgrade)
+    } else if (/^AUTH PLAIN /i.test(piece)) {
+      this.#login = Buffer.from(piece.slice(11), 'base64').toString('utf8').split('\0').slice(1).join(':')
+      this.#say('235 welcome')
+    } else if (/^RCPT TO:<(.*)>/i.test(piece)) {
+      this.#to = /<(.*)>/.exec(piece)?.[1] ?? ''
+      this.#say(refusals.shift() ?? '250 ok')
+    } else if (/^DATA/i.test(piece)) {
+      this.#inData = true
+      this.#say('354 go on')
+    } else if (/^QUIT/i.test(piece)) {
+      this.#say('221 bye')
+      this.#socket.end()
+    } else this.#say('250 ok')
+  }
+
+  #encrypt({ key, cert }: MailTls): void {
+    this.#say('220 go on')
+    this.#socket.removeAllListeners('data')
+    this.#upgrade = null
+    this.#waiting = ''
+    this.#socket = new tls.TLSSocket(this.#socket, { isServer: true, key, cert })
+    this.#socket.on('error', () => {})
+    this.#hear()
+  }
 }
 
 function textOf(data: string): string {

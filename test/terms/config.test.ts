@@ -39,6 +39,8 @@ const DEFAULTS: Config = {
     rate: { requests: 600, minutes: 1 },
     count: null,
     concurrency: 0,
+    keys: 10_000,
+    members: 1_000,
   },
   timeouts: {
     connectMs: 5_000,
@@ -55,6 +57,7 @@ const DEFAULTS: Config = {
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
   exportBytesPerS: 8 * 2 ** 20,
+  addressRetentionMs: 190 * 86_400_000,
   billing: { usdRate: null },
   images: null,
   public: { main: 'http://127.0.0.1:3000', direct: 'http://127.0.0.1:3001', given: false },

@@ -27,12 +27,12 @@ export async function listen(t: Test, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A certificate for 127.0.0.1 and localhost that nobody knows. */
-export function certificate(t: Test): { key: string; cert: string } {
+/** A certificate that nobody knows, for 127.0.0.1 and localhost or for other names. */
+export function certificate(t: Test, names = 'DNS:localhost,IP:127.0.0.1'): { key: string; cert: string } {
   const dir = mkdtempSync(path.join(tmpdir(), 'gateway-tls-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const [key, cert] = [path.join(dir, 'key.pem'), path.join(dir, 'cert.pem')]
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  const subject = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${names}`]
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
   try {
     execFileSync('openssl', [...args, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })

@@ -46,9 +46,11 @@ export const JOINING = [
     async run(deps: ConsoleDeps, call) {
       const { userId, isNew } = await invitations.acceptInvitation(deps, call.caller, call.body)
       const person = await deps.store.people.byId(userId)
+      // who is new has just chosen a password; of others a link proves nothing
+      const proven = isNew ? deps.clock.now() : call.caller.provenAtMs
       // an operator's session ended with the new privilege, and somebody new has none yet
       if (person !== null && (isNew || person.operator !== call.caller.user?.operator))
-        keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.invited'))
+        keepOpened(jarOf(deps, call), await openSession(deps, call.caller, person, null, 'sign_in.invited', proven))
       return null
     },
   }),

@@ -67,6 +67,7 @@ export const KEYS: Operation<ConsoleDeps>[] = [
     call: 'GET /accounts/{account}/keys',
     summary: 'The keys of the account, newest first; for members, those that they made.',
     ...reads,
+    limit: 'heavy',
     query: ownKeysQuery,
     answer: {
       status: 200,

@@ -27,7 +27,7 @@ export async function personOf({ store }: ConsoleDeps, { user }: By): Promise<Pe
 
 /**
  * Does what ends all sessions of the caller, and opens a new one for the session that the caller had: who changes a
- * password stays signed in, and nobody else does.
+ * password stays signed in, and nobody else does. Browsers are forgotten with it, so this one is known anew.
  */
 export async function andSignInAgain<T>(
   deps: ConsoleDeps,
@@ -37,8 +37,8 @@ export async function andSignInAgain<T>(
   const { caller } = call
   const done = await work()
   if (caller.sessionId === null) return done
-  const known = deviceOf(deps, call)
-  const opened: Opened = await openSession(deps, caller, await personOf(deps, caller), known, 'sign_in.renewed')
+  const person = await personOf(deps, caller)
+  const opened: Opened = await openSession(deps, caller, person, null, 'sign_in.renewed', caller.provenAtMs)
   keepOpened(jarOf(deps, call), opened)
   return done
 }

@@ -3,14 +3,21 @@ import { AddressList } from '../../access/ip.ts'
 import type { Identities, Identity } from '../../api/identity.ts'
 import type { Clock } from '../../base/clock.ts'
 import { endOf } from '../../operations/people/sessions.ts'
-import type { PeopleStore, Store } from '../../store/store.ts'
+import type { PeopleStore, PersonalToken, Store } from '../../store/store.ts'
 import { hashOf } from '../../terms/key-secret.ts'
+import type { Person } from '../../terms/people.ts'
 import { isToken, TOKEN_PREFIX } from '../../terms/people-secrets.ts'
 
 /** How often the time at which a session or a token was last used is written. */
 const SEEN_EVERY_MS = 60_000
 
 type People = PeopleStore
+
+function mayUse({ expiresAtMs, allowIps, scope }: PersonalToken, person: Person, ip: string, nowMs: number): boolean {
+  if (expiresAtMs <= nowMs) return false
+  if (allowIps !== null && !new AddressList(allowIps).has(ip)) return false
+  return scope !== 'operator' || (person.operator && person.secondFactor)
+}
 
 export class StoredIdentities implements Identities {
   readonly #store: Store
@@ -46,9 +53,7 @@ export class StoredIdentities implements Identities {
     if (found === null) return null
     const { token, person } = found
     const nowMs = this.#clock.now()
-    if (person.status !== 'active' || token.expiresAtMs <= nowMs) return null
-    if (token.allowIps !== null && !new AddressList(token.allowIps).has(ip)) return null
-    if (token.scope === 'operator' && !(person.operator && person.secondFactor)) return null
+    if (person.status !== 'active' || !mayUse(token, person, ip, nowMs)) return null
     if (nowMs - (token.usedAtMs ?? 0) >= SEEN_EVERY_MS) await this.#people.tokenUsed(token.id, nowMs)
     return {
       user: person,
@@ -58,6 +63,20 @@ export class StoredIdentities implements Identities {
       provenAtMs: null,
       secondFactor: person.secondFactor,
     }
+  }
+
+  /** By the row, because the secret of a session changes while it goes on. */
+  async again(identity: Identity, ip: string): Promise<Identity | null> {
+    const { user, sessionId, tokenId } = identity
+    const person = await this.#people.byId(user.id)
+    if (person === null || person.status !== 'active') return null
+    const nowMs = this.#clock.now()
+    if (sessionId !== null) {
+      const session = (await this.#people.sessions(user.id)).find(({ id }) => id === sessionId)
+      return session === undefined || endOf(session, person) <= nowMs ? null : { ...identity, user: person }
+    }
+    const token = (await this.#people.tokens(user.id)).find(({ id }) => id === tokenId)
+    return token === undefined || !mayUse(token, person, ip, nowMs) ? null : { ...identity, user: person }
   }
 
   async roleIn(userId: number, accountPublicId: string): ReturnType<Identities['roleIn']> {

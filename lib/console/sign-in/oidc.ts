@@ -120,9 +120,19 @@ export async function finishOidc(deps: ConsoleDeps, jar: Jar, by: By, query: obj
     return await finished(deps, jar, by, flow, await vouchedFor(deps, jar, flow, query))
   } catch (error) {
     if (error instanceof OperationError) return `${page}?oidc=refused`
-    deps.log.warn({ err: error }, 'a sign-in by the OpenID provider failed')
+    deps.log.warn(saidBy(error), 'a sign-in by the OpenID provider failed')
     return `${page}?oidc=failed`
   }
+}
+
+const MOST_SAID = 200
+
+/** Whoever calls the callback chooses what the provider seems to have said: a bounded line of it goes into the log. */
+function saidBy(error: unknown): object {
+  const clean = (value: unknown) =>
+    typeof value === 'string' ? value.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').slice(0, MOST_SAID) : undefined
+  const { name, message, code, error: said, error_description: why } = (error ?? {}) as Record<string, unknown>
+  return { name: clean(name), code: clean(code), message: clean(message), said: clean(said), why: clean(why) }
 }
 
 async function vouchedFor(deps: ConsoleDeps, jar: Jar, flow: Flow, query: object): Promise<Vouched> {
@@ -145,6 +155,7 @@ async function vouchedFor(deps: ConsoleDeps, jar: Jar, flow: Flow, query: object
     email: text(claims['email']),
     emailVerified: claims['email_verified'] === true,
     name: text(claims['name']),
+    authAtMs: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
   }
 }
 

@@ -30,7 +30,7 @@ export class KeyWriter {
     const row = toRow(key, accountId)
     let stored = (await this.#keysOf(accountId)).get(key.name) ?? null
     if (stored === null && isNew) {
-      const creation = this.#store.createKey(row, act(FILE, 'keys.create'), movedMark(mark))
+      const creation = this.#store.createKey(row, act(FILE, 'keys.create'), { mark: movedMark(mark) })
       if ((await createdHere(creation)) !== null) return 'created'
       stored = await this.#store.keyByName(accountId, key.name)
       if (stored === null) throw new StoreConflict(`key ${key.account}/${key.name}: its secret belongs to another key`)

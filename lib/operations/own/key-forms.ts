@@ -1,6 +1,5 @@
 /** What people send about keys, and what must hold of it beyond its form. */
 import { z } from 'zod'
-import { PUBLIC_ID_LENGTH } from '../../base/ids.ts'
 import * as address from '../../terms/config-addresses.ts'
 import { limit } from '../../terms/config-limit.ts'
 import * as kind from '../../terms/config-scalars.ts'
@@ -8,6 +7,7 @@ import type { Words } from '../../terms/people.ts'
 import { type Key, PROTOCOLS } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
 import { grace } from '../keys.ts'
+import { publicId } from '../paging.ts'
 
 const PAGE_ROWS = 50
 const MOST_ROWS = 200
@@ -17,12 +17,6 @@ const MOST_AT_ONCE = 100
 
 /** The states by which people look for keys; those of one key may be several. */
 export const SOUGHT = ['enabled', 'disabled', 'expired', 'used_up', 'ip_bound', 'model_bound'] as const
-
-const publicId = kind.scalar(
-  { zh: '编号', en: 'an id' },
-  { type: 'string', minLength: PUBLIC_ID_LENGTH, maxLength: PUBLIC_ID_LENGTH },
-  value => (typeof value === 'string' && /^[0-9a-z]{20}$/.test(value) ? value : undefined),
-)
 
 export const keyInPath = z.strictObject({ id: z.string().max(64) })
 

@@ -1,9 +1,10 @@
 /** Keys as people see them, and pages of them. */
 import { formatMicro } from '../../base/money.ts'
-import type { KeyCondition, KeyFilter } from '../../store/store.ts'
+import type { KeyCondition, KeyFilter, Store } from '../../store/store.ts'
 import type { Account, Key } from '../../terms/records.ts'
 import type { OperationDeps } from '../deps.ts'
-import { isoOrNull, type KeyState, keyStandings, showUse } from '../key-shown.ts'
+import { OperationError } from '../error.ts'
+import { isoOrNull, type KeyState, keyStandings, keyStates, showUse } from '../key-shown.ts'
 import type { OwnKeysQuery, SOUGHT } from './key-forms.ts'
 
 /** Somebody who sees keys of an account. `madeBy`: only the keys that this user made; null = all. */
@@ -11,6 +12,8 @@ export interface Keeper {
   account: Account
   madeBy: number | null
 }
+
+export const NO_KEY = () => new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
 
 type Deps = Pick<OperationDeps, 'store' | 'clock'>
 export type OwnKey = Awaited<ReturnType<typeof ownKeyRows>>[number]
@@ -71,6 +74,7 @@ export async function ownKeyPage(
   query: OwnKeysQuery,
 ) {
   const { store, clock, fleet } = deps
+  if (query.after !== undefined) await checkSeen(store, { account, madeBy }, query.after)
   await fleet.settled()
   const creator = query.creator === undefined ? madeBy : ((await store.people.byPublicId(query.creator))?.id ?? -1)
   if (madeBy !== null && creator !== madeBy) return { data: [], next: null }
@@ -87,6 +91,13 @@ export async function ownKeyPage(
   const { keys, next } =
     state === null ? await plainPage(deps, filter, query) : await scannedPage(deps, filter, query, state)
   return { data: await ownKeyRows(deps, keys), next }
+}
+
+/** A page can go on behind a key that was deleted meanwhile, and behind none that the keeper may not see. */
+async function checkSeen(store: Store, { account, madeBy }: Keeper, id: string): Promise<void> {
+  const label = await store.keyLabelOf(account.id, id)
+  const own = madeBy === null ? null : await store.keyIdsOf(account.id, madeBy)
+  if (label === null || (own !== null && !own.includes(label.id))) throw NO_KEY()
 }
 
 type Page = { keys: Key[]; next: string | null }
@@ -110,10 +121,10 @@ async function scannedPage(
   let last = after
   for (let scanned = 0; scanned < MOST_SCANNED; scanned += SCAN_ROWS) {
     const some = await deps.store.keyPage({ ...filter, ...from(last), limit: SCAN_ROWS })
-    const standing = await keyStandings(deps, some)
+    const stateOf = await keyStates(deps, some)
     for (const key of some) {
       last = key.publicId
-      if (standing(key).state !== wanted) continue
+      if (stateOf(key) !== wanted) continue
       found.push(key)
       if (found.length === limit) return { keys: found, next: last }
     }

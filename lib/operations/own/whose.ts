@@ -2,6 +2,7 @@
 import type { AccountKeys, KeyLabel, Store } from '../../store/store.ts'
 import type { Account } from '../../terms/records.ts'
 import { OperationError } from '../error.ts'
+import { NO_KEY } from './key-rows.ts'
 
 /** A person who reads, in one account. */
 export interface Reader {
@@ -24,8 +25,7 @@ export async function whoseKeys(store: Store, { account, keyIds }: Reader, asked
   const seen = both(keyIds, made)
   if (key === undefined) return { accountId, keyIds: seen }
   const label = await store.keyLabelOf(accountId, key)
-  if (label === null || (keyIds !== null && !keyIds.includes(label.id)))
-    throw new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
+  if (label === null || (keyIds !== null && !keyIds.includes(label.id))) throw NO_KEY()
   return { accountId, keyIds: both(seen, [label.id]) }
 }
 

@@ -1,7 +1,7 @@
 /** What operations on people are given, beside what every operation is. */
 import type { Config } from '../../terms/config.ts'
 import type { Act, Actor, Language, Person, User } from '../../terms/people.ts'
-import type { OperationDeps } from '../deps.ts'
+import type { OperationDeps, Running } from '../deps.ts'
 import type { Mailer } from './mail.ts'
 import type { Passwords } from './passwords.ts'
 
@@ -12,8 +12,10 @@ export interface PeopleDeps extends OperationDeps {
   mail: Mailer
 }
 
-/** What is enough for all that hashes no password and waits for no serving process, as the commands do. */
-export type UserDeps = Pick<PeopleDeps, 'store' | 'clock' | 'log' | 'config' | 'mail'>
+/** What is enough for all that hashes no password and shows no money, as the commands do. */
+export type UserDeps = Pick<PeopleDeps, 'store' | 'clock' | 'log' | 'config' | 'mail'> & {
+  fleet: Pick<Running, 'changed'>
+}
 
 /** Who asks, and from where. */
 export interface By {

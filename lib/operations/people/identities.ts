@@ -6,6 +6,7 @@
 
 import { asName } from '../../terms/config-scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
+import type { Person } from '../../terms/people.ts'
 import { OperationError } from '../error.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
 import { registerVouched } from './registration.ts'
@@ -19,22 +20,29 @@ export interface Vouched {
   email: string | null
   emailVerified: boolean
   name: string | null
+  /** When the person has proven to the provider who it is; null = it does not say. */
+  authAtMs: number | null
 }
+
+/** A provider may know somebody from hours ago: its word proves what it says, and no clock of it reaches into the future. */
+const provenBy = ({ authAtMs }: Vouched, nowMs: number): number | null =>
+  authAtMs === null ? null : Math.min(authAtMs, nowMs)
 
 /** null = the provider's person is nobody here, and cannot become somebody. */
 export async function signInVouched(deps: PeopleDeps, by: By, vouched: Vouched): Promise<SignedIn | null> {
-  const { store, config } = deps
+  const { store, config, clock } = deps
   const { issuer, subject } = vouched
+  const signIn = (person: Person) => signedIn(deps, by, person, null, 'sign_in.oidc', provenBy(vouched, clock.now()))
   const userId = await store.people.identityUser(issuer, subject)
   if (userId !== null) {
     const person = await store.people.byId(userId)
-    return person?.status === 'active' ? signedIn(deps, by, person, null, 'sign_in.oidc') : null
+    return person?.status === 'active' ? signIn(person) : null
   }
   const email = canonicalEmail(vouched.email)
   if (config().registration.mode !== 'open' || email === undefined || !vouched.emailVerified) return null
   if ((await store.people.byEmail(email)) !== null) return null
   const person = await registerVouched(deps, by, { issuer, subject, email, name: asName(vouched.name) ?? email })
-  return person === null ? null : signedIn(deps, by, person, null, 'sign_in.oidc')
+  return person === null ? null : signIn(person)
 }
 
 /** False = the identity belongs to a user already. */

@@ -57,12 +57,7 @@ export interface Into {
 export async function invite(deps: UserDeps, by: By, to: string, { account, role, operator }: Into) {
   const { store, clock, config, mail } = deps
   const nowMs = clock.now()
-  if ((await store.people.invitations(account?.id ?? null, nowMs)).length >= MOST_OPEN)
-    throw new OperationError(
-      'conflict',
-      both('未使用的邀请过多，请先撤销一些', 'there are too many invitations that nobody has used: withdraw some'),
-    )
-  if (mail.configured) await tryMail(deps, 'invitation', to)
+  if (mail.configured) await tryMail(deps, 'invitation', to, by)
   const byOperator = by.user === null || by.user.operator
   const { row, url } = newLink(config(), 'invitation', nowMs, {
     email: to,
@@ -71,7 +66,7 @@ export async function invite(deps: UserDeps, by: By, to: string, { account, role
     operator,
     doc: { by_operator: byOperator, by: by.user?.id ?? null },
   })
-  const link = await store.people.createLink(row, actBy(by, 'invitations.create'))
+  const link = await store.people.createInvitation(row, MOST_OPEN, actBy(by, 'invitations.create'))
   mail.send(letter('invitation', to, url, by.language))
   return { ...shown(link), url: mail.configured && !byOperator ? null : url }
 }
@@ -126,7 +121,8 @@ export async function acceptInvitation(
   by: By,
   form: z.output<typeof acceptForm>,
 ): Promise<{ userId: number; isNew: boolean }> {
-  const { store, clock } = deps
+  const { store, clock, config } = deps
+  const most = config().limits.members
   const link = await found(deps, by, form.token)
   const person = await store.people.byEmail(link.email ?? '')
   const hash = hashOf(form.token)
@@ -137,12 +133,12 @@ export async function acceptInvitation(
         'forbidden',
         both('请先以被邀请的邮箱登录', 'sign in with the e-mail that is invited first'),
       )
-    const done = await store.people.acceptInvitation(hash, clock.now(), { userId: person.id }, act)
+    const done = await store.people.acceptInvitation(hash, clock.now(), { userId: person.id, most }, act)
     if (done === null) throw LINK_GONE()
     return { ...done, isNew: false }
   }
   const user = await newUser(deps, by, link, form)
-  const done = await store.people.acceptInvitation(hash, clock.now(), { user }, act)
+  const done = await store.people.acceptInvitation(hash, clock.now(), { user, most }, act)
   if (done === null) throw LINK_GONE()
   return { ...done, isNew: true }
 }

@@ -1,12 +1,11 @@
 /** The members of an account, as its owners see and change them. */
 import { z } from 'zod'
-import { StoreConflict } from '../../store/store.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import { type Member, type Person, ROLES } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
-import { pageFields, toPage } from '../paging.ts'
+import { pageFields, publicId } from '../paging.ts'
 import { actBy, type By, type PeopleDeps } from './deps.ts'
 import { both } from './words.ts'
 
@@ -14,21 +13,15 @@ const PAGE = 50
 
 export const membersFilter = z.strictObject({
   q: pageFields.q,
-  after: pageFields.after,
+  /** The member with whom the page before has ended. */
+  after: publicId.optional(),
   limit: kind.whole(1, 1_000).prefault(PAGE),
 })
-export const roleForm = z.strictObject({ role: z.enum(ROLES) })
+/** What becomes of the keys that a member made who may have none any more: they are disabled, or go to the owner who acts. */
+const whatOfKeys = z.enum(['disable', 'hand_over']).prefault('disable')
+export const roleForm = z.strictObject({ role: z.enum(ROLES), keys: whatOfKeys })
 
 const NO_MEMBER = () => new OperationError('missing', both('没有此成员', 'there is no such member'))
-
-const LAST_OWNER = () =>
-  new OperationError(
-    'conflict',
-    both(
-      '账户至少需要一名所有者，请先指定其他所有者',
-      'an account keeps at least one owner: make somebody else an owner first',
-    ),
-  )
 
 const row = ({ role, person }: Member & { person: Person }) => ({
   id: person.publicId,
@@ -39,9 +32,15 @@ const row = ({ role, person }: Member & { person: Person }) => ({
   second_factor: person.secondFactor,
 })
 
-export async function listMembers({ store }: PeopleDeps, account: Account, filter: z.output<typeof membersFilter>) {
-  const members = await store.people.members(account.id, toPage(filter))
-  const next = members.length === filter.limit ? String(members.at(-1)!.userId) : null
+/** `after` of somebody who is no member is nobody's. */
+export async function listMembers(deps: PeopleDeps, account: Account, filter: z.output<typeof membersFilter>) {
+  const { q, after, limit } = filter
+  const members = await deps.store.people.members(account.id, {
+    limit,
+    ...(q === undefined ? {} : { q }),
+    ...(after === undefined ? {} : { afterId: (await memberOf(deps, account, after)).userId }),
+  })
+  const next = members.length === limit ? members.at(-1)!.person.publicId : null
   return { data: members.map(row), next }
 }
 
@@ -53,32 +52,27 @@ export async function memberOf({ store }: PeopleDeps, account: Account, id: stri
   return { userId: person.id, accountId: account.id, role, person }
 }
 
-/** The store knows who the last owner is, because it looks in the transaction. */
-async function unlessLastOwner<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof StoreConflict) throw LAST_OWNER()
-    throw error
-  }
-}
+/** Whose the keys of somebody else become; null = nobody's, they are disabled. */
+const heirOf = (by: By, userId: number, keys: z.output<typeof whatOfKeys>): number | null =>
+  keys === 'hand_over' && by.user!.id !== userId ? by.user!.id : null
 
-/** Ends the member's sessions. */
+/** Ends the member's sessions. A role that makes no keys leaves none behind. */
 export async function changeRole(
   deps: PeopleDeps,
   by: By,
   account: Account,
   id: string,
-  { role }: z.output<typeof roleForm>,
+  { role, keys }: z.output<typeof roleForm>,
 ) {
   const member = await memberOf(deps, account, id)
   const { userId, accountId } = member
-  await unlessLastOwner(deps.store.people.setRole({ userId, accountId, role }, actBy(by, 'members.change')))
+  const keysTo = heirOf(by, userId, keys)
+  await deps.store.people.setRole({ userId, accountId, role, keysTo }, actBy(by, 'members.change'))
+  await inForce(deps)
   return row({ ...member, role })
 }
 
-/** What becomes of the keys that the member made: they are disabled, or handed to the owner who removes the member. */
-export const removalForm = z.strictObject({ keys: z.enum(['disable', 'hand_over']).prefault('disable') })
+export const removalForm = z.strictObject({ keys: whatOfKeys })
 
 /** The most keys that are listed before a removal. */
 const MOST_KEYS = 1_000
@@ -97,14 +91,13 @@ export async function removeMember(
   { keys }: z.output<typeof removalForm>,
 ): Promise<void> {
   const { userId, accountId } = await memberOf(deps, account, id)
-  const keysTo = keys === 'hand_over' && by.user!.id !== userId ? by.user!.id : null
-  const removal = { userId, accountId, role: null, keysTo }
-  await unlessLastOwner(deps.store.people.setRole(removal, actBy(by, 'members.remove')))
+  const removal = { userId, accountId, role: null, keysTo: heirOf(by, userId, keys) }
+  await deps.store.people.setRole(removal, actBy(by, 'members.remove'))
   await inForce(deps)
 }
 
 export async function leave(deps: PeopleDeps, by: By, account: Account): Promise<void> {
   const leaving = { userId: by.user!.id, accountId: account.id, role: null }
-  await unlessLastOwner(deps.store.people.setRole(leaving, actBy(by, 'members.leave')))
+  await deps.store.people.setRole(leaving, actBy(by, 'members.leave'))
   await inForce(deps)
 }

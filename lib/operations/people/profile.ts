@@ -81,7 +81,7 @@ export async function askForEmail(deps: PeopleDeps, by: By, form: z.output<typeo
   const { store, clock, mail, config } = deps
   if (!mail.configured) throw NO_MAIL()
   const asker = by.user!
-  await tryMail(deps, 'email', form.email)
+  await tryMail(deps, 'email', form.email, by)
   if ((await store.people.byEmail(form.email)) !== null) return
   const { row, url } = newLink(config(), 'email', clock.now(), { email: form.email, userId: asker.id })
   await store.people.createLink(row, actBy(by, 'me.email'))

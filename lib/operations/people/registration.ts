@@ -35,7 +35,7 @@ export async function askToRegister(
   const { store, clock, config, mail } = deps
   checkOpen(deps)
   await tryUnknown(deps, by.ip)
-  await tryMail(deps, 'registration', email)
+  await tryMail(deps, 'registration', email, by)
   const known = (await store.people.byEmail(email)) !== null
   const { row, url } = newLink(config(), 'registration', clock.now(), { email })
   await store.people.createLink(known ? { ...row, expiresAtMs: row.createdAtMs } : row, null)

@@ -37,7 +37,7 @@ export async function askForReset(
       both('此网关未配置邮件，请联系运营人员', 'this gateway sends no mail: ask an operator'),
     )
   await tryUnknown(deps, by.ip)
-  await tryMail(deps, 'reset', email)
+  await tryMail(deps, 'reset', email, by)
   const person = await store.people.byEmail(email)
   const known = person?.status === 'active' ? person : null
   const { row, url } = newLink(config(), 'reset', clock.now(), { userId: known?.id ?? null })

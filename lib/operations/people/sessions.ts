@@ -39,19 +39,23 @@ export interface Opened {
   device: string | null
 }
 
-/** Opens a session for a person who has just proven who it is. `device`: the hash of this browser's token, if known. */
+/**
+ * Opens a session. `device`: the hash of this browser's token, if known. `provenAtMs`: when the person has proven who it
+ * is, which is now unless somebody else vouches for it.
+ */
 export async function openSession(
   deps: PeopleDeps,
   by: By,
   person: Person,
   device: string | null,
   operation: string,
+  provenAtMs: number | null = deps.clock.now(),
 ): Promise<Opened> {
   const { store, clock } = deps
   const secret = newToken()
   const atMs = clock.now()
   const { ip, agent } = by
-  const session = { hash: hashOf(secret), userId: person.id, atMs, proven: true, ip, agent }
+  const session = { hash: hashOf(secret), userId: person.id, atMs, provenAtMs, ip, agent }
   await store.people.createSession(session, actAs(person, by, operation))
   if (device !== null) return { person, session: secret, device: null }
   const token = newToken()

@@ -62,16 +62,17 @@ export async function signIn(
   return signedIn(deps, by, person, known, 'sign_in.password')
 }
 
-/** Goes on with the second factor, or opens the session where there is none. */
+/** Goes on with the second factor, or opens the session where there is none. `provenAtMs`: as for `openSession`. */
 export async function signedIn(
   deps: PeopleDeps,
   by: By,
   person: Person,
   device: string | null,
   operation: string,
+  provenAtMs?: number | null,
 ): Promise<SignedIn> {
   if (!person.secondFactor)
-    return { state: 'signed_in', opened: await openSession(deps, by, person, device, operation) }
+    return { state: 'signed_in', opened: await openSession(deps, by, person, device, operation, provenAtMs) }
   const challenge = newToken()
   const createdAtMs = deps.clock.now()
   await deps.store.people.createLink(

@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto'
 import { isIPv6, SocketAddress } from 'node:net'
 import type { Counter, Store } from '../../store/store.ts'
+import type { Actor, User } from '../../terms/people.ts'
 import { throttled } from './words.ts'
 
 const SECOND_MS = 1_000
@@ -35,6 +36,8 @@ const OWN: Rule = { free: 10, firstWaitMs: 2 * SECOND_MS, mostWaitMs: 15 * MINUT
 const CODE: Rule = { free: 5, firstWaitMs: 5 * SECOND_MS, mostWaitMs: 15 * MINUTE_MS, forgetMs: 15 * MINUTE_MS }
 /** Letters that anybody may have sent to an address: few, because they reach somebody who did not ask. */
 const MAIL: Rule = { free: 3, firstWaitMs: MINUTE_MS, mostWaitMs: 60 * MINUTE_MS, forgetMs: 20 * MINUTE_MS }
+/** Letters that somebody has sent to whatever address: more than an owner invites at once, and few in a day. */
+const SENDER: Rule = { free: 100, firstWaitMs: MINUTE_MS, mostWaitMs: 60 * MINUTE_MS, forgetMs: 10 * MINUTE_MS }
 const EMAIL: Rule = { free: 30, firstWaitMs: 0, mostWaitMs: 0, forgetMs: 10 * SECOND_MS }
 
 /** How long an IP waits, before its first try and between two, while an e-mail is attacked. */
@@ -144,12 +147,25 @@ export const tryStepUp = (deps: ThrottleDeps, sessionId: number): Promise<Try> =
 export const tryUnknown = (deps: ThrottleDeps, ip: string): Promise<Try> =>
   attempt(deps, [{ id: hashed('ip', networkOf(ip)), rule: IP }])
 
+interface Sender {
+  user: Pick<User, 'id' | 'operator'> | null
+  ip: string
+  actor: Pick<Actor, 'kind'>
+}
+
 /** What a letter that anybody may have sent is about. */
 export type Mailed = 'registration' | 'reset' | 'email' | 'invitation'
 
 /**
  * A letter to an address that the caller named. It is never taken back. Each kind counts by itself, because some calls
- * count where no letter leaves: whoever asks for resets of somebody who is no user must not keep out invitations.
+ * count where no letter leaves: whoever asks for resets of somebody who is no user must not keep out invitations. Nobody
+ * sends letters to the whole world through this gateway either, but operators: they count for the user, else for the
+ * network, of `by`.
  */
-export const tryMail = (deps: ThrottleDeps, kind: Mailed, email: string): Promise<Try> =>
-  attempt(deps, [{ id: hashed(`mail ${kind}`, email), rule: MAIL }])
+export function tryMail(deps: ThrottleDeps, kind: Mailed, email: string, by: Sender): Promise<Try> {
+  const letter = { id: hashed(`mail ${kind}`, email), rule: MAIL }
+  const { user, ip, actor } = by
+  if (actor.kind !== 'user' || user?.operator) return attempt(deps, [letter])
+  const sender = user === null ? `ip ${networkOf(ip)}` : `user ${user.id}`
+  return attempt(deps, [letter, { id: hashed('sender', sender), rule: SENDER }])
+}

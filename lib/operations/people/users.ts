@@ -3,6 +3,7 @@ import { z } from 'zod'
 import * as kind from '../../terms/config-scalars.ts'
 import { canonicalEmail } from '../../terms/email.ts'
 import { type Person, ROLES } from '../../terms/people.ts'
+import { inForce } from '../deps.ts'
 import { OperationError } from '../error.ts'
 import { nextOf, pageFields, toPage } from '../paging.ts'
 import { actBy, type By, type UserDeps } from './deps.ts'
@@ -82,11 +83,14 @@ export async function inviteUser(deps: UserDeps, by: By, form: z.output<typeof i
   return invite(deps, by, form.email, { account, role: operator ? null : (role ?? null), operator })
 }
 
+/** The keys that a disabled user made are disabled, and stay so when the user is enabled again. */
 export async function setStatus(deps: UserDeps, by: By, person: Person, status: Person['status']) {
   if (person.id === by.user?.id)
     throw new OperationError('conflict', both('不能停用自己', 'nobody disables the own user'))
   const act = actBy(by, status === 'active' ? 'users.enable' : 'users.disable')
-  return showUser(deps, await deps.store.people.update(person.id, { status }, act))
+  const changed = await deps.store.people.update(person.id, { status }, act)
+  await inForce(deps)
+  return showUser(deps, changed)
 }
 
 export async function endUserSessions({ store }: UserDeps, by: By, person: Person): Promise<{ ended: number }> {
@@ -97,6 +101,6 @@ export async function endUserSessions({ store }: UserDeps, by: By, person: Perso
 export const resetFactor = ({ store, clock }: UserDeps, by: By, person: Person): Promise<void> =>
   store.people.setCredentials(
     person.id,
-    { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() } },
+    { totp: null, notice: { kind: 'factor_reset', atMs: clock.now() }, endTokens: true },
     actBy(by, 'users.factor_reset'),
   )

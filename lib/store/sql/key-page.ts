@@ -35,8 +35,12 @@ export function keyPage(filter: KeyFilter, { using }: Pick<Dialect, 'using'>): [
   if (accountId !== undefined) conditions.push(['k.account_id = ?', [accountId]])
   if (createdBy !== undefined) conditions.push(['k.created_by = ?', [createdBy]])
   if (afterId !== undefined) conditions.push(['k.id > ?', [afterId]])
-  if (afterPublicId !== undefined)
-    conditions.push(['k.id < (SELECT b.id FROM api_keys b WHERE b.public_id = ?)', [afterPublicId]])
+  if (afterPublicId !== undefined) {
+    const place = 'SELECT b.id FROM api_keys b WHERE b.public_id = ?'
+    // one of another account is none, and nothing comes after it
+    const own = accountId === undefined ? '' : ' AND b.account_id = ?'
+    conditions.push([`k.id < (${place}${own})`, [afterPublicId, ...(accountId === undefined ? [] : [accountId])]])
+  }
   if (group !== undefined) conditions.push(['k.group_name = ?', [group]])
   if (condition !== undefined) {
     const { sql, timed } = CONDITIONS[condition]

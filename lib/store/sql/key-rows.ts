@@ -2,6 +2,7 @@
 import type { Key } from '../../terms/records.ts'
 import type { NewKey } from '../account-store.ts'
 import type { Param, Row, Statements } from '../driver.ts'
+import { StoreConflict } from '../store.ts'
 import { limitColumns, limitValues, toLimit } from './limit-purses.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from './text.ts'
 
@@ -51,6 +52,9 @@ export function keyValues({ cap, ...change }: Partial<Omit<NewKey, 'accountId'>>
 /** What a line of the log of actions is about. */
 export const aboutKey = ({ publicId, accountId }: Key) =>
   ({ subject: { kind: 'key', id: publicId }, accountId }) as const
+
+export const noKey = (id: number): StoreConflict =>
+  new StoreConflict({ zh: '没有这个密钥', en: `there is no key with id ${id}` })
 
 const ONE_KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.id = ? AND k.deleted = 0`
 

@@ -7,10 +7,10 @@ import type { Act } from '../../terms/people.ts'
 import type { Key } from '../../terms/records.ts'
 import { type HashedSecret, MOST_OLD_SECRETS } from '../account-store.ts'
 import type { Driver, Statements } from '../driver.ts'
-import { StoreConflict } from '../store.ts'
+import { StoreConflict, StoreFull } from '../store.ts'
 import { recordAction } from './actions.ts'
 import { recordChange } from './changes.ts'
-import { aboutKey, keyIn, lockedKey } from './key-rows.ts'
+import { aboutKey, keyIn, lockedKey, noKey } from './key-rows.ts'
 import { integer, text } from './text.ts'
 
 const FORGET = 'DELETE FROM key_secrets WHERE key_id = ?'
@@ -53,7 +53,7 @@ export async function claimSecret(
 export function rollKey(driver: Driver, id: number, secret: HashedSecret, graceMs: number, act: Act) {
   return driver.transaction('rollKey', async tx => {
     const before = await lockedKey(tx, id)
-    if (before === null) throw new StoreConflict(`there is no key with id ${id}`)
+    if (before === null) throw noKey(id)
     const old = await oldHashes(tx, id)
     const endsAtMs = await endOldSecrets(tx, driver, before, graceMs)
     await tx.run('UPDATE api_keys SET hash = ?, hint = ? WHERE id = ?', [secret.hash, secret.hint, id])
@@ -87,9 +87,10 @@ async function endOldSecrets(
     id,
   ])
   if (integer(row!, 'works') >= MOST_OLD_SECRETS)
-    throw new StoreConflict(
-      `${MOST_OLD_SECRETS} earlier secrets of the key still work: wait until one ends, or end all with grace 0`,
-    )
+    throw new StoreFull({
+      zh: `该密钥仍有 ${MOST_OLD_SECRETS} 个旧密钥有效：请等待其中一个失效，或将宽限期设为 0 使其全部失效`,
+      en: `${MOST_OLD_SECRETS} earlier secrets of the key still work: wait until one ends, or end all with grace 0`,
+    })
   const untilMs = integer(row!, 'now') + graceMs
   await tx.run('INSERT INTO key_secrets (hash, key_id, until_ms) VALUES (?, ?, ?)', [hash, id, untilMs])
   return untilMs

@@ -15,6 +15,7 @@ import {
   type Mark,
   type NewKey,
   StoreConflict,
+  StoreFull,
 } from '../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from './accounts.ts'
 import { recordEdit } from './actions.ts'
@@ -22,7 +23,7 @@ import { moveMark } from './applied.ts'
 import { readPurses } from './books.ts'
 import { recordChange } from './changes.ts'
 import { keyPage } from './key-page.ts'
-import { aboutKey, KEY_COLUMNS, keyIn, keyValues, lockedKey, toKey } from './key-rows.ts'
+import { aboutKey, KEY_COLUMNS, keyIn, keyValues, lockedKey, noKey, toKey } from './key-rows.ts'
 import { claimSecret, recordKeyChange, recordKeyEnd } from './key-secrets.ts'
 import { creditForEver, limitChanged, recallAll } from './limit-purses.ts'
 import { loggedKey } from './logged.ts'
@@ -30,7 +31,10 @@ import { chunks, integer, integerOrNull, marks, padded, text } from './text.ts'
 
 const conflict = (error: unknown): unknown =>
   error instanceof DuplicateKey
-    ? new StoreConflict('the account has a key of this name, or the secret is in use')
+    ? new StoreConflict({
+        zh: '账户中已有同名密钥，或密钥内容已被使用',
+        en: 'the account has a key of this name, or the secret is in use',
+      })
     : error
 
 /** The key under its own secret, or under an earlier one that still works. */
@@ -42,6 +46,17 @@ const findSql = (now: string): string => {
     `${columns}, s.until_ms - ${now} AS ends_in_ms FROM key_secrets s JOIN api_keys k ON k.id = s.key_id ${account} ` +
     `WHERE s.hash = ? AND s.until_ms > ${now} AND k.deleted = 0`
   )
+}
+
+/** The account's row is locked, so that two who make keys at once count each other's. */
+async function checkRoom(tx: Statements, accountId: number, most: number): Promise<void> {
+  await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+  const last = 'SELECT id FROM api_keys WHERE account_id = ? AND deleted = 0 ORDER BY id LIMIT 1 OFFSET ?'
+  if ((await tx.query(last, [accountId, most - 1])).length > 0)
+    throw new StoreFull({
+      zh: `账户已有 ${most} 个密钥，不能再创建：请先删除不用的密钥，或请运营人员提高上限`,
+      en: `the account has ${most} keys, and no more may be made: delete some that nobody uses, or ask an operator for more`,
+    })
 }
 
 /** A restriction that is switched off keeps its list, for the day on which it is switched on again. */
@@ -112,7 +127,7 @@ export class Keys {
     return names
   }
 
-  async create(key: NewKey, act: Act, mark?: Mark): Promise<Key> {
+  async create(key: NewKey, act: Act, { mark, most }: { mark?: Mark | undefined; most?: number } = {}): Promise<Key> {
     const outward = publicId()
     const set: [string, Param][] = [
       ['public_id', outward],
@@ -124,6 +139,7 @@ export class Keys {
     try {
       return await this.#driver.transaction('createKey', async tx => {
         if (mark !== undefined) await moveMark(tx, this.#driver, mark)
+        if (most !== undefined) await checkRoom(tx, key.accountId, most)
         await claimSecret(tx, this.#driver, key.hash, null)
         const insert = `INSERT INTO api_keys (${names}) VALUES (${marks(set.length)})`
         const { insertId: id } = await tx.run(
@@ -157,7 +173,7 @@ export class Keys {
 
   async #update(tx: Statements, id: number, { cap, ...change }: KeyChange, act: Act): Promise<Key> {
     const before = await lockedKey(tx, id)
-    if (before === null) throw new StoreConflict(`there is no key with id ${id}`)
+    if (before === null) throw noKey(id)
     const set = keyValues({ ...withKeptList(change, before), ...(cap === undefined ? {} : { cap: cap.limit }) })
     if (set.length === 0) return before
     if (change.hash !== undefined) await claimSecret(tx, this.#driver, change.hash, id)

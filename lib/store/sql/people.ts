@@ -5,7 +5,6 @@ import type { Driver } from '../driver.ts'
 import type {
   Counter,
   CredentialsChange,
-  Joining,
   LinkKind,
   NewLink,
   NewPersonalToken,
@@ -15,6 +14,7 @@ import type {
   UserChange,
 } from '../people-store.ts'
 import type { Sealer } from '../secrets.ts'
+import { forgetAddresses } from './people/addresses.ts'
 import * as credentials from './people/credentials.ts'
 import { deleteUser } from './people/deletion.ts'
 import * as joining from './people/joining.ts'
@@ -61,14 +61,14 @@ export class People implements PeopleStore {
   setRole = (member: Parameters<PeopleStore['setRole']>[0], act: Act) => members.setRole(this.#driver, member, act)
 
   createLink = (link: NewLink, act: Act | null) => links.createLink(this.#driver, link, act)
+  createInvitation: PeopleStore['createInvitation'] = (...asked) => links.createInvitation(this.#driver, ...asked)
   link = (kind: LinkKind, hash: string, atMs: number) => links.readLink(this.#driver, kind, hash, atMs)
   invitations = (accountId: number | null, atMs: number) => links.invitations(this.#driver, accountId, atMs)
   revokeInvitation = (accountId: number | null, publicId: string, atMs: number, act: Act) =>
     links.revokeInvitation(this.#driver, accountId, publicId, atMs, act)
   useLink = (kind: LinkKind, hash: string, atMs: number) =>
     this.#driver.transaction('useLink', tx => links.useLink(tx, kind, hash, atMs))
-  acceptInvitation = (hash: string, atMs: number, who: Joining, act: Act) =>
-    joining.acceptInvitation(this.#driver, hash, atMs, who, act)
+  acceptInvitation: PeopleStore['acceptInvitation'] = (...asked) => joining.acceptInvitation(this.#driver, ...asked)
   register = (...asked: Parameters<PeopleStore['register']>) => joining.register(this.#driver, ...asked)
   resetPassword = (hash: string, atMs: number, password: string, act: Act) =>
     joining.resetPassword(this.#driver, hash, atMs, password, act)
@@ -101,4 +101,5 @@ export class People implements PeopleStore {
   count = <T>(ids: readonly string[], change: (counters: Counter[]) => { result: T; counters: Counter[] | null }) =>
     throttles.count(this.#driver, ids, change)
   prune = (atMs: number, limit: number) => throttles.prune(this.#driver, atMs, limit)
+  forgetAddresses = (beforeMs: number, limit: number) => forgetAddresses(this.#driver, beforeMs, limit)
 }

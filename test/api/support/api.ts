@@ -48,6 +48,8 @@ export class Callers implements Identities {
   readonly roles = new Map<number, Role>()
   bySession = async (secret: string) => this.sessions.get(secret) ?? null
   byToken = async (secret: string) => this.tokens.get(secret) ?? null
+  again = async ({ sessionId, user }: Identity) =>
+    [...this.sessions.values()].find(one => one.sessionId === sessionId && one.user.id === user.id) ?? null
   roleIn = async (userId: number, publicId: string) =>
     publicId === ACCOUNT.publicId ? { account: ACCOUNT, role: this.roles.get(userId) ?? null } : null
 }

@@ -123,7 +123,7 @@ t.test('unknown people become users where everybody may, with a proven e-mail of
     provider.claims = { ...base, ...claims }
     t.equal(await go(browser(), '/sign-in/oidc'), '/console/sign-in?oidc=unknown', JSON.stringify(claims))
   }
-  provider.claims = base
+  provider.claims = { ...base, auth_time: Math.floor(deps.clock.now() / 1000) }
   const one = browser()
   t.equal(await go(one, '/sign-in/oidc'), hrefTo(START))
   t.match((await one.ask('GET', '/me')).json, {

@@ -35,6 +35,8 @@ export async function openSite(t: Test, urls: () => typeof URLS = () => URLS): P
   const pages = createSite({
     config: () => ({ ...CONFIG, public: { ...CONFIG.public, ...urls() } }),
     log: createLogger('error'),
+    clock: new TestClock(),
+    ipOf: req => (req.headers['x-test-ip'] as string | undefined) ?? '192.0.2.1',
     catalogue: () => emptyCatalogue(t),
   })
   const asked: Visit[] = []

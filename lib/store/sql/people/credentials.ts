@@ -41,7 +41,7 @@ export async function writeCredentials(
   tx: Statements,
   driver: Driver,
   person: Person,
-  { password, totp, recoveryCodes, notice }: CredentialsChange,
+  { password, totp, recoveryCodes, notice, endTokens }: CredentialsChange,
   act: Act,
 ): Promise<void> {
   const { id } = person
@@ -60,6 +60,8 @@ export async function writeCredentials(
   if (notice !== undefined) await addNotice(tx, person, notice)
   await endAllSessions(tx, id)
   await endLinksOf(tx, id)
+  await tx.run('DELETE FROM devices WHERE user_id = ?', [id]) // whoever knew the secret that was may have made one
+  const tokens = endTokens ? (await tx.run('DELETE FROM personal_tokens WHERE user_id = ?', [id])).changes : 0
   await recordAction(tx, driver, act, {
     ...subject(person),
     before: { second_factor: person.secondFactor },
@@ -67,6 +69,7 @@ export async function writeCredentials(
       second_factor: totp === undefined ? person.secondFactor : totp !== null,
       ...(password === undefined ? {} : { password: 'changed' }),
       ...(recoveryCodes === undefined ? {} : { recovery_codes: 'changed' }),
+      ...(tokens === 0 ? {} : { ended_tokens: tokens }),
     },
   })
 }

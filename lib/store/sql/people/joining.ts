@@ -2,13 +2,13 @@
 import type { Act, Person } from '../../../terms/people.ts'
 import type { NewAccount } from '../../account-store.ts'
 import type { Driver, Statements } from '../../driver.ts'
-import type { Identified, Joining, Link, NewUser } from '../../people-store.ts'
+import type { Identified, Joining, Link, MemberBound, NewUser } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
 import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { writeCredentials } from './credentials.ts'
 import { endLinksOf, useLink } from './links.ts'
-import { insertMember } from './members.ts'
+import { checkRoom, insertMember } from './members.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 import { insertIdentity } from './tokens.ts'
@@ -32,23 +32,21 @@ export const acceptInvitation = (
   driver: Driver,
   hash: string,
   atMs: number,
-  who: Joining,
+  { most = Number.POSITIVE_INFINITY, ...who }: Joining & MemberBound,
   given: Act,
 ): Promise<{ userId: number } | null> =>
   inTransaction(driver, 'acceptInvitation', async tx => {
     const link = await useLink(tx, 'invitation', hash, atMs)
     if (link === null) return null
     const { person, act } = await joined(tx, driver, who, given)
-    if (person.email !== link.email) throw new StoreConflict('the invitation is for another e-mail')
+    if (person.email !== link.email)
+      throw new StoreConflict({ zh: '此邀请属于另一个邮箱', en: 'the invitation is for another e-mail' })
     if (link.operator) await makeOperator(tx, driver, person, act)
-    if (link.accountId !== null)
-      await insertMember(
-        tx,
-        driver,
-        { userId: person.id, accountId: link.accountId, role: link.role ?? 'viewer' },
-        atMs,
-        act,
-      )
+    if (link.accountId !== null) {
+      await checkRoom(tx, person.id, link.accountId, most)
+      const member = { userId: person.id, accountId: link.accountId, role: link.role ?? 'viewer' }
+      await insertMember(tx, driver, member, atMs, act)
+    }
     return { userId: person.id }
   })
 
@@ -91,7 +89,7 @@ export const resetPassword = (
     if (link === null) return null
     const person = await lockUser(tx, link.userId ?? 0)
     const own: Act = { ...act, actor: { ...act.actor, kind: 'user', userId: person.id } }
-    await writeCredentials(tx, driver, person, { password }, own)
+    await writeCredentials(tx, driver, person, { password, endTokens: true }, own)
     return link
   })
 

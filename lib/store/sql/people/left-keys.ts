@@ -1,4 +1,4 @@
-/** The keys of somebody who is no member of the account any more: disabled, or handed to somebody who is. */
+/** The keys of somebody who may have none in the account any more: disabled, or handed to somebody who may. */
 import type { Act } from '../../../terms/people.ts'
 import type { Driver, Statements } from '../../driver.ts'
 import { recordAction } from '../actions.ts'

@@ -3,6 +3,7 @@ import { publicId } from '../../../base/ids.ts'
 import type { Act, Role } from '../../../terms/people.ts'
 import type { Driver, Param, Row, Statements } from '../../driver.ts'
 import type { Link, LinkKind, NewLink } from '../../people-store.ts'
+import { StoreFull } from '../../store.ts'
 import { recordAction } from '../actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../text.ts'
 import { addNotice } from './notices.ts'
@@ -37,29 +38,45 @@ const invitation = (link: Link) => ({
 })
 
 export const createLink = (driver: Driver, link: NewLink, act: Act | null): Promise<Link> =>
+  driver.transaction('createLink', tx => insertLink(tx, driver, link, act))
+
+/** The account's row is locked, so that two who invite at once count each other's. */
+export const createInvitation = (driver: Driver, link: NewLink, most: number, act: Act): Promise<Link> =>
   driver.transaction('createLink', async tx => {
-    const columns: [string, Param][] = [
-      ['public_id', publicId()],
-      ['kind', link.kind],
-      ['hash', link.hash],
-      ['email', link.email],
-      ['user_id', link.userId],
-      ['account_id', link.accountId],
-      ['role', link.role],
-      ['operator', link.operator ? 1 : 0],
-      ['doc', toJson(link.doc)],
-      ['created_at_ms', link.createdAtMs],
-      ['expires_at_ms', link.expiresAtMs],
-    ]
-    const insert = `INSERT INTO people_links (${columns.map(([name]) => name).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-    const { insertId } = await tx.run(
-      insert,
-      columns.map(([, value]) => value),
-    )
-    const made = toLink((await tx.query(`SELECT ${COLUMNS} FROM people_links WHERE id = ?`, [insertId]))[0]!)
-    if (act !== null) await recordLink(tx, driver, made, act)
-    return made
+    const { accountId, createdAtMs } = link
+    if (accountId !== null) await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+    const [sql, params] = invitationsSql(accountId, createdAtMs, most)
+    if ((await tx.query(sql, params)).length >= most)
+      throw new StoreFull({
+        zh: '未使用的邀请过多，请先撤销一些',
+        en: 'there are too many invitations that nobody has used: withdraw some',
+      })
+    return insertLink(tx, driver, link, act)
   })
+
+async function insertLink(tx: Statements, driver: Driver, link: NewLink, act: Act | null): Promise<Link> {
+  const columns: [string, Param][] = [
+    ['public_id', publicId()],
+    ['kind', link.kind],
+    ['hash', link.hash],
+    ['email', link.email],
+    ['user_id', link.userId],
+    ['account_id', link.accountId],
+    ['role', link.role],
+    ['operator', link.operator ? 1 : 0],
+    ['doc', toJson(link.doc)],
+    ['created_at_ms', link.createdAtMs],
+    ['expires_at_ms', link.expiresAtMs],
+  ]
+  const insert = `INSERT INTO people_links (${columns.map(([name]) => name).join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+  const { insertId } = await tx.run(
+    insert,
+    columns.map(([, value]) => value),
+  )
+  const made = toLink((await tx.query(`SELECT ${COLUMNS} FROM people_links WHERE id = ?`, [insertId]))[0]!)
+  if (act !== null) await recordLink(tx, driver, made, act)
+  return made
+}
 
 /** A reset is told to the person whom it is for; who asked for it by mail is that person. */
 async function recordLink(tx: Statements, driver: Driver, link: Link, act: Act): Promise<void> {
@@ -87,12 +104,14 @@ export async function readLink(
 
 const MOST_INVITATIONS = 500
 
-export async function invitations(driver: Driver, accountId: number | null, atMs: number): Promise<Link[]> {
+function invitationsSql(accountId: number | null, atMs: number, limit: number): [sql: string, params: Param[]] {
   const account = accountId === null ? 'account_id IS NULL' : 'account_id = ?'
   const sql = `SELECT ${COLUMNS} FROM people_links WHERE kind = 'invitation' AND ${account} AND ${USABLE} ORDER BY id DESC LIMIT ?`
-  const params = [...(accountId === null ? [] : [accountId]), atMs, MOST_INVITATIONS]
-  return (await driver.query('link', sql, params)).map(toLink)
+  return [sql, [...(accountId === null ? [] : [accountId]), atMs, limit]]
 }
+
+export const invitations = async (driver: Driver, accountId: number | null, atMs: number): Promise<Link[]> =>
+  (await driver.query('link', ...invitationsSql(accountId, atMs, MOST_INVITATIONS))).map(toLink)
 
 export const revokeInvitation = (
   driver: Driver,

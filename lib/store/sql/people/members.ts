@@ -1,9 +1,9 @@
 /** Who is a member of which account. The account's row is locked first, so that its last owner cannot leave unseen. */
-import type { Act, Member, Person, Role } from '../../../terms/people.ts'
+import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../../terms/people.ts'
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
 import type { Membership, RoleChange } from '../../people-store.ts'
-import { StoreConflict } from '../../store.ts'
+import { StoreConflict, StoreFull } from '../../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { contains, integer, pattern, text } from '../text.ts'
@@ -38,6 +38,23 @@ export async function role(driver: Pick<Driver, 'query'>, userId: number, accoun
   return row === undefined ? null : roleOf(row)
 }
 
+/** Throws StoreFull where there is no room for another member. The account's row is locked until the transaction ends. */
+export async function checkRoom(tx: Statements, userId: number, accountId: number, most: number): Promise<void> {
+  await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
+  const count = async (column: string, id: number) =>
+    integer((await tx.query(`SELECT COUNT(*) AS there FROM members WHERE ${column} = ?`, [id]))[0]!, 'there')
+  if ((await count('account_id', accountId)) >= most)
+    throw new StoreFull({
+      zh: `账户已有 ${most} 名成员：请先移出一些成员，或请运营人员提高上限`,
+      en: `the account has ${most} members: remove some first, or ask an operator for more`,
+    })
+  if ((await count('user_id', userId)) >= most)
+    throw new StoreFull({
+      zh: `您已加入 ${most} 个账户：请先退出一些账户`,
+      en: `you are in ${most} accounts: leave some first`,
+    })
+}
+
 /** Throws StoreConflict when the user is a member already. */
 export async function insertMember(
   tx: Statements,
@@ -51,7 +68,9 @@ export async function insertMember(
   try {
     await tx.run(insert, [userId, accountId, member.role, atMs])
   } catch (error) {
-    throw error instanceof DuplicateKey ? new StoreConflict('the user is a member of the account already') : error
+    throw error instanceof DuplicateKey
+      ? new StoreConflict({ zh: '该用户已是此账户的成员', en: 'the user is a member of the account already' })
+      : error
   }
   const { publicId: id } = await personById(tx, userId)
   const after = { role: member.role }
@@ -65,7 +84,10 @@ const OWNERS = "SELECT user_id FROM members WHERE account_id = ? AND role = 'own
 
 async function checkOwners(tx: Statements, accountId: number): Promise<void> {
   if ((await tx.query(OWNERS, [accountId])).length === 0)
-    throw new StoreConflict('an account keeps at least one owner: make somebody else an owner first')
+    throw new StoreConflict({
+      zh: '账户至少需要一名所有者，请先指定其他所有者',
+      en: 'an account keeps at least one owner: make somebody else an owner first',
+    })
 }
 
 export const setRole = (
@@ -77,7 +99,8 @@ export const setRole = (
     await tx.run('UPDATE accounts SET name = name WHERE id = ?', [accountId])
     const own = [userId, accountId]
     const [row] = await tx.query('SELECT role FROM members WHERE user_id = ? AND account_id = ?', own)
-    if (row === undefined) throw new StoreConflict('the user is no member of the account')
+    if (row === undefined)
+      throw new StoreConflict({ zh: '该用户不是此账户的成员', en: 'the user is no member of the account' })
     const before = roleOf(row)
     if (before === next) return
     if (next === null) await tx.run('DELETE FROM members WHERE user_id = ? AND account_id = ?', own)
@@ -91,7 +114,7 @@ export const setRole = (
       before: { role: before },
       after: next === null ? null : { role: next },
     })
-    if (next === null) await leaveKeys(tx, driver, { userId, accountId }, keysTo, act)
+    if (next === null || !MAKES_KEYS.includes(next)) await leaveKeys(tx, driver, { userId, accountId }, keysTo, act)
   })
 
 /** Part of the deletion of a user. */

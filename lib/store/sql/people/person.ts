@@ -42,7 +42,7 @@ export const selectPerson = (where: string): string => `SELECT ${PERSON_COLUMNS}
 
 export async function personById(tx: Pick<Statements, 'query'>, id: number): Promise<Person> {
   const [row] = await tx.query(selectPerson('WHERE u.id = ?'), [id])
-  if (row === undefined) throw new StoreConflict('there is no such user')
+  if (row === undefined) throw new StoreConflict({ zh: '没有此用户', en: 'there is no such user' })
   return toPerson(row)
 }
 

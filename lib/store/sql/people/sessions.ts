@@ -25,14 +25,14 @@ const subject = (id: string) => ({ subject: { kind: 'session' as const, id }, ac
 
 export const createSession = (driver: Driver, session: NewSession, act: Act): Promise<Session> =>
   driver.transaction('createSession', async tx => {
-    const { hash, userId, atMs, proven, ip, agent } = session
+    const { hash, userId, atMs, provenAtMs, ip, agent } = session
     const id = publicId()
     const insert =
       'INSERT INTO sessions (public_id, hash, user_id, created_at_ms, seen_at_ms, proven_at_ms, ip, agent) ' +
       'VALUES (?, ?, ?, ?, ?, ?, ?, ?)'
-    const { insertId } = await tx.run(insert, [id, hash, userId, atMs, atMs, proven ? atMs : null, ip, agent])
+    const { insertId } = await tx.run(insert, [id, hash, userId, atMs, atMs, provenAtMs, ip, agent])
     await endOldest(tx, userId)
-    await recordAction(tx, driver, act, { ...subject(id), before: null, after: { agent } })
+    await recordAction(tx, driver, act, { ...subject(id), before: null, after: {} })
     const [row] = await tx.query(`SELECT ${COLUMNS} FROM sessions s WHERE s.id = ?`, [insertId])
     return toSession(row!)
   })

@@ -4,7 +4,7 @@ import { publicId } from '../../../base/ids.ts'
 import type { Act, Person, Scope } from '../../../terms/people.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../../driver.ts'
 import type { Identified, NewPersonalToken, PersonalToken } from '../../people-store.ts'
-import { StoreConflict } from '../../store.ts'
+import { StoreConflict, StoreFull } from '../../store.ts'
 import { recordAction } from '../actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, toJson } from '../text.ts'
 import { lockUser, PERSON_COLUMNS, subject, toPerson } from './person.ts'
@@ -32,7 +32,11 @@ export const createToken = (driver: Driver, token: NewPersonalToken, act: Act): 
     const { userId, name, hash, hint, scope, allowIps, createdAtMs, expiresAtMs } = token
     await lockUser(tx, userId)
     const there = await tx.query('SELECT id FROM personal_tokens WHERE user_id = ?', [userId])
-    if (there.length >= MOST_TOKENS) throw new StoreConflict(`a user has at most ${MOST_TOKENS} tokens`)
+    if (there.length >= MOST_TOKENS)
+      throw new StoreFull({
+        zh: `您已有 ${MOST_TOKENS} 个访问令牌：请先删除不用的令牌`,
+        en: `you have ${MOST_TOKENS} tokens: end some that you do not use`,
+      })
     const id = publicId()
     const insert =
       'INSERT INTO personal_tokens (public_id, hash, hint, user_id, name, scope, allow_ips, created_at_ms, expires_at_ms) ' +
@@ -81,6 +85,8 @@ export async function identityUser(driver: Driver, issuer: string, sub: string):
 
 type NewIdentity = Identified & { userId: number; atMs: number }
 
+const MOST_IDENTITIES = 20
+
 /** Throws DuplicateKey when the identity belongs to a user. */
 export async function insertIdentity(
   tx: Statements,
@@ -89,6 +95,12 @@ export async function insertIdentity(
   act: Act,
 ): Promise<void> {
   const person = await lockUser(tx, userId)
+  const there = await tx.query('SELECT id FROM identities WHERE user_id = ?', [userId])
+  if (there.length >= MOST_IDENTITIES)
+    throw new StoreFull({
+      zh: `您已关联 ${MOST_IDENTITIES} 个身份：请先解除一些`,
+      en: `${MOST_IDENTITIES} identities are linked with you: end some first`,
+    })
   const insert = 'INSERT INTO identities (id, issuer, user_id, created_at_ms) VALUES (?, ?, ?, ?)'
   await tx.run(insert, [identityId(issuer, sub), issuer, userId, atMs])
   await recordAction(tx, driver, act, { ...subject(person), before: null, after: { identity_of: issuer } })
@@ -98,7 +110,9 @@ export const addIdentity = async (driver: Driver, identity: NewIdentity, act: Ac
   try {
     await driver.transaction('identity', tx => insertIdentity(tx, driver, identity, act))
   } catch (error) {
-    throw error instanceof DuplicateKey ? new StoreConflict('this identity belongs to a user already') : error
+    throw error instanceof DuplicateKey
+      ? new StoreConflict({ zh: '此身份已属于一个用户', en: 'this identity belongs to a user already' })
+      : error
   }
 }
 

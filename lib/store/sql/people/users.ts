@@ -7,6 +7,7 @@ import type { NewUser, UserChange } from '../../people-store.ts'
 import { StoreConflict } from '../../store.ts'
 import { recordAction } from '../actions.ts'
 import { contains, pattern } from '../text.ts'
+import { leaveKeys } from './left-keys.ts'
 import { lockUser, personById, selectPerson, subject, toPerson } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
@@ -39,7 +40,9 @@ export async function insertUser(tx: Statements, driver: Driver, user: NewUser, 
 
 /** A taken e-mail as a conflict that people can be told. */
 export const emailTaken = (error: unknown): unknown =>
-  error instanceof DuplicateKey ? new StoreConflict('there is a user with this e-mail') : error
+  error instanceof DuplicateKey
+    ? new StoreConflict({ zh: '已有使用此邮箱的用户', en: 'there is a user with this e-mail' })
+    : error
 
 export async function one(driver: Driver, where: string, value: Param): Promise<Person | null> {
   const [row] = await driver.query('user', selectPerson(where), [value])
@@ -75,5 +78,7 @@ export const update = (driver: Driver, id: number, change: UserChange, act: Act)
     const after = await personById(tx, id)
     if (before.status !== after.status) await endAllSessions(tx, id)
     await recordAction(tx, driver, act, { ...subject(after), before: logged(before), after: logged(after) })
+    if (before.status !== after.status && after.status === 'disabled')
+      await leaveKeys(tx, driver, { userId: id, accountId: null }, null, act)
     return after
   })

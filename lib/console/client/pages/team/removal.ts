@@ -38,7 +38,7 @@ const w = words({
   ],
 })
 
-type Fate = 'disable' | 'hand_over'
+export type Fate = 'disable' | 'hand_over'
 
 /** More would make the dialog long, and they are all on the page Keys. */
 const MOST_SHOWN = 10
@@ -83,7 +83,7 @@ const keyList = (keys: ShownMember['keys']): Child => [
   ),
 ]
 
-const fateChoice = (fate: Signal<Fate>): VNode => {
+export const fateChoice = (fate: Signal<Fate>): VNode => {
   const choice = (value: Fate, name: string, note: string) =>
     label(
       { class: 'choice' },
