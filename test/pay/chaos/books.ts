@@ -2,7 +2,7 @@
  * The books at the end of a run: what the providers have of each order, what was credited of it, and why the two differ
  * where they do.
  */
-import type { Order, OrderMethod, PayException } from '../../../lib/terms/pay.ts'
+import type { Order, OrderMethod, PayExceptionKind } from '../../../lib/terms/pay.ts'
 import { PAY_METHODS } from '../../../lib/terms/pay.ts'
 import { FEN } from '../../../lib/pay/numbers.ts'
 import { calm, decideAll } from './deeds.ts'
@@ -51,17 +51,21 @@ export interface Result {
   /** By method, in fen: what the providers have, what is credited, and the difference that exceptions explain. */
   sums: Record<OrderMethod, { there: number; here: number; explained: number }>
   orders: number
+  /** Orders whose money differs, and what says why. */
+  explained: string[]
   exceptions: Map<string, number>
 }
 
-/** Why the money that a provider has of an order may differ from what was credited of it. */
-const explains = ({ kind }: PayException): boolean => kind !== 'fraud_warning'
+/** What may stand in the way of money that a provider has, and of money that went back there. */
+const NOT_CREDITED: readonly PayExceptionKind[] = ['amount', 'bill_missing', 'duplicate']
+const NOT_DEBITED: readonly PayExceptionKind[] = ['refund_unknown', 'refund_amount']
 
 export async function check(world: World): Promise<Result> {
   const { store, providers } = world
   const orders = await allOrders(world)
   const found = await store.pay.exceptions({ limit: 1_000_000 })
   const faults = [...world.faults]
+  const explained: string[] = []
   const sums = Object.fromEntries(
     PAY_METHODS.map(name => [name, { there: 0, here: 0, explained: 0 }]),
   ) as Result['sums']
@@ -75,7 +79,9 @@ export async function check(world: World): Promise<Result> {
     const line = `${id} ${method} ${state}: ${there} there, ${here} here (${credited} ${refunded} ${frozen} ${reversed}); ${says}`
     if (there !== here) {
       sums[method].explained += there - here
-      if (!about.some(explains)) faults.push(`nothing explains ${line}`)
+      explained.push(line)
+      const kinds = there > here ? NOT_CREDITED : NOT_DEBITED
+      if (!about.some(({ kind }) => kinds.includes(kind))) faults.push(`nothing explains ${line}`)
     }
     if (state === 'paid') faults.push(`paid and not credited: ${line}`)
     if (frozen > 0 && !about.some(({ kind }) => kind === 'refund_stuck')) faults.push(`frozen for ever: ${line}`)
@@ -85,7 +91,7 @@ export async function check(world: World): Promise<Result> {
   await checkAccounts(world, orders, faults)
   const exceptions = new Map<string, number>()
   for (const { kind } of found) exceptions.set(kind, (exceptions.get(kind) ?? 0) + 1)
-  return { faults, sums, orders: orders.length, exceptions }
+  return { faults, sums, orders: orders.length, explained, exceptions }
 }
 
 async function checkAccounts(

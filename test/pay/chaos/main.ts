@@ -60,6 +60,7 @@ for (const method of PAY_METHODS) {
   console.log(`${method}: the provider has ${there} fen, credited are ${here}; exceptions explain ${explained}`)
 }
 for (const [kind, times] of [...ended.exceptions].sort()) console.log(`exception ${kind}: ${times}`)
+for (const line of ended.explained) console.log(`explained: ${line}`)
 for (const fault of ended.faults) console.log(`WRONG ${fault}`)
 console.log(
   `${ended.steps} steps, ${ended.orders} orders: ${ended.faults.length === 0 ? 'the books are right' : 'the books are wrong'}`,
