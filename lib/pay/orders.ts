@@ -55,6 +55,11 @@ export class Orders {
     const { store, clock } = this.#deps
     const method = this.#method(name)
     const amount = this.#amount(method, sentAmount)
+    if (account.status === 'banned')
+      throw new OperationError('forbidden', {
+        en: 'this account is banned, and could not use what it pays for',
+        zh: '此账户已被封禁,充值后也无法使用',
+      })
     if (method.sandbox !== account.sandbox)
       throw new OperationError('forbidden', {
         en: 'method: this account cannot pay with it',
