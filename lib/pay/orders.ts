@@ -10,6 +10,7 @@ import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
+import { AskedLately } from './asked.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, worth } from './numbers.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
@@ -17,11 +18,6 @@ import type { Till, TillDeps } from './till.ts'
 
 /** Most orders of an account that can still be paid. */
 const MOST_OPEN = 5
-/** Pages that stand open ask again and again; the provider is asked about one order no more often than this. */
-const ASK_EVERY_MS = 5_000
-/** About all orders of an account together, the old ones too. */
-const ASK_ACCOUNT_EVERY_MS = 500
-const MOST_ASKED = 1_000
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
 
@@ -37,8 +33,7 @@ export class Orders {
   readonly #till: Till
   readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
   readonly #bounds: () => PayBounds
-  /** When a provider was last asked because somebody looked, by order, and by account. */
-  readonly #asked = new Map<string, number>()
+  readonly #asked = new AskedLately()
 
   constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
     this.#deps = deps
@@ -113,25 +108,12 @@ export class Orders {
     if (order === null || order.accountId !== account.id) return null
     const method = this.#methods.get(order.method)
     const settled = order.creditedAtMs !== null || order.state === 'paid'
-    if (method === undefined || settled || !this.#mayAsk(order, clock.monotonic())) return order
+    if (method === undefined || settled || !this.#asked.take(order, clock.monotonic())) return order
     if (order.state === 'created') return this.#show(order, method, returnTo)
     await this.ask(order, method).catch(error => {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
     })
     return store.pay.order(id)
-  }
-
-  #mayAsk({ id, accountId }: Order, now: number): boolean {
-    const account = `account ${accountId}`
-    const isRecent = (name: string, everyMs: number): boolean =>
-      now - (this.#asked.get(name) ?? Number.NEGATIVE_INFINITY) < everyMs
-    if (isRecent(id, ASK_EVERY_MS) || isRecent(account, ASK_ACCOUNT_EVERY_MS)) return false
-    for (const name of [id, account]) {
-      this.#asked.delete(name)
-      if (this.#asked.size >= MOST_ASKED) this.#asked.delete(this.#asked.keys().next().value as string)
-      this.#asked.set(name, now)
-    }
-    return true
   }
 
   /** Asks the provider once about an order, and takes what it says. */

@@ -1,0 +1,31 @@
+/**
+ * How often providers are asked about orders because somebody looks at them. Pages that stand open look again and again, and
+ * whoever looks at many old orders, one after the other, must not use up what a provider answers us.
+ */
+import type { Order } from '../terms/pay.ts'
+
+const ORDER_EVERY_MS = 5_000
+/** Of all orders of an account together. */
+const ACCOUNT_EVERY_MS = 500
+const MOST_KEPT = 1_000
+
+export class AskedLately {
+  /** When it was, by order and by account; the oldest first. */
+  readonly #at = new Map<string, number>()
+
+  /** Whether the provider may be asked about an order now; then it counts as asked. `now`: ms of a clock that never jumps. */
+  take({ id, accountId }: Order, now: number): boolean {
+    const account = `account ${accountId}`
+    if (this.#isRecent(id, now - ORDER_EVERY_MS) || this.#isRecent(account, now - ACCOUNT_EVERY_MS)) return false
+    for (const name of [id, account]) {
+      this.#at.delete(name)
+      if (this.#at.size >= MOST_KEPT) this.#at.delete(this.#at.keys().next().value as string)
+      this.#at.set(name, now)
+    }
+    return true
+  }
+
+  #isRecent(name: string, since: number): boolean {
+    return (this.#at.get(name) ?? Number.NEGATIVE_INFINITY) > since
+  }
+}
