@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import { ReadyJson } from '../operations/reports.ts'
 import { setDownload } from './headers.ts'
 import type { Operation, Redirect, Streamed } from './operation.ts'
 import { type StreamEnd, sendPieces } from './stream.ts'
@@ -12,7 +13,7 @@ const TAG_LENGTH = 22
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** node:http sends no body where the request was a HEAD. */
-export function sendText(res: ServerResponse, status: number, text: string, type = JSON_TYPE): void {
+export function sendText(res: ServerResponse, status: number, text: string | Uint8Array, type = JSON_TYPE): void {
   if (res.headersSent || res.destroyed) return
   if (text !== '') res.setHeader('content-type', type)
   if (status !== 204) res.setHeader('content-length', Buffer.byteLength(text))
@@ -46,6 +47,7 @@ export async function sendResult(
     return sendStream(res, status, result as Streamed, clock)
   }
   if (cacheS !== undefined) sendShared(res, result as object, cacheS)
+  else if (result instanceof ReadyJson) sendText(res, status, result.bytes)
   else sendText(res, status, body === null ? '' : JSON.stringify(result))
   return 'complete'
 }

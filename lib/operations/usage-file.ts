@@ -3,11 +3,13 @@
  * out. The last line says how many rows there were: a file that broke off has none.
  */
 import { latest } from '../base/lru.ts'
-import type { BookedRow, ExportReads, UsageFilter } from '../store/store.ts'
+import type { BookedRow, Store, UsageFilter } from '../store/store.ts'
 import { csvCell } from './csv.ts'
 import { shownReceipt } from './usage-shown.ts'
 
 const NAMES_KEPT = 10_000
+
+type Reads = Pick<Store, 'account' | 'usageSlices'>
 
 /** Plain data, for another thread. `filter`: null = of an account that does not exist. */
 export interface UsageOrder {
@@ -71,25 +73,25 @@ const FORMATS: Record<ExportFormat, { head: string; line: (row: Shown) => string
   jsonl: { head: '', line: row => `${JSON.stringify(row)}\n`, end: rows => `${JSON.stringify({ count: rows })}\n` },
 }
 
-async function* slices(reads: ExportReads, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<Shown[]> {
+async function* slices(store: Reads, filter: Omit<UsageFilter, 'limit'>): AsyncGenerator<Shown[]> {
   const names = latest<number, string>(NAMES_KEPT)
   const nameOf = async ({ accountId }: BookedRow) => {
-    const name = names.get(accountId) ?? (await reads.account(accountId))?.name
+    const name = names.get(accountId) ?? (await store.account(accountId))?.name
     if (name !== undefined) names.set(accountId, name)
     return name
   }
-  for await (const rows of reads.usageSlices(filter)) {
+  for await (const rows of store.usageSlices(filter)) {
     const shown: Shown[] = []
     for (const row of rows) shown.push(shownReceipt(row, await nameOf(row)))
     yield shown
   }
 }
 
-export default async function* (reads: ExportReads, { format, filter }: UsageOrder): AsyncGenerator<string> {
+export default async function* (store: Reads, { format, filter }: UsageOrder): AsyncGenerator<string> {
   const { head, line, end } = FORMATS[format]
   let rows = 0
   yield head
-  for await (const slice of filter === null ? [] : slices(reads, filter)) {
+  for await (const slice of filter === null ? [] : slices(store, filter)) {
     rows += slice.length
     yield slice.map(line).join('')
   }

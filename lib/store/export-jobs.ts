@@ -3,10 +3,11 @@
  * a piece for each time that it is asked. All together make no more than their rate.
  */
 import { type Clock, pause, systemClock } from '../base/clock.ts'
+import { lowerPriority } from '../base/thread-priority.ts'
 import { openReads } from './export-reads.ts'
-import type { ExportReads, ExportWork } from './export-store.ts'
+import type { ExportWork } from './export-store.ts'
 import type { ExportAnswer, ExportRequest, ExportThreadData } from './export-thread.ts'
-import { StoreUnavailable } from './store.ts'
+import { type Store, StoreUnavailable } from './store.ts'
 
 /** As much as the other thread writes to a client's connection at once. */
 export const PIECE_BYTES = 64 * 1024
@@ -50,15 +51,15 @@ interface Job {
 
 export class ExportJobs {
   readonly #answer: (answer: ExportAnswer) => void
-  readonly #reads: ExportReads
+  readonly #store: Store
   readonly #pace: Pace
   readonly #jobs = new Map<number, Job>()
   #statements: ExportAnswer['statements'] = []
 
-  constructor({ address, bytesPerS }: ExportThreadData, answer: (answer: ExportAnswer) => void, clock = systemClock) {
+  constructor(data: ExportThreadData, answer: (answer: ExportAnswer) => void, clock = systemClock) {
     this.#answer = answer
-    this.#reads = openReads(address, (op, ok) => this.#statements.push([op, ok]))
-    this.#pace = new Pace(bytesPerS, clock)
+    this.#store = openReads(data, (op, ok) => this.#statements.push([op, ok]))
+    this.#pace = new Pace(data.bytesPerS, clock)
   }
 
   take(request: ExportRequest): void {
@@ -81,8 +82,9 @@ export class ExportJobs {
   }
 
   async #pieces(work: string, order: object, isWanted: () => boolean): Promise<AsyncGenerator<Uint8Array>> {
-    const { default: make } = (await import(work)) as { default: ExportWork<object> }
-    return inPieces(make(this.#reads, order), isWanted)
+    const { default: make } = (await import(work)) as { default: ExportWork<Store, object> }
+    lowerPriority() // not before what it needs is loaded, because that is done once and somebody waits for it
+    return inPieces(make(this.#store, order), isWanted)
   }
 
   async #more(id: number): Promise<void> {

@@ -1,20 +1,30 @@
-/** What exports read, on connections that belong to their thread. */
-import type { OnStatement, ReadingDriver } from './driver.ts'
-import type { ExportReads } from './export-store.ts'
+/** The store as the thread of exports has it: with connections of its own, and of which only the reads work. */
+import type { Driver, OnStatement, ReadingDriver } from './driver.ts'
+import type { ExportThreadData } from './export-thread.ts'
 import { openMysqlToRead } from './mysql.ts'
-import { accountById } from './sql/accounts.ts'
-import { keyLabels } from './sql/key-labels.ts'
-import { requestPage } from './sql/request-page.ts'
-import { usageSlices } from './sql/usage.ts'
+import { Sealer } from './secrets.ts'
+import { SqlStore } from './sql.ts'
 import { openSqliteHere } from './sqlite-here.ts'
+import type { Store } from './store.ts'
 
-const readsOf = (driver: ReadingDriver): ExportReads => ({
-  account: id => accountById(driver, id),
-  keyLabels: (accountId, ids) => keyLabels(driver, accountId, ids),
-  requestPage: (filter, paging) => requestPage(driver, filter, paging),
-  usageSlices: filter => usageSlices(driver, filter),
+const refuse = async (): Promise<never> => {
+  throw new Error('the thread of exports does not write')
+}
+
+const onlyReading = (driver: ReadingDriver): Driver => ({
+  dialect: driver.dialect,
+  query: (op, sql, params) => driver.query(op, sql, params),
+  snapshot: (op, fn) => driver.snapshot(op, fn),
+  run: refuse,
+  transaction: refuse,
+  prove: refuse,
+  script: refuse,
+  close: refuse,
 })
 
-/** `address`: that of the store's own driver. */
-export const openReads = (address: string, onStatement: OnStatement): ExportReads =>
-  readsOf(address.startsWith('sqlite:') ? openSqliteHere(address, onStatement) : openMysqlToRead(address, onStatement))
+/** What is sealed stays so: the thread does not have the secret. */
+export function openReads({ address, zone }: ExportThreadData, onStatement: OnStatement): Store {
+  const isFile = address.startsWith('sqlite:')
+  const driver = isFile ? openSqliteHere(address, onStatement) : openMysqlToRead(address, onStatement)
+  return new SqlStore(onlyReading(driver), new Sealer(''), () => {}, { zone })
+}

@@ -1,21 +1,12 @@
 /**
- * The part of the store's interface that makes exports: files of any size. They are read and written out in a thread of
- * their own, so that requests which this process relays meanwhile do not wait for it.
+ * The part of the store's interface that makes exports: files of any size, and large reports. They are read and written out
+ * in a thread of their own, so that requests which this process relays meanwhile do not wait for it.
  */
-import type { AccountStore } from './account-store.ts'
-import type { RequestStore } from './request-store.ts'
-import type { UsageStore } from './usage-store.ts'
-
-/** What the thread of exports may read. */
-export type ExportReads = Pick<AccountStore, 'account'> &
-  Pick<RequestStore, 'keyLabels' | 'requestPage'> &
-  Pick<UsageStore, 'usageSlices'>
-
 /**
- * The default export of a module that makes a file. `order`: plain data. An empty text is given where much has been read and nothing found, so
+ * The default export of a module that makes a file or a report. `store`: of which only reads work. `order`: plain data. An empty text is given where much has been read and nothing found, so
  * that an export which has ended is given up there.
  */
-export type ExportWork<T> = (reads: ExportReads, order: T) => AsyncIterable<string>
+export type ExportWork<S, T> = (store: S, order: T) => AsyncIterable<string>
 
 /** The bytes of a file. A piece is made when it is asked for; at most one slice of rows is in memory. */
 export interface Pieces extends AsyncIterableIterator<Uint8Array> {

@@ -10,6 +10,8 @@ import { StoreUnavailable } from './store.ts'
 
 export interface ExportThreadData {
   address: string
+  /** That of the store. */
+  zone: string
   /** What all exports together may make in a second. */
   bytesPerS: number
 }
@@ -28,7 +30,9 @@ export interface ExportAnswer {
   statements: [op: string, ok: boolean][]
 }
 
-const IDLE_MS = 10_000
+/** Longer than somebody who reads reports rests between two of them. */
+const IDLE_MS = 600_000
+const CLOSED = 'the store is closed'
 const DONE = { done: true, value: undefined } as const
 
 export class ExportThread {
@@ -38,6 +42,7 @@ export class ExportThread {
   #worker: Worker | null = null
   #idle: NodeJS.Timeout | undefined
   #lastId = 0
+  #isClosed = false
 
   constructor(data: ExportThreadData, onStatement: OnStatement) {
     this.#data = data
@@ -48,6 +53,7 @@ export class ExportThread {
     const id = ++this.#lastId
     return new Export({
       start: one => {
+        if (this.#isClosed) return one.fail(new StoreUnavailable(CLOSED))
         clearTimeout(this.#idle)
         this.#exports.set(id, one)
         this.#send({ kind: 'start', id, work: work.href, order })
@@ -57,10 +63,15 @@ export class ExportThread {
     })
   }
 
-  /** Breaks off the exports that are under way. */
+  /** For good. Exports that are under way break off. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#stop()
+  }
+
+  async #stop(): Promise<void> {
     const worker = this.#worker
-    this.#lose(new StoreUnavailable('the store is closed'))
+    this.#lose(new StoreUnavailable(CLOSED))
     await worker?.terminate()
   }
 
@@ -96,7 +107,7 @@ export class ExportThread {
     this.#worker.postMessage({ kind: 'stop', id } satisfies ExportRequest)
     if (this.#exports.size > 0) return
     this.#worker.unref()
-    this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref()
+    this.#idle = setTimeout(() => void this.#stop(), IDLE_MS).unref()
   }
 
   /** The thread is gone, or goes. */
@@ -133,10 +144,12 @@ class Export implements Pieces {
   }
 
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#state === 'new') {
+      this.#state = 'open'
+      this.#side.start(this)
+    }
     if (this.#failure !== null) return Promise.reject(this.#failure)
     if (this.#state === 'ended') return Promise.resolve(DONE)
-    if (this.#state === 'new') this.#side.start(this)
-    this.#state = 'open'
     this.#waiting = Promise.withResolvers()
     this.#side.more()
     return this.#waiting.promise

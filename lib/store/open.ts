@@ -38,12 +38,8 @@ export function openStore(url: string, options: StoreOptions): Store {
   const warn = options.onWarning ?? (() => {})
   const onStatement = options.onStatement ?? (() => {})
   const [driver, address] = openDriver(url, onStatement, warn)
-  const exports = new ExportThread(
-    { address, bytesPerS: options.exportBytesPerS ?? Number.POSITIVE_INFINITY },
-    onStatement,
-  )
-  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn, {
-    zone: options.zone ?? DEFAULT_ZONE,
-    exports,
-  })
+  const zone = options.zone ?? DEFAULT_ZONE
+  const bytesPerS = options.exportBytesPerS ?? Number.POSITIVE_INFINITY
+  const exports = new ExportThread({ address, zone, bytesPerS }, onStatement)
+  return new SqlStore(driver, new Sealer(options.secret, options.secretPrevious), warn, { zone, exports })
 }

@@ -66,9 +66,10 @@ function randomRow(random: Random, key: Key, n: number): UsageRow {
   })
 }
 
-export async function open(t: Test, count = 400): Promise<Ground> {
+/** `at`: of an empty store; default: a file. */
+export async function open(t: Test, count = 400, at?: string): Promise<Ground> {
   const random = seeded(t)
-  const url = `sqlite:${t.testdir()}/store.db`
+  const url = at ?? `sqlite:${t.testdir()}/store.db`
   const store = openStore(url, { secret: 'x' })
   await store.migrate()
   t.teardown(() => store.close())

@@ -12,7 +12,7 @@ import { seeded } from '../support/random.ts'
 import { fund, newKey, SETUP, settlement, usageRow } from '../support/store.ts'
 
 const OPERATIONS = new URL('../../lib/operations/', import.meta.url)
-const WORKS: [path: string, work: ExportWork<never>][] = [
+const WORKS: [path: string, work: ExportWork<Store, never>][] = [
   ['own/requests-file.ts', requestsFile],
   ['usage-file.ts', usageFile],
 ]

@@ -14,6 +14,7 @@ import {
   statementFileQuery,
 } from '../../operations/own-billing.ts'
 import { CSV_TYPE } from '../../operations/own-export.ts'
+import { report } from '../../operations/reports.ts'
 import { monthName } from '../../operations/statement.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
@@ -60,7 +61,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     path: ofMonth,
     answer: { status: 200, body: statementAnswer },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, path }) => ownStatement(deps, account, path.month),
+    run: (deps: ConsoleDeps, { account, path }) => report(deps, account, 'statement', account, path.month),
   }),
   operation({
     id: 'statements.csv',

@@ -1,6 +1,6 @@
 /** The call behind the page Overview. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { ownOverview } from '../../operations/own-overview.ts'
+import { report } from '../../operations/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_REQUESTS, READS_TOTALS, readerOf } from './reader.ts'
 import { overviewAnswer } from './usage-answers.ts'
@@ -18,7 +18,7 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller
       const single = role === null || (READS_REQUESTS as readonly string[]).includes(role)
-      return ownOverview(deps, await readerOf(deps, call), single)
+      return report(deps, call.account, 'overview', await readerOf(deps, call), single)
     },
   }),
 ]

@@ -2,14 +2,8 @@
 import { z } from 'zod'
 import { type Call, type Operation, operation, type Streamed } from '../../api/operation.ts'
 import { EXPORT_TYPES, type ExportFormat, exportQuery, ownExport } from '../../operations/own-export.ts'
-import {
-  ownReceipt,
-  ownRefusals,
-  ownRequests,
-  refusalsQuery,
-  requestIdText,
-  requestsQuery,
-} from '../../operations/own-requests.ts'
+import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../operations/own-requests.ts'
+import { report } from '../../operations/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_REQUESTS, readerOf, seesInternals } from './reader.ts'
 import { receiptAnswer, refusalsAnswer, requestsAnswer } from './usage-answers.ts'
@@ -53,7 +47,8 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: requestsQuery,
     answer: { status: 200, body: requestsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => ownRequests(deps, await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) =>
+      report(deps, call.account, 'requests', await readerOf(deps, call), call.query),
   }),
   exported('csv'),
   exported('jsonl'),
@@ -81,6 +76,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: refusalsQuery,
     answer: { status: 200, body: refusalsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => ownRefusals(deps, await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) =>
+      report(deps, call.account, 'refusals', await readerOf(deps, call), call.query),
   }),
 ]

@@ -1,8 +1,9 @@
 /** The calls behind the page Usage, and behind the filters that it shares with the page Requests. */
 import { type Operation, operation } from '../../api/operation.ts'
-import { choicesQuery, ownChoices } from '../../operations/own-choices.ts'
-import { ownUsage, totalsQuery } from '../../operations/own-usage.ts'
+import { choicesQuery } from '../../operations/own-choices.ts'
+import { totalsQuery } from '../../operations/own-usage.ts'
 import { CSV_TYPE, ownUsageFile, totalsFileQuery } from '../../operations/own-usage-file.ts'
+import { report } from '../../operations/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_TOTALS, readerOf, seesMembers } from './reader.ts'
 import { choicesAnswer, usageAnswer } from './usage-answers.ts'
@@ -20,7 +21,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     query: totalsQuery,
     answer: { status: 200, body: usageAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => ownUsage(deps, await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => report(deps, call.account, 'usage', await readerOf(deps, call), call.query),
   }),
   operation({
     id: 'usage.csv',
@@ -51,6 +52,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     query: choicesQuery,
     answer: { status: 200, body: choicesAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => ownChoices(deps, await readerOf(deps, call), call.query, seesMembers(call)),
+    run: async (deps: ConsoleDeps, call) =>
+      report(deps, call.account, 'choices', await readerOf(deps, call), call.query, seesMembers(call)),
   }),
 ]

@@ -4,13 +4,15 @@
  */
 import { timeOfId } from '../../base/ids.ts'
 import { formatMicro, type Micro } from '../../base/money.ts'
-import type { BookedRow, ExportReads, KeyLabel, RequestFilter } from '../../store/store.ts'
+import type { BookedRow, KeyLabel, RequestFilter, Store } from '../../store/store.ts'
 import { decimal } from '../../terms/decimal.ts'
 import type { Language, Words } from '../../terms/people.ts'
 import { type Column, csvEnd, csvHead, csvLines, type Heads } from './csv.ts'
 import { iso, shownReceipt } from './shown.ts'
 
 const SLICE = 500
+
+type Reads = Pick<Store, 'keyLabels' | 'requestPage'>
 
 /** Plain data, for another thread. */
 export interface RequestsOrder {
@@ -68,10 +70,10 @@ const COLUMNS: readonly Column<Exported>[] = [
 ]
 
 /** All rows of a filter, newest first. Between two slices nothing is held in the store. */
-async function* slices(reads: ExportReads, filter: RequestFilter): AsyncGenerator<Exported[]> {
+async function* slices(store: Reads, filter: RequestFilter): AsyncGenerator<Exported[]> {
   for (let after: string | null | undefined; after !== null; ) {
-    const page = await reads.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
-    const labels = await reads.keyLabels(
+    const page = await store.requestPage(filter, { ...(after === undefined ? {} : { after }), limit: SLICE })
+    const labels = await store.keyLabels(
       filter.accountId,
       page.rows.map(row => row.keyId),
     )
@@ -87,12 +89,12 @@ const jsonLine = ({ row, key }: Exported): string => {
 }
 
 export default async function* (
-  reads: ExportReads,
+  store: Reads,
   { format, filter, heads, language }: RequestsOrder,
 ): AsyncGenerator<string> {
   let count = 0
   if (format === 'csv') yield csvHead(COLUMNS, heads, language)
-  for await (const slice of slices(reads, filter)) {
+  for await (const slice of slices(store, filter)) {
     count += slice.length
     yield format === 'csv' ? csvLines(COLUMNS, slice) : slice.map(jsonLine).join('')
   }

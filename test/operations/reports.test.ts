@@ -1,0 +1,82 @@
+/** Reports that another thread makes: the answers and refusals of the operations themselves, on either engine. */
+import t, { type Test } from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { ownStatement } from '../../lib/operations/own-billing.ts'
+import { ownOverview } from '../../lib/operations/own-overview.ts'
+import { ownRefusals, ownRequests, refusalsQuery, requestsQuery } from '../../lib/operations/own-requests.ts'
+import { ownUsage, totalsQuery } from '../../lib/operations/own-usage.ts'
+import type { ReportArguments, ReportName } from '../../lib/operations/report-work.ts'
+import { ReadyJson, report } from '../../lib/operations/reports.ts'
+import { accountPurse } from '../../lib/store/store.ts'
+import { startMariadb } from '../support/mariadb.ts'
+import { SETUP } from '../support/store.ts'
+import { DAY_MS, NOW_MS, open, refusalOf } from './own-support.ts'
+
+async function check(t: Test, url?: string): Promise<void> {
+  const { deps, store, account, keys, other, held } = await open(t, 400, url)
+  const user = { email: 'ann@example.com', name: '', password: null, operator: false, language: null, atMs: NOW_MS }
+  const person = await store.people.create(user, SETUP)
+  await store.people.addMember({ userId: person.id, accountId: account.id, role: 'member' }, NOW_MS, SETUP)
+  held.set(accountPurse(account.id), micro(77))
+  held.set(accountPurse(other.accountId), micro(5))
+  const [all, some] = [
+    { account, keyIds: null },
+    { account, keyIds: [keys[1]!.id, keys[2]!.id] },
+  ]
+  const made = async <N extends ReportName>(name: N, ...args: ReportArguments<N>) => {
+    const ready = await report(deps, account, name, ...args)
+    t.ok(ready instanceof ReadyJson)
+    return Buffer.from(ready.bytes).toString()
+  }
+  const usage = (sent: object) => totalsQuery.parse({ from: String(NOW_MS - 40 * DAY_MS), to: String(NOW_MS), ...sent })
+  for (const reader of [all, some]) {
+    for (const sent of [
+      {},
+      { stack: 'key', by: 'day' },
+      { by: 'hour', from: String(NOW_MS - DAY_MS) },
+      { model: '=m3' },
+    ])
+      t.equal(await made('usage', reader, usage(sent)), JSON.stringify(await ownUsage(deps, reader, usage(sent))))
+    for (const single of [true, false])
+      t.equal(await made('overview', reader, single), JSON.stringify(await ownOverview(deps, reader, single)))
+    for (const sent of [{}, { status: '5xx', limit: 7 }, { member: person.publicId }]) {
+      const query = requestsQuery.parse(sent)
+      t.equal(await made('requests', reader, query), JSON.stringify(await ownRequests(deps, reader, query)))
+    }
+  }
+  const refusals = refusalsQuery.parse({})
+  t.equal(await made('refusals', all, refusals), JSON.stringify(await ownRefusals(deps, all, refusals)))
+  t.equal(await made('statement', account, '2026-02'), JSON.stringify(await ownStatement(deps, account, '2026-02')))
+  t.match(JSON.parse(await made('overview', all, true)), { held: '0.000077' }, 'what the processes hold is in it')
+
+  for (const sent of [
+    { zone: 'Asia/Kolkata' },
+    { key: 'a'.repeat(20) },
+    { member: other.publicId },
+    { key: other.publicId },
+  ]) {
+    const [here, there] = [
+      await refusalOf(ownUsage(deps, all, usage(sent))),
+      await refusalOf(report(deps, account, 'usage', all, usage(sent))),
+    ]
+    t.equal(there.message, here.message)
+    t.ok(there.words !== null)
+    for (const name of ['name', 'fault', 'details', 'fields', 'words'] as const) t.strictSame(there[name], here[name])
+  }
+  await store.close()
+  await t.rejects(report(deps, account, 'usage', all, usage({})), { name: 'StoreUnavailable' })
+}
+
+t.test('on SQLite', async t => check(t))
+
+t.test('on MariaDB', async t => {
+  const server = await startMariadb()
+  t.teardown(() => server.stop())
+  await check(t, await server.database('reports'))
+})
+
+t.test('the thread does not write', async t => {
+  const { store } = await open(t, 1)
+  const pieces = store.export(new URL('../support/writing-work.ts', import.meta.url), {})
+  await t.rejects(pieces.next(), { message: 'the thread of exports does not write' })
+})
