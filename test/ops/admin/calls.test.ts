@@ -5,12 +5,15 @@ import { Admin, type AdminDeps } from '../../../lib/ops/admin.ts'
 
 const read = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8')
 
+/** Whatever the parameters are called. */
+const named = (path: string): string => path.replace(/\{\w+\}/g, '*')
+
 const NAMES: Record<string, string[]> = { kind: ['groups', 'models', 'channels'], format: ['csv', 'jsonl'] }
 
 /** The routes as the code writes them, with the statuses that each answers when all is well. */
 function routes(): string[] {
   const [, ...parts] = read('lib/ops/admin.ts')
-    .split('this.#routes = [')[1]!
+    .split('const routes: Route[] = [')[1]!
     .split('\n  }\n')[0]!
     .split(/\broute\(/)
   return parts.flatMap(part => {
@@ -23,7 +26,7 @@ function routes(): string[] {
     ]
     const status = statuses.find(([mark]) => part.includes(mark))?.[1] ?? '200'
     const name = /\$\{(\w+)\}/.exec(call)?.[1]
-    return (NAMES[name ?? ''] ?? ['']).map(one => `${call.replace(/\$\{\w+\}/, one)} ${status}`)
+    return (NAMES[name ?? ''] ?? ['']).map(one => `${named(call.replace(/\$\{\w+\}/, one))} ${status}`)
   })
 }
 
@@ -36,9 +39,7 @@ const rows = [...read('docs/admin.md').matchAll(/^\| `([A-Z]+) (\S+)` \|.*\| (.*
 )
 
 t.test('the page lists every call, and no other', async t => {
-  const listed = rows.map(
-    ({ method, path, statuses }) => `${method} ${path.replace(/\{\w+\}/g, '*')} ${statuses.join(' ')}`,
-  )
+  const listed = rows.map(({ method, path, statuses }) => `${method} ${named(path)} ${statuses.join(' ')}`)
   t.ok(listed.length > 30)
   t.same(listed.sort(), routes().sort())
 })
