@@ -3,13 +3,11 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../base/clock.ts'
 import { formatMicro } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
-import { Desk } from '../pay/desk.ts'
 import { examine, type Finding } from '../pay/doctor.ts'
-import { createLogger } from '../terms/log.ts'
 import type { OrderMethod } from '../terms/pay.ts'
-import { PayTallies } from '../terms/pay-tallies.ts'
 import { COMMAND } from '../terms/people.ts'
-import { NOBODY, withStoreOf } from './with-store.ts'
+import { deskOf } from './pay-desk.ts'
+import { withStoreOf } from './with-store.ts'
 
 export interface DoctorWanted {
   method: string
@@ -20,23 +18,13 @@ export interface DoctorWanted {
   yes: boolean
 }
 
-/** The gateways that run beside a command find in the store what it has changed. */
-const FLEET = {
-  ...NOBODY,
-  held: async () => new Map(),
-  holders: async () => [],
-  channelStates: async () => new Map(),
-  changed: async () => {},
-}
 const KEEP_ALIVE_MS = 60_000
 
 /** False when a step failed. */
 export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: DoctorWanted): Promise<boolean> {
   return withStoreOf(configFile, env, async (store, config) => {
     const { method: name, account: accountName, amount, refund, waitMs } = wanted
-    const log = createLogger('warn', { write: line => void process.stderr.write(line) })
-    const deps = { store, clock: systemClock, log, fleet: FLEET, setAside: () => NOTHING_ASIDE }
-    const desk = new Desk({ ...deps, config: () => config, counts: new PayTallies() })
+    const { desk } = deskOf(store, config)
     const method = (await desk.methods()).get(name as OrderMethod)
     if (method === undefined) throw new OperationError('missing', `pay.${name}: not in ${configFile}`)
     const account = await store.accountByName(accountName)
@@ -62,8 +50,6 @@ export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: Do
     return ok
   })
 }
-
-const NOTHING_ASIDE = { settlements: 0, unreadable: 0, journals: 0 }
 
 async function confirm(question: string): Promise<void> {
   if (!process.stdin.isTTY) throw new OperationError('invalid', `${question} Say --yes where nobody can be asked.`)

@@ -7,6 +7,7 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { type Listener, parseListener } from '../terms/config-addresses.ts'
 import { duration } from '../terms/config-scalars.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
+import { addOrders } from './order-options.ts'
 import { addPay } from './pay-options.ts'
 import { addPrices } from './price-options.ts'
 import { say } from './say.ts'
@@ -114,6 +115,7 @@ function createProgram(root: string): Command {
   addPrices(group)
   addUsers(group)
   addPay(group)
+  addOrders(group)
   addSimulate(command('simulate', 'a simulated upstream that speaks the protocols of the gateway (reads no config)'))
   command('demo', 'serve with everything a first request needs: an upstream, an admin token and a key').action(
     async ({ config }: ConfigOption) => {

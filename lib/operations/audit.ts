@@ -16,7 +16,7 @@ export async function readAudit({ store, fleet, setAside }: AuditDeps) {
   await fleet.settled()
   const { settlements, unreadable } = setAside()
   const aside = settlements + unreadable
-  const { ok, broken, accounts, credits, byHand, charges, balances, leased, imbalance } = await store.audit()
+  const { ok, broken, accounts, credits, byHand, proven, charges, balances, leased, imbalance } = await store.audit()
   const row = {
     ok: ok && aside === 0,
     accounts,
@@ -26,6 +26,7 @@ export async function readAudit({ store, fleet, setAside }: AuditDeps) {
     leased: formatMicro(leased),
     imbalance: formatMicro(imbalance),
     by_hand: formatMicro(byHand),
+    proven: formatMicro(proven),
     set_aside: aside,
   }
   return { row, balanced: ok, broken }

@@ -20,11 +20,13 @@ import { readStatement } from '../operations/statement.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
+import * as pay from '../pay/payments.ts'
+import * as kind from '../terms/config-scalars.ts'
 import type { Actor } from '../terms/people.ts'
 import { type Answer, created, gone, NO_CONTENT, ok, streamed, TextFile } from './answer.ts'
 
-/** What operations need, those on users among them. */
-export type AdminDeps = OperationDeps & UserDeps
+/** What operations need, those on users and on payments among them. */
+export type AdminDeps = OperationDeps & UserDeps & pay.PaymentsDeps
 
 type Body = Record<string, unknown> | undefined
 
@@ -33,6 +35,8 @@ type Handler = (names: Names, query: URLSearchParams, body: Body, actor: Actor) 
 type Names = Partial<Record<'name' | 'id', string>>
 export type Call = (query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
 type Route = [call: string, handle: Handler]
+
+const ordersQuery = pay.ordersFilter.extend({ account: kind.name.optional() })
 
 export class Admin {
   readonly #routes = new Routes<Handler>()
@@ -45,6 +49,7 @@ export class Admin {
     const catalogue = new Catalogue(deps)
     const prices = new Prices(deps)
     const actions = new Actions(deps)
+    const payments = new pay.Payments(deps)
     const routes: Route[] = [
       route('GET /admin/accounts', async (_, query) => ok(await accounts.list(parameters(query)))),
       route('POST /admin/accounts', async (_, __, body, actor) => created(await accounts.create(body, actor))),
@@ -130,6 +135,26 @@ export class Admin {
         await revokeInvitation(deps, byActor(actor), null, id!)
         return NO_CONTENT
       }),
+      route('GET /admin/payments', async () => ok(await payments.health())),
+      route('GET /admin/orders', async (_, query) => {
+        const { account, ...filter } = read(ordersQuery, parameters(query))
+        const only = account === undefined ? account : await deps.store.accountByName(account)
+        return ok(await payments.orders(filter, only))
+      }),
+      route('GET /admin/orders/{id}', async ({ id }) => ok(await payments.order(id!))),
+      route('POST /admin/orders/{id}/refunds', async ({ id }, _, body, actor) =>
+        once(await payments.refund(id!, read(pay.refundForm, body), actor)),
+      ),
+      route('GET /admin/exceptions', async (_, query) =>
+        ok(await payments.exceptions(read(pay.exceptionsFilter, parameters(query)))),
+      ),
+      route('POST /admin/exceptions/{id}/resolution', async ({ id }, _, body, actor) =>
+        ok(await payments.resolve(id!, read(pay.resolution, body), actor)),
+      ),
+      route('GET /admin/rates', async () => ok(await payments.rates())),
+      route('POST /admin/rates', async (_, __, body, actor) =>
+        created(await payments.setRate(read(pay.rateForm, body), actor)),
+      ),
       route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
     ]
     for (const [call, handle] of routes) this.#routes.add(call, handle)

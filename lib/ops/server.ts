@@ -12,6 +12,7 @@ import { http } from '../base/http.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Mailer } from '../operations/people/mail.ts'
+import type { Desk } from '../pay/desk.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
 import { ERRORS, type ErrorRow } from '../terms/errors.ts'
@@ -30,6 +31,8 @@ export interface OpsDeps extends OperationDeps {
   /** The config in force. */
   config: () => Config
   mail: Mailer
+  /** Orders and the ways to pay. */
+  pay: () => Promise<Desk>
 }
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -20,7 +20,7 @@ export interface DeskParts extends OperationDeps {
   counts: PayTallies
 }
 
-const UNCREDITED_MS = 5_000
+export const UNCREDITED_MS = 5_000
 const COUNTED = 1_000
 
 export class Desk {
@@ -83,7 +83,10 @@ export class Desk {
       clock,
       log,
       till: this.till,
-      count: (m, verdict) => counts.callback(m, verdict),
+      count: (m, verdict) => {
+        counts.callback(m, verdict)
+        this.orders.marks.count(m, verdict)
+      },
     }
     return takeCallback(deps, method, callback)
   }

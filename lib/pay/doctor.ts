@@ -11,6 +11,7 @@ import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import type { Desk } from './desk.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { pageOf } from './orders.ts'
 
 export interface Examined {
   desk: Desk
@@ -63,7 +64,7 @@ export async function* examine(examined: Examined): AsyncGenerator<Finding> {
 /** A repeat of the request gives the same order, and says what was wrong. */
 async function* notMade({ method, returnTo, desk }: Examined, order: Order): AsyncGenerator<Finding> {
   const reason = await method
-    .begin(order, returnTo)
+    .begin(order, pageOf(order, returnTo))
     .then(() => 'the first request failed, the second did not', reasonOf)
   yield {
     step: 'order',

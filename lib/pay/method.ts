@@ -18,7 +18,8 @@ export class ProviderRefuses extends Error {
 }
 
 /** Why a callback is not believed. It labels a metric. */
-export type Doubt = 'signature' | 'age' | 'key' | 'form' | 'probe'
+export const DOUBTS = ['signature', 'age', 'key', 'form', 'probe'] as const
+export type Doubt = (typeof DOUBTS)[number]
 
 /** A callback that is not verified. Nothing of it may be used. */
 export class NotVerified extends Error {

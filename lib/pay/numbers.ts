@@ -1,5 +1,5 @@
 /** Numbers of orders and refunds, and amounts in the smallest unit of a currency. */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { invariant } from '../base/assert.ts'
 import { type Micro, micro } from '../base/money.ts'
 
@@ -20,6 +20,12 @@ function numbered(letter: 'T' | 'R', nowMs: number): string {
 
 export const newOrderId = (nowMs: number): string => numbered('T', nowMs)
 export const newRefundId = (nowMs: number): string => numbered('R', nowMs)
+/** The number of the refund that a caller names by a reference: the same reference of the same order is the same refund. */
+export const refundIdOf = (orderId: string, reference: string): string =>
+  `R${[...createHash('sha256').update(`${orderId} ${reference}`).digest()]
+    .slice(0, TIME_LENGTH + RANDOM_LENGTH)
+    .map(byte => DIGITS[byte % 32])
+    .join('')}`
 export const isOrderId = (text: string): boolean => /^T[0-9A-HJKMNP-TV-Z]{26}$/.test(text)
 /** Our own number of a refund; null = it was not begun here. */
 export const ourRefund = (number: string): string | null => (/^R[0-9A-HJKMNP-TV-Z]{26}$/.test(number) ? number : null)

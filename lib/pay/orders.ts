@@ -5,19 +5,31 @@
 import { pause } from '../base/clock.ts'
 import { formatMicro, type Micro, micro, parseMicro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import { OperationError, type Words } from '../operations/error.ts'
+import { OperationError } from '../operations/error.ts'
 import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { AskedLately } from './asked.ts'
+import { creditable, PAID_OTHERWISE } from './by-hand.ts'
+import { PayMarks } from './marks.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
-import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, worth } from './numbers.ts'
+import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, refundIdOf } from './numbers.ts'
+import {
+  ANOTHER_AMOUNT,
+  MOST_OPEN,
+  NO_ORDER,
+  NO_RATE,
+  NO_REASON,
+  notConfigured,
+  RESOLVED,
+  sameRefund,
+  tooMany,
+  wrong,
+} from './order-faults.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
 import type { Till, TillDeps } from './till.ts'
 
-/** Most orders of an account that can still be paid. */
-const MOST_OPEN = 5
 const RECALL_TRIES = 12
 const RECALL_WAIT_MS = 120
 
@@ -33,6 +45,7 @@ export class Orders {
   readonly #till: Till
   readonly #methods: ReadonlyMap<OrderMethod, PayMethod>
   readonly #bounds: () => PayBounds
+  readonly marks: PayMarks
   readonly #asked = new AskedLately()
 
   constructor(deps: TillDeps, till: Till, methods: ReadonlyMap<OrderMethod, PayMethod>, bounds: () => PayBounds) {
@@ -40,6 +53,7 @@ export class Orders {
     this.#till = till
     this.#methods = methods
     this.#bounds = bounds
+    this.marks = new PayMarks(deps)
   }
 
   /**
@@ -89,7 +103,7 @@ export class Orders {
   async #show(order: Order, method: PayMethod, returnTo: string): Promise<Order> {
     const { store, log } = this.#deps
     try {
-      const { providerId, shown } = await method.begin(order, returnTo)
+      const { providerId, shown } = await method.begin(order, pageOf(order, returnTo))
       return (await store.pay.orderShown(order.id, providerId, shown)) as Order
     } catch (error) {
       if (error instanceof ProviderRefuses) {
@@ -118,25 +132,35 @@ export class Orders {
 
   /** Asks the provider once about an order, and takes what it says. */
   async ask(order: Order, method: PayMethod): Promise<void> {
-    const said = await method.query(order)
+    const said = await this.marks.asked(method.name, () => method.query(order))
     if (said.kind === 'paid') await this.#till.take(method.name, said, 'query')
     else if (said.kind === 'ended') await this.#deps.store.pay.endOrder(order.id, 'expired', order.checkAtMs)
   }
 
-  /** Sends money of an order back to the payer. It is frozen before the provider is asked. */
-  async refund(id: string, sentAmount: unknown, reason: string, force: boolean, act: Act): Promise<Refund> {
+  /**
+   * Sends money of an order back to the payer. It is frozen before the provider is asked. `reference`: the caller's name for
+   * this refund; asking again under it is answered with the refund that there is, whatever became of it.
+   */
+  async refund(
+    id: string,
+    sentAmount: unknown,
+    reason: string,
+    force: boolean,
+    act: Act,
+    reference: string | null = null,
+  ): Promise<Refund> {
     const { store, clock } = this.#deps
     const order = await store.pay.order(id)
     const method = order === null ? undefined : this.#methods.get(order.method)
-    if (order === null) throw new OperationError('missing', 'there is no such order')
-    if (method === undefined) throw new OperationError('conflict', `${order.method} is not configured here any more`)
+    if (order === null) throw new OperationError('missing', NO_ORDER)
+    if (method === undefined) throw new OperationError('conflict', notConfigured(order.method))
     const amount = parseMicro(sentAmount)
     if (amount === null || amount <= 0 || !isWholeFen(amount))
-      throw new OperationError('invalid', 'amount: expected CNY above 0 in whole fen')
-    if (reason.trim() === '') throw new OperationError('invalid', 'reason: expected a reason')
+      throw wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
+    if (reason.trim() === '') throw NO_REASON()
     const nowMs = clock.now()
     const refund: NewRefund = {
-      id: newRefundId(nowMs),
+      id: reference === null ? newRefundId(nowMs) : refundIdOf(id, reference),
       method: order.method,
       orderId: id,
       kind: 'refund',
@@ -144,12 +168,15 @@ export class Orders {
       reason,
       providerId: null,
     }
+    const known = await store.pay.refund(order.method, refund.id)
+    if (known !== null) return sameRefund(known, amount)
     const frozen = await this.#freeze(order, refund, force, nextRefundCheck({ checks: 0 }, nowMs), act)
+    if (frozen.outcome === 'same') return frozen.refund // it was begun at the same moment, by whoever sends it
     await inForce(this.#deps)
-    return this.sendRefund(frozen, order, method)
+    return this.sendRefund(frozen.refund, order, method)
   }
 
-  async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act): Promise<Refund> {
+  async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act) {
     const { store, clock, fleet } = this.#deps
     const purse = accountPurse(order.accountId)
     let frozen: Frozen = await store.pay.freeze(refund, force, checkAtMs, act)
@@ -163,11 +190,19 @@ export class Orders {
       frozen = await store.pay.freeze(refund, force, checkAtMs, act)
       if (leased <= 0) break
     }
-    if ('refund' in frozen) return frozen.refund
+    if ('refund' in frozen) return frozen
+    if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
     const refundable = formatMicro(
       frozen.outcome === 'short' ? frozen.refundable : await store.pay.refundable(order.id),
     )
-    throw new OperationError('conflict', `amount: only ${refundable} CNY of this order can go back now`, { refundable })
+    throw new OperationError(
+      'conflict',
+      {
+        en: `amount: only ${refundable} CNY of this order can go back now`,
+        zh: `amount:该订单目前最多可退 ${refundable} 元`,
+      },
+      { refundable },
+    )
   }
 
   /** Asks the provider to send a frozen refund, always under the same number; what is undecided stays frozen. */
@@ -200,30 +235,26 @@ export class Orders {
   async resolve(id: number, credit: boolean, reason: string, act: Act): Promise<PayException> {
     const { store } = this.#deps
     const found = await store.pay.exception(id)
-    if (found === null) throw new OperationError('missing', 'there is no such exception')
-    if (found.resolvedAtMs !== null) throw new OperationError('conflict', 'the exception is resolved already')
-    if (reason.trim() === '') throw new OperationError('invalid', 'reason: expected a reason')
+    if (found === null) throw new OperationError('missing', { en: 'there is no such exception', zh: '没有这个异常' })
+    if (found.resolvedAtMs !== null) throw RESOLVED()
+    if (reason.trim() === '') throw NO_REASON()
     if (credit) await this.#creditByHand(found, reason, act)
-    await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
+    const first = await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
+    if (!first && !credit) throw RESOLVED()
     return (await store.pay.exception(id)) as PayException
   }
 
   async #creditByHand(found: PayException, reason: string, act: Act): Promise<void> {
     const { pay } = this.#deps.store
-    const { kind, orderId, transactionId, amount, currency } = found
-    const order = orderId === null ? null : await pay.order(orderId)
-    const can = kind === 'amount' || kind === 'currency' || kind === 'merchant'
-    if (!can || order === null || transactionId === null || amount === null || currency === null)
-      throw new OperationError('conflict', 'this exception cannot be credited: it is about no payment of an order here')
-    if (currency !== 'CNY' && currency !== order.currency)
-      throw new OperationError('conflict', `there is no rate of ${currency} for this order: refund it at the provider`)
-    if (worth(amount, currency === 'CNY' ? null : order.rate) <= 0)
-      throw new OperationError('conflict', 'the payment is worth less than a fen')
+    const order = found.orderId === null ? null : await pay.order(found.orderId)
+    const can = creditable(found, order)
+    if ('why' in can) throw new OperationError('conflict', can.why)
+    const { transactionId, received, currency } = can
     const proven = await pay.proveOrder({
-      method: order.method,
+      method: can.order.method,
       transactionId,
-      orderId: order.id,
-      amount,
+      orderId: can.order.id,
+      amount: received,
       currency,
       source: 'operator',
       digest: '',
@@ -231,9 +262,8 @@ export class Orders {
       actor: act.actor.name,
       note: reason,
     })
-    if (proven === 'second' || proven === 'elsewhere')
-      throw new OperationError('conflict', 'the order has another payment: refund this one at the provider')
-    await this.#till.credit(order.id, act)
+    if (proven === 'second' || proven === 'elsewhere') throw new OperationError('conflict', PAID_OTHERWISE)
+    await this.#till.credit(can.order.id, act)
   }
 
   #method(name: string): PayMethod {
@@ -253,10 +283,7 @@ export class Orders {
   async #rate(currency: string, nowMs: number): Promise<number> {
     const rate = await this.#deps.store.pay.payRate(currency, nowMs)
     if (rate !== null) return rate.rate
-    throw new OperationError('conflict', {
-      en: 'method: there is no exchange rate at the moment, use another way to pay',
-      zh: 'method:暂无汇率,请使用其他支付方式',
-    })
+    throw NO_RATE()
   }
 
   /** When the provider is asked next about an order that it was just asked about. */
@@ -266,19 +293,6 @@ export class Orders {
   }
 }
 
-const wrong = (field: string, expected: Words): OperationError =>
-  new OperationError('invalid', { en: `${field}: expected ${expected.en}`, zh: `${field}:应为${expected.zh}` }, {}, [
-    { field, expected },
-  ])
-
-const TOO_MANY = {
-  open: {
-    en: `at most ${MOST_OPEN} orders may be open: pay one, or wait until one expires`,
-    zh: `最多可有 ${MOST_OPEN} 个未支付订单,请先支付或等待其过期`,
-  },
-  anHour: { en: 'too many orders of this kind in an hour: try again later', zh: '一小时内此类订单过多,请稍后再试' },
-  anHourOfAll: { en: 'too many orders of this kind at the moment: try again later', zh: '当前此类订单过多,请稍后再试' },
-  aDay: { en: 'the orders of a day would be more than is allowed', zh: '超过每日充值限额' },
-}
-
-const tooMany = (bound: keyof typeof TOO_MANY): OperationError => new OperationError('throttled', TOO_MANY[bound])
+/** Where the payer comes back to: the page that shows this order. `returnTo`: the page of all; empty = none. */
+export const pageOf = ({ id }: Order, returnTo: string): string =>
+  returnTo === '' ? '' : `${returnTo}${returnTo.includes('?') ? '&' : '?'}order=${id}`

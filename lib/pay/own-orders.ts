@@ -1,9 +1,12 @@
 /** What people see of their account's orders: which ways to pay there are, and what became of each order. */
 import { formatMicro } from '../base/money.ts'
-import type { Store } from '../store/store.ts'
+import type { OrderFilter, Store } from '../store/store.ts'
+import { scalar } from '../terms/config-scalars.ts'
 import type { Order } from '../terms/pay.ts'
 import type { Account } from '../terms/records.ts'
 import type { Desk } from './desk.ts'
+
+export { NO_ORDER } from './order-faults.ts'
 
 const CENTS = 2
 const PAGE = 50
@@ -22,11 +25,11 @@ export async function ownMethods(desk: Desk, account: Account) {
   }
 }
 
-const iso = (ms: number): string => new Date(ms).toISOString()
-const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
+export const iso = (ms: number): string => new Date(ms).toISOString()
+export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms))
 
 /** Cents of a currency as a decimal of two places. */
-const shownCents = (cents: number): string => {
+export const shownCents = (cents: number): string => {
   const text = String(cents).padStart(CENTS + 1, '0')
   return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
 }
@@ -46,22 +49,33 @@ export function shownOrder(order: Order) {
     late: order.late,
     credited: formatMicro(order.credited),
     refunded: formatMicro(order.refunded),
+    frozen: formatMicro(order.frozen),
+    reversed: formatMicro(order.reversed),
     created_at: iso(order.createdAtMs),
     expires_at: iso(order.expiresAtMs),
     credited_at: isoOrNull(order.creditedAtMs),
   }
 }
 
-/** `after`: the `next` of another page: the time and the id of its last order. */
-export async function ownOrders(
-  { pay }: Pick<Store, 'pay'>,
-  { id }: Account,
-  after: { createdAtMs: number; id: string } | undefined,
-) {
+/** Where a page of orders begins: after this order of the page before, by its time and id. */
+export type OrderAfter = NonNullable<OrderFilter['before']>
+
+export const orderAfter = scalar(
+  { zh: '另一页的 next', en: 'the `next` of another page' },
+  { type: 'string' },
+  (value): OrderAfter | undefined => {
+    const m = typeof value === 'string' ? /^(\d{1,15})\.(T\w{26})$/.exec(value) : null
+    return m === null ? undefined : { createdAtMs: Number(m[1]), id: m[2] as string }
+  },
+)
+
+/** null on the last page. */
+export function nextOrders(rows: readonly Order[], limit: number): string | null {
+  const last = rows.length === limit ? rows.at(-1) : undefined
+  return last === undefined ? null : `${last.createdAtMs}.${last.id}`
+}
+
+export async function ownOrders({ pay }: Pick<Store, 'pay'>, { id }: Account, after: OrderAfter | undefined) {
   const rows = await pay.orders({ accountId: id, limit: PAGE, ...(after === undefined ? {} : { before: after }) })
-  const last = rows.length === PAGE ? rows.at(-1) : undefined
-  return {
-    data: rows.map(shownOrder),
-    next: last === undefined ? null : `${last.createdAtMs}.${last.id}`,
-  }
+  return { data: rows.map(shownOrder), next: nextOrders(rows, PAGE) }
 }

@@ -30,6 +30,8 @@ export interface HousekeepingOptions {
   addressesMs: () => number
   /** Counts the charges on this machine that could not be booked and wait for a person to decide. */
   setAside: () => SetAside
+  /** Takes the payments that people credited without a provider's proof. */
+  pay: { byHand: number }
 }
 
 export class Housekeeping {
@@ -76,6 +78,7 @@ export class Housekeeping {
     if (began < this.#auditDueMs) return
     const audit = await store.audit()
     this.imbalance = audit.imbalance
+    this.#o.pay.byHand = audit.resolved
     const tookMs = clock.monotonic() - began
     this.#auditDueMs = clock.monotonic() + tookMs / AUDIT_SHARE
     const { settlements, unreadable } = this.#o.setAside()

@@ -6,10 +6,10 @@ import type { OperationDeps } from '../operations/deps.ts'
 import { Mailer } from '../operations/people/mail.ts'
 import type { Fleet } from '../ops/fleet.ts'
 import { createOpsServer } from '../ops/server.ts'
-import type { Store } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
-import type { Logger } from '../terms/log.ts'
 import { listenOn } from './listening.ts'
+import { lazyDesk } from './pay-visits.ts'
+import type { ServeParts } from './serve-parts.ts'
 
 export interface OpsListener {
   /** The address that it has, also where the config leaves the port open. */
@@ -23,7 +23,11 @@ export interface OpsListener {
   close(): Promise<void>
 }
 
-export async function openOps(config: Config, log: Logger, store: Store, fleet: Fleet): Promise<OpsListener> {
+export async function openOps(
+  config: Config,
+  { log, metrics, store }: Pick<ServeParts, 'log' | 'metrics' | 'store'>,
+  fleet: Fleet,
+): Promise<OpsListener> {
   let current = config
   const mail = new Mailer({ clock: systemClock, log, smtp: () => current.smtp })
   const operations = { store, clock: systemClock, log, setAside: () => countAside(config.journal) }
@@ -32,6 +36,7 @@ export async function openOps(config: Config, log: Logger, store: Store, fleet: 
     fleet,
     mail,
     config: () => current,
+    pay: lazyDesk({ ...operations, fleet, config: () => current, counts: metrics.pay }),
     token: () => current.adminToken as string,
     ids: idMaker(systemClock.now),
   })

@@ -25,6 +25,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
     retentionMs: () => gateway.config.usageRetentionMs,
     addressesMs: () => gateway.config.addressRetentionMs,
     setAside: () => countAside(config.journal),
+    pay: metrics.pay,
   })
   gateway.imbalanceMicro = () => housekeeping.imbalance
   housekeeping.start()
@@ -40,7 +41,7 @@ export async function serveAlone({ config, options, log, metrics, store }: Serve
   payRounds.start()
   const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => gateway.config.images })
   sweep.start()
-  const ops = await openOps(config, log, store, fleet)
+  const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
     payRounds.stop()

@@ -35,6 +35,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
     retentionMs: () => current.usageRetentionMs,
     addressesMs: () => current.addressRetentionMs,
     setAside: () => countAside(config.journal),
+    pay: metrics.pay,
   })
   metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })
   housekeeping.start()
@@ -43,7 +44,7 @@ export async function servePrimary({ config, options, log, metrics, store }: Ser
   payRounds.start()
   const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current.images })
   sweep.start()
-  const ops = await openOps(config, log, store, fleet)
+  const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
     housekeeping.stop()
     payRounds.stop()

@@ -6,8 +6,12 @@ export interface Audit {
   accounts: number
   /** The sum of all entries, with their signs. */
   credits: Micro
-  /** The part of it that people credited: openings, top-ups and adjustments. Payment providers prove the rest. */
+  /** The part of it that people credited: openings, top-ups, adjustments, and orders that a person decided to credit. */
   byHand: Micro
+  /** The part of that which orders are. */
+  resolved: Micro
+  /** The sum of the payments that providers prove. */
+  proven: Micro
   charges: Micro
   balances: Micro
   leased: Micro

@@ -82,6 +82,8 @@ export type NewException = Pick<PayException, 'method' | 'kind' | 'reference' | 
 export interface ExceptionFilter {
   open?: boolean
   kind?: PayExceptionKind
+  method?: PayWay
+  orderId?: string
   beforeId?: number
   limit: number
 }
@@ -183,6 +185,8 @@ export interface PayStore {
   /** Sets a mark's time to `nowMs`. False when another did so less than `restMs` ago, and has what it stands for. */
   takePayMark(method: PayWay, what: string, nowMs: number, restMs: number): Promise<boolean>
   setPayMark(method: PayWay, what: string, value: string): Promise<void>
+  /** Adds to a mark whose value is a count, and sets its time to now. */
+  countPayMark(method: PayWay, what: string, more: number): Promise<void>
   /** The rate in force at a moment; null = none. */
   payRate(currency: string, atMs: number): Promise<PayRate | null>
   payRates(currency: string, limit: number): Promise<PayRate[]>

@@ -137,6 +137,12 @@ export const METRICS = {
       money: true,
     },
   ),
+  creditsByHand: gauge(
+    'gateway_credits_by_hand_cny',
+    [],
+    'Payments that were credited because a person decided so, without a proof of their provider, by the latest audit.',
+    { aggregator: 'max', money: true },
+  ),
   payCallbacks: counter(
     'gateway_pay_callbacks_total',
     ['method', 'verdict'],

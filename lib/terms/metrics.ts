@@ -251,6 +251,8 @@ export class Metrics {
       case 'payChain':
       case 'payEndpointErrors':
         return this.pay.samples(id)
+      case 'creditsByHand':
+        return plain(this.pay.byHand)
       case 'imbalance':
         return plain(observed.imbalanceMicro())
     }

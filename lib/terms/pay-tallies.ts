@@ -1,6 +1,7 @@
 /** What is counted of payments, in the form of `tallies.ts`. A part of the metrics. */
-import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from './pay.ts'
+
 import { METRICS } from './metric-rows.ts'
+import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from './pay.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
 
 const SECOND_MS = 1_000
@@ -15,6 +16,8 @@ export class PayTallies {
   /** The chain, as the process that reads it has last seen it. */
   chain = { head_block: 0, finalized_lag_blocks: 0, cursor_lag_seconds: 0 }
   readonly endpointErrors = new Tally()
+  /** Payments that people credited without a provider's proof, by the latest audit; in micro-CNY. */
+  byHand = 0
 
   callback(method: OrderMethod, verdict: string): void {
     this.callbacks.add(1, method, verdict)

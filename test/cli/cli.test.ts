@@ -117,6 +117,7 @@ t.test('migrate, apply, audit', async t => {
     ...books,
     imbalance: '0.000000',
     by_hand: '7.000000',
+    proven: '0.000000',
     set_aside: 0,
   })
   t.match(run('audit'), { status: 0, stdout: /^credits\t7\.000000$/m, stderr: 'the books balance\n' })

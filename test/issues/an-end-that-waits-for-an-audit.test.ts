@@ -19,6 +19,7 @@ t.test('an audit under way holds up no end, and is no failure when its store is 
     retentionMs: () => 0,
     addressesMs: () => 0,
     setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+    pay: { byHand: 0 },
   })
   keeper.start()
   clock.advance(60_000)

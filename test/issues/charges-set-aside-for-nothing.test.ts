@@ -44,6 +44,7 @@ t.test("a clock far ahead prunes by the store's time, and the mark is what reall
     retentionMs: () => 30 * DAY,
     addressesMs: () => 0,
     setAside: nothing,
+    pay: { byHand: 0 },
   }).run()
   t.equal((await store.usage({ limit: 9 })).length, 1, 'the young row stays')
   const ledger = await open({ store: timed })

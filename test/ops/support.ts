@@ -7,10 +7,12 @@ import type { Micro } from '../../lib/base/money.ts'
 import { Mailer } from '../../lib/operations/people/mail.ts'
 import type { Fleet, Readiness } from '../../lib/ops/fleet.ts'
 import { createOpsServer } from '../../lib/ops/server.ts'
+import { lazyDesk } from '../../lib/process/pay-visits.ts'
 import type { PurseId, Store } from '../../lib/store/store.ts'
 import type { ChannelState } from '../../lib/terms/channel.ts'
 import { parseConfig } from '../../lib/terms/config.ts'
 import { createLogger } from '../../lib/terms/log.ts'
+import { PayTallies } from '../../lib/terms/pay-tallies.ts'
 import { TestClock } from '../support/clock.ts'
 import { memoryStore } from '../support/store.ts'
 
@@ -61,8 +63,12 @@ export interface Ops {
   call(method: string, path: string, headers?: http.OutgoingHttpHeaders, body?: string | Buffer): Promise<Reply>
 }
 
-/** `wrap` may put faults before the store. */
-export async function openOps(t: Teardown, wrap: (store: Store) => Store = store => store): Promise<Ops> {
+/** `wrap` may put faults before the store. `settings`: a config file. */
+export async function openOps(
+  t: Teardown,
+  wrap: (store: Store) => Store = store => store,
+  settings = '',
+): Promise<Ops> {
   const store = await memoryStore()
   const fleet = new TestFleet()
   const clock = new TestClock()
@@ -77,16 +83,14 @@ export async function openOps(t: Teardown, wrap: (store: Store) => Store = store
       },
     }),
   )
-  const config = parseConfig('', 'test.yaml', {})
+  const config = parseConfig(settings, 'test.yaml', {})
+  const given = { store: wrap(store), clock, log, fleet, setAside: () => aside }
   const server = createOpsServer({
-    store: wrap(store),
+    ...given,
     token: () => TOKEN,
-    clock,
-    log,
     ids: idMaker(clock.now.bind(clock)),
-    fleet,
-    setAside: () => aside,
     config: () => config,
+    pay: lazyDesk({ ...given, config: () => config, counts: new PayTallies() }),
     mail: new Mailer({ clock, log, smtp: () => config.smtp }),
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

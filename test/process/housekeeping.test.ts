@@ -17,6 +17,8 @@ const SOUND: Audit = {
   leased: ZERO,
   imbalance: ZERO,
   byHand: ZERO,
+  resolved: ZERO,
+  proven: ZERO,
   broken: [],
 }
 
@@ -28,6 +30,7 @@ const NOTHING_TO_PRUNE = {
 
 function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
   const clock = new TestClock()
+  const pay = { byHand: 0 }
   const logged: string[] = []
   const say = (level: string) => (fields: object, text: string) =>
     logged.push(`${level}: ${text} ${JSON.stringify(fields)}`)
@@ -35,6 +38,7 @@ function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
   return {
     clock,
     logged,
+    pay,
     keeper: new Housekeeping({
       store: { ...NOTHING_TO_PRUNE, ...store } as Store,
       clock,
@@ -42,16 +46,18 @@ function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
       setAside: () => ({ settlements: 0, unreadable: 0 }),
       retentionMs: () => retentionMs,
       addressesMs: () => addressesMs,
+      pay,
     }),
   }
 }
 
 t.test('books that do not add up are told with the accounts, and are well again when they are', async t => {
-  let audit: Audit = { ...SOUND, ok: false, imbalance: micro(7), broken: [3, 5] }
-  const { clock, keeper, logged } = open({ audit: async () => audit })
+  let audit: Audit = { ...SOUND, ok: false, imbalance: micro(7), resolved: micro(9), broken: [3, 5] }
+  const { clock, keeper, logged, pay } = open({ audit: async () => audit })
   t.equal(keeper.imbalance, 0)
   await keeper.run()
   t.equal(keeper.imbalance, 7)
+  t.equal(pay.byHand, 9, 'payments that people credited')
   t.same(logged, ['error: the books do not add up {"accounts":[3,5],"imbalance":"0.000007"}'])
   audit = SOUND
   clock.advance(MINUTE)

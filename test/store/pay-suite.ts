@@ -10,14 +10,14 @@ import type { Act } from '../../lib/terms/people.ts'
 import { seeded } from '../support/random.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 
-const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
-const LOOSE: OrderBounds = { open: 1_000, anHour: null, anHourOfAll: null, aDay: micro(Number.MAX_SAFE_INTEGER) }
+export const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
+export const LOOSE: OrderBounds = { open: 1_000, anHour: null, anHourOfAll: null, aDay: micro(Number.MAX_SAFE_INTEGER) }
 const FEN = 10_000
 
 let count = 0
 const orderId = (): string => `T${String(++count).padStart(26, '0')}`
 
-const newOrder = (accountId: number, change: Partial<NewOrder> = {}): NewOrder => ({
+export const newOrder = (accountId: number, change: Partial<NewOrder> = {}): NewOrder => ({
   id: orderId(),
   accountId,
   userId: 1,
@@ -33,7 +33,7 @@ const newOrder = (accountId: number, change: Partial<NewOrder> = {}): NewOrder =
   ...change,
 })
 
-const proofOf = (order: string, transactionId: string, change: Partial<Proof> = {}): Proof => ({
+export const proofOf = (order: string, transactionId: string, change: Partial<Proof> = {}): Proof => ({
   method: 'alipay',
   transactionId,
   orderId: order,
@@ -47,7 +47,7 @@ const proofOf = (order: string, transactionId: string, change: Partial<Proof> = 
   ...change,
 })
 
-const newRefund = (order: string, id: string, fen: number, change: Partial<NewRefund> = {}): NewRefund => ({
+export const newRefund = (order: string, id: string, fen: number, change: Partial<NewRefund> = {}): NewRefund => ({
   id,
   method: 'alipay',
   orderId: order,

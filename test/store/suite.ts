@@ -11,11 +11,12 @@ import type { Limit } from '../../lib/terms/limits.ts'
 import type { Offline, UsageRow } from '../../lib/terms/records.ts'
 import { channel, fund, limitOf, newKey, SETUP, settlement, topUp, usageRow } from '../support/store.ts'
 import { actionSuite } from './action-suite.ts'
+import { depositSuite } from './deposit-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { exportSuite } from './export-suite.ts'
 import { keySuite } from './key-suite.ts'
 import { oldLog } from './old-log.ts'
-import { depositSuite } from './deposit-suite.ts'
+import { payAuditSuite } from './pay-audit-suite.ts'
 import { paySuite } from './pay-suite.ts'
 import { peopleSuite } from './people-suite.ts'
 import { priceSuite } from './price-suite.ts'
@@ -648,6 +649,7 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   t.test('the log of actions', async t => actionSuite(t, newUrl))
   t.test('payments', async t => paySuite(t, newUrl))
   t.test('deposits', async t => depositSuite(t, newUrl))
+  t.test('payments, audited', async t => payAuditSuite(t, newUrl))
   t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
   t.test('the usage log of the version before', t => oldLog(t, newUrl))

@@ -99,6 +99,7 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_client_gone_total{outcome="cut"} 0',
     'gateway_client_gone_total{outcome="slow"} 0',
     'gateway_ledger_imbalance_cny 0',
+    'gateway_credits_by_hand_cny 0',
     'gateway_pay_open{what="exceptions"} 0',
     'gateway_pay_open{what="uncredited"} 0',
     'gateway_pay_chain{what="head_block"} 0',

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
 import { isOrderId } from '../../pay/numbers.ts'
-import { ownMethods, ownOrders, shownOrder } from '../../pay/own-orders.ts'
+import { NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../pay/own-orders.ts'
 import { scalar } from '../../terms/config-scalars.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
@@ -24,6 +24,8 @@ export const orderAnswer = z
     late: z.boolean(),
     credited: money,
     refunded: money,
+    frozen: money,
+    reversed: money,
     created_at: time,
     expires_at: time,
     credited_at: time.nullable(),
@@ -57,14 +59,7 @@ const newOrder = z.strictObject({
   ),
 })
 
-const page = z.strictObject({
-  after: scalar({ zh: '另一页的 next', en: 'the `next` of another page' }, { type: 'string' }, value => {
-    const m = typeof value === 'string' ? /^(\d{1,15})\.(T\w{26})$/.exec(value) : null
-    return m === null ? undefined : { createdAtMs: Number(m[1]), id: m[2] as string }
-  }).optional(),
-})
-
-const NO_ORDER = () => new OperationError('missing', { zh: '没有这个订单', en: 'There is no such order' })
+const page = z.strictObject({ after: orderAfter.optional() })
 
 /** Where the payer comes back to. It shows what our own row says, whatever the address claims. */
 const returnTo = ({ config }: ConsoleDeps, { publicId }: Account): string =>
@@ -120,7 +115,7 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, { account, path }) => {
       const { orders } = await readyDesk(deps)
       const order = isOrderId(path.order) ? await orders.look(account, path.order, returnTo(deps, account)) : null
-      if (order === null) throw NO_ORDER()
+      if (order === null) throw new OperationError('missing', NO_ORDER)
       return shownOrder(order)
     },
   }),

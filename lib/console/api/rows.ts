@@ -12,6 +12,7 @@ import { MEMBERS } from './members.ts'
 import { OIDC } from './oidc.ts'
 import { ORDERS } from './orders.ts'
 import { OVERVIEW } from './overview.ts'
+import { PAY_DESK } from './pay-desk.ts'
 import { REQUESTS } from './requests.ts'
 import { SIGN_IN } from './sign-in.ts'
 import { TOKENS } from './tokens.ts'
@@ -33,6 +34,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...REQUESTS,
   ...BILLING,
   ...ORDERS,
+  ...PAY_DESK,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

@@ -45,10 +45,13 @@ const rows = [
     listed: false,
   },
   { name: 'topup', path: '/topup', area: 'account', title: { zh: '充值', en: 'Top up' }, icon: 'plus' },
+  { name: 'paid', path: '/topup/*', area: 'account', title: { zh: '充值收据', en: 'Receipt' }, listed: false },
   { name: 'team', path: '/team', area: 'account', title: { zh: '成员', en: 'Team' }, icon: 'users' },
   { name: 'actions', path: '/actions', area: 'account', title: { zh: '操作日志', en: 'Log of actions' }, icon: 'book' },
   { name: 'profile', path: '/profile', area: 'person', title: { zh: '个人资料', en: 'Profile' }, icon: 'user' },
   { name: 'security', path: '/security', area: 'person', title: { zh: '安全', en: 'Security' }, icon: 'shield' },
+  { name: 'payments', path: '/payments', area: 'operator', title: { zh: '支付', en: 'Payments' }, icon: 'wallet' },
+  { name: 'payment', path: '/payments/*', area: 'operator', title: { zh: '订单', en: 'Order' }, listed: false },
   {
     name: 'all-actions',
     path: '/all-actions',

@@ -6,6 +6,7 @@
  * - the purses of the account's keys have together spent the same sum;
  * - what the purses of its budget, and of each key's cap, have spent is not more than the account and the key have. These
  * purses count the same charges, but not those from before somebody set the limit, and old ones are deleted;
+ * - payments are those of its orders, which `pay-audit.ts` checks;
  * - no lease is below zero, and every lease with money belongs to a registered holder. Nobody would give back any other
  * lease.
  */
@@ -13,6 +14,7 @@ import { add, micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { type Audit, accountPurse, keyPurse } from '../store.ts'
 import { GRAIN } from '../usage-tables.ts'
+import { readPayments } from './pay-audit.ts'
 import { big, integer, text } from './text.ts'
 
 interface Account {
@@ -20,6 +22,12 @@ interface Account {
   paidIn: bigint
   /** The part of it that people credited, which no payment provider proves. */
   byHand: bigint
+  /** The part of that which was paid by an order, and that a person decided to credit. */
+  resolved: bigint
+  /** The part of it that payment providers prove. */
+  proven: bigint
+  /** The size of what does not fit between its payments and its orders. */
+  payments: bigint
   charged: bigint
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
@@ -91,6 +99,9 @@ async function read(tx: Statements): Promise<Books> {
         id,
         paidIn: 0n,
         byHand: 0n,
+        resolved: 0n,
+        proven: 0n,
+        payments: 0n,
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
@@ -124,6 +135,13 @@ async function read(tx: Statements): Promise<Books> {
     account.paidIn += big(row, 'total')
     account.byHand += big(row, 'by_hand')
   })
+  for (const [id, { off, paid, byHand }] of await readPayments(tx)) {
+    const account = of(id)
+    account.payments += off
+    account.proven += paid - byHand
+    account.resolved += byHand
+    account.byHand += byHand
+  }
   await each('booked', row => (of(integer(row, 'account_id')).booked += big(row, 'total')))
   await each('usage', row => (of(integer(row, 'account_id')).charged += big(row, 'total')))
   let byDaysOfAll = 0n
@@ -187,7 +205,7 @@ const imbalanceOf = (a: Account): bigint => {
   const sums = [a.byHours, a.byDays, a.byKeyDays, a.byOwnHours, a.byOwnDays, a.booked]
   const bySums = sums.reduce((off, sum) => off + size(a.charged - sum), 0n)
   const byPurses = byRows > byKeys ? byRows : byKeys
-  return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits
+  return size(a.paidIn - a.credit) + byPurses + bySums + a.below + a.stray + a.limits + a.payments
 }
 
 export async function audit(driver: Driver): Promise<Audit> {
@@ -200,6 +218,8 @@ export async function audit(driver: Driver): Promise<Audit> {
     accounts: accounts.length,
     credits: total(a => a.paidIn),
     byHand: total(a => a.byHand),
+    resolved: total(a => a.resolved),
+    proven: total(a => a.proven),
     charges: total(a => a.charged),
     balances: total(a => a.credit - spentOf(a)),
     leased: total(a => a.leased),

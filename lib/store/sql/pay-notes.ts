@@ -71,6 +71,8 @@ export async function exceptions(driver: Driver, filter: ExceptionFilter): Promi
   const where: [string, readonly Param[]][] = [['1 = 1', []]]
   if (filter.open !== undefined) where.push([`resolved_at_ms IS ${filter.open ? '' : 'NOT '}NULL`, []])
   if (filter.kind !== undefined) where.push(['kind = ?', [filter.kind]])
+  if (filter.method !== undefined) where.push(['method = ?', [filter.method]])
+  if (filter.orderId !== undefined) where.push(['order_id = ?', [filter.orderId]])
   if (filter.beforeId !== undefined) where.push(['id < ?', [filter.beforeId]])
   const sql = `SELECT * FROM pay_exceptions WHERE ${where.map(([c]) => c).join(' AND ')} ORDER BY id DESC LIMIT ?`
   return (await driver.query('exceptions', sql, [...where.flatMap(([, params]) => params), filter.limit])).map(
@@ -145,6 +147,18 @@ export async function setPayMark(driver: Driver, method: PayWay, what: string, v
     `INSERT INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, ${dialect.nowMs}, ?) ` +
     dialect.overwrite(['method', 'what'], ['at_ms', 'value'])
   await driver.run('setPayMark', sql, [method, what, value])
+}
+
+/** Several processes count at the same time: each adds to what stands there. */
+export function countPayMark(driver: Driver, method: PayWay, what: string, more: number): Promise<void> {
+  const { ignore, nowMs } = driver.dialect
+  return driver.transaction('countPayMark', async tx => {
+    await tx.run(`INSERT ${ignore} INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, 0, '0')`, [method, what])
+    await tx.run(`UPDATE pay_marks SET at_ms = ${nowMs} WHERE method = ? AND what = ?`, [method, what])
+    const [row] = await tx.query('SELECT value FROM pay_marks WHERE method = ? AND what = ?', [method, what])
+    const value = String(Number(text(row as Row, 'value')) + more)
+    await tx.run('UPDATE pay_marks SET value = ? WHERE method = ? AND what = ?', [value, method, what])
+  })
 }
 
 /** Of several gateways, the one whose update still finds the old time gets it. */

@@ -75,6 +75,7 @@ export class Pay implements PayStore {
     notes.takePayMark(this.#driver, method, what, nowMs, restMs)
   payMarks = () => notes.payMarks(this.#driver)
   setPayMark = (method: PayWay, what: string, value: string) => notes.setPayMark(this.#driver, method, what, value)
+  countPayMark = (method: PayWay, what: string, more: number) => notes.countPayMark(this.#driver, method, what, more)
   payRate = (currency: string, atMs: number) => notes.payRate(this.#driver, currency, atMs)
   payRates = (currency: string, limit: number) => notes.payRates(this.#driver, currency, limit)
   setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => notes.setPayRate(this.#driver, rate, act)

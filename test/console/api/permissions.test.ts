@@ -118,6 +118,14 @@ const LET_IN: Record<string, string> = {
   'orders.list': MONEY,
   'orders.create': 'billing owner',
   'orders.read': MONEY,
+  'payments.read': 'operator',
+  'payments.orders': 'operator',
+  'payments.order': 'operator',
+  'payments.refund': 'operator',
+  'payments.exceptions': 'operator',
+  'payments.resolve': 'operator',
+  'payments.rates': 'operator',
+  'payments.set_rate': 'operator',
 }
 
 const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]
@@ -297,6 +305,9 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'statements.read': null, // a month, of the account that the path names
   'statements.csv': null,
   'orders.read': async ({ store }) => ({ order: await orderOf(store) }),
+  'payments.order': null, // operators see all orders
+  'payments.refund': null,
+  'payments.resolve': null,
   'catalogue.prices': null, // the name of a model, for everybody
 }
 

@@ -75,7 +75,7 @@ export interface PersonOptions {
 }
 
 export interface House {
-  deps: PeopleParts
+  deps: PeopleParts & Pick<ConsoleDeps, 'pay'>
   store: Store
   clock: PeopleParts['clock']
   /** Where it listens; `/console` stands below it. */

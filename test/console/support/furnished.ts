@@ -10,7 +10,9 @@ import { applyCatalog } from '../../../lib/operations/apply.ts'
 import { invite } from '../../../lib/operations/people/invitations.ts'
 import { newLink } from '../../../lib/operations/people/links.ts'
 import { openSession } from '../../../lib/operations/people/sessions.ts'
+import type { PayMethod, Payment } from '../../../lib/pay/method.ts'
 import { parseCatalog } from '../../../lib/terms/catalog.ts'
+import type { Order } from '../../../lib/terms/pay.ts'
 import type { Person } from '../../../lib/terms/people.ts'
 import type { Account, Key, Line } from '../../../lib/terms/records.ts'
 import { AlipayDouble } from '../../pay/doubles/alipay.ts'
@@ -75,6 +77,8 @@ export interface Furnished {
   cookies: Map<string, string>
   /** Of a request that was answered, of one that failed, and of one that was refused. */
   requests: { answered: string; failed: string; refused: string }
+  /** Of an order that is credited, with a refund and an exception, and of one that can be paid. */
+  orders: { credited: string; open: string }
   /** Parts behind `/console` that hold a secret. */
   links: { invitation: string; reset: string; register: string; email: string; first: string }
 }
@@ -96,7 +100,7 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   await store.people.addMember({ userId: owner.id, accountId: other.id, role: 'viewer' }, atMs, CLI)
   const maker = await fillTeam(house, account, names)
   const requests = await use(house, await makeKeys(house, account, maker, names), names)
-  await maker.call('orders.create', { account, body: { method: 'alipay', amount: '50' } })
+  const orders = await makeOrders(house, account, maker, alipay, names)
   const entry = { kind: 'topup', amount: micro(500_000_000), reference: names.reference, actor: 'a test' } as const
   await store.addEntry(account.id, { ...entry, note: names.note }, SETUP)
   const token = { userId: owner.id, name: names.token, hash: 'of a token', hint: 'gwp_…x7Qk', scope: 'read' } as const
@@ -105,7 +109,7 @@ export async function furnish(t: Pick<Test, 'teardown'>, names: Names = PLAIN): 
   await openSession(deps, { ...stranger('198.51.100.4'), agent: names.agent }, owner, null, 'sign_in.password')
   const { session } = await openSession(deps, { ...stranger(), agent: BROWSER }, owner, null, 'sign_in.password')
   const cookies = new Map([['session', session]])
-  return { house, account, owner, cookies, requests, links: await makeLinks(house, account, owner) }
+  return { house, account, owner, cookies, requests, orders, links: await makeLinks(house, account, owner) }
 }
 
 /** As long as names of models are where they say everything. */
@@ -262,6 +266,33 @@ async function use({ store, clock }: House, keys: Key[], names: Names): Promise<
   return { answered: rows[0]!.requestId, failed: rows[3]!.requestId, refused }
 }
 
+async function makeOrders(
+  { deps, store }: House,
+  account: Account,
+  owner: PersonClient,
+  alipay: AlipayDouble,
+  names: Names,
+): Promise<Furnished['orders']> {
+  const begin = async (amount: string) =>
+    String((await owner.call('orders.create', { account, body: { method: 'alipay', amount } })).json['id'])
+  const [open, credited, less] = [await begin('50'), await begin('200'), await begin('80')] as [string, string, string]
+  const desk = await deps.pay()
+  const method = (await desk.methods()).get('alipay') as PayMethod
+  for (const [id, change] of [
+    [credited, {}],
+    [credited, { transactionId: 'paid twice' }],
+    [less, { amount: 7_900 }],
+  ] as const) {
+    alipay.ledger.scan(id)
+    alipay.ledger.pay(id)
+    const said = await method.query((await store.pay.order(id)) as Order)
+    await desk.till.take('alipay', { ...said, ...change } as Payment, 'callback')
+  }
+  await desk.orders.refund(credited, '30', names.note, true, SETUP)
+  await desk.callback('alipay', { headers: {}, body: Buffer.from('sign=eA%3D%3D&sign_type=RSA2') })
+  return { credited, open }
+}
+
 async function makeLinks({ deps, store, clock }: House, account: Account, owner: Person): Promise<Furnished['links']> {
   const by = signedInAs(owner)
   const into = { account, role: 'member', operator: false } as const
@@ -289,7 +320,10 @@ const month = ({ house }: Furnished): string => new Date(house.clock.now()).toIS
 /** Where each page is, below `/console`, in every state that looks different. A new page needs its line here. */
 export const PLACES: Record<PageName, Place> = {
   model: () => ['/models/beta-4.7', '/models/beta-4.7?group=vip'],
-  topup: () => ['/topup'],
+  topup: ({ orders }) => ['/topup', ...Object.values(orders).map(id => `/topup?order=${id}`)],
+  paid: ({ orders }) => [`/topup/${orders.credited}`, '/topup/nothing'],
+  payments: () => ['/payments', '/payments?exceptions=all', '/payments?state=failed'],
+  payment: ({ orders }) => [`/payments/${orders.credited}`, `/payments/${orders.open}`, '/payments/nothing'],
   actions: () => ['/actions'],
   'all-actions': () => ['/all-actions'],
   'api-reference': () => ['/api-reference'],

@@ -162,6 +162,7 @@ t.test('money: balance, what all gateways hold, what is left; and the audit', as
     leased: '1.750000',
     imbalance: '0.000000',
     by_hand: '10.000000',
+    proven: '0.000000',
     set_aside: 0,
   })
 })

@@ -6,7 +6,7 @@ import { get, send } from '../ask.ts'
 import { a, dd, div, dl, dt, h2, section } from '../element.ts'
 import { load } from '../load.ts'
 import { exactMoney, money } from '../money.ts'
-import { say, type View } from '../page.ts'
+import { actions, say, type View } from '../page.ts'
 import { kindName } from '../parts/entry-words.ts'
 import { textField } from '../parts/field.ts'
 import { formOf } from '../parts/form.ts'
@@ -18,6 +18,7 @@ import { moment } from '../time.ts'
 import { words } from '../words.ts'
 
 const w = words({
+  topUp: ['充值', 'Top up'],
   balance: ['余额', 'Balance'],
   held: ['预扣', 'Held'],
   available: ['可用', 'Available'],
@@ -42,6 +43,8 @@ export default function billing(): View {
   const months = load(() => get<Months>(`${accountPath()}/statements`))
   const entries = load(() => get<Entries>(`${accountPath()}/entries`, { after: query.value.get('after') }))
   const warn = warnPanel()
+  const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
+  if (pays) actions.value = () => a({ class: 'button main', href: hrefOf('/topup') }, w.topUp())
   return () => [
     whenLoaded(balance, value =>
       dl(
@@ -51,9 +54,7 @@ export default function billing(): View {
         ),
       ),
     ),
-    ['owner', 'billing'].includes(account.value?.role ?? '') &&
-      balance.value.value !== null &&
-      warn(balance.value.value),
+    pays && balance.value.value !== null && warn(balance.value.value),
     section(
       { class: 'panel', 'aria-labelledby': 'months' },
       h2({ id: 'months' }, w.months()),

@@ -12,7 +12,7 @@ import { rows } from '../parts/listing.ts'
 import { names, outcomeBadge, took } from '../parts/request-words.ts'
 import { told, whenLoaded } from '../parts/state.ts'
 import { usageChart } from '../parts/usage-chart.ts'
-import { accountPath } from '../session.ts'
+import { account, accountPath } from '../session.ts'
 import { moment } from '../time.ts'
 import { inLanguage, words } from '../words.ts'
 
@@ -28,6 +28,7 @@ const w = words({
   month: ['本月', 'This month'],
   before: [(amount: string) => `上月同期 ${amount}`, (amount: string) => `${amount} by this day last month`],
   low: ['余额低于你设置的提醒值。', 'The balance is below the amount at which you want to be warned.'],
+  topUp: ['充值', 'Top up'],
   first: ['开始使用', 'First steps'],
   done: ['完成', 'Done'],
   open: ['待完成', 'To do'],
@@ -43,7 +44,7 @@ export default function overview(): View {
   const picture = chart()
   return () =>
     whenLoaded(loaded, value => [
-      value.is_low && told('warn', p({}, w.low())),
+      value.is_low && told('warn', p({}, w.low(), ' ', tops() && a({ href: hrefOf('/topup') }, w.topUp()))),
       figures(value),
       !Object.values(value.first_steps).every(Boolean) && firstSteps(value.first_steps),
       usageChart(picture, value.usage),
@@ -64,8 +65,11 @@ const figures = ({ balance, held, available, days_left, spent }: Overview) =>
     figure(w.month(), money(spent.month), w.before(money(spent.last_month_to_date))),
   )
 
+/** Whether the reader may pay something into the account. */
+const tops = () => ['owner', 'billing'].includes(account.value?.role ?? '')
+
 /** Where a step is taken. */
-const stepTo = { money: null, key: '/keys', request: '/connect' } as const
+const stepTo = { money: '/topup', key: '/keys', request: '/connect' } as const
 
 const firstSteps = (steps: Overview['first_steps']) =>
   section(
@@ -79,7 +83,7 @@ const firstSteps = (steps: Overview['first_steps']) =>
           div(
             { class: 'row' },
             badge(steps[step] ? 'good' : 'plain', steps[step] ? w.done() : w.open()),
-            stepTo[step] === null || steps[step] ? w[step]() : a({ href: hrefOf(stepTo[step]) }, w[step]()),
+            steps[step] || (step === 'money' && !tops()) ? w[step]() : a({ href: hrefOf(stepTo[step]) }, w[step]()),
           ),
         ),
       ),

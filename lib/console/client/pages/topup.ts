@@ -1,9 +1,9 @@
 /** Top up: begin an order, pay it, and see it credited without reloading; below, what became of earlier orders. */
 import { signal } from '@preact/signals'
 import type { ShownMethods, ShownOrder, ShownOrders } from '../../api/orders.ts'
-import { query, setQuery } from '../address.ts'
+import { hrefOf, query, setQuery } from '../address.ts'
 import { get, send } from '../ask.ts'
-import { button, code, div, h2, section } from '../element.ts'
+import { a, button, code, div, h2, section } from '../element.ts'
 import { load } from '../load.ts'
 import { money } from '../money.ts'
 import type { View } from '../page.ts'
@@ -13,7 +13,7 @@ import { formOf } from '../parts/form.ts'
 import { listing } from '../parts/listing.ts'
 import { methodName, stateBadge } from '../parts/order-words.ts'
 import { empty, told, whenLoaded } from '../parts/state.ts'
-import { account, accountPath } from '../session.ts'
+import { account, accountPath, me } from '../session.ts'
 import { moment } from '../time.ts'
 import { words } from '../words.ts'
 import { orderPanel } from './topup/order.ts'
@@ -29,6 +29,12 @@ const w = words({
     (from: string, to: string) => `From ${from} to ${to} at a time.`,
   ],
   none: ['运营方尚未开通在线充值，请联系运营方。', 'The operator offers no way to pay here: please get in touch.'],
+  noneOperator: [
+    '尚未配置支付方式。在配置文件的 pay 部分加入一种（见 docs/topups.md），然后重新加载配置。',
+    'No way to pay is configured. Add one to the section pay of the configuration (docs/topups.md), then reload it.',
+  ],
+  receiptOf: [(id: string) => `订单 ${id} 的收据`, (id: string) => `Receipt of order ${id}`],
+  receipt: ['收据', 'Receipt'],
   orders: ['充值记录', 'Orders'],
   order: ['订单号', 'Order'],
   state: ['状态', 'State'],
@@ -47,7 +53,7 @@ export default function topup(): View {
   const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
   return () => [
     query.value.get('order') !== null && open(),
-    pays && whenLoaded(methods, value => (value.data.length === 0 ? told('plain', w.none()) : begin(value))),
+    pays && whenLoaded(methods, value => (value.data.length === 0 ? nothingOffered() : begin(value))),
     listing<ShownOrder>({
       caption: w.orders(),
       loaded: orders,
@@ -66,10 +72,20 @@ export default function topup(): View {
           cell: row => div({ class: 'row' }, stateBadge(row.state), row.late && badge('warn', w.late())),
         },
         { title: w.amount(), number: true, cell: row => money(row.amount) },
+        {
+          title: w.receipt(),
+          cell: ({ id, credited_at }) =>
+            credited_at !== null && a({ href: hrefOf(`/topup/${id}`), 'aria-label': w.receiptOf(id) }, w.receipt()),
+        },
       ],
     }),
   ]
 }
+
+const nothingOffered = () => told('plain', me.value?.operator === true ? w.noneOperator() : w.none())
+
+const fits = (preset: string, { minimum, maximum }: ShownMethods['data'][number]): boolean =>
+  Number(preset) >= Number(minimum) && Number(preset) <= Number(maximum)
 
 function beginPanel(begun: () => void) {
   const amount = signal('')
@@ -90,7 +106,7 @@ function beginPanel(begun: () => void) {
       h2({ id: 'begin' }, w.begin()),
       div(
         { class: 'row', role: 'group', 'aria-label': w.presets() },
-        PRESETS.map(preset =>
+        PRESETS.filter(preset => chosen === undefined || fits(preset, chosen)).map(preset =>
           button(
             {
               key: preset,

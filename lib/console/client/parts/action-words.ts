@@ -24,6 +24,7 @@ const own = words({
   'deposits.quote': ['锁定 USDT 汇率', 'Fixed a rate for USDT'],
   'deposits.credit': ['USDT 充值入账', 'Credited USDT'],
   'deposits.release': ['提前入账 USDT 充值', 'Credited USDT below the minimum'],
+  'payments.refund': ['退款', 'Refunded a payment'],
   'refunds.freeze': ['冻结退款金额', 'Froze money for a refund'],
   'refunds.end': ['结束退款', 'Ended a refund'],
   'disputes.end': ['结束争议', 'Ended a dispute'],
@@ -31,6 +32,8 @@ const own = words({
 
 /** The others, which only operators see. */
 const others = words({
+  'payments.resolve': ['处理支付异常', 'Resolved an exception of payments'],
+  'payments.set_rate': ['设置汇率', 'Set a rate'],
   'groups.put': ['设置分组', 'Set a group'],
   'groups.remove': ['删除分组', 'Deleted a group'],
   'models.put': ['设置模型', 'Set a model'],

@@ -11,9 +11,14 @@ const w = words({
 
 /**
  * A list that is narrowed begins at its first page again. What the address names is among the choices, also while those are
- * on their way.
+ * on their way. `unchosen`: what the list shows without the parameter.
  */
-export function filterField(parameter: string, label: string, choices: readonly Choice[]): VNode {
+export function filterField(
+  parameter: string,
+  label: string,
+  choices: readonly Choice[],
+  unchosen: string = w.all(),
+): VNode {
   const row = { name: `by-${parameter}`, label }
   const value = query.value.get(parameter) ?? ''
   const named = value === '' || choices.some(choice => choice.value === value) ? [] : [{ value, text: value }]
@@ -25,7 +30,7 @@ export function filterField(parameter: string, label: string, choices: readonly 
         value,
         onChange: event => setQuery({ [parameter]: event.currentTarget.value, after: null }, true),
       },
-      [{ value: '', text: w.all() }, ...named, ...choices].map(choice =>
+      [{ value: '', text: unchosen }, ...named, ...choices].map(choice =>
         option({ key: choice.value, value: choice.value, selected: choice.value === value }, choice.text),
       ),
     ),

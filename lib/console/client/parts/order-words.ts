@@ -1,16 +1,22 @@
 /** Orders in words. */
 import type { VNode } from 'preact'
 import type { ShownOrder } from '../../api/orders.ts'
+import type { Child } from '../element.ts'
+import { money } from '../money.ts'
 import { words } from '../words.ts'
 import { badge, type Tone } from './badge.ts'
+import { told } from './state.ts'
 
 const METHODS = words({
   alipay: ['支付宝', 'Alipay'],
   wechat: ['微信支付', 'WeChat Pay'],
   card: ['银行卡', 'Card'],
+  usdt: ['USDT', 'USDT'],
 })
 
-export const methodName = (method: ShownOrder['method']): string => METHODS[method]()
+/** Those by which orders are paid; deposits of USDT are no orders. */
+export const ORDER_METHODS = (Object.keys(METHODS) as (keyof typeof METHODS)[]).filter(method => method !== 'usdt')
+export const methodName = (method: keyof typeof METHODS): string => METHODS[method]()
 
 const STATES = words({
   created: ['准备中', 'Being made'],
@@ -34,4 +40,53 @@ const TONES: Record<ShownOrder['state'], Tone> = {
   reversed: 'bad',
 }
 
+export const ORDER_STATES = Object.keys(STATES) as ShownOrder['state'][]
+export const stateName = (state: ShownOrder['state']): string => STATES[state]()
 export const stateBadge = (state: ShownOrder['state']): VNode => badge(TONES[state], STATES[state]())
+
+const w = words({
+  making: ['支付服务商暂时没有回答，正在重试。', 'The payment provider did not answer yet; this page tries again.'],
+  paid: ['已收到付款，正在入账。', 'The payment has arrived and is being credited.'],
+  credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
+  late: [
+    (amount: string) => `付款在订单结束后才到达，${amount} 已照常入账。`,
+    (amount: string) => `The payment arrived after the order had ended. ${amount} has been credited all the same.`,
+  ],
+  expired: [
+    '订单已过期，不能再支付。如果您已付款，款项到账后仍会自动入账；请勿重复支付。',
+    'The order has expired and cannot be paid any more. If you have paid it, the amount is still credited when the money arrives: do not pay twice.',
+  ],
+  failed: [
+    '支付服务商没有接受该订单，没有扣款。请重新下单，或换一种支付方式。',
+    'The payment provider did not take this order, and nothing was charged. Begin a new one, or choose another way to pay.',
+  ],
+  frozen: [
+    (amount: string) => `其中 ${amount} 因退款或争议而冻结，等待支付服务商决定。`,
+    (amount: string) => `${amount} of it is frozen for a refund or a dispute, until the payment provider has decided.`,
+  ],
+  refunded: [
+    (amount: string) => `${amount} 已退回原支付方式。`,
+    (amount: string) => `${amount} went back to where it was paid from.`,
+  ],
+  reversed: [
+    (amount: string) => `${amount} 已被付款人的银行收回。`,
+    (amount: string) => `The payer’s bank has taken ${amount} back.`,
+  ],
+})
+
+const NOTHING = '0.000000'
+
+/** What became of an order, in plain words. */
+export function orderSaid(order: ShownOrder): Child {
+  const { state, late, credited, frozen, refunded, reversed } = order
+  return [
+    state === 'created' && told('plain', w.making()),
+    state === 'paid' && told('plain', w.paid()),
+    state === 'credited' && told('good', late ? w.late(money(credited)) : w.credited(money(credited))),
+    state === 'expired' && told('warn', w.expired()),
+    state === 'failed' && told('warn', w.failed()),
+    frozen !== NOTHING && told('warn', w.frozen(money(frozen))),
+    refunded !== NOTHING && told('plain', w.refunded(money(refunded))),
+    reversed !== NOTHING && told('bad', w.reversed(money(reversed))),
+  ]
+}

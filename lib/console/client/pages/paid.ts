@@ -1,0 +1,67 @@
+/** The receipt of a payment, for the screen and for paper. */
+import type { ShownOrder } from '../../api/orders.ts'
+import { hrefOf } from '../address.ts'
+import { get } from '../ask.ts'
+import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '../element.ts'
+import { load } from '../load.ts'
+import { money } from '../money.ts'
+import { actions, type View } from '../page.ts'
+import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
+import { whenLoaded } from '../parts/state.ts'
+import { account, accountPath } from '../session.ts'
+import { moment, zoneName } from '../time.ts'
+import { words } from '../words.ts'
+
+const w = words({
+  back: ['充值', 'Top up'],
+  print: ['打印', 'Print'],
+  receipt: ['充值收据', 'Receipt of a payment'],
+  order: ['订单号', 'Order'],
+  account: ['账户', 'Account'],
+  state: ['状态', 'State'],
+  method: ['支付方式', 'Way to pay'],
+  paid: ['支付金额', 'Paid'],
+  credited: ['入账金额', 'Credited'],
+  refunded: ['已退款', 'Refunded'],
+  frozen: ['冻结', 'Frozen'],
+  reversed: ['被银行撤销', 'Taken back by the bank'],
+  begun: ['下单时间', 'Begun'],
+  creditedAt: ['入账时间', 'Credited at'],
+  zone: ['时区', 'Time zone'],
+})
+
+const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
+const NOTHING = '0.000000'
+
+export default function paid(): View {
+  const loaded = load(() => get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(idOf())}`))
+  actions.value = () => [
+    a({ class: 'button', href: hrefOf('/topup') }, w.back()),
+    button({ type: 'button', onClick: () => print() }, w.print()),
+  ]
+  const pair = (title: string, value: Child): Child => [dt({}, title), dd({}, value)]
+  const sum = (title: string, amount: string): Child => amount !== NOTHING && pair(title, money(amount))
+  return () =>
+    whenLoaded(loaded, order =>
+      section(
+        { class: 'panel', 'aria-labelledby': 'receipt' },
+        h2({ id: 'receipt' }, w.receipt()),
+        orderSaid(order),
+        dl(
+          { class: 'pairs' },
+          pair(w.order(), code({}, order.id)),
+          pair(w.account(), account.value?.name ?? '–'),
+          pair(w.state(), stateBadge(order.state)),
+          pair(w.method(), methodName(order.method)),
+          order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
+          pair(w.credited(), strong({}, money(order.credited))),
+          sum(w.refunded(), order.refunded),
+          sum(w.frozen(), order.frozen),
+          sum(w.reversed(), order.reversed),
+          pair(w.begun(), moment(order.created_at, true)),
+          order.credited_at !== null && pair(w.creditedAt(), moment(order.credited_at, true)),
+          pair(w.zone(), zoneName()),
+        ),
+      ),
+    )
+}

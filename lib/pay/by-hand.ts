@@ -1,0 +1,47 @@
+/**
+ * Which exceptions a person may credit, and with what: a verified payment of an order that did not fit it, where the order
+ * has no other one. Never more is credited than was received.
+ */
+import type { Micro } from '../base/money.ts'
+import type { Words } from '../operations/error.ts'
+import type { Order, OrderState, PayException } from '../terms/pay.ts'
+import { worth } from './numbers.ts'
+
+/** Kinds that are about a payment of an order here. The provider says that the money is there. */
+const CREDITABLE = ['amount', 'currency', 'merchant'] as const
+/** `paid` is left behind by a crash between the proof and the credit. */
+const WAITING: readonly OrderState[] = ['created', 'pending', 'expired', 'failed', 'paid']
+
+export const PAID_OTHERWISE: Words = {
+  en: 'the order has another payment: refund this one at the provider',
+  zh: '该订单已有另一笔付款:请在支付服务商处退还这一笔',
+}
+const NO_PAYMENT: Words = {
+  en: 'this exception cannot be credited: it is about no payment of an order here',
+  zh: '此异常无法入账:它不是此处某个订单的付款',
+}
+const NO_RATE: Words = {
+  en: 'there is no rate of this currency for the order: refund it at the provider',
+  zh: '该订单没有此货币的汇率:请在支付服务商处退款',
+}
+const TOO_SMALL: Words = { en: 'the payment is worth less than a fen', zh: '这笔付款不足一分钱' }
+
+/** `received`: in the smallest unit of `currency`; `worth`: what is credited for it. */
+export type Creditable =
+  | { order: Order; transactionId: string; received: number; currency: string; worth: Micro }
+  | { why: Words }
+
+/** `order`: the one that the exception names; null = there is none. */
+export function creditable(found: PayException, order: Order | null): Creditable {
+  const { kind, transactionId, amount: received, currency } = found
+  if (!(CREDITABLE as readonly string[]).includes(kind) || order === null) return { why: NO_PAYMENT }
+  if (transactionId === null || received === null || currency === null) return { why: NO_PAYMENT }
+  if (currency !== 'CNY' && currency !== order.currency) return { why: NO_RATE }
+  // A payment that is stored is credited whatever its currency: with the amount of the order when it is what was asked for.
+  const whole = received === order.asked && currency === order.currency
+  const amount = whole ? order.amount : worth(received, currency === 'CNY' ? null : order.rate)
+  if (amount <= 0) return { why: TOO_SMALL }
+  return WAITING.includes(order.state)
+    ? { order, transactionId, received, currency, worth: amount }
+    : { why: PAID_OTHERWISE }
+}

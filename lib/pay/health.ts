@@ -1,0 +1,71 @@
+/** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
+import { formatMicro, ZERO } from '../base/money.ts'
+import type { PayMark, PayTotals, Store } from '../store/store.ts'
+import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
+import { UNCREDITED_MS } from './desk.ts'
+import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'
+import { DOUBTS, type PayMethod } from './method.ts'
+import { iso } from './own-orders.ts'
+
+const MOST_COUNTED = 1_000
+
+export interface HealthDeps {
+  store: Store
+  clock: { now(): number }
+}
+
+export async function payHealth({ store, clock }: HealthDeps, methods: ReadonlyMap<OrderMethod, PayMethod>) {
+  const nowMs = (await store.now()) ?? clock.now()
+  const [counts, uncredited, exceptions, marks, totals] = await Promise.all([
+    store.pay.orderCounts(),
+    store.pay.uncredited(nowMs - UNCREDITED_MS, MOST_COUNTED),
+    store.pay.openExceptions(),
+    store.pay.payMarks(),
+    store.pay.payTotals(),
+  ])
+  const known = PAY_METHODS.filter(
+    name => methods.has(name) || [...marks, ...totals].some(({ method }) => method === name),
+  )
+  return {
+    orders: counts.map(({ state, count, oldestAtMs }) => ({ state, count, oldest_at: iso(oldestAtMs) })),
+    uncredited: uncredited.length,
+    exceptions,
+    methods: known.map(name => methodRow(name, methods.get(name), marks, totals)),
+  }
+}
+
+/** `method`: undefined = it has orders or messages from before, and is not configured any more. */
+function methodRow(
+  name: OrderMethod,
+  method: PayMethod | undefined,
+  allMarks: readonly PayMark[],
+  totals: readonly PayTotals[],
+) {
+  const marks = new Map(allMarks.filter(mark => mark.method === name).map(mark => [mark.what, mark]))
+  const at = (what: string) => {
+    const mark = marks.get(what)
+    return mark === undefined || mark.atMs === 0 ? null : iso(mark.atMs)
+  }
+  const sums = totals.find(row => row.method === name)
+  return {
+    method: name,
+    configured: method !== undefined,
+    sandbox: method?.sandbox ?? false,
+    currency: method?.currency ?? null,
+    minimum: method === undefined ? null : formatMicro(method.minimum),
+    callback_at: at('callback'),
+    query_at: at(ANSWERED),
+    query_failed_at: at(UNANSWERED),
+    bill_day: marks.get('bill')?.value ?? null,
+    bill_at: at('bill'),
+    refused: DOUBTS.flatMap(why => {
+      const mark = marks.get(refusedMark(why))
+      return mark === undefined ? [] : [{ why, count: Number(mark.value), at: iso(mark.atMs) }]
+    }),
+    orders: sums?.orders ?? 0,
+    credited: formatMicro(sums?.credited ?? ZERO),
+    refunded: formatMicro(sums?.refunded ?? ZERO),
+    frozen: formatMicro(sums?.frozen ?? ZERO),
+    reversed: formatMicro(sums?.reversed ?? ZERO),
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * What operators do with payments. The console, the admin API and the commands lead here; who may do it is for them to
+ * check. Every change is logged in the transaction that makes it.
+ */
+import type { z } from 'zod'
+import { formatMicro } from '../base/money.ts'
+import { OperationError, type Words } from '../operations/error.ts'
+import type { Store } from '../store/store.ts'
+import type { Act, Actor } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
+import { allOrders, type OrdersFilter, oneOrder, refundRow } from './all-orders.ts'
+import type { Desk } from './desk.ts'
+import { type ExceptionsFilter, exceptionPage, oneException, type refundForm, type resolution } from './exceptions.ts'
+import { payHealth } from './health.ts'
+import { isOrderId, refundIdOf } from './numbers.ts'
+import { NO_ORDER } from './order-faults.ts'
+import { listRates, type rateForm, setRate } from './rates.ts'
+
+export { ordersFilter } from './all-orders.ts'
+export { exceptionsFilter, refundForm, resolution } from './exceptions.ts'
+export { DOUBTS } from './method.ts'
+export { rateForm } from './rates.ts'
+
+export interface PaymentsDeps {
+  store: Store
+  clock: { now(): number }
+  pay: () => Promise<Desk>
+}
+
+const NO_ACCOUNT: Words = { en: 'There is no such account', zh: '没有此账户' }
+
+const act = (actor: Actor, operation: string): Act => ({ actor, operation })
+
+export class Payments {
+  readonly #deps: PaymentsDeps
+
+  constructor(deps: PaymentsDeps) {
+    this.#deps = deps
+  }
+
+  async health() {
+    return payHealth(this.#deps, await (await this.#deps.pay()).methods())
+  }
+
+  /** `account`: only orders of this one; undefined = of all, null = the caller named one that does not exist. */
+  async orders(filter: OrdersFilter, account: Account | null | undefined) {
+    if (account === null) throw new OperationError('missing', NO_ACCOUNT)
+    return allOrders(this.#deps, filter, account?.id ?? null)
+  }
+
+  order(id: string) {
+    return oneOrder(this.#deps, id)
+  }
+
+  /** Money is frozen first; then the provider is asked. Asking again under the same reference changes nothing. */
+  async refund(id: string, form: z.output<typeof refundForm>, actor: Actor) {
+    const { store } = this.#deps
+    const order = isOrderId(id) ? await store.pay.order(id) : null
+    if (order === null) throw new OperationError('missing', NO_ORDER)
+    const { amount, reference, reason, force } = form
+    const created = (await store.pay.refund(order.method, refundIdOf(id, reference))) === null
+    const desk = await this.#desk()
+    const sent = formatMicro(amount)
+    const done = await desk.orders.refund(id, sent, reason, force, act(actor, 'payments.refund'), reference)
+    return { created, row: refundRow(done) }
+  }
+
+  exceptions(filter: ExceptionsFilter) {
+    return exceptionPage(this.#deps, filter)
+  }
+
+  async resolve(id: string, { action, reason }: z.output<typeof resolution>, actor: Actor) {
+    const desk = await this.#desk()
+    const number = /^\d{1,15}$/.test(id) ? Number(id) : 0
+    const done = await desk.orders.resolve(number, action === 'credit', reason, act(actor, 'payments.resolve'))
+    return oneException(this.#deps.store, done)
+  }
+
+  async rates() {
+    return listRates(this.#deps, await (await this.#deps.pay()).methods())
+  }
+
+  async setRate(form: z.output<typeof rateForm>, actor: Actor) {
+    const methods = await (await this.#deps.pay()).methods()
+    return setRate(this.#deps, methods, form, act(actor, 'payments.set_rate'))
+  }
+
+  /** With the methods of the config in force. */
+  async #desk(): Promise<Desk> {
+    const desk = await this.#deps.pay()
+    await desk.methods()
+    return desk
+  }
+}
