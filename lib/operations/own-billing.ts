@@ -163,8 +163,17 @@ const COLUMNS: readonly Column<Line>[] = [
   { name: 'note', head: { zh: '备注', en: 'Note' }, foreign: true, value: line => line.note ?? null },
 ]
 
-/** A statement as CSV: the opening balance, its lines, the closing balance. */
-export async function* statementFile(
+/** The same as CSV. What is wrong with the question is refused before the first piece. */
+export const ownStatementFile = async (
+  deps: BillingDeps,
+  account: Account,
+  month: string,
+  heads: Heads,
+  language: Language,
+): Promise<AsyncGenerator<string>> => statementFile(await ownStatement(deps, account, month), heads, language)
+
+/** The opening balance, the lines, the closing balance. */
+async function* statementFile(
   { from, to, opening, closing, lines }: Record<'from' | 'to' | 'opening' | 'closing', string> & { lines: Line[] },
   heads: Heads,
   language: Language,

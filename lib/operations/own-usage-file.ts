@@ -10,8 +10,7 @@ import { byCharge, namesOf, readSums, stacksOf, type UsageDeps } from './own-usa
 export { CSV_TYPE } from './own/csv.ts'
 export { totalsFileQuery } from './own/filters.ts'
 
-/** Few, because writing them out holds up whatever else the process does, and that is to relay requests. */
-const SLICE = 100
+const SLICE = 500
 
 type Totals = ReturnType<typeof shownTotals>
 type Row = Totals & Awaited<ReturnType<Awaited<ReturnType<typeof namesOf>>>>

@@ -1,16 +1,21 @@
 /**
- * Makes a report in the thread of exports: calls the operation as the main thread would, and writes its answer out. The
- * first piece says what follows.
+ * Makes a report in the thread of exports: calls the operation as the main thread would, and writes its answer out, as JSON
+ * where it is no file. The first piece says what follows.
  */
 import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
 import type { PurseId, Store } from '../store/store.ts'
 import { OperationError } from './error.ts'
-import { ownStatement } from './own-billing.ts'
+import { ownStatement, ownStatementFile } from './own-billing.ts'
 import { ownChoices } from './own-choices.ts'
 import { ownOverview } from './own-overview.ts'
 import { ownRefusals, ownRequests } from './own-requests.ts'
 import { ownUsage } from './own-usage.ts'
+import { ownUsageFile } from './own-usage-file.ts'
+import type { Sent } from './read.ts'
+import { Usage } from './usage.ts'
+
+type LogDeps = ConstructorParameters<typeof Usage>[0]
 
 const REPORTS = {
   overview: ownOverview,
@@ -19,15 +24,20 @@ const REPORTS = {
   refusals: ownRefusals,
   statement: ownStatement,
   choices: ownChoices,
+  log: (deps: LogDeps, sent: Sent) => new Usage(deps).page(sent),
+  totals: (deps: LogDeps, sent: Sent) => new Usage(deps).summary(sent),
 } as const
 
+const FILES = { usageFile: ownUsageFile, statementFile: ownStatementFile } as const
+
 export type ReportName = keyof typeof REPORTS
+export type FileName = keyof typeof FILES
 type Behind<T extends unknown[]> = T extends [unknown, ...infer R] ? R : never
-export type ReportArguments<N extends ReportName> = Behind<Parameters<(typeof REPORTS)[N]>>
+export type ReportArguments<N extends ReportName | FileName> = Behind<Parameters<(typeof REPORTS & typeof FILES)[N]>>
 
 /** Plain data, for another thread. */
 export interface ReportOrder {
-  name: ReportName
+  name: ReportName | FileName
   args: readonly unknown[]
   nowMs: number
   /** Of the purses that the report shows, and who holds it. */
@@ -42,13 +52,13 @@ export type ReportRefusal = Pick<OperationError, 'fault' | 'details' | 'fields'>
 /** The first piece of a report. */
 export type ReportHead = 'answered' | 'refused'
 
-type AnyReport = (deps: object, ...args: readonly unknown[]) => Promise<object>
+type AnyReport = (deps: object, ...args: readonly unknown[]) => Promise<object | AsyncGenerator<string>>
 
 export default async function* (store: Store, order: ReportOrder): AsyncGenerator<string> {
   const { name, args, nowMs, held, holders } = order
   const fleet = { settled: async () => {}, held: async () => held, holders: async () => holders }
   const deps = { store, clock: { ...systemClock, now: () => nowMs }, fleet }
-  const made = await (REPORTS[name] as AnyReport)(deps, ...args).then(
+  const made = await ({ ...REPORTS, ...FILES }[name] as AnyReport)(deps, ...args).then(
     answer => ['answered', answer] as const,
     (error: unknown) => {
       if (!(error instanceof OperationError)) throw error
@@ -57,5 +67,7 @@ export default async function* (store: Store, order: ReportOrder): AsyncGenerato
     },
   )
   yield made[0] satisfies ReportHead
-  yield JSON.stringify(made[1])
+  const [, answer] = made
+  if (Symbol.asyncIterator in answer) yield* answer
+  else yield JSON.stringify(answer)
 }

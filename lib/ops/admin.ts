@@ -17,6 +17,7 @@ import * as users from '../operations/people/users.ts'
 import { Prices } from '../operations/prices.ts'
 import { read } from '../operations/read.ts'
 import { readStatement } from '../operations/statement.ts'
+import { report } from '../operations/reports.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
@@ -95,8 +96,8 @@ export class Admin {
         ok(await prices.multipliers(name!, parameters(query))),
       ),
       route('GET /admin/prices', async (_, query) => ok(await prices.at(parameters(query)))),
-      route('GET /admin/usage', async (_, query) => ok(await usage.page(parameters(query)))),
-      route('GET /admin/usage/summary', async (_, query) => ok(await usage.summary(parameters(query)))),
+      route('GET /admin/usage', async (_, query) => ok(await report(deps, 'log', parameters(query)))),
+      route('GET /admin/usage/summary', async (_, query) => ok(await report(deps, 'totals', parameters(query)))),
       ...(['csv', 'jsonl'] as const).map(format =>
         route(`GET /admin/usage.${format}`, async (_, query) =>
           streamed(EXPORT_TYPES[format], await usage.export(format, parameters(query))),

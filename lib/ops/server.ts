@@ -12,6 +12,7 @@ import { http } from '../base/http.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import type { Mailer } from '../operations/people/mail.ts'
+import { ReadyJson } from '../operations/reports.ts'
 import type { Desk } from '../pay/desk.ts'
 import { StoreConflict, StoreUnavailable } from '../store/store.ts'
 import type { Config } from '../terms/config.ts'
@@ -122,6 +123,7 @@ class Visit {
       return
     }
     if (answer.body instanceof TextFile) this.#sendFile(answer.status, answer.body)
+    else if (answer.body instanceof ReadyJson) this.#send(answer.status, answer.body.bytes)
     else this.#send(answer.status, answer.body === null ? '' : JSON.stringify(answer.body))
   }
 
@@ -175,7 +177,7 @@ class Visit {
     this.#send(status, text, type)
   }
 
-  #send(status: number, text: string, type = JSON_TYPE): void {
+  #send(status: number, text: string | Uint8Array, type = JSON_TYPE): void {
     const res = this.#res
     if (res.headersSent || res.destroyed) return
     this.#setHeaders()

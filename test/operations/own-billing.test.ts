@@ -9,8 +9,8 @@ import {
   ownEntries,
   ownMonths,
   ownStatement,
+  ownStatementFile,
   setLowBalance,
-  statementFile,
 } from '../../lib/operations/own-billing.ts'
 import { openDriver } from '../store/old-log.ts'
 import { SETUP } from '../support/store.ts'
@@ -85,15 +85,14 @@ t.test('entries and statements', async t => {
   t.equal(byModel + amount(statement.shifted), charged, 'what arrived in another month is named')
   t.notMatch(JSON.stringify(statement), /ops@example/)
 
-  const csv = (await Array.fromAsync(statementFile(statement, 'words', 'zh'))).join('')
+  const file = async (heads: 'words' | 'machine') =>
+    (await Array.fromAsync(await ownStatementFile(then, account, '2025-12', heads, 'zh'))).join('')
+  const csv = await file('words')
   t.ok(csv.startsWith('\uFEFF时间(UTC),类型,参考号,'))
   t.ok(csv.includes(",'=a,7.000000,") && csv.includes(",'+note\r\n"), csv)
   t.ok(csv.includes(`,charges,,${formatMicro(-charged as Micro)},`), 'an amount stays a number')
   t.ok(csv.endsWith('\r\n# rows: 2\r\n'))
-  t.match(
-    (await Array.fromAsync(statementFile(statement, 'machine', 'zh'))).join(''),
-    /^\uFEFFbooked_at,kind,reference,/,
-  )
+  t.match(await file('machine'), /^\uFEFFbooked_at,kind,reference,/)
 })
 
 t.test('the balance of which people want to be warned', async t => {

@@ -1,12 +1,15 @@
 /** Reports that another thread makes: the answers and refusals of the operations themselves, on either engine. */
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
-import { ownStatement } from '../../lib/operations/own-billing.ts'
+import { ownStatement, ownStatementFile } from '../../lib/operations/own-billing.ts'
+import { choicesQuery, ownChoices } from '../../lib/operations/own-choices.ts'
 import { ownOverview } from '../../lib/operations/own-overview.ts'
 import { ownRefusals, ownRequests, refusalsQuery, requestsQuery } from '../../lib/operations/own-requests.ts'
 import { ownUsage, totalsQuery } from '../../lib/operations/own-usage.ts'
-import type { ReportArguments, ReportName } from '../../lib/operations/report-work.ts'
-import { ReadyJson, report } from '../../lib/operations/reports.ts'
+import { ownUsageFile, totalsFileQuery } from '../../lib/operations/own-usage-file.ts'
+import type { FileName, ReportArguments, ReportName } from '../../lib/operations/report-work.ts'
+import { ReadyJson, report, reportFile } from '../../lib/operations/reports.ts'
+import { Usage } from '../../lib/operations/usage.ts'
 import { accountPurse } from '../../lib/store/store.ts'
 import { startMariadb } from '../support/mariadb.ts'
 import { SETUP } from '../support/store.ts'
@@ -24,7 +27,7 @@ async function check(t: Test, url?: string): Promise<void> {
     { account, keyIds: [keys[1]!.id, keys[2]!.id] },
   ]
   const made = async <N extends ReportName>(name: N, ...args: ReportArguments<N>) => {
-    const ready = await report(deps, account, name, ...args)
+    const ready = await report(deps, name, ...args)
     t.ok(ready instanceof ReadyJson)
     return Buffer.from(ready.bytes).toString()
   }
@@ -47,6 +50,23 @@ async function check(t: Test, url?: string): Promise<void> {
   const refusals = refusalsQuery.parse({})
   t.equal(await made('refusals', all, refusals), JSON.stringify(await ownRefusals(deps, all, refusals)))
   t.equal(await made('statement', account, '2026-02'), JSON.stringify(await ownStatement(deps, account, '2026-02')))
+  for (const sent of [{}, { account: 'acme', limit: '3' }, { account: 'nobody' }])
+    t.equal(await made('log', sent), JSON.stringify(await new Usage(deps).page(sent)))
+  for (const sent of [{}, { by: 'day,model', account: 'acme' }, { by: 'account,channel', zone: 'UTC' }])
+    t.equal(await made('totals', sent), JSON.stringify(await new Usage(deps).summary(sent)))
+  const choices = choicesQuery.parse({ key: keys[1]!.publicId })
+  t.equal(await made('choices', some, choices, true), JSON.stringify(await ownChoices(deps, some, choices, true)))
+  const file = async <N extends FileName>(name: N, ...args: ReportArguments<N>) =>
+    Buffer.concat(await Array.fromAsync(await reportFile(deps, name, ...args))).toString()
+  const text = async (pieces: Promise<AsyncIterable<string>>) => (await Array.fromAsync(await pieces)).join('')
+  const table = totalsFileQuery.parse({ from: String(NOW_MS - 40 * DAY_MS), stack: 'key' })
+  t.equal(await file('usageFile', all, table, 'zh'), await text(ownUsageFile(deps, all, table, 'zh')))
+  const month = [account, '2026-02', 'words', 'en'] as const
+  t.equal(await file('statementFile', ...month), await text(ownStatementFile(deps, ...month)))
+  t.match(await refusalOf(reportFile(deps, 'usageFile', all, { ...table, key: 'a'.repeat(20) }, 'zh')), {
+    fault: 'missing',
+    message: 'there is no such key',
+  })
   t.match(JSON.parse(await made('overview', all, true)), { held: '0.000077' }, 'what the processes hold is in it')
 
   for (const sent of [
@@ -57,14 +77,14 @@ async function check(t: Test, url?: string): Promise<void> {
   ]) {
     const [here, there] = [
       await refusalOf(ownUsage(deps, all, usage(sent))),
-      await refusalOf(report(deps, account, 'usage', all, usage(sent))),
+      await refusalOf(report(deps, 'usage', all, usage(sent))),
     ]
     t.equal(there.message, here.message)
     t.ok(there.words !== null)
     for (const name of ['name', 'fault', 'details', 'fields', 'words'] as const) t.strictSame(there[name], here[name])
   }
   await store.close()
-  await t.rejects(report(deps, account, 'usage', all, usage({})), { name: 'StoreUnavailable' })
+  await t.rejects(report(deps, 'usage', all, usage({})), { name: 'StoreUnavailable' })
 }
 
 t.test('on SQLite', async t => check(t))

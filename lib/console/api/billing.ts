@@ -8,13 +8,11 @@ import {
   ownBalance,
   ownEntries,
   ownMonths,
-  ownStatement,
   setLowBalance,
-  statementFile,
   statementFileQuery,
 } from '../../operations/own-billing.ts'
 import { CSV_TYPE } from '../../operations/own-export.ts'
-import { report } from '../../operations/reports.ts'
+import { report, reportFile } from '../../operations/reports.ts'
 import { monthName } from '../../operations/statement.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
@@ -61,7 +59,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     path: ofMonth,
     answer: { status: 200, body: statementAnswer },
     refuses: [400],
-    run: (deps: ConsoleDeps, { account, path }) => report(deps, account, 'statement', account, path.month),
+    run: (deps: ConsoleDeps, { account, path }) => report(deps, 'statement', account, path.month),
   }),
   operation({
     id: 'statements.csv',
@@ -77,7 +75,7 @@ export const BILLING: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, { account, path, query, caller }) => ({
       type: CSV_TYPE,
       file: `statement-${path.month}.csv`,
-      pieces: statementFile(await ownStatement(deps, account, path.month), query.heads, caller.language),
+      pieces: await reportFile(deps, 'statementFile', account, path.month, query.heads, caller.language),
     }),
   }),
   operation({

@@ -18,7 +18,7 @@ export const OVERVIEW: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, call) => {
       const { role } = call.caller
       const single = role === null || (READS_REQUESTS as readonly string[]).includes(role)
-      return report(deps, call.account, 'overview', await readerOf(deps, call), single)
+      return report(deps, 'overview', await readerOf(deps, call), single)
     },
   }),
 ]

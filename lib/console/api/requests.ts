@@ -47,8 +47,7 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: requestsQuery,
     answer: { status: 200, body: requestsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) =>
-      report(deps, call.account, 'requests', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => report(deps, 'requests', await readerOf(deps, call), call.query),
   }),
   exported('csv'),
   exported('jsonl'),
@@ -76,7 +75,6 @@ export const REQUESTS: Operation<ConsoleDeps>[] = [
     query: refusalsQuery,
     answer: { status: 200, body: refusalsAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) =>
-      report(deps, call.account, 'refusals', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => report(deps, 'refusals', await readerOf(deps, call), call.query),
   }),
 ]

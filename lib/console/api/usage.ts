@@ -2,8 +2,8 @@
 import { type Operation, operation } from '../../api/operation.ts'
 import { choicesQuery } from '../../operations/own-choices.ts'
 import { totalsQuery } from '../../operations/own-usage.ts'
-import { CSV_TYPE, ownUsageFile, totalsFileQuery } from '../../operations/own-usage-file.ts'
-import { report } from '../../operations/reports.ts'
+import { CSV_TYPE, totalsFileQuery } from '../../operations/own-usage-file.ts'
+import { report, reportFile } from '../../operations/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_TOTALS, readerOf, seesMembers } from './reader.ts'
 import { choicesAnswer, usageAnswer } from './usage-answers.ts'
@@ -21,7 +21,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     query: totalsQuery,
     answer: { status: 200, body: usageAnswer },
     refuses: [400, 404],
-    run: async (deps: ConsoleDeps, call) => report(deps, call.account, 'usage', await readerOf(deps, call), call.query),
+    run: async (deps: ConsoleDeps, call) => report(deps, 'usage', await readerOf(deps, call), call.query),
   }),
   operation({
     id: 'usage.csv',
@@ -38,7 +38,7 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     run: async (deps: ConsoleDeps, call) => ({
       type: CSV_TYPE,
       file: `usage-by-${call.query.stack}.csv`,
-      pieces: await ownUsageFile(deps, await readerOf(deps, call), call.query, call.caller.language),
+      pieces: await reportFile(deps, 'usageFile', await readerOf(deps, call), call.query, call.caller.language),
     }),
   }),
   operation({
@@ -53,6 +53,6 @@ export const USAGE: Operation<ConsoleDeps>[] = [
     answer: { status: 200, body: choicesAnswer },
     refuses: [400, 404],
     run: async (deps: ConsoleDeps, call) =>
-      report(deps, call.account, 'choices', await readerOf(deps, call), call.query, seesMembers(call)),
+      report(deps, 'choices', await readerOf(deps, call), call.query, seesMembers(call)),
   }),
 ]
