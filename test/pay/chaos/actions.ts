@@ -6,6 +6,7 @@ import { StoreUnavailable } from '../../../lib/store/store.ts'
 import { type Order, type OrderMethod, PAY_METHODS } from '../../../lib/terms/pay.ts'
 import { yuanOf } from '../../../lib/pay/numbers.ts'
 import { ACT } from '../support.ts'
+import { blocks, deposit, lie, read } from './chain.ts'
 import {
   decide as decideSome,
   dispute as disputeSome,
@@ -185,6 +186,10 @@ const WEIGHTS: [action: Action, weight: number][] = [
   [spend, 2],
   [resolve, 2],
   [bills, 1],
+  [deposit, 6],
+  [blocks, 6],
+  [read, 6],
+  [lie, 2],
 ]
 const ALL = WEIGHTS.flatMap(([action, weight]) => Array.from({ length: weight }, () => action))
 const MOST_AT_ONCE = 6

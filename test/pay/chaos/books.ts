@@ -5,6 +5,7 @@
 import type { Order, OrderMethod, PayExceptionKind } from '../../../lib/terms/pay.ts'
 import { PAY_METHODS } from '../../../lib/terms/pay.ts'
 import { FEN } from '../../../lib/pay/numbers.ts'
+import { calmChain, creditedOf } from './chain.ts'
 import { calm, decideAll } from './deeds.ts'
 import type { World } from './world.ts'
 
@@ -23,12 +24,14 @@ export async function settle(world: World): Promise<void> {
   const { providers, clock, gateways } = world
   world.loseAll()
   calm(providers)
+  await calmChain(world)
   for (const i of gateways.keys()) await world.revive(i)
   for (let hour = 0; hour < SETTLING_HOURS; hour++) {
     decideAll(providers)
     for (const { desk } of gateways) {
       await desk.round(() => false)
       await desk.bills(() => false)
+      await desk.chain(() => false)
     }
     clock.advance(hour < 3 ? HOUR_MS / 30 : HOUR_MS)
   }
@@ -57,8 +60,8 @@ export interface Result {
 }
 
 /** What may stand in the way of money that a provider has, and of money that went back there. */
-const NOT_CREDITED: readonly PayExceptionKind[] = ['amount', 'bill_missing', 'duplicate']
-const NOT_DEBITED: readonly PayExceptionKind[] = ['refund_unknown', 'refund_amount']
+const NOT_CREDITED: readonly PayExceptionKind[] = ['amount', 'bill_missing', 'duplicate', 'refund_stuck']
+const NOT_DEBITED: readonly PayExceptionKind[] = ['refund_unknown', 'refund_amount', 'refund_stuck']
 
 export async function check(world: World): Promise<Result> {
   const { store, providers } = world
@@ -94,17 +97,15 @@ export async function check(world: World): Promise<Result> {
   return { faults, sums, orders: orders.length, explained, exceptions }
 }
 
-async function checkAccounts(
-  { store, accounts, spent }: World,
-  orders: readonly Order[],
-  faults: string[],
-): Promise<void> {
+async function checkAccounts(world: World, orders: readonly Order[], faults: string[]): Promise<void> {
+  const { store, accounts, spent } = world
   for (const { id, name } of accounts) {
     const [purse] = await store.purses([`a${id}`])
     const own = orders.filter(({ accountId }) => accountId === id)
-    const due = own.reduce((sum, order) => sum + leftHere(order), 0) - (spent.get(id) ?? 0) / FEN
-    const balance = (purse?.credit ?? 0) / FEN
-    if (balance !== due) faults.push(`${name} has ${balance}, and by its orders and what it spent ${due}`)
+    const paid = own.reduce((sum, order) => sum + leftHere(order) * FEN, 0)
+    const due = paid + Number(await creditedOf(world, id, faults)) - (spent.get(id) ?? 0)
+    const balance = purse?.credit ?? 0
+    if (balance !== due) faults.push(`${name} has ${balance}, and by its orders, deposits and what it spent ${due}`)
   }
   if (!(await store.audit()).ok) faults.push('the audit finds the books out of balance')
 }

@@ -39,9 +39,9 @@ export function mortal(real: Store, now: () => number): Mortal {
         return (...args: unknown[]) => call(() => Reflect.apply(member, target, args))
       },
     })
-  const pay = wrap(real.pay, {})
+  const parts = { pay: wrap(real.pay, {}), chain: wrap(real.chain, {}) }
   return {
-    store: wrap(real, { pay, now: async () => now() }),
+    store: wrap(real, { ...parts, now: async () => now() }),
     arm(calls, when) {
       left = calls
       point = when

@@ -8,6 +8,7 @@ import { TestClock } from '../../support/clock.ts'
 import { type Random, withSeed } from '../../support/random.ts'
 import { Providers, type Sent } from '../providers.ts'
 import { ACT } from '../support.ts'
+import { ChaosChain, setRate } from './chain.ts'
 import { ChaosGateway } from './gateway.ts'
 
 const GATEWAYS = 2
@@ -33,6 +34,7 @@ export class World {
   readonly random: Random
   readonly clock: TestClock
   readonly providers: Providers
+  readonly chain: ChaosChain | null
   readonly gateways: ChaosGateway[] = []
   readonly accounts: Account[] = []
   /** Orders that were begun, the newest last. */
@@ -47,10 +49,17 @@ export class World {
   readonly #log: Logger
   #onTheWay: OnTheWay[] = []
 
-  private constructor(random: Random, clock: TestClock, providers: Providers, stores: readonly Store[]) {
+  private constructor(
+    random: Random,
+    clock: TestClock,
+    providers: Providers,
+    chain: ChaosChain | null,
+    stores: readonly Store[],
+  ) {
     this.random = random
     this.clock = clock
     this.providers = providers
+    this.chain = chain
     this.#stores = stores
     this.#log = createLogger('error', { write: line => this.#heard(line) })
   }
@@ -59,8 +68,10 @@ export class World {
     const clock = new TestClock(Date.now() + AHEAD_MS)
     const stores = Array.from({ length: GATEWAYS }, () => openStore(url, { secret: 'a secret of the run' }))
     t.teardown(() => Promise.all(stores.map(store => store.close())))
-    const world = new World(withSeed(seed), clock, await Providers.open(t, () => clock.now()), stores)
+    const providers = await Providers.open(t, () => clock.now())
+    const world = new World(withSeed(seed), clock, providers, await ChaosChain.open(t), stores)
     await world.store.migrate()
+    await setRate(world)
     for (let i = 0; i < GATEWAYS; i++) await world.revive(i)
     t.teardown(() => Promise.all(world.gateways.map(gateway => gateway.close())))
     for (let i = 0; i < ACCOUNTS; i++) await world.addAccount()
@@ -78,11 +89,11 @@ export class World {
 
   /** Puts a new process in the place of the gateway of this number. */
   async revive(i: number): Promise<void> {
-    const { clock, providers } = this
+    const { clock, providers, chain } = this
     await this.gateways[i]?.close()
-    const card = { an_hour_of_all: 1_000_000 }
-    const parts = { store: this.#stores[i] as Store, clock, log: this.#log, section: providers.section(card) }
-    this.gateways[i] = await ChaosGateway.open(parts)
+    const usdt = chain === null ? {} : { usdt: chain.section }
+    const section = { ...providers.section({ an_hour_of_all: 1_000_000 }), ...usdt }
+    this.gateways[i] = await ChaosGateway.open({ store: this.#stores[i] as Store, clock, log: this.#log, section })
   }
 
   async addAccount(): Promise<void> {

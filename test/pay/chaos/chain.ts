@@ -1,0 +1,129 @@
+/**
+ * The chain of a run: people send tokens to the addresses of accounts, blocks come and are made anew, and the nodes that the
+ * gateways ask are behind, refuse, or leave out what they should tell. What an address has is what the token's contract says.
+ */
+import { ANVIL_MISSING } from '../../support/anvil.ts'
+import type { Random } from '../../support/random.ts'
+import { floorOf, tokenText, worthOf } from '../../../lib/terms/deposits.ts'
+import { encode, type Lie, Node, TestChain, TOKEN, USDT_CONTRACT } from '../doubles/chain.ts'
+import { ACT } from '../support.ts'
+import { newWallet } from '../usdt-support.ts'
+import type { World } from './world.ts'
+
+export const RATE = 7_123_457
+const YEAR_MS = 365 * 86_400_000
+/** In micro-CNY. */
+const MINIMUM = 40_000_000n
+
+interface Teardown {
+  teardown(fn: () => unknown): void
+}
+
+export class ChaosChain {
+  readonly chain: TestChain
+  readonly nodes: [Node, Node]
+  readonly section: object
+
+  private constructor(chain: TestChain, nodes: [Node, Node]) {
+    const { xpub, first } = newWallet()
+    this.chain = chain
+    this.nodes = nodes
+    this.section = { xpub, check_address: first, endpoints: nodes.map(({ url }) => url), sandbox: true }
+  }
+
+  /** null = the program of the chain is not on this machine. */
+  static async open(t: Teardown): Promise<ChaosChain | null> {
+    if (ANVIL_MISSING !== null) return null
+    const chain = await TestChain.open(t)
+    return new ChaosChain(chain, [await Node.open(t, chain), await Node.open(t, chain)])
+  }
+
+  async balanceOf(address: string): Promise<bigint> {
+    const call = { to: USDT_CONTRACT, data: encode('balanceOf(address)', address) }
+    return BigInt(await this.chain.anvil.call<string>('eth_call', call, 'latest'))
+  }
+}
+
+/** The rate that holds from before the run to long after it. */
+export async function setRate({ store, clock }: World): Promise<void> {
+  const [fromMs, untilMs] = [Date.now() - YEAR_MS, clock.now() + YEAR_MS]
+  await store.pay.setPayRate({ currency: 'USDT', rate: RATE, fromMs, untilMs }, ACT)
+}
+
+const someTokens = (random: Random): bigint =>
+  random.pick([
+    1n,
+    TOKEN / 100n,
+    TOKEN * 5n + 1n,
+    (TOKEN * BigInt(random.int(1, 3_000))) / 100n,
+    TOKEN * BigInt(random.int(6, 400)),
+  ])
+
+export async function deposit(world: World): Promise<void> {
+  const { chain: side, random, accounts, gateway } = world
+  if (side === null) return
+  const usdt = await gateway.desk.usdt()
+  const account = random.pick(accounts)
+  if (usdt === null) return
+  const { address } = await usdt.issue(account, ACT)
+  if (random.next() < 0.2) await usdt.quote(account, '100', ACT)
+  await side.chain.pay(address, someTokens(random), random.pick([side.chain.payer, side.chain.other]))
+}
+
+export async function blocks({ chain: side, random }: World): Promise<void> {
+  if (side === null) return
+  if (random.next() < 0.2) await side.chain.reorg(1)
+  await side.chain.mine(random.int(1, 4))
+}
+
+export const read = async ({ gateway }: World): Promise<void> => gateway.desk.chain(() => false)
+
+const LIES: readonly Lie[] = [
+  { result: [] },
+  { result: null },
+  { error: { code: -32_005, message: 'limit exceeded' } },
+  { error: { code: -32_602, message: 'block range is too large' } },
+  { status: 429, text: 'slow down' },
+  { status: 200, text: '<html>' },
+]
+
+/** A node fails in its own way for a while, or tells the truth again. */
+export async function lie({ chain: side, random }: World): Promise<void> {
+  if (side === null) return
+  const node = random.pick(side.nodes)
+  const method = random.pick(['eth_getLogs', 'eth_getBlockByNumber', 'eth_getTransactionReceipt'])
+  const [said, often] = [random.pick(LIES), random.pick([0, 0.3, 1])]
+  node.about(method, () => (random.next() < often ? said : null))
+}
+
+/** Everything that was sent is final, and the nodes tell the truth. */
+export async function calmChain({ chain: side }: World): Promise<void> {
+  for (const node of side?.nodes ?? []) node.honest()
+  await side?.chain.mine(5)
+}
+
+/** What an account was credited of what its address has, in micro-CNY. Faults are added to the list. */
+export async function creditedOf(world: World, accountId: number, faults: string[]): Promise<bigint> {
+  const { chain: side, store, gateways, accounts } = world
+  const usdt = await gateways[0]?.desk.usdt()
+  const account = accounts.find(({ id }) => id === accountId)
+  const row = account === undefined ? null : ((await usdt?.addressOf(account)) ?? null)
+  if (side === null || row === null) return 0n
+  const has = await side.balanceOf(row.address)
+  const known = await store.chain.deposits({ accountId, afterId: 0, limit: 100_000 })
+  const total = known.reduce((sum, { value }) => sum + value, 0n)
+  if (has !== total)
+    faults.push(`account ${accountId} was sent ${tokenText(has)} USDT, and ${tokenText(total)} are known`)
+  let credited = 0n
+  let waiting = 0n
+  for (const found of known) {
+    const worth = worthOf(found) ?? 0n
+    if (found.state === 'credited') credited += BigInt(found.credited)
+    else waiting += worth
+    if (found.state === 'credited' && BigInt(found.credited) !== floorOf(worth))
+      faults.push(`deposit ${found.id} is worth ${floorOf(worth)}, and ${found.credited} were credited`)
+    if (found.state !== 'credited' && found.state !== 'confirmed') faults.push(`deposit ${found.id} is ${found.state}`)
+  }
+  if (floorOf(waiting) >= MINIMUM) faults.push(`account ${accountId} waits for ${floorOf(waiting)}`)
+  return credited
+}
