@@ -3,7 +3,8 @@
  * has no other one. Never more is credited than was received.
  */
 import type { Micro } from '../base/money.ts'
-import type { Words } from '../operations/error.ts'
+import { OperationError, type Words } from '../operations/error.ts'
+import type { Store } from '../store/store.ts'
 import type { Order, OrderState, PayException } from '../terms/pay.ts'
 import { worth } from './numbers.ts'
 
@@ -44,4 +45,15 @@ export function creditable(found: PayException, order: Order | null): Creditable
   return WAITING.includes(order.state)
     ? { order, transactionId, received, currency, worth: amount }
     : { why: PAID_OTHERWISE }
+}
+
+const SENT_BACK: Words = {
+  en: 'money of this order was sent back at the provider: send the rest back there too',
+  zh: '该订单的款项已在支付服务商处退回:请将余款也在该处退回',
+}
+
+/** Throws when the provider has sent back money of an order that is not credited: what is left of it, nobody here knows. */
+export async function checkNotSentBack({ pay }: Pick<Store, 'pay'>, orderId: string): Promise<void> {
+  const found = await pay.exceptions({ orderId, kind: 'refund_unknown', limit: 1 })
+  if (found.length > 0) throw new OperationError('conflict', SENT_BACK)
 }

@@ -11,7 +11,7 @@ import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { AskedLately } from './asked.ts'
-import { creditable, PAID_OTHERWISE } from './by-hand.ts'
+import { checkNotSentBack, creditable, PAID_OTHERWISE } from './by-hand.ts'
 import { PayMarks } from './marks.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, refundIdOf } from './numbers.ts'
@@ -249,6 +249,7 @@ export class Orders {
     const order = found.orderId === null ? null : await pay.order(found.orderId)
     const can = creditable(found, order)
     if ('why' in can) throw new OperationError('conflict', can.why)
+    await checkNotSentBack(this.#deps.store, can.order.id)
     const { transactionId, received, currency } = can
     const proven = await pay.proveOrder({
       method: can.order.method,

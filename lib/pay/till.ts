@@ -48,6 +48,8 @@ export const provider = (method: PayWay, operation: string): Act => ({
 
 /** Another gateway may take money of the same order at the same moment. */
 const FREEZE_TRIES = 10
+/** Exceptions of one order. */
+const MOST_LOOKED_AT = 50
 
 export class Till {
   readonly #deps: TillDeps
@@ -61,9 +63,9 @@ export class Till {
       case 'paid':
         return this.#takePayment(method, notice, source)
       case 'refund':
-        return this.#takeRefund(method, notice)
+        return this.#takeRefund(method, notice, source)
       case 'dispute':
-        return this.#takeDispute(method, notice)
+        return this.#takeDispute(method, notice, source)
       case 'warning': {
         const { orderId, reference, detail } = notice
         return this.raise({ method, kind: 'fraud_warning', reference, orderId, detail })
@@ -121,7 +123,7 @@ export class Till {
   }
 
   /** A refund that was begun here ends as the provider says; any other one debits its order, forced. */
-  async #takeRefund(method: OrderMethod, notice: RefundNotice): Promise<Taken> {
+  async #takeRefund(method: OrderMethod, notice: RefundNotice, source: ProofSource): Promise<Taken> {
     const { pay } = this.#deps.store
     const { refundId, providerId, orderId, amount, state } = notice
     const known =
@@ -134,10 +136,28 @@ export class Till {
       this.raise({ method, kind, reference: providerId, orderId, amount, currency: order?.currency ?? null, detail })
     if (order === null || order.method !== method)
       return raise('refund_unknown', 'a refund of an order that is not here')
-    if (order.creditedAtMs === null) return 'early'
+    if (!(await this.#isCredited(order))) return this.#uncredited(order, source, providerId, amount)
     const whole = await this.#freezeForced(method, order, providerId, 'external', amount, 'refunded at the provider')
     await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
     return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
+  }
+
+  /** What a crash left paid is credited first. */
+  async #isCredited({ id, state, creditedAtMs }: Order): Promise<boolean> {
+    return creditedAtMs !== null || (state === 'paid' && (await this.credit(id)) !== 'open')
+  }
+
+  /**
+   * What goes back of an order that is not credited. The payment may be under way, so the message has to come again. A payment
+   * that waits for a person may wait for ever, and a bill comes once: then a person has to know of both.
+   */
+  async #uncredited(order: Order, source: ProofSource, reference: string, amount: number): Promise<Taken> {
+    const { id: orderId, method, currency } = order
+    const found = await this.#deps.store.pay.exceptions({ orderId, limit: MOST_LOOKED_AT })
+    if (source !== 'bill' && !found.some(({ transactionId }) => transactionId !== null)) return 'early'
+    const detail =
+      'money went back at the provider of an order that is not credited: its payment must not be credited now'
+    return this.raise({ method, kind: 'refund_unknown', reference, orderId, amount, currency, detail })
   }
 
   /** A refund ends as the provider says. What has ended as not sent cannot end as sent: a person has to look at it. */
@@ -157,14 +177,14 @@ export class Till {
     })
   }
 
-  async #takeDispute(method: OrderMethod, notice: DisputeNotice): Promise<Taken> {
+  async #takeDispute(method: OrderMethod, notice: DisputeNotice, source: ProofSource): Promise<Taken> {
     const { pay } = this.#deps.store
     const { disputeId, orderId, amount, state } = notice
     const order = await pay.order(orderId)
     const raise = (detail: string) =>
       this.raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
-    if (order.creditedAtMs === null) return 'early'
+    if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
     let taken: Taken = 'known'
     // One that is won is written down too: an older message, that it is open, may still be under way.
     if ((await pay.refund(method, disputeId)) === null) {
