@@ -5,6 +5,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro, ZERO } from '../../base/money.ts'
+import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
@@ -63,7 +64,7 @@ async function credit(
   if (order.state !== 'paid') return { outcome: 'unpaid' }
   const booked = await bookPayment(tx, driver, order.accountId, amount, `topup:${id}`, note, act)
   if (booked.outcome !== 'created') return { outcome: 'conflict' }
-  const now: Order = { ...order, state: 'credited', credited: amount }
+  const now: Order = { ...order, state: moved(order.state, 'credited'), credited: amount }
   await saveSums(tx, now)
   await tx.run('UPDATE pay_orders SET credited_at_ms = ? WHERE id = ?', [booked.entry.bookedAtMs, id])
   return { outcome: 'credited', order: { ...now, creditedAtMs: booked.entry.bookedAtMs } }
@@ -206,7 +207,7 @@ export function endFreeze(
       sums[kind === 'dispute' ? 'reversed' : 'refunded'] = micro(
         order[kind === 'dispute' ? 'reversed' : 'refunded'] - amount,
       )
-      sums.state = 'credited'
+      sums.state = moved(order.state, 'credited')
     } else sums.frozen = micro(order.frozen - amount)
     if (state === 'done') {
       const lost = kind === 'dispute'
@@ -214,7 +215,7 @@ export function endFreeze(
       if (lost) sums.reversed = micro(order.reversed + amount)
       else sums.refunded = micro(order.refunded + amount)
       const left = sums.credited - sums.refunded - sums.reversed - sums.frozen
-      if (left === 0 && sums.frozen === 0) sums.state = lost ? 'reversed' : 'refunded'
+      if (left === 0 && sums.frozen === 0) sums.state = moved(order.state, lost ? 'reversed' : 'refunded')
     }
     await saveSums(tx, sums)
     await tx.run(

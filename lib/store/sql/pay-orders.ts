@@ -3,6 +3,7 @@
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
 import { ZERO } from '../../base/money.ts'
+import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, OrderState, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
@@ -137,7 +138,7 @@ export function orderShown(driver: Driver, id: string, providerId: string | null
   return driver.transaction('orderShown', async tx => {
     const order = await lockOrder(tx, id)
     if (order === null) return null
-    const state = order.state === 'created' ? 'pending' : order.state
+    const state = order.state === 'created' ? moved(order.state, 'pending') : order.state
     const now = { ...order, state, providerId: order.providerId ?? providerId, shown }
     await tx.run('UPDATE pay_orders SET state = ?, provider_id = ?, shown = ? WHERE id = ?', [
       state,
@@ -159,7 +160,7 @@ export function endOrder(
     const order = await lockOrder(tx, id)
     if (order === null || !UNPAID.includes(order.state)) return order
     // Nothing but a proof leaves `expired`.
-    const next = order.state === 'expired' ? 'expired' : state
+    const next = order.state === 'expired' ? 'expired' : moved(order.state, state)
     await tx.run('UPDATE pay_orders SET state = ?, check_at_ms = ? WHERE id = ?', [next, checkAtMs, id])
     return { ...order, state: next, checkAtMs }
   })
@@ -187,8 +188,8 @@ async function prove(tx: Statements, driver: Driver, proof: Proof): Promise<Prov
   if (!UNPAID.includes(order.state)) return 'second'
   const late = order.state === 'expired' || order.state === 'failed' ? 1 : 0
   await tx.run(
-    `UPDATE pay_orders SET state = 'paid', late = ?, paid_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE id = ?`,
-    [late, orderId],
+    `UPDATE pay_orders SET state = ?, late = ?, paid_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE id = ?`,
+    [moved(order.state, 'paid'), late, orderId],
   )
   return 'paid'
 }
