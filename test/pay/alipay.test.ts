@@ -35,7 +35,7 @@ t.test('a page: its address is signed, its button pays, and the payer comes back
   t.match(await page.text(), /Pay 100.00/)
   const body = new URLSearchParams({ order: id })
   const back = await fetch(`${alipay.url}/pay`, { method: 'POST', body, redirect: 'manual' })
-  t.equal(back.headers.get('location'), 'https://here.example/topup')
+  t.equal(back.headers.get('location'), `https://here.example/topup?order=${id}`, 'to the page of this order')
   t.match(await shop.order(id), { state: 'credited', late: false })
   t.equal(await shop.balance(), 10_000)
   t.match(await shop.store.pay.proofs(id), [
