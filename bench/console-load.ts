@@ -9,13 +9,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { scriptOptions } from '../test/support/script.ts'
-import { loadRightly, orderFor, startProbed, stopAll } from './kinds/context.ts'
+import { startProbed, stopAll } from './kinds/context.ts'
+import { besideTable, type Round, round } from './parts/beside.ts'
 import { type Seen, type WatchedBooks, watch, watchedBooks } from './parts/console-watch.ts'
 import type { Probed } from './parts/probed.ts'
 import { ROOT, startUpstream } from './parts/subjects.ts'
-import { chatBody } from './parts/workloads.ts'
 import { replaceBlock } from './report/doc-block.ts'
-import { median } from './report/statistics.ts'
 import { GATEWAY } from './report/targets.ts'
 
 const values = scriptOptions(import.meta.filename, {
@@ -28,57 +27,27 @@ const values = scriptOptions(import.meta.filename, {
 })
 const [rounds, usage, rate] = [Number(values.rounds), Number(values.usage), Number(values.rate)]
 const SECONDS = 8
-const BODY_BYTES = 200
-const WARM_S = 1
 /** Where there are users, a gateway needs one of its own. */
 const SECRET = 'a-secret-of-the-bench'
-
-interface Round {
-  p50Ms: number
-  p99Ms: number
-  cpuUs: number
-  threadUs: number
-}
-
-async function measure(subject: Probed, seconds: number): Promise<Round> {
-  const requests = rate * seconds
-  const kinds = [{ body: chatBody(BODY_BYTES, false) }]
-  const before = await subject.read()
-  const outcome = await loadRightly(orderFor(subject, { mode: 'open', kinds, requests, warm: rate * WARM_S, rate }))
-  const after = await subject.read()
-  const cpuUs = (after.userUs + after.systemUs - before.userUs - before.systemUs) / requests
-  const threadUs = ((after.mainThreadUs ?? 0) - (before.mainThreadUs ?? 0)) / requests
-  return { p50Ms: outcome.p50us / 1000, p99Ms: outcome.p99us / 1000, cpuUs, threadUs }
-}
 
 /** A round with somebody on the console. */
 async function watched(subject: Probed, books: WatchedBooks, seen: Seen): Promise<Round> {
   const stop = watch(subject, books, values.only)
   try {
-    return await measure(subject, SECONDS)
+    return await round(subject, rate, SECONDS)
   } finally {
-    const round = await stop()
-    for (const name of ['reports', 'files', 'bytes'] as const) seen[name] += round[name]
+    const more = await stop()
+    for (const name of ['reports', 'files', 'bytes'] as const) seen[name] += more[name]
   }
 }
 
 function report(alone: Round[], beside: Round[], seen: Seen): string {
-  const row = (what: string, of: (round: Round) => number, digits: number) => {
-    const ratio = median(alone.map((round, i) => of(beside[i] as Round) / of(round)))
-    const [before, after] = [alone, beside].map(all => median(all.map(of)).toFixed(digits))
-    return `| ${what} | ${before} | ${after} | ${ratio.toFixed(2)} |`
-  }
   const given = (['export-rate', 'only'] as const)
     .map(name => (values[name] === undefined ? '' : ` --${name} ${values[name]}`))
     .join('')
   const perS = (count: number) => (count / rounds / SECONDS).toFixed(1)
   return [
-    '| small JSON | nobody on the console | reports and an export | ratio |',
-    '|---|---|---|---|',
-    row('latency, ms, p50', round => round.p50Ms, 3),
-    row('latency, ms, p99', round => round.p99Ms, 3),
-    row('CPU µs of the thread that relays, per request', round => round.threadUs, 1),
-    row('CPU µs of all threads per request, the work for the console included', round => round.cpuUs, 1),
+    ...besideTable(alone, beside, 'nobody on the console', 'reports and an export'),
     '',
     `${rate} requests/s, ${rounds} rounds of ${SECONDS} s, medians. Beside them ${perS(seen.reports)} reports and ${perS(seen.bytes / 2 ** 20)} MiB of answers a second, of an account with half of ${usage} rows.`,
     `\`npm run bench:console -- --rounds ${rounds} --usage ${usage} --rate ${rate}${given}\`, Node ${process.version}, ${os.cpus().length} cores.`,
@@ -96,11 +65,11 @@ try {
   })
   running.unshift(subject)
   const seen: Seen = { reports: 0, files: 0, bytes: 0 }
-  await measure(subject, SECONDS)
+  await round(subject, rate, SECONDS)
   await watched(subject, books, { ...seen })
   const [alone, beside]: [Round[], Round[]] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    alone.push(await measure(subject, SECONDS))
+  for (let i = 0; i < rounds; i++) {
+    alone.push(await round(subject, rate, SECONDS))
     beside.push(await watched(subject, books, seen))
   }
   const text = report(alone, beside, seen)

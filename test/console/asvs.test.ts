@@ -1,4 +1,4 @@
-/** Each row of the ASVS table in docs/console.md names tests that exist. */
+/** The ASVS table in docs/console.md has a row for each requirement that applies, and each row names tests that exist. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 
@@ -22,4 +22,54 @@ t.test('the tests of the ASVS table exist', async t => {
         t.ok(readFileSync(file, 'utf8').includes(`'${one[2].trim()}'`), `${one[1]}: ${one[2]}`)
     }
   }
+})
+
+/** The requirements of levels 1 and 2 that apply to the console, and some of level 3. */
+const WANTED: [section: string, ...numbers: number[]][] = [
+  ['2.2', 1, 2, 3],
+  ['2.3', 1, 2, 3, 4],
+  ['2.4', 1],
+  ['3.1', 1],
+  ['3.2', 1, 2],
+  ['3.3', 1, 2, 3, 4],
+  ['3.4', 1, 2, 3, 4, 5, 6, 8],
+  ['3.5', 1, 2, 3, 8],
+  ['3.7', 2],
+  ['6.1', 1],
+  ['6.2', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  ['6.3', 1, 3, 8],
+  ['6.4', 1, 3],
+  ['6.5', 1, 2, 3, 4, 5],
+  ['6.8', 1, 2, 4],
+  ['7.1', 1, 2, 3],
+  ['7.2', 1, 2, 3, 4],
+  ['7.3', 1, 2],
+  ['7.4', 1, 2, 3, 4, 5],
+  ['7.5', 1, 2],
+  ['8.1', 1, 2, 3, 4],
+  ['8.2', 1, 2, 3, 4],
+  ['8.3', 1, 2, 3],
+  ['11.4', 2],
+  ['11.5', 1],
+  ['14.2', 1],
+  ['16.2', 1, 2, 3, 4, 5],
+  ['16.3', 1, 2, 3, 4],
+  ['16.4', 1, 2, 3],
+  ['16.5', 1, 2, 3],
+]
+
+/** `3.3.1 to 3.3.4, 3.3.8` as single requirements. */
+const requirements = (cell: string): string[] =>
+  cell.split(',').flatMap(part => {
+    const [, section, from, to] = /^\s*(?:v5\.0\.0-)?(\d+\.\d+)\.(\d+)(?: to \1\.(\d+))?\s*$/.exec(part) ?? []
+    if (section === undefined) throw new Error(`no requirement: ${part}`)
+    const [first, last] = [Number(from), Number(to ?? from)]
+    return Array.from({ length: last - first + 1 }, (_, i) => `${section}.${first + i}`)
+  })
+
+t.test('each requirement that applies has one row', async t => {
+  const listed = rows.flatMap(row => requirements(row.split('|')[1] as string))
+  t.equal(new Set(listed).size, listed.length)
+  const wanted = WANTED.flatMap(([section, ...numbers]) => numbers.map(number => `${section}.${number}`))
+  t.same(listed.sort(), wanted.sort())
 })

@@ -66,7 +66,8 @@ export const MEMBERS = [
     ...owners,
     id: 'members.change',
     call: 'PATCH /accounts/{account}/members/{id}',
-    summary: 'Give a member another role. The sessions of the member end.',
+    summary:
+      'Give a member another role. The sessions of the member end; with a role that has no keys, those that it made are disabled, or handed to you.',
     effect: 'danger',
     stepUp: true,
     path: rowId,
@@ -95,7 +96,7 @@ export const MEMBERS = [
   operation({
     id: 'members.leave',
     call: 'POST /accounts/{account}/leave',
-    summary: 'Leave the account.',
+    summary: 'Leave the account. The keys that you made are disabled.',
     who: ROLES,
     effect: 'danger',
     scope: null,

@@ -93,7 +93,8 @@ export const USERS = [
     ...danger,
     id: 'users.change',
     call: 'PATCH /users/{id}',
-    summary: 'Disable a user, or enable one again. All sessions of the user end.',
+    summary:
+      'Disable a user, or enable one again. All sessions of the user end, and with disabling the keys that it made are disabled.',
     path: rowId,
     body: users.statusForm,
     answer: { status: 200, body: shownUser },

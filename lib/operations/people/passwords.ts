@@ -1,15 +1,16 @@
 /**
  * Passwords: argon2id by Node's own crypto, kept as PHC strings, so that the parameters may rise later.
  *
- * A hash takes a tenth of a second and a thread that the journal needs too. So one is made at a time in a process, and
+ * A hash takes a tenth of a second of a processor. So one is made at a time in a process, in a thread of low priority, and
  * who waits has a seat: one for each network, at most 32, of which browsers that have signed in before find half kept
  * for them. Without a seat the caller is told to come back.
  */
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { scalar } from '../../terms/config-scalars.ts'
 import { OperationError } from '../error.ts'
+import { derive } from './argon2-thread.ts'
 import { both, throttled } from './words.ts'
 
 const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } as const
@@ -128,11 +129,6 @@ const prefix = ({ memory, passes, parallelism }: { memory: number; passes: numbe
   `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`
 
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
-
-const derive = (parameters: Argon2Parameters): Promise<Buffer> =>
-  new Promise((resolve, reject) =>
-    argon2('argon2id', parameters, (error, key) => (error === null ? resolve(key) : reject(error))),
-  )
 
 async function hashed(password: string): Promise<string> {
   const nonce = randomBytes(SALT_BYTES)

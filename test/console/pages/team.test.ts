@@ -126,6 +126,39 @@ browserTest(
   },
 )
 
+browserTest(t, 'with a role that has no keys, those of the member are disabled or handed over', async (t, newcomer) => {
+  const house = await openConsole(t)
+  const account = await house.account('Acme')
+  const ada = await house.person('ada@example.org', { in: { account, role: 'owner' } })
+  for (const [language, who, save, role, handOver] of [
+    ['en-US', 'bob@example.org', 'Save', 'Viewer', 'Hand them to me'],
+    ['zh-CN', 'eve@example.org', '保存', '财务', null],
+  ] as const) {
+    const maker = await house.person(who, { in: { account, role: 'member' } })
+    const own = { name: who, hash: who, createdBy: maker.person.id }
+    const key = await house.store.createKey(newKey(account.id, own), CLI)
+    const visitor = await newcomer({ language })
+    const { page, visit, axe, complaints } = visitor
+    await giveSession(visitor, house, ada)
+    await visit(`${house.url}/console/team`)
+    await page.getByRole('button', { name: language === 'en-US' ? `Change ${who}` : `更改 ${who}` }).click()
+    const dialog = page.getByRole('dialog', { name: who })
+    t.equal(await dialog.locator('input[name=keys]').count(), 0, 'a member has keys')
+    await dialog.getByText(role).click()
+    t.ok(await dialog.locator('input[value=disable]').isChecked(), 'nothing goes on by itself')
+    if (handOver !== null) await dialog.getByText(handOver).click()
+    t.same(await axe(), [], language)
+    await dialog.getByRole('button', { name: save }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const handed = handOver !== null
+    t.match(await house.store.key(key.id), {
+      status: handed ? 'enabled' : 'disabled',
+      createdBy: handed ? ada.person.id : maker.person.id,
+    })
+    t.same(complaints, [])
+  }
+})
+
 browserTest(t, 'a list turns by its last row, and its filter stands in the address', async (t, newcomer) => {
   const house = await openConsole(t)
   const account = await house.account('Acme')

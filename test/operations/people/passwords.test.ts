@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { checkNew, Passwords, password } from '../../../lib/operations/people/passwords.ts'
@@ -73,4 +74,25 @@ t.test('who waits has a seat, and half are kept for browsers that are known', as
   t.equal(done[0], 'first')
   t.equal(done.length, 33)
   t.equal(await verify('one more'), 'done', 'there is room again')
+})
+
+t.test(
+  'hashes are made in a thread that gives way to others',
+  { skip: process.platform !== 'linux' && 'needs /proc' },
+  async t => {
+    const NICE = 16
+    const priorities = () =>
+      readdirSync('/proc/self/task').map(id => {
+        const stat = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[NICE])
+      })
+    await new Passwords().hash('a long and winding password', seat('a'))
+    t.equal(priorities().filter(nice => nice > 0).length, 1)
+  },
+)
+
+t.test('what cannot be hashed fails, and the next one is hashed', async t => {
+  const passwords = new Passwords()
+  await t.rejects(passwords.verify('x', '$argon2id$v=19$m=1,t=1,p=9$c2FsdHNhbHQ$a2V5a2V5', seat('a')), /^argon2: /)
+  t.match(await passwords.verify('x', null, seat('a')), { right: false })
 })
