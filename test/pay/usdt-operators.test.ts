@@ -1,14 +1,12 @@
 /** What operators do about deposits, and what people see of theirs. */
 import t from 'tap'
-import { allDeposits, rates, setRate, sweepList } from '../../lib/pay/usdt/all-deposits.ts'
+import { allDeposits, sweepList } from '../../lib/pay/usdt/all-deposits.ts'
 import { ownAddress, ownDeposits, ownQuote } from '../../lib/pay/usdt/own-deposits.ts'
 import { checksummed } from '../../lib/terms/xpub.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { TestChain, TOKEN } from './doubles/chain.ts'
-import { ACT, faultOf } from './support.ts'
+import { ACT } from './support.ts'
 import { openUsdt } from './usdt-support.ts'
-
-const DAY_MS = 86_400_000
 
 t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? false }, async t => {
   const chain = await TestChain.open(t)
@@ -18,7 +16,7 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
     const look = () => ownDeposits(shop.usdt, shop.account, undefined)
     await shop.read()
     t.match(await look(), { usdt: { chain_id: 56, address: null, rate: null, quote: null, waiting: null }, data: [] })
-    await setRate(shop.usdt, '7.12', DAY_MS, false, ACT)
+    await shop.rate(7.12)
     const { address } = await ownAddress(shop.usdt, shop.account, ACT)
     t.equal(address, checksummed(shop.wallet.first))
     t.match(await ownQuote(shop.usdt, shop.account, '40', ACT), {
@@ -53,26 +51,5 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
       next: null,
     })
     t.match(await allDeposits(shop.usdt, { state: 'held' }), { data: [] })
-  })
-
-  t.test('rates have an end, and a slip of the finger is asked about', async t => {
-    const shop = await openUsdt(t, { chain })
-    t.match(await rates(shop.usdt), { current: null, data: [] })
-    await setRate(shop.usdt, '7.12', DAY_MS, false, ACT)
-    for (const [rate, ms] of [
-      ['0', 1],
-      ['-1', 1],
-      ['x', 1],
-      ['7', 0],
-      ['7', 40 * DAY_MS],
-    ] as const)
-      t.equal(await faultOf(setRate(shop.usdt, rate, ms, false, ACT)), 'invalid')
-    t.equal(await faultOf(setRate(shop.usdt, '71.2', DAY_MS, false, ACT)), 'conflict')
-    t.equal(await faultOf(setRate(shop.usdt, '0.712', DAY_MS, false, ACT)), 'conflict')
-    t.match(await rates(shop.usdt), { current: '7.120000', data: [{ rate: '7.120000' }] })
-    await setRate(shop.usdt, '0.712', DAY_MS, true, ACT)
-    t.match(await rates(shop.usdt), { current: '0.712000' })
-    shop.clock.advance(DAY_MS + 1)
-    t.match(await rates(shop.usdt), { current: null })
   })
 })

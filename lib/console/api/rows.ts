@@ -3,6 +3,7 @@ import type { Operation } from '../../api/operation.ts'
 import { ACTIONS } from './actions.ts'
 import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
+import { DEPOSITS } from './deposits.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { documentRows } from './document.ts'
 import { JOINING } from './joining.ts'
@@ -35,6 +36,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...BILLING,
   ...ORDERS,
   ...PAY_DESK,
+  ...DEPOSITS,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

@@ -1,52 +1,14 @@
-/** What operators do about deposits: rates with an end, what came, the list for sweeping, and what follows an alarm. */
-import { formatMicro, micro, parseMicro } from '../../base/money.ts'
+/** What operators do about deposits: what came, the list for sweeping, and what follows an alarm. */
+import { formatMicro, micro } from '../../base/money.ts'
 import { OperationError } from '../../operations/error.ts'
 import type { Store } from '../../store/store.ts'
-import { type Deposit, type DepositState, tokenText, USDT } from '../../terms/deposits.ts'
+import { type Deposit, type DepositState, tokenText } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import { checksummed } from '../../terms/xpub.ts'
-import { storeNow } from './deps.ts'
 import { shownDeposit } from './own-deposits.ts'
 import type { Usdt } from './usdt.ts'
 
 const PAGE = 100
-const RATES = 50
-const LONGEST_MS = 31 * 86_400_000
-/** A slip of the finger, such as a comma in the wrong place, is further away than this from the rate before. */
-const MOST_CHANGE = 1.2
-
-const iso = (ms: number): string => new Date(ms).toISOString()
-
-export async function rates(usdt: Usdt) {
-  const nowMs = await storeNow(usdt.deps)
-  const rows = await usdt.deps.store.pay.payRates(USDT, RATES)
-  const current = await usdt.deps.store.pay.payRate(USDT, nowMs)
-  return {
-    current: current === null ? null : formatMicro(micro(current.rate)),
-    data: rows.map(({ rate, fromMs, untilMs, actor }) => ({
-      rate: formatMicro(micro(rate)),
-      from: iso(fromMs),
-      until: iso(untilMs),
-      by: actor,
-    })),
-  }
-}
-
-/** Sets the rate from now on. `force`: it may be far from the one before. */
-export async function setRate(usdt: Usdt, sent: unknown, validMs: number, force: boolean, act: Act) {
-  const { store } = usdt.deps
-  const rate = parseMicro(sent)
-  if (rate === null || rate <= 0) throw new OperationError('invalid', 'rate: expected CNY above 0 for one USDT')
-  if (validMs <= 0 || validMs > LONGEST_MS) throw new OperationError('invalid', 'valid_for: expected at most 31 days')
-  const [before] = await store.pay.payRates(USDT, 1)
-  const change = before === undefined ? 1 : Math.max(rate / before.rate, before.rate / rate)
-  if (change > MOST_CHANGE && !force)
-    throw new OperationError('conflict', 'rate: it is far from the one before; say force if it is meant')
-  const fromMs = await storeNow(usdt.deps)
-  await store.pay.setPayRate({ currency: USDT, rate, fromMs, untilMs: fromMs + validMs }, act)
-  return rates(usdt)
-}
-
 const shown = (deposit: Deposit, names: ReadonlyMap<number, { publicId: string; name: string }>) => ({
   ...shownDeposit(deposit),
   account: { id: names.get(deposit.accountId)?.publicId ?? '', name: names.get(deposit.accountId)?.name ?? '' },
@@ -87,4 +49,17 @@ export async function* sweepList(usdt: Usdt): AsyncGenerator<string> {
     after = page.at(-1)?.number ?? after
     more = page.length === PAGE
   }
+}
+
+/** Credits what an account has waiting, however little it is. */
+export async function release(usdt: Usdt, publicId: string, act: Act) {
+  const account = await usdt.deps.store.accountByPublicId(publicId)
+  if (account === null) throw new OperationError('missing', 'there is no such account')
+  const credited = await usdt.release(account.id, act)
+  return { credited: formatMicro(micro(credited.reduce((sum, deposit) => sum + deposit.credited, 0))) }
+}
+
+export async function rewind(usdt: Usdt, block: number, reason: string, act: Act) {
+  const { no, hash } = await usdt.rewind(block, reason, act)
+  return { block: no, hash }
 }

@@ -126,6 +126,13 @@ const LET_IN: Record<string, string> = {
   'payments.resolve': 'operator',
   'payments.rates': 'operator',
   'payments.set_rate': 'operator',
+  'deposits.list': MONEY,
+  'deposits.address': 'billing owner',
+  'deposits.quote': 'billing owner',
+  'deposits.all': 'operator',
+  'deposits.sweep': 'operator',
+  'deposits.release': 'operator',
+  'deposits.rewind': 'operator',
 }
 
 const CALLERS = ['nobody', 'expired', 'disabled', ...USERS.split(' ')]

@@ -17,6 +17,7 @@ import { account, accountPath, me } from '../session.ts'
 import { moment } from '../time.ts'
 import { words } from '../words.ts'
 import { orderPanel } from './topup/order.ts'
+import { usdtPanel } from './topup/usdt.ts'
 
 const w = words({
   begin: ['充值', 'Top up'],
@@ -51,9 +52,14 @@ export default function topup(): View {
   const open = orderPanel(orders.again)
   const begin = beginPanel(orders.again)
   const pays = ['owner', 'billing'].includes(account.value?.role ?? '')
+  const usdt = usdtPanel(pays)
   return () => [
     query.value.get('order') !== null && open(),
-    pays && whenLoaded(methods, value => (value.data.length === 0 ? nothingOffered() : begin(value))),
+    pays &&
+      whenLoaded(methods, value =>
+        value.data.length > 0 ? begin(value) : usdt.offered() === false && nothingOffered(),
+      ),
+    usdt.view(),
     listing<ShownOrder>({
       caption: w.orders(),
       loaded: orders,

@@ -40,7 +40,6 @@ const others = words({
   'models.remove': ['删除模型', 'Deleted a model'],
   'channels.put': ['设置渠道', 'Set a channel'],
   'channels.remove': ['删除渠道', 'Deleted a channel'],
-  'deposits.rate': ['设置 USDT 汇率', 'Set the rate of USDT'],
   'deposits.rewind': ['回退链上读取位置', 'Set back how far the chain is read'],
   'prices.set': ['设置价格', 'Set prices'],
   'factor.confirm': ['启用两步验证', 'Switched two-step verification on'],

@@ -1,0 +1,192 @@
+/** The calls about deposits of USDT: an account's own, on the page Top up, and those of operators. */
+import { z } from 'zod'
+import { type Operation, operation } from '../../api/operation.ts'
+import { OperationError } from '../../operations/error.ts'
+import { CSV_TYPE } from '../../operations/own-export.ts'
+import { allDeposits, release, rewind, sweepList } from '../../pay/usdt/all-deposits.ts'
+import { ownAddress, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
+import * as kind from '../../terms/config-scalars.ts'
+import { DEPOSIT_STATES } from '../../terms/deposits.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { READS_MONEY, SETS_ALARM } from './reader.ts'
+import { money, time } from './usage-answers.ts'
+
+/** Tokens with up to eighteen places. */
+const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
+const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
+
+const depositFields = {
+  id: z.string(),
+  tx: hash,
+  log_index: z.int().min(0),
+  amount: tokens,
+  state: z.enum(['final', 'confirmed', 'credited', 'held']),
+  worth: money.nullable(),
+  credited: money,
+  at: time,
+  credited_at: time.nullable(),
+}
+const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
+export type ShownDeposit = z.output<typeof depositAnswer>
+
+const quoteAnswer = z
+  .strictObject({ amount: money, tokens, rate: money, until: time })
+  .meta({ id: 'DepositQuote', description: 'The rate holds for one transfer, and for at most these tokens.' })
+
+export const depositsAnswer = z.strictObject({
+  usdt: z
+    .strictObject({
+      chain_id: z.int(),
+      contract: address,
+      address: address.nullable(),
+      minimum: money,
+      rate: z.strictObject({ rate: money, until: time }).nullable(),
+      quote: quoteAnswer.nullable(),
+      waiting: money.nullable().meta({ description: 'What deposits below the minimum are worth together.' }),
+    })
+    .nullable()
+    .meta({ description: 'null: USDT is not offered to this account.' }),
+  data: z.array(depositAnswer),
+  seen: z
+    .array(z.strictObject({ tx: hash, log_index: z.int().min(0), amount: tokens }))
+    .meta({ description: 'Transfers that are not final yet.' }),
+  next: z.string().nullable(),
+})
+export type ShownDeposits = z.output<typeof depositsAnswer>
+
+const addressAnswer = z.strictObject({ address })
+
+/** The amount is a text until the quote is made: its bounds are settings. */
+const newQuote = z.strictObject({
+  amount: kind.scalar(
+    { zh: '以元为单位的金额，最多两位小数', en: 'an amount of CNY with at most two decimal places' },
+    { type: ['string', 'number'] },
+    value => (typeof value === 'number' ? String(value) : typeof value === 'string' ? value : undefined),
+  ),
+})
+
+const beforeId = kind
+  .scalar({ zh: '另一页的 next', en: 'the `next` of another page' }, { type: 'string' }, value => {
+    const m = kind.matched(/^\d{1,15}$/, value)
+    return m === null ? undefined : Number(m[0])
+  })
+  .optional()
+
+const allAnswer = z.strictObject({
+  data: z.array(
+    z
+      .strictObject({
+        ...depositFields,
+        account: z.strictObject({ id: z.string(), name: z.string() }),
+        address,
+        sender: address,
+        block: z.int(),
+      })
+      .meta({ id: 'AnyDeposit' }),
+  ),
+  next: z.string().nullable(),
+})
+
+const NOT_OFFERED = () => new OperationError('missing', { zh: '未开通 USDT 充值', en: 'USDT is not offered' })
+
+async function usdtOf(deps: ConsoleDeps) {
+  const usdt = await (await deps.pay()).usdt()
+  if (usdt === null) throw NOT_OFFERED()
+  return usdt
+}
+
+const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
+/** What moves money needs a person in a session. */
+const danger = { who: 'operator', scope: null, effect: 'danger', stepUp: true } as const
+const pays = { who: SETS_ALARM, effect: 'write', scope: null, limit: 'heavy' } as const
+
+export const DEPOSITS: Operation<ConsoleDeps>[] = [
+  operation({
+    id: 'deposits.list',
+    call: 'GET /accounts/{account}/deposits',
+    summary: 'The account’s address for USDT, the rate, and what became of each transfer; newest first.',
+    who: READS_MONEY,
+    effect: 'read',
+    scope: 'read',
+    query: z.strictObject({ after: beforeId }),
+    answer: { status: 200, body: depositsAnswer },
+    refuses: [400],
+    run: async (deps: ConsoleDeps, { account, query }) =>
+      ownDeposits(await (await deps.pay()).usdt(), account, query.after),
+  }),
+  operation({
+    id: 'deposits.address',
+    call: 'POST /accounts/{account}/deposits/address',
+    summary: 'The account’s address for USDT. It is issued at the first call and stays the same.',
+    ...pays,
+    answer: { status: 200, body: addressAnswer },
+    refuses: [403, 404, 409],
+    run: async (deps: ConsoleDeps, { account, caller }) =>
+      ownAddress(await usdtOf(deps), account, { actor: caller.actor, operation: 'deposits.address' }),
+  }),
+  operation({
+    id: 'deposits.quote',
+    call: 'POST /accounts/{account}/deposits/quote',
+    summary: 'Fixes the rate of USDT for half an hour, for one transfer. It ends the account’s earlier quote.',
+    ...pays,
+    body: newQuote,
+    answer: { status: 201, body: quoteAnswer },
+    refuses: [400, 403, 404, 409],
+    run: async (deps: ConsoleDeps, { account, body, caller }) =>
+      ownQuote(await usdtOf(deps), account, body.amount, { actor: caller.actor, operation: 'deposits.quote' }),
+  }),
+  operation({
+    id: 'deposits.all',
+    call: 'GET /deposits',
+    summary: 'Deposits of USDT of all accounts, newest first.',
+    ...operators,
+    query: z.strictObject({ state: kind.oneOf(...DEPOSIT_STATES).optional(), after: beforeId }),
+    answer: { status: 200, body: allAnswer },
+    refuses: [400, 404],
+    run: async (deps: ConsoleDeps, { query: { state, after } }) =>
+      allDeposits(await usdtOf(deps), {
+        ...(state === undefined ? {} : { state }),
+        ...(after === undefined ? {} : { beforeId: after }),
+      }),
+  }),
+  operation({
+    id: 'deposits.sweep',
+    call: 'GET /deposits/addresses/csv',
+    summary: 'The list for sweeping as CSV: every address with its number, and what it has got and has left.',
+    ...operators,
+    limit: 'heavy',
+    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
+    refuses: [404],
+    run: async (deps: ConsoleDeps) => ({
+      type: CSV_TYPE,
+      file: 'usdt-addresses.csv',
+      pieces: sweepList(await usdtOf(deps)),
+    }),
+  }),
+  operation({
+    id: 'deposits.release',
+    call: 'POST /deposits/release',
+    summary: 'Credits the confirmed deposits of an account, however little they are worth.',
+    ...danger,
+    body: z.strictObject({ account: kind.text({ zh: '账户编号', en: 'the id of an account' }) }),
+    answer: { status: 200, body: z.strictObject({ credited: money }) },
+    refuses: [400, 404],
+    run: async (deps: ConsoleDeps, { body, caller }) =>
+      release(await usdtOf(deps), body.account, { actor: caller.actor, operation: 'deposits.release' }),
+  }),
+  operation({
+    id: 'deposits.rewind',
+    call: 'POST /deposits/rewind',
+    summary: 'Sets back how far the chain is read, to a block that is final at both nodes; what follows is read again.',
+    ...danger,
+    body: z.strictObject({
+      block: kind.whole(0, 999_999_999_999),
+      reason: kind.text({ zh: '原因', en: 'a reason' }),
+    }),
+    answer: { status: 200, body: z.strictObject({ block: z.int(), hash }) },
+    refuses: [400, 404, 409],
+    run: async (deps: ConsoleDeps, { body, caller }) =>
+      rewind(await usdtOf(deps), body.block, body.reason, { actor: caller.actor, operation: 'deposits.rewind' }),
+  }),
+]

@@ -1,0 +1,95 @@
+/** USDT on the page Top up in Chromium: from the address to the risen balance, with real transfers on a chain. */
+import t from 'tap'
+import { ANVIL_MISSING } from '../../support/anvil.ts'
+import { SETUP } from '../../support/store.ts'
+import { Node, TestChain, TOKEN } from '../../pay/doubles/chain.ts'
+import { newWallet } from '../../pay/usdt-support.ts'
+import { browserTest } from '../support/browser.ts'
+import { giveSession, openConsole } from '../support/pages.ts'
+
+const WORDS = {
+  'zh-CN': {
+    noRate: '暂无汇率',
+    get: '获取充值地址',
+    network: 'BEP-20',
+    rate: '1 USDT =',
+    fix: '锁定',
+    quoted: '5.618 USDT',
+    seen: '正在等待区块确认',
+    waiting: '合计达到',
+    state: '等待入账',
+    credited: '已入账',
+  },
+  'en-US': {
+    noRate: 'There is no rate',
+    get: 'Get an address',
+    network: 'BEP-20',
+    rate: '1 USDT is',
+    fix: 'Fix it',
+    quoted: '5.618 USDT',
+    seen: 'on their way',
+    waiting: 'when they come to',
+    state: 'Waiting',
+    credited: 'Credited',
+  },
+} as const
+
+if (ANVIL_MISSING !== null) t.pass(ANVIL_MISSING)
+else
+  for (const language of ['zh-CN', 'en-US'] as const)
+    browserTest(t, `an owner tops up by USDT, ${language}`, async (t, newcomer) => {
+      const say = WORDS[language]
+      const chain = await TestChain.open(t)
+      const nodes = [await Node.open(t, chain), await Node.open(t, chain)]
+      const { xpub, first } = newWallet()
+      const usdt = { xpub, check_address: first, endpoints: nodes.map(({ url }) => url), sandbox: true }
+      const house = await openConsole(t, JSON.stringify({ pay: { usdt } }))
+      const account = await house.store.createAccount({ name: 'acme', groups: ['default'], sandbox: true }, SETUP)
+      const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
+      const visitor = await newcomer({ language })
+      const { page, complaints, requested } = visitor
+      const read = async () => (await house.deps.pay()).chain(() => false)
+      await read()
+      await giveSession(visitor, house, ann)
+      await visitor.visit(`${house.url}/console/topup`)
+      await page.getByText(say.noRate).waitFor()
+      const rate = { currency: 'USDT', rate: 7_120_000, fromMs: 0, untilMs: 8_000_000_000_000 }
+      await house.store.pay.setPayRate(rate, SETUP)
+      await page.getByRole('button', { name: say.get }).click()
+      await page.locator('svg.qr').waitFor()
+      const address = (await page.locator('.copyable code').innerText()).trim()
+      t.equal(address.toLowerCase(), first)
+      await page.getByText(say.network).first().waitFor()
+      await page.getByText(say.rate).waitFor()
+      t.same(await visitor.axe(), [])
+
+      await page.fill('#quote-amount', '39')
+      await page.getByRole('button', { name: say.fix, exact: true }).click()
+      await page.locator('#quote-amount[aria-invalid=true]').waitFor()
+      await page.fill('#quote-amount', '40')
+      await page.getByRole('button', { name: say.fix, exact: true }).click()
+      await page.getByText(say.quoted).waitFor()
+
+      await chain.pay(address, 2n * TOKEN)
+      await read()
+      await page.getByText(say.seen).waitFor()
+      await chain.mine()
+      await read()
+      await page.getByText(say.waiting).waitFor()
+      await page.locator('.badge.warn', { hasText: say.state }).waitFor()
+      t.same(await visitor.axe(), [])
+      await chain.pay(address, 4n * TOKEN)
+      await chain.mine()
+      await read()
+      await page.waitForFunction(() => document.querySelectorAll('.badge.good').length === 2)
+      t.equal(await page.getByText(say.waiting).count(), 0)
+      const { json } = await ann.call('balance.read', { account })
+      t.equal(json['balance'], '42.720000')
+      t.same(await visitor.axe(), [])
+      t.same(complaints, [])
+      t.same(
+        requested.filter(url => !url.startsWith(house.url)),
+        [],
+        'the page asks nobody else',
+      )
+    })
