@@ -3,9 +3,13 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../base/clock.ts'
 import { formatMicro } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
+import type { Desk } from '../pay/desk.ts'
 import { examine, type Finding } from '../pay/doctor.ts'
+import type { Store } from '../store/store.ts'
+import type { Config } from '../terms/config.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import { COMMAND } from '../terms/people.ts'
+import type { Account } from '../terms/records.ts'
 import { deskOf } from './pay-desk.ts'
 import { withStoreOf } from './with-store.ts'
 
@@ -23,32 +27,57 @@ const KEEP_ALIVE_MS = 60_000
 /** False when a step failed. */
 export function payDoctor(configFile: string, env: NodeJS.ProcessEnv, wanted: DoctorWanted): Promise<boolean> {
   return withStoreOf(configFile, env, async (store, config) => {
-    const { method: name, account: accountName, amount, refund, waitMs } = wanted
     const { desk } = deskOf(store, config)
-    const method = (await desk.methods()).get(name as OrderMethod)
-    if (method === undefined) throw new OperationError('missing', `pay.${name}: not in ${configFile}`)
-    const account = await store.accountByName(accountName)
-    if (account === null) throw new OperationError('missing', `there is no account ${accountName}`)
-    const { main, given } = config.public
-    if (!given) console.error(`warning: public.main is not set, so the provider is told to send callbacks to ${main}`)
-    const cost = `${amount ?? formatMicro(method.minimum)} CNY of ${method.sandbox ? 'test' : 'real'} money`
-    if (!wanted.yes) await confirm(`This makes an order of ${cost} at ${name}, which you then pay. Go on?`)
-    const callback = `${main}/pay/${name}`
-    const act = { actor: COMMAND, operation: 'orders.create' }
-    const examined = { desk, store, clock: systemClock, account, method, amount, refund, waitMs, callback }
-    // Timers of the clock keep no process alive.
-    const alive = setInterval(() => {}, KEEP_ALIVE_MS)
-    let ok = true
-    try {
-      for await (const finding of examine({ ...examined, returnTo: `${main}/console/topup`, act })) {
-        ok &&= finding.ok !== false
-        await print(finding)
-      }
-    } finally {
-      clearInterval(alive)
-    }
-    return ok
+    const { method, account: name } = wanted
+    const account = await store.accountByName(name)
+    if (account === null) throw new OperationError('missing', `there is no account ${name}`)
+    const absent = new OperationError('missing', `pay.${method}: not in ${configFile}`)
+    if (method !== 'usdt') return told(await ofOrder(desk, store, config, account, wanted, absent))
+    const usdt = await desk.usdt()
+    if (usdt === null) throw absent
+    if (wanted.amount !== null || wanted.refund)
+      throw new OperationError('invalid', 'usdt: the payer chooses the amount, and refunds are made by hand')
+    const { examineUsdt } = await import('../pay/usdt/doctor.ts')
+    const act = { actor: COMMAND, operation: 'deposits.address' }
+    return told(examineUsdt({ usdt, clock: systemClock, account, waitMs: wanted.waitMs, act }))
   })
+}
+
+async function ofOrder(
+  desk: Desk,
+  store: Store,
+  config: Config,
+  account: Account,
+  wanted: DoctorWanted,
+  absent: OperationError,
+): Promise<AsyncIterable<Finding>> {
+  const { method: name, amount, refund, waitMs } = wanted
+  const method = (await desk.methods()).get(name as OrderMethod)
+  if (method === undefined) throw absent
+  const { main, given } = config.public
+  if (!given) console.error(`warning: public.main is not set, so the provider is told to send callbacks to ${main}`)
+  const cost = `${amount ?? formatMicro(method.minimum)} CNY of ${method.sandbox ? 'test' : 'real'} money`
+  if (!wanted.yes) await confirm(`This makes an order of ${cost} at ${name}, which you then pay. Go on?`)
+  const callback = `${main}/pay/${name}`
+  const act = { actor: COMMAND, operation: 'orders.create' }
+  const examined = { desk, store, clock: systemClock, account, method, amount, refund, waitMs, callback }
+  return examine({ ...examined, returnTo: `${main}/console/topup`, act })
+}
+
+/** Prints each step as it ends. False when one failed. */
+async function told(findings: AsyncIterable<Finding>): Promise<boolean> {
+  // Timers of the clock keep no process alive.
+  const alive = setInterval(() => {}, KEEP_ALIVE_MS)
+  let ok = true
+  try {
+    for await (const finding of findings) {
+      ok &&= finding.ok !== false
+      await print(finding)
+    }
+  } finally {
+    clearInterval(alive)
+  }
+  return ok
 }
 
 async function confirm(question: string): Promise<void> {

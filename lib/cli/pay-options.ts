@@ -21,7 +21,7 @@ export function addPay(group: (name: string, description: string) => MakeCommand
     'doctor',
     'walk one small order through a way to pay, and say what works and what does not',
   )
-    .argument('<method>', 'alipay, wechat or card')
+    .argument('<method>', 'alipay, wechat, card or usdt')
     .requiredOption('--account <name>', 'whom the money is credited to')
     .option('--amount <cny>', 'amount of the order (default: the least of the method)')
     .option('--refund', 'send the money back at the end')

@@ -4,6 +4,7 @@
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
+import { USDT } from '../terms/deposits.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/pay-tallies.ts'
 import { compareBills } from './bills.ts'
@@ -53,6 +54,13 @@ export class Desk {
       this.#opened = config
     }
     return this.#methods
+  }
+
+  /** What people pay in, other than CNY: each needs a rate. */
+  async currencies(): Promise<string[]> {
+    const ofMethods = [...(await this.methods()).values()].map(({ currency }) => currency)
+    const all = this.#parts.config().pay.usdt === undefined ? ofMethods : [...ofMethods, USDT]
+    return [...new Set(all)].filter(currency => currency !== 'CNY').sort()
   }
 
   /** null = the config in force does not offer it. */

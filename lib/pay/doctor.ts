@@ -31,7 +31,7 @@ export interface Examined {
 }
 
 export interface Finding {
-  step: 'order' | 'pay' | 'callback' | 'query' | 'credit' | 'refund' | 'close'
+  step: 'order' | 'pay' | 'callback' | 'query' | 'credit' | 'refund' | 'close' | 'node' | 'rate' | 'address' | 'deposit'
   /** null = neither: something to do, or to know. */
   ok: boolean | null
   text: string

@@ -77,12 +77,12 @@ export class Payments {
   }
 
   async rates() {
-    return listRates(this.#deps, await (await this.#deps.pay()).methods())
+    return listRates(this.#deps, await (await this.#deps.pay()).currencies())
   }
 
   async setRate(form: z.output<typeof rateForm>, actor: Actor) {
-    const methods = await (await this.#deps.pay()).methods()
-    return setRate(this.#deps, methods, form, act(actor, 'payments.set_rate'))
+    const currencies = await (await this.#deps.pay()).currencies()
+    return setRate(this.#deps, currencies, form, act(actor, 'payments.set_rate'))
   }
 
   /** With the methods of the config in force. */

@@ -1,15 +1,13 @@
 /**
  * What a unit of another currency is worth. Operators set it, always until a time: an order that is begun keeps the rate of
- * its beginning, and without a rate in force none can be begun.
+ * its beginning, and without a rate in force none can be begun. Deposits of USDT wait without one.
  */
 import { z } from 'zod'
 import { formatMicro, micro, parseMillionths } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
 import type { PayRate, Store } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
-import type { OrderMethod } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
-import type { PayMethod } from './method.ts'
 import { iso } from './own-orders.ts'
 
 const LISTED = 20
@@ -20,8 +18,8 @@ const MOST_DAYS = 366
 export const rateForm = z.strictObject({
   currency: kind.scalar(
     { zh: '货币代码,例如“USD”', en: 'the code of a currency like "USD"' },
-    { type: 'string', pattern: '^[A-Z]{3}$' },
-    value => (typeof value === 'string' && /^[A-Z]{3}$/.test(value) ? value : undefined),
+    { type: 'string', pattern: '^[A-Z]{3,4}$' },
+    value => (typeof value === 'string' && /^[A-Z]{3,4}$/.test(value) ? value : undefined),
   ),
   rate: kind.scalar(
     { zh: '大于0的人民币金额,最多6位小数', en: 'an amount of CNY above 0 with at most 6 decimal places' },
@@ -39,21 +37,15 @@ export interface RateDeps {
   clock: { now(): number }
 }
 
-type Methods = ReadonlyMap<OrderMethod, PayMethod>
-
-/** The currencies other than CNY in which ways to pay take money. */
-const currenciesOf = (methods: Methods): string[] =>
-  [...new Set([...methods.values()].map(({ currency }) => currency))].filter(currency => currency !== 'CNY').sort()
-
 /** The last rates of each currency, newest first. */
-export async function listRates({ store, clock }: RateDeps, methods: Methods) {
+export async function listRates({ store, clock }: RateDeps, currencies: readonly string[]) {
   const nowMs = (await store.now()) ?? clock.now()
   const data = []
-  for (const currency of currenciesOf(methods)) {
+  for (const currency of currencies) {
     const [rates, now] = await Promise.all([store.pay.payRates(currency, LISTED), store.pay.payRate(currency, nowMs)])
     data.push(...rates.map(rate => rateRow(rate, now?.id === rate.id)))
   }
-  return { data, currencies: currenciesOf(methods) }
+  return { data, currencies }
 }
 
 const rateRow = ({ currency, rate, fromMs, untilMs, actor }: PayRate, inForce: boolean) => ({
@@ -65,15 +57,20 @@ const rateRow = ({ currency, rate, fromMs, untilMs, actor }: PayRate, inForce: b
   in_force: inForce,
 })
 
-export async function setRate(deps: RateDeps, methods: Methods, form: z.output<typeof rateForm>, act: Act) {
+export async function setRate(
+  deps: RateDeps,
+  currencies: readonly string[],
+  form: z.output<typeof rateForm>,
+  act: Act,
+) {
   const { store, clock } = deps
   const { currency, rate, for: lifeMs } = form
-  if (!currenciesOf(methods).includes(currency)) {
+  if (!currencies.includes(currency)) {
     const expected = { en: 'the currency of a way to pay', zh: '某个支付方式的货币' }
     const told = { en: `currency: expected ${expected.en}`, zh: `currency:应为${expected.zh}` }
     throw new OperationError('invalid', told, {}, [{ field: 'currency', expected }])
   }
   const fromMs = (await store.now()) ?? clock.now()
   await store.pay.setPayRate({ currency, rate, fromMs, untilMs: fromMs + lifeMs }, act)
-  return listRates(deps, methods)
+  return listRates(deps, currencies)
 }
