@@ -1,11 +1,16 @@
 /** USDT on the page Top up in Chromium: from the address to the risen balance, with real transfers on a chain. */
 import t from 'tap'
+import { systemClock } from '../../../lib/base/clock.ts'
+import { Rounds } from '../../../lib/base/rounds.ts'
 import { ANVIL_MISSING } from '../../support/anvil.ts'
 import { SETUP } from '../../support/store.ts'
 import { Node, TestChain, TOKEN } from '../../pay/doubles/chain.ts'
 import { newWallet } from '../../pay/usdt-support.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
+
+/** How often the chain is read. */
+const READ_MS = 300
 
 const WORDS = {
   'zh-CN': {
@@ -48,8 +53,9 @@ else
       const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
       const visitor = await newcomer({ language })
       const { page, complaints, requested } = visitor
-      const read = async () => (await house.deps.pay()).chain(() => false)
-      await read()
+      const rounds = new Rounds(systemClock, READ_MS, async () => (await house.deps.pay()).chain(() => false))
+      rounds.start()
+      t.teardown(() => rounds.stop())
       await giveSession(visitor, house, ann)
       await visitor.visit(`${house.url}/console/topup`)
       await page.getByText(say.noRate).waitFor()
@@ -71,16 +77,13 @@ else
       await page.getByText(say.quoted).waitFor()
 
       await chain.pay(address, 2n * TOKEN)
-      await read()
       await page.getByText(say.seen).waitFor()
       await chain.mine()
-      await read()
       await page.getByText(say.waiting).waitFor()
       await page.locator('.badge.warn', { hasText: say.state }).waitFor()
       t.same(await visitor.axe(), [])
       await chain.pay(address, 4n * TOKEN)
       await chain.mine()
-      await read()
       await page.waitForFunction(() => document.querySelectorAll('.badge.good').length === 2)
       t.equal(await page.getByText(say.waiting).count(), 0)
       const { json } = await ann.call('balance.read', { account })

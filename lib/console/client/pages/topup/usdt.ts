@@ -184,7 +184,9 @@ function keepAsking(deposits: Loaded<ShownDeposits>): void {
   let known: { text: string; credited: number } | null = null
   effect(() => {
     const value = deposits.value.value
-    void deposits.at.value // asks again after every answer, also after one that says the same
+    // asks again after every answer, also after one that says the same, and after none
+    void deposits.at.value
+    void deposits.failure.value
     if (value === null || (value.usdt?.address ?? null) === null) return
     const credited = value.data.filter(({ state }) => state === 'credited').length
     const text = JSON.stringify([value.seen, value.data, value.usdt?.waiting])
