@@ -230,7 +230,7 @@ export const configSchema = z.strictObject({
     }),
   export_rate: kind
     .size(64 * 1024, 1024 * GiB, 'from 64KiB to 1TiB')
-    .prefault('8MiB')
+    .prefault('2MiB')
     .meta({
       description:
         'Most bytes a second of all exports together, per process, so that they leave the processor to requests.',

@@ -56,7 +56,7 @@ const DEFAULTS: Config = {
   retry: { attempts: 3, deadlineMs: 120_000, budget: 0.2 },
   shed: { lagMs: 0 },
   usageRetentionMs: 0,
-  exportBytesPerS: 8 * 2 ** 20,
+  exportBytesPerS: 2 * 2 ** 20,
   addressRetentionMs: 190 * 86_400_000,
   billing: { usdRate: null },
   images: null,
