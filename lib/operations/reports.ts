@@ -46,7 +46,7 @@ async function answer(deps: ReportDeps, name: ReportOrder['name'], args: ReportO
     name === 'overview'
       ? await moneyOf(deps, (args as ReportArguments<'overview'>)[0])
       : { held: new Map(), holders: [] }
-  const pieces = store.export(WORK, { name, args, nowMs: clock.now(), ...money } satisfies ReportOrder)
+  const pieces = store.export(WORK, { name, args, nowMs: clock.now(), ...money } satisfies ReportOrder, false)
   const { value: head } = await pieces.next()
   if (head !== undefined && Buffer.from(head).toString() === ('answered' satisfies ReportHead)) return pieces
   const refusal = Buffer.concat(await Array.fromAsync(pieces)).toString()

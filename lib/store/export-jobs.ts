@@ -47,6 +47,7 @@ export async function* inPieces(texts: AsyncIterable<string>, isWanted: () => bo
 interface Job {
   pieces: Promise<AsyncGenerator<Uint8Array>>
   isWanted: boolean
+  paced: boolean
 }
 
 export class ExportJobs {
@@ -75,8 +76,8 @@ export class ExportJobs {
     }
   }
 
-  #start(id: number, { work, order }: Extract<ExportRequest, { kind: 'start' }>): void {
-    const job: Job = { isWanted: true, pieces: this.#pieces(work, order, () => job.isWanted) }
+  #start(id: number, { work, order, paced }: Extract<ExportRequest, { kind: 'start' }>): void {
+    const job: Job = { isWanted: true, paced, pieces: this.#pieces(work, order, () => job.isWanted) }
     job.pieces.catch(() => {}) // is told when a piece is asked for
     this.#jobs.set(id, job)
   }
@@ -92,7 +93,7 @@ export class ExportJobs {
     if (job === undefined) return
     try {
       const { done, value } = await (await job.pieces).next()
-      if (!done) await this.#pace.turn(value.length)
+      if (!done && job.paced) await this.#pace.turn(value.length)
       this.#tell(id, job, { piece: done ? null : value })
     } catch (error) {
       const { message } = error as Error

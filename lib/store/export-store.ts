@@ -17,6 +17,9 @@ export interface Pieces extends AsyncIterableIterator<Uint8Array> {
 }
 
 export interface ExportStore {
-  /** What the module `work` makes of the store. It begins when the first piece is asked for. */
-  export(work: URL, order: object): Pieces
+  /**
+   * What the module `work` makes of the store. It begins when the first piece is asked for. `paced`: whether it shares the
+   * rate of all exports; what is small, and waited for, does not.
+   */
+  export(work: URL, order: object, paced?: boolean): Pieces
 }

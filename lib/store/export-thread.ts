@@ -17,7 +17,7 @@ export interface ExportThreadData {
 }
 
 export type ExportRequest =
-  | { kind: 'start'; id: number; work: string; order: object }
+  | { kind: 'start'; id: number; work: string; order: object; paced: boolean }
   | { kind: 'more' | 'stop'; id: number }
 
 export interface ExportAnswer {
@@ -49,14 +49,14 @@ export class ExportThread {
     this.#onStatement = onStatement
   }
 
-  make(work: URL, order: object): Pieces {
+  make(work: URL, order: object, paced: boolean): Pieces {
     const id = ++this.#lastId
     return new Export({
       start: one => {
         if (this.#isClosed) return one.fail(new StoreUnavailable(CLOSED))
         clearTimeout(this.#idle)
         this.#exports.set(id, one)
-        this.#send({ kind: 'start', id, work: work.href, order })
+        this.#send({ kind: 'start', id, work: work.href, order, paced })
       },
       more: () => this.#send({ kind: 'more', id }),
       end: () => this.#end(id),

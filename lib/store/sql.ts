@@ -216,9 +216,9 @@ export class SqlStore implements Store {
   usage = (filter: UsageFilter) => usage(this.#driver, filter)
   attemptsOf = (requestId: string) => attemptsOf(this.#driver, requestId)
   usageSlices = (filter: Omit<UsageFilter, 'limit'>) => usageSlices(this.#driver, filter)
-  export = (work: URL, order: object) => {
+  export = (work: URL, order: object, paced = true) => {
     if (this.#exports === null) throw new Error('this store was opened without a thread for exports')
-    return this.#exports.make(work, order)
+    return this.#exports.make(work, order, paced)
   }
   summary = (query: SummaryQuery) => summary(this.#driver, query)
   requestPage = (filter: RequestFilter, paging: Paging) => requestPage(this.#driver, filter, paging)

@@ -2,8 +2,9 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { inPieces, Pace, PIECE_BYTES } from '../../lib/store/export-jobs.ts'
+import { ExportJobs, inPieces, Pace, PIECE_BYTES } from '../../lib/store/export-jobs.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { openSqlite } from '../../lib/store/sqlite.ts'
 import { type Pieces, StoreUnavailable } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { newSeen, SEEN, type Told, WORK } from '../support/export-work.ts'
@@ -142,6 +143,33 @@ t.test('what is made in a second is bounded', async t => {
   await pass(2_000)
   await Promise.all(later)
   t.strictSame(taken, [10_000, 11_000], 'what was not used is not saved up')
+})
+
+t.test('exports wait for the time of the bytes before theirs, and what is waited for does not', async t => {
+  const clock = new TestClock()
+  const answers: number[] = []
+  const jobs = new ExportJobs(
+    { address: openSqlite('sqlite::memory:', () => {}).address, zone: 'UTC', bytesPerS: 1 },
+    ({ id, piece }) => void answers.push(piece === null ? -id : id),
+    clock,
+  )
+  const start = (id: number, paced: boolean) => {
+    const order = { seen: newSeen(), texts: 3, characters: 10 } satisfies Told
+    jobs.take({ kind: 'start', id, work: WORK.href, order, paced })
+  }
+  const more = async (id: number) => {
+    const before = answers.length
+    jobs.take({ kind: 'more', id })
+    await until('an answer', () => answers.length > before)
+  }
+  start(1, true)
+  start(2, false)
+  await more(1)
+  jobs.take({ kind: 'more', id: 1 })
+  for (let n = 0; n < 4; n++) await more(2)
+  t.strictSame(answers, [1, 2, 2, 2, -2], 'the second piece of the export has to wait')
+  clock.advance(10_000)
+  await until('the export goes on', () => answers.at(-1) === 1)
 })
 
 t.test('texts become bytes of their own', async t => {
