@@ -107,6 +107,8 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
   }
   await page.getByRole('button', { name: 'Manage desk' }).click()
   t.same(await visitor.axe(), [], 'the details')
+  const usage = page.getByRole('dialog').getByRole('link', { name: 'Usage' })
+  t.match(await usage.getAttribute('href'), `key=${key.id}`)
   await page.keyboard.press('Escape')
   t.equal(await page.evaluate(() => document.activeElement?.getAttribute('aria-label')), 'Manage desk', 'focus is back')
 
@@ -117,6 +119,7 @@ browserTest(t, 'a key is changed, tried out, rolled and deleted', async (t, newc
   await trial.locator('#model').selectOption('beta-mini')
   await trial.getByRole('button', { name: 'Test', exact: true }).click()
   await trial.locator('.told').getByText('refused at “the model” (403)').waitFor()
+  await trial.getByText('The key may not use this model.').waitFor()
   await trial.getByText('Look at the list of models under “Edit”').waitFor()
   t.same(await visitor.axe(), [], 'the trial')
   await trial.getByRole('button', { name: 'Close' }).last().click()

@@ -16,7 +16,21 @@ const PROMPT = 'Hello!'
 
 interface Way {
   locale: 'zh-CN' | 'en-US'
-  says: Record<'accept' | 'switchOn' | 'confirm' | 'kept' | 'newKey' | 'make' | 'keptKey' | 'again' | 'equal', string>
+  says: Record<
+    | 'accept'
+    | 'switchOn'
+    | 'confirm'
+    | 'kept'
+    | 'newKey'
+    | 'make'
+    | 'keptKey'
+    | 'oneToken'
+    | 'send'
+    | 'works'
+    | 'again'
+    | 'equal',
+    string
+  >
   model: string
   /** Asks a model as the client's SDK does, and returns what it read. */
   ask(at: string, apiKey: string): Promise<string | undefined>
@@ -33,6 +47,9 @@ const WAYS: Way[] = [
       newKey: '新建密钥',
       make: '创建密钥',
       keptKey: '我已保存',
+      oneToken: '用一个词元试用',
+      send: '发送',
+      works: '模型已回答',
       again: '重新计算',
       equal: '一致',
     },
@@ -54,6 +71,9 @@ const WAYS: Way[] = [
       newKey: 'New key',
       make: 'Make the key',
       keptKey: 'I have kept it',
+      oneToken: 'Try it with one token',
+      send: 'Send it',
+      works: 'the model has answered',
       again: 'Recompute',
       equal: 'which is equal',
     },
@@ -112,11 +132,16 @@ const inviteOwner = ({ page }: Visitor, email: string): Promise<string> =>
     { email, role: 'owner', account: 'rich' },
   )
 
-async function makeKey({ page }: Visitor, says: Way['says']): Promise<string> {
+/** Makes a key, and tries it with a request of one token, before its secret is gone. */
+async function makeKey({ page }: Visitor, says: Way['says'], model: string): Promise<string> {
   await page.getByRole('button', { name: says.newKey, exact: true }).first().click()
   await page.fill('#name', 'made by hand')
   await page.getByRole('button', { name: says.make, exact: true }).click()
   const secret = await page.locator('dialog .copyable code').first().innerText()
+  await page.getByText(says.oneToken).click()
+  await page.locator('#trial-model').selectOption(model)
+  await page.getByRole('button', { name: says.send, exact: true }).click()
+  await page.getByText(says.works).waitFor()
   await page.getByRole('button', { name: says.keptKey, exact: true }).click()
   await page.getByRole('rowheader', { name: 'made by hand' }).waitFor()
   return secret
@@ -136,10 +161,12 @@ for (const { locale, says, model, ...way } of WAYS)
     const owner = await newcomer({ language: locale })
     const { page } = owner
     await signInBrowser(owner, gateway.main, { email: 'ada@example.org' }, '/console/keys')
-    const secret = await makeKey(owner, says)
+    const secret = await makeKey(owner, says, model)
+    const trial = await gateway.usageRow({ model, status: 200 })
+    t.ok(Number(trial['charge']) > 0, 'the trial was charged')
     t.match(await way.ask.call({ model } as Way, gateway.main, secret), /quick brown fox/)
 
-    const row = await gateway.usageRow({ model, status: 200 })
+    const row = (await gateway.usage('rich', 2)).find(one => one['request_id'] !== trial['request_id']) as typeof trial
     await owner.visit(`${gateway.main}/console/requests`)
     await page.locator(`a[href*="${row['request_id']}"]`).first().click()
     await page.waitForURL(url => url.pathname.endsWith(`/requests/${row['request_id']}`))

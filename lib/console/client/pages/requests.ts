@@ -112,7 +112,10 @@ function requestList(loaded: Loaded<Requests>): Child {
         },
         {
           title: names.model(),
-          cell: row => [code({}, row.model), span({ class: 'under' }, `${row.key?.name ?? '–'} · ${row.protocol}`)],
+          cell: row => [
+            code({ class: 'long' }, row.model),
+            span({ class: 'under' }, `${row.key?.name ?? '–'} · ${row.protocol}`),
+          ],
         },
         { title: names.outcome(), cell: row => [outcomeBadge(row.outcome), span({ class: 'under' }, row.status)] },
         { title: names.charge(), number: true, cell: row => exactMoney(row.charge) },

@@ -21,9 +21,10 @@ export const skeleton = (): VNode =>
     Array.from({ length: LINES }, (_, at) => span({ key: at, 'aria-hidden': 'true' })),
   )
 
-export const failed = (failure: Refused, again?: () => void): VNode =>
+/** `busy`: it is being tried again. */
+export const failed = (failure: Refused, again?: () => void, busy = false): VNode =>
   div(
-    { class: 'told bad', role: 'alert' },
+    { class: 'told bad', role: 'alert', 'aria-busy': busy ? 'true' : undefined },
     icon('alert'),
     div(
       { class: 'stack' },
@@ -48,7 +49,7 @@ export function whenLoaded<T>(loaded: Loaded<T>, view: (value: T) => Child): Chi
   const value = loaded.value.value
   const failure = loaded.failure.value
   return [
-    failure && failed(failure, loaded.again),
+    failure && failed(failure, loaded.again, loaded.busy.value),
     value === null
       ? !failure && skeleton()
       : div({ class: 'stack', 'aria-busy': loaded.busy.value ? 'true' : undefined }, view(value)),

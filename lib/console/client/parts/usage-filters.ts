@@ -135,7 +135,7 @@ export function usageFilters(fallback: Preset, first: Filtered): Filters {
       return section(
         { class: 'panel', 'aria-labelledby': 'filters' },
         h2({ class: 'unseen', id: 'filters' }, w.filters()),
-        div({ class: 'filters' }, periodFields(fallback, fallback === 'all'), own),
+        div({ class: 'filters beside' }, periodFields(fallback, fallback === 'all'), own),
         details(
           {
             class: 'unfolding',

@@ -4,9 +4,9 @@
  */
 import type { CDPSession } from 'playwright-core'
 import type { Test } from 'tap'
-import { isOwn, PAGES } from '../../../../lib/console/client/sitemap.ts'
-import type { Newcomer, Visitor } from '../../support/browser.ts'
-import { type Furnished, PLACES } from '../../support/furnished.ts'
+import { type Area, isOwn, PAGES } from '../../../../lib/console/client/sitemap.ts'
+import { browserTest, type Newcomer, type Visitor } from '../../support/browser.ts'
+import { type Furnished, furnish, PLACES } from '../../support/furnished.ts'
 import { giveSession } from '../../support/pages.ts'
 
 const HEIGHT = 900
@@ -15,7 +15,7 @@ const WIDTHS = [1440, 768, PHONE]
 type Language = 'zh' | 'en'
 
 /** A page, open in the browser. */
-export interface Looked extends Visitor {
+interface Looked extends Visitor {
   path: string
   /** Whether it is the first of the states in which the page looks different. */
   first: boolean
@@ -24,20 +24,31 @@ export interface Looked extends Visitor {
   speak(language: Language): Promise<void>
 }
 
-/** `own`: the pages of somebody who is signed in, or those that are nobody's. */
-export async function everywhere(
+/** How the pages of these areas look. The areas share out among a few files, which a machine can run beside each other. */
+export function looks(t: Test, areas: readonly Area[]): void {
+  const furnished = furnish(t)
+  for (const area of areas)
+    browserTest(t, `pages of the area ${area}`, async (t, newcomer) =>
+      everywhere(t, await furnished, newcomer, area, async looked => {
+        await inEveryLook(t, looked)
+        if (looked.first) await calmAndForced(t, looked)
+      }),
+    )
+}
+
+async function everywhere(
   t: Test,
   at: Furnished,
   newcomer: Newcomer,
-  own: boolean,
+  wanted: Area,
   look: (looked: Looked) => Promise<void>,
 ): Promise<void> {
   const visitor = await newcomer()
   const { page, context } = visitor
   const touch = await context.newCDPSession(page)
-  if (own) await giveSession(visitor, at.house, at)
-  for (const { name } of PAGES) {
-    if (isOwn(name) !== own) continue
+  for (const { name, area } of PAGES) {
+    if (area !== wanted) continue
+    if (isOwn(name)) await giveSession(visitor, at.house, at)
     for (const [i, path] of PLACES[name](at).entries()) {
       await visitor.visit(`${at.house.url}/console${path}`)
       await visitor.drawn()
@@ -71,26 +82,20 @@ async function speak({ page, drawn }: Visitor, language: Language): Promise<void
 /** Pixels by which the page is wider than the window. */
 const tooWide = ({ page }: Visitor) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
 
+/** Where axe looks: at what stands under a finger in one language, under a mouse in the other. */
+const AXE_WIDTH: Record<Language, number> = { zh: 1440, en: PHONE }
+
 /**
  * In both languages, both themes and three widths: nothing that axe finds, nothing wider than the window, no Chinese in the
- * English page. Contrast alone depends on the theme, and what stands under a finger on the width.
+ * English page; enlarged and with wider spacing nothing is lost. Of a page's further states axe sees the English one.
  */
-export async function inEveryLook(t: Test, looked: Looked): Promise<void> {
-  const { page, path, axe, first } = looked
-  for (const [language, width] of [
-    ['zh', 1440],
-    ['en', PHONE],
-  ] as const) {
+async function inEveryLook(t: Test, looked: Looked): Promise<void> {
+  const { page, path } = looked
+  const isChinese = await page.evaluate(() => document.documentElement.lang.startsWith('zh'))
+  // a switch of the language draws the page anew, and asks for its data
+  for (const language of isChinese ? (['zh', 'en'] as const) : (['en', 'zh'] as const)) {
     await looked.speak(language)
-    await looked.resize(width)
-    await page.emulateMedia({ colorScheme: 'light' })
-    t.same(await axe(), [], `${path} ${language} ${width} light`)
-    if (!first) continue
-    await page.emulateMedia({ colorScheme: 'dark' })
-    t.same(await axe(['color-contrast']), [], `${path} ${language} ${width} dark`)
-  }
-  for (const language of ['en', 'zh'] as const) {
-    await looked.speak(language)
+    if (looked.first || language === 'en') await noFindings(t, looked, language)
     for (const width of WIDTHS) {
       await looked.resize(width)
       const wide = await tooWide(looked)
@@ -99,13 +104,23 @@ export async function inEveryLook(t: Test, looked: Looked): Promise<void> {
     if (language === 'zh') continue
     const text = await page.locator('main').innerText()
     t.notOk(/\p{Script=Han}/u.test(text.replace('中文', '')), `${path} is in English`)
+    await enlarged(t, looked)
   }
 }
 
+/** Contrast alone depends on the theme. */
+async function noFindings(t: Test, { page, path, axe, resize }: Looked, language: Language): Promise<void> {
+  const width = AXE_WIDTH[language]
+  await resize(width)
+  t.same(await axe(), [], `${path} ${language} ${width} light`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  t.same(await axe(['color-contrast']), [], `${path} ${language} ${width} dark`)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
 /** Larger text and wider spacing: a browser at 200 % has a window of half as many pixels. */
-export async function enlarged(t: Test, looked: Looked): Promise<void> {
+async function enlarged(t: Test, looked: Looked): Promise<void> {
   const { page, path } = looked
-  await looked.speak('en')
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet()
     sheet.replaceSync(
@@ -145,7 +160,7 @@ const cutOff = ({ page }: Visitor) =>
   )
 
 /** Who wants less motion gets none, and colours of one's own leave the focus visible. */
-export async function calmAndForced(t: Test, { page, path }: Looked): Promise<void> {
+async function calmAndForced(t: Test, { page, path }: Looked): Promise<void> {
   await page.emulateMedia({ reducedMotion: 'reduce', forcedColors: 'active' })
   const moving = await page.evaluate(() =>
     [...document.querySelectorAll('*')]

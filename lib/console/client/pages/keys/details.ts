@@ -1,6 +1,7 @@
 /** A key with all its facts, and what can be done with it. */
+import { hrefOf } from '../../address.ts'
 import { send } from '../../ask.ts'
-import { button, code, dd, div, dl, dt, p, span } from '../../element.ts'
+import { a, button, code, dd, div, dl, dt, p, span } from '../../element.ts'
 import { say, type View } from '../../page.ts'
 import { act } from '../../parts/act.ts'
 import { dialogBox } from '../../parts/dialog.ts'
@@ -33,6 +34,7 @@ const w = words({
   disabled: ['已停用', 'Disabled'],
   roll: ['更换密钥', 'Roll'],
   delete: ['删除', 'Delete'],
+  usage: ['用量', 'Usage'],
   secret: ['完整的密钥只在创建和更换时显示。', 'The whole key is shown only when it is made or rolled.'],
 })
 
@@ -53,15 +55,17 @@ export function detailsDialog(desk: Desk, key: Key): View {
     dialogBox(
       key.name,
       desk.close,
-      desk.managing &&
-        div(
-          { class: 'row' },
+      div(
+        { class: 'row' },
+        desk.managing && [
           doing(w.test(), () => act(test)),
           doing(w.edit(), () => desk.open(changeDialog(desk, key))),
           doing(w.roll(), () => desk.open(rollDialog(desk, key))),
           doing(status === 'disabled' ? w.disable() : w.enable(), () => act(setStatus)),
           doing(w.delete(), () => desk.open(deleteDialog(desk, [key])), 'danger'),
-        ),
+        ],
+        a({ class: 'button', href: hrefOf('/usage', { key: key.id }) }, w.usage()),
+      ),
       facts(key),
       p({ class: 'hint' }, w.secret()),
     )

@@ -19,6 +19,7 @@ import { stamp } from '../../time.ts'
 import { inLanguage, words } from '../../words.ts'
 import type { Desk } from './desk.ts'
 import { environment, importHref, snippetsFor } from './handed-out.ts'
+import { oneTokenTrial } from './one-token.ts'
 
 const w = words({
   once: [
@@ -57,12 +58,11 @@ export function secretDialog(
   const client = signal(ENV_CLIENT)
   const model = signal('')
   const row = (): ClientRow | undefined => clients.find(({ id }) => id === client.value)
+  const usable = () =>
+    (models.value.value?.models ?? []).filter(({ name }) => !key.restricted || key.models.includes(name))
   const fitting = () =>
-    (models.value.value?.models ?? []).filter(
-      ({ name, protocols }) =>
-        (!key.restricted || key.models.includes(name)) &&
-        (row() === undefined || protocols.some(one => row()?.protocols.includes(one))),
-    )
+    usable().filter(({ protocols }) => row() === undefined || protocols.some(one => row()?.protocols.includes(one)))
+  const trial = oneTokenTrial(secret)
   effect(() => {
     const fits = fitting()
     if (fits.length > 0 && !fits.some(({ name }) => name === model.value)) model.value = fits[0]?.name ?? ''
@@ -100,6 +100,7 @@ export function secretDialog(
       selected === undefined
         ? snippet(environment(values, models.value.value?.models ?? []), ENV_CLIENT)
         : handed(selected, values, shown?.protocols ?? null),
+      trial(usable()),
       buttons(button({ type: 'button', class: 'main', onClick: desk.close }, w.done())),
     )
   }
