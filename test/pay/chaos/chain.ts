@@ -38,6 +38,15 @@ export class ChaosChain {
     return new ChaosChain(chain, [await Node.open(t, chain), await Node.open(t, chain)])
   }
 
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** One thing after the other: two forks at the same moment would reach further down than what is final. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
   async balanceOf(address: string): Promise<bigint> {
     const call = { to: USDT_CONTRACT, data: encode('balanceOf(address)', address) }
     return BigInt(await this.chain.anvil.call<string>('eth_call', call, 'latest'))
@@ -67,13 +76,17 @@ export async function deposit(world: World): Promise<void> {
   if (usdt === null) return
   const { address } = await usdt.issue(account, ACT)
   if (random.next() < 0.2) await usdt.quote(account, '100', ACT)
-  await side.chain.pay(address, someTokens(random), random.pick([side.chain.payer, side.chain.other]))
+  const [value, payer] = [someTokens(random), random.pick([side.chain.payer, side.chain.other])]
+  await side.inTurn(() => side.chain.pay(address, value, payer))
 }
 
 export async function blocks({ chain: side, random }: World): Promise<void> {
   if (side === null) return
-  if (random.next() < 0.2) await side.chain.reorg(1)
-  await side.chain.mine(random.int(1, 4))
+  const [forks, count] = [random.next() < 0.2, random.int(1, 4)]
+  await side.inTurn(async () => {
+    if (forks) await side.chain.reorg(1)
+    await side.chain.mine(count)
+  })
 }
 
 export const read = async ({ gateway }: World): Promise<void> => gateway.desk.chain(() => false)
