@@ -4,10 +4,11 @@ import { seeded } from '../support/random.ts'
 import { chaos } from './chaos/run.ts'
 import { ENGINES } from './engines.ts'
 
-const STEPS = 60
+const STEPS = 40
 
+t.jobs = ENGINES.length
 for (const [engine, address] of ENGINES)
-  t.test(engine, async t => {
+  t.test(engine, { buffered: true }, async t => {
     const { seed } = seeded(t)
     const { faults, orders, done } = await chaos({ seed, url: await address(t), more: steps => steps < STEPS })
     t.same(faults, [], `seed ${seed}`)

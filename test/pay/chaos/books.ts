@@ -10,7 +10,8 @@ import { calm, decideAll } from './deeds.ts'
 import type { World } from './world.ts'
 
 const HOUR_MS = 3_600_000
-const SETTLING_HOURS = 5 * 24
+/** A day's bill is read more than a day after its payments, and expired orders are asked about a day later once more. */
+const SETTLING_ROUNDS = 44
 const PAGE = 500
 
 const leftHere = ({ credited, refunded, frozen, reversed }: Order): number =>
@@ -26,14 +27,14 @@ export async function settle(world: World): Promise<void> {
   calm(providers)
   await calmChain(world)
   for (const i of gateways.keys()) await world.revive(i)
-  for (let hour = 0; hour < SETTLING_HOURS; hour++) {
+  for (let round = 0; round < SETTLING_ROUNDS; round++) {
     decideAll(providers)
     for (const { desk } of gateways) {
       await desk.round(() => false)
       await desk.bills(() => false)
       await desk.chain(() => false)
     }
-    clock.advance(hour < 3 ? HOUR_MS / 30 : HOUR_MS)
+    clock.advance(round < 4 ? HOUR_MS / 30 : 2 * HOUR_MS)
   }
 }
 
