@@ -137,6 +137,10 @@ export class Till {
     if (order === null || order.method !== method)
       return raise('refund_unknown', 'a refund of an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, providerId, amount)
+    // A message does not say which of two payments it is about, and only one of them is in the balance.
+    const twice = await pay.exceptions({ orderId, kind: 'duplicate', limit: 1 })
+    if (twice.length > 0)
+      return raise('refund_unknown', 'a refund of an order that was paid twice: only one payment is in the balance')
     const whole = await this.#freezeForced(method, order, providerId, 'external', amount, 'refunded at the provider')
     await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
     return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
