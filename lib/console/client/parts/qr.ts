@@ -1,17 +1,38 @@
-/** A QR code as elements: a picture from another source would need an exception in the policy. */
-
+/**
+ * A QR code as elements: a picture from another source would need an exception in the policy. The library is loaded when the
+ * first code is drawn, because most visits to pages that may show one see none.
+ */
 import type { VNode } from 'preact'
-import { encode } from 'uqr'
-import { path, svg } from '../element.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { QrCodeGenerateResult } from 'uqr'
+import { path, svg, use } from '../element.ts'
 
 const BORDER = 3
 
-/** `name`: what it is, for people who cannot see it. */
-export function qr(text: string, name: string): VNode {
-  const { data, size } = encode(text, { border: BORDER, ecc: 'M' })
-  const dark = data.flatMap((row, y) => row.map((on, x) => (on ? `M${x} ${y}h1v1h-1z` : ''))).join('')
+interface Code {
+  text: string
+  /** What it is, for people who cannot see it. */
+  name: string
+}
+
+function Picture({ text, name }: Code): VNode {
+  const [made, setMade] = useState<QrCodeGenerateResult | null>(null)
+  useEffect(() => {
+    let ended = false
+    void import('uqr').then(({ encode }) => {
+      if (!ended) setMade(encode(text, { border: BORDER, ecc: 'M' }))
+    })
+    return () => {
+      ended = true
+    }
+  }, [text])
+  if (made === null) return svg({ class: 'qr', 'aria-hidden': 'true' })
+  const dark = made.data.flatMap((row, y) => row.map((on, x) => (on ? `M${x} ${y}h1v1h-1z` : ''))).join('')
+  const { size } = made
   return svg(
     { class: 'qr', viewBox: `0 0 ${size} ${size}`, role: 'img', 'aria-label': name, 'shape-rendering': 'crispEdges' },
     path({ d: dark }),
   )
 }
+
+export const qr = (text: string, name: string): VNode => use(Picture, { text, name })
