@@ -265,6 +265,15 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     )
   })
 
+  t.test('how old what was read is shows also while no node answers', async t => {
+    const shop = await open(t)
+    shop.first.lie = () => ({ status: 502, text: 'away' })
+    const { blockAtMs = 0 } = (await shop.store.chain.chainCursor(56)) ?? {}
+    shop.clock.step(blockAtMs + 5 * MINUTE_MS - shop.clock.now())
+    await shop.read()
+    t.equal(shop.counts.chain.cursor_lag_seconds, 300)
+  })
+
   const troubles: [name: string, lie: Lie][] = [
     ['HTML', { status: 200, text: '<html>busy</html>' }],
     ['429', { status: 429, text: 'too many requests' }],

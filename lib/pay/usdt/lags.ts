@@ -20,18 +20,22 @@ export class Lags {
     this.#deps = deps
   }
 
-  note(head: Block, final: Block | null, cursor: ChainCursor | null, nowMs: number): void {
+  /** How old what has been read is. It is told before a node is asked, because none may answer. */
+  noteCursor(cursor: ChainCursor | null, nowMs: number): void {
+    const lagMs = cursor === null ? 0 : Math.max(0, nowMs - cursor.blockAtMs)
+    this.#deps.counts.chain.cursor_lag_seconds = lagMs / SECOND_MS
+    this.#say('cursor', lagMs > MOST_LAG_MS, 'the chain is read with a delay: deposits wait')
+  }
+
+  noteHead(head: Block, final: Block | null): void {
     const { counts, clock } = this.#deps
     const behind = head.no - (final?.no ?? 0)
-    const lagMs = cursor === null ? 0 : Math.max(0, nowMs - cursor.blockAtMs)
     counts.chain.head_block = head.no
     counts.chain.finalized_lag_blocks = behind
-    counts.chain.cursor_lag_seconds = lagMs / SECOND_MS
     const now = clock.monotonic()
     this.#stalledAt = behind > MOST_LAG_BLOCKS ? (this.#stalledAt ?? now) : null
     const stalled = this.#stalledAt !== null && now - this.#stalledAt >= FINALITY_MS
     this.#say('finality', stalled, 'the chain makes blocks that do not become final: deposits wait')
-    this.#say('cursor', lagMs > MOST_LAG_MS, 'the chain is read with a delay: deposits wait')
   }
 
   #say(what: string, is: boolean, message: string): void {

@@ -52,7 +52,6 @@ export class Scanner {
     const { log } = this.#deps
     try {
       if (!(await this.#hold())) return this.crediting.forget()
-      await this.#first.chain.prove()
       const cursor = await this.#read(stopped)
       if (cursor === null || stopped()) return
       await this.crediting.round()
@@ -74,10 +73,12 @@ export class Scanner {
   async #read(stopped: () => boolean): Promise<ChainCursor | null> {
     const { store, config } = this.#deps
     const { chain } = this.#first
+    const known = await store.chain.chainCursor(config.chain_id)
+    this.#lags.noteCursor(known, await storeNow(this.#deps))
+    await chain.prove()
     const [head, final] = [await chain.block('latest'), await chain.block('finalized')]
     if (head === null) return null
-    const known = await store.chain.chainCursor(config.chain_id)
-    this.#lags.note(head, final, known, await storeNow(this.#deps))
+    this.#lags.noteHead(head, final)
     if (final === null) return null
     let cursor = known ?? (await store.chain.beginChain(config.chain_id, final, final.atMs))
     // Addresses are loaded after the final block is known: what is not among them was shown to nobody when that block was made.
