@@ -181,6 +181,31 @@ t.test('exceptions: credited or closed, always with a reason, once', async t => 
   t.equal(lines.find(line => line.subject.kind === 'entry')?.accountId, account.id)
 })
 
+t.test('two operators at once: money moves once, and never more than there is', async t => {
+  const { op, begin, pay, store, account, ann, alipay, person } = await open(t)
+  const other = await person('other-op@example.com', { operator: true, factor: true })
+  const [whole, less] = [await begin('100'), await begin('50')]
+  await pay(whole)
+  await pay(less, { amount: 4_000 })
+  const [found] = data((await op.call('payments.exceptions')).json) as [Json]
+  const resolution = { path: { exception: String(found['id']) }, body: { action: 'credit', reason: 'a coupon' } }
+  const resolved = await Promise.all([op, other, op].map(one => one.call('payments.resolve', resolution)))
+  t.ok(resolved.every(({ status }) => status === 200 || status === 409))
+  t.equal((await ann.call('balance.read', { account })).json['balance'], '140.000000')
+
+  const refund = (one: typeof op, reference: string, amount: string) =>
+    one.call('payments.refund', { path: { order: whole }, body: { amount, reference, reason: 'x' } })
+  const same = await Promise.all([op, other, op, other].map(one => refund(one, 'the same', '30')))
+  t.ok(same.every(({ status }) => status === 201))
+  t.equal((await store.pay.refunds(whole)).length, 1)
+  const many = await Promise.all(Array.from({ length: 6 }, (_, i) => refund(i % 2 ? op : other, `other ${i}`, '30')))
+  t.equal(many.filter(({ status }) => status === 201).length, 2, 'of the seventy that are left')
+  t.ok(many.every(({ status }) => status === 201 || status === 409))
+  t.equal(alipay.ledger.back(whole), 9_000)
+  t.equal((await ann.call('balance.read', { account })).json['balance'], '50.000000')
+  t.ok((await store.audit()).ok)
+})
+
 t.test('what moves money wants a fresh proof, and no token', async t => {
   const { op, begin, pay, clock } = await open(t)
   const id = await begin()

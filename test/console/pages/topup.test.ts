@@ -195,6 +195,25 @@ for (const language of ['zh-CN', 'en-US'] as const)
     t.equal(json['balance'], '35.000000', 'whatever the address of a return claims')
   })
 
+browserTest(t, 'Billing, and the hint that the balance is low, lead here', async (t, newcomer) => {
+  const { house, account, ann } = await open(t, 'wechat')
+  await ann.call('low-balance.set', { account, body: { amount: '10' } })
+  const viewer = await house.person('viewer@example.com', { in: { account, role: 'viewer' } })
+  for (const [person, links] of [
+    [ann, true],
+    [viewer, false],
+  ] as const) {
+    const visitor = await newcomer()
+    await giveSession(visitor, house, person)
+    for (const path of ['overview', 'billing']) {
+      await visitor.visit(`${house.url}/console/${path}`)
+      await visitor.drawn()
+      const link = visitor.page.locator('#main a[href*="/console/topup"], main a[href*="/console/topup"]')
+      t.equal((await link.count()) > 0, links, `${path}, ${links ? 'owner' : 'viewer'}`)
+    }
+  }
+})
+
 browserTest(t, 'without a way to pay the page says so, and a viewer begins no order', async (t, newcomer) => {
   const house = await openConsole(t)
   const account = await house.account('acme')

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { ShownMethods, ShownOrder, ShownOrders } from '../../api/orders.ts'
 import { hrefOf, query, setQuery } from '../address.ts'
 import { get, send } from '../ask.ts'
-import { a, button, code, div, h2, section } from '../element.ts'
+import { a, button, code, div, h2, section, span } from '../element.ts'
 import { load } from '../load.ts'
 import { money } from '../money.ts'
 import type { View } from '../page.ts'
@@ -39,7 +39,6 @@ const w = words({
   orders: ['充值记录', 'Orders'],
   order: ['订单号', 'Order'],
   state: ['状态', 'State'],
-  time: ['时间', 'Time'],
   noOrders: ['还没有充值记录', 'There are no orders yet'],
   late: ['晚到', 'Late'],
 })
@@ -66,11 +65,12 @@ export default function topup(): View {
       keyOf: ({ id }) => id,
       empty: () => empty('wallet', w.noOrders()),
       columns: [
-        { title: w.time(), cell: row => moment(row.created_at) },
         {
           title: w.order(),
-          cell: ({ id }) =>
+          cell: ({ id, created_at }) => [
             button({ type: 'button', class: 'plain link', onClick: () => setQuery({ order: id }, true) }, code({}, id)),
+            span({ class: 'under' }, moment(created_at)),
+          ],
         },
         { title: w.method(), cell: ({ method }) => methodName(method) },
         {

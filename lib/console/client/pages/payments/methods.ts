@@ -55,6 +55,7 @@ export const methodsPanel = ({ methods }: PayHealth): Child =>
               title: w.method(),
               cell: row => [
                 methodName(row.method),
+                ' ',
                 !row.configured && badge('plain', w.off()),
                 row.sandbox && badge('warn', w.sandbox()),
               ],
