@@ -8,8 +8,8 @@ import { icon } from '../../icons.ts'
 import { load } from '../../load.ts'
 import { money } from '../../money.ts'
 import { say } from '../../page.ts'
+import { lateQr } from '../../parts/late-qr.ts'
 import { methodName, orderSaid, stateBadge } from '../../parts/order-words.ts'
-import { qr } from '../../parts/qr.ts'
 import { whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../session.ts'
 import { stamp, zoneName } from '../../time.ts'
@@ -88,7 +88,7 @@ function shown(order: ShownOrder): Child {
     p({}, w.amount(), ' ', money(order.amount)),
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
-    order.qr !== null && div({ class: 'stack' }, p({}, w.scan(method)), qr(order.qr, w.scan(method))),
+    order.qr !== null && div({ class: 'stack' }, p({}, w.scan(method)), lateQr(order.qr, w.scan(method))),
     order.redirect !== null &&
       p(
         {},

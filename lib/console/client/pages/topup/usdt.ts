@@ -10,8 +10,8 @@ import { badge, type Tone } from '../../parts/badge.ts'
 import { copyable } from '../../parts/copy.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
+import { lateQr } from '../../parts/late-qr.ts'
 import { listing } from '../../parts/listing.ts'
-import { qr } from '../../parts/qr.ts'
 import { empty, told, whenLoaded } from '../../parts/state.ts'
 import { accountPath } from '../../session.ts'
 import { moment, stamp, zoneName } from '../../time.ts'
@@ -114,7 +114,7 @@ export function usdtPanel(pays: boolean) {
       : div(
           { class: 'stack' },
           p({}, w.yours()),
-          qr(usdt.address, w.scan()),
+          lateQr(usdt.address, w.scan()),
           copyable(usdt.address, w.address()),
           p({ class: 'soft' }, `${w.contract()} `, code({}, usdt.contract)),
         ),
