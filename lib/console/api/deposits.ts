@@ -73,20 +73,18 @@ const beforeId = kind
   })
   .optional()
 
-const allAnswer = z.strictObject({
-  data: z.array(
-    z
-      .strictObject({
-        ...depositFields,
-        account: z.strictObject({ id: z.string(), name: z.string() }),
-        address,
-        sender: address,
-        block: z.int(),
-      })
-      .meta({ id: 'AnyDeposit' }),
-  ),
-  next: z.string().nullable(),
-})
+const anyDeposit = z
+  .strictObject({
+    ...depositFields,
+    account: z.strictObject({ id: z.string(), name: z.string() }),
+    address,
+    sender: address,
+    block: z.int(),
+  })
+  .meta({ id: 'AnyDeposit' })
+export type AnyDeposit = z.output<typeof anyDeposit>
+
+const allAnswer = z.strictObject({ data: z.array(anyDeposit), next: z.string().nullable() })
 
 const NOT_OFFERED = () => new OperationError('missing', { zh: '未开通 USDT 充值', en: 'USDT is not offered' })
 

@@ -1,4 +1,5 @@
 /** USDT on the page Top up in Chromium: from the address to the risen balance, with real transfers on a chain. */
+import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { systemClock } from '../../../lib/base/clock.ts'
 import { Rounds } from '../../../lib/base/rounds.ts'
@@ -95,4 +96,20 @@ else
         [],
         'the page asks nobody else',
       )
+
+      const operator = await house.person('op@example.com', { operator: true, factor: true })
+      const desk = await newcomer({ language })
+      await giveSession(desk, house, operator)
+      await desk.visit(`${house.url}/console/payments?deposits=credited`)
+      const panel = desk.page.locator('section[aria-labelledby=deposits]')
+      await panel.locator('tbody tr').nth(1).waitFor()
+      t.equal(await panel.locator('tbody tr', { hasText: 'acme' }).count(), 2)
+      const download = desk.page.waitForEvent('download')
+      await panel.locator('a[download]').click()
+      const list = await readFile(await (await download).path(), 'utf8')
+      t.match(list, new RegExp(`0/0,${address},[^,]+,6,6\\b`, 'i'), 'what an operator sweeps')
+      await desk.page.selectOption('#by-deposits', 'held')
+      await panel.locator('tbody tr').first().waitFor({ state: 'detached' })
+      t.same(await desk.axe(), [])
+      t.same(desk.complaints, [])
     })

@@ -15,6 +15,7 @@ import { methodName, ORDER_METHODS, ORDER_STATES, stateBadge, stateName } from '
 import { empty, whenLoaded } from '../parts/state.ts'
 import { moment } from '../time.ts'
 import { words } from '../words.ts'
+import { depositsPanel } from './payments/deposits.ts'
 import { exceptionTable, resolveDialog } from './payments/exceptions.ts'
 import { methodsPanel } from './payments/methods.ts'
 import { ratesPanel } from './payments/rates.ts'
@@ -74,6 +75,7 @@ export default function payments(): View {
     }),
   )
   const rates = ratesPanel()
+  const deposits = depositsPanel()
   const chosen = signal<ShownException | null>(null)
   const resolve = resolveDialog(chosen, () => {
     exceptions.again()
@@ -94,6 +96,7 @@ export default function payments(): View {
     health.value.value !== null && methodsPanel(health.value.value),
     rates(),
     orderList(orders),
+    deposits(),
     resolve(),
   ]
 }

@@ -6,8 +6,8 @@ import { code, div, h2, p, section, span } from '../../element.ts'
 import { type Loaded, load } from '../../load.ts'
 import { money, unitPrice } from '../../money.ts'
 import { say } from '../../page.ts'
-import { badge, type Tone } from '../../parts/badge.ts'
 import { copyable } from '../../parts/copy.ts'
+import { depositBadge } from '../../parts/deposit-words.ts'
 import { textField } from '../../parts/field.ts'
 import { formOf } from '../../parts/form.ts'
 import { lateQr } from '../../parts/late-qr.ts'
@@ -70,14 +70,6 @@ const w = words({
   state: ['状态', 'State'],
   worth: ['金额', 'Worth'],
 })
-
-const states = words({
-  final: ['确认中', 'Being confirmed'],
-  confirmed: ['等待入账', 'Waiting'],
-  credited: ['已入账', 'Credited'],
-  held: ['等待人工处理', 'Looked at by a person'],
-})
-const TONES: Record<ShownDeposit['state'], Tone> = { final: 'warn', confirmed: 'warn', credited: 'good', held: 'bad' }
 
 type Usdt = NonNullable<ShownDeposits['usdt']>
 
@@ -166,7 +158,7 @@ const table = (deposits: Loaded<ShownDeposits>) =>
       { title: w.time(), cell: row => moment(row.at) },
       { title: w.transaction(), cell: ({ tx }) => code({ title: tx }, `${tx.slice(0, TX_SHOWN)}…`) },
       { title: w.tokens(), number: true, cell: row => row.amount },
-      { title: w.state(), cell: ({ state }) => badge(TONES[state], states[state]()) },
+      { title: w.state(), cell: ({ state }) => depositBadge(state) },
       {
         title: w.worth(),
         number: true,
