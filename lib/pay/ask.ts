@@ -4,6 +4,11 @@ import { ProviderAway } from './method.ts'
 const WITHIN_MS = 10_000
 const MOST_BYTES = 4 * 2 ** 20
 
+/** The answer is larger than it may be; the same question will be answered in the same way. */
+export class AnswerTooLarge extends ProviderAway {
+  override name = 'AnswerTooLarge'
+}
+
 export interface Asked {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -29,11 +34,12 @@ export async function ask(url: string, question: Question): Promise<Asked> {
     let size = 0
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > mostBytes) throw new Error('the answer is too large')
+      if (size > mostBytes) throw new AnswerTooLarge(`${new URL(url).host}: the answer is too large`)
       chunks.push(chunk)
     }
     return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }
   } catch (error) {
+    if (error instanceof AnswerTooLarge) throw error
     throw new ProviderAway(`${new URL(url).host}: ${(error as Error).message}`)
   }
 }

@@ -6,7 +6,7 @@
  */
 import { micro } from '../base/money.ts'
 import { inForce, type OperationDeps } from '../operations/deps.ts'
-import type { NewException } from '../store/store.ts'
+import { type NewException, StoreConflict } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, PayWay, Proof, ProofSource, Refund } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
 import type { DisputeNotice, Notice, Payment, RefundNotice, RefundSaid } from './method.ts'
@@ -111,9 +111,13 @@ export class Till {
     const whole = proof.amount === order.asked && proof.currency === order.currency
     const amount = whole ? order.amount : worth(proof.amount, proof.currency === 'CNY' ? null : order.rate)
     const by = act ?? provider(order.method, 'orders.credit')
-    const { outcome } = await store.pay.creditOrder(orderId, amount, proof.note, by)
+    const { outcome } = await store.pay.creditOrder(orderId, amount, proof.note, by).catch(error => {
+      if (!(error instanceof StoreConflict)) throw error
+      return { outcome: 'conflict' as const }
+    })
     if (outcome === 'conflict') {
-      const detail = 'the ledger has another entry under the reference of this order'
+      const detail =
+        'the ledger has another entry under the reference of this order, or the balance cannot hold its money'
       return this.raise({ method: order.method, kind: 'conflict', reference: orderId, orderId, detail })
     }
     if (outcome !== 'credited') return 'known'
@@ -185,8 +189,8 @@ export class Till {
     const { pay } = this.#deps.store
     const { disputeId, orderId, amount, state } = notice
     const order = await pay.order(orderId)
-    const raise = (detail: string) =>
-      this.raise({ method, kind: 'refund_amount', reference: disputeId, orderId, amount, detail })
+    const raise = (detail: string, reference = disputeId) =>
+      this.raise({ method, kind: 'refund_amount', reference, orderId, amount, detail })
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
     let taken: Taken = 'known'
@@ -195,9 +199,12 @@ export class Till {
       const frozen = await this.#freezeForced(method, order, disputeId, 'dispute', amount, 'disputed by the payer')
       if (!frozen) taken = await raise('more is disputed than is left of the order')
     }
-    if (state !== 'open')
-      await pay.endFreeze(method, disputeId, state === 'lost' ? 'done' : 'released', provider(method, 'disputes.end'))
-    return taken
+    if (state === 'open') return taken
+    const end = state === 'lost' ? 'done' : 'released'
+    const ended = await pay.endFreeze(method, disputeId, end, provider(method, 'disputes.end'))
+    // A released freeze stays released: what is lost after all is taken from the balance by a person.
+    if (end === 'released' || ended?.state !== 'released') return taken
+    return raise('a dispute is lost that had ended as won: the balance has this money', `lost:${disputeId}`)
   }
 
   /**

@@ -98,7 +98,10 @@ export interface ChainStore {
   /** Newest first; with `afterId` oldest first. */
   deposits(filter: DepositFilter): Promise<Deposit[]>
   depositsIn(chainId: number, fromNo: number, toNo: number): Promise<Deposit[]>
-  /** Deposits that no second node has confirmed, those that were asked about least first. */
+  /**
+   * Deposits that no second node has confirmed. Accounts take turns, so that thousands of the smallest amounts of one hold up
+   * nobody else; those that were asked about least come first.
+   */
   unconfirmed(chainId: number, limit: number): Promise<Deposit[]>
   confirmDeposit(id: number): Promise<void>
   /** Counts a question about a deposit that ended without a confirmation. */

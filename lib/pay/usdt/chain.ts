@@ -134,9 +134,12 @@ export class Chain {
 
   /**
    * What the node says of a transfer that another node has reported: `same`, `other` (it failed, stands in another block, or
-   * moved something else), or `unknown` (the node may be behind).
+   * moved something else), or `unknown` (the node may be behind). Its block must be final here too: the node that reported it
+   * may call final whatever it likes.
    */
   async confirms({ tx, logIndex, from, to, value, block }: Transfer): Promise<'same' | 'other' | 'unknown'> {
+    const final = await this.block('finalized')
+    if (final === null || final.no < block.no) return 'unknown'
     const receipt = await this.#rpc.call('eth_getTransactionReceipt', [tx])
     if (receipt === null) return 'unknown'
     if (!isFields(receipt) || !Array.isArray(receipt['logs'])) throw this.#odd('a receipt')

@@ -40,8 +40,10 @@ export class Reader {
         this.#blocks = Math.min(MOST_BLOCKS, this.#blocks * 2)
         return { toNo: last, transfers }
       } catch (error) {
-        if (!(error instanceof NodeError) || this.#blocks === 1) throw error
-        this.#blocks = Math.max(1, Math.floor(Math.min(this.#blocks, last - fromNo) / 2))
+        const asked = Math.min(this.#blocks, last - fromNo)
+        this.#blocks = Math.max(1, Math.floor(asked / 2))
+        // Without an answer nobody knows whether the window was too long: it is a shorter one that is tried next time.
+        if (!(error instanceof NodeError) || asked === 1) throw error
       }
     }
   }

@@ -1,5 +1,5 @@
 /** JSON-RPC to one node of the chain. Its address has a key in it, so errors name the node by its place in the config. */
-import { ask } from '../ask.ts'
+import { AnswerTooLarge, ask } from '../ask.ts'
 import { ProviderAway } from '../method.ts'
 
 /** The node answers with an error of its own. */
@@ -41,21 +41,24 @@ export class Rpc {
       this.#count(this.node, 'away')
       return new ProviderAway(`node ${this.node}: ${method}: ${reason}`)
     }
+    const refused = (code: number, message: string) => {
+      this.#count(this.node, 'refused')
+      return new NodeError(this.node, code, message.slice(0, LONGEST_MESSAGE))
+    }
     const asked = await ask(this.#url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
       mostBytes: MOST_BYTES,
     }).catch(error => {
-      throw away((error as Error).message)
+      throw error instanceof AnswerTooLarge ? refused(TOO_LARGE, 'too large') : away((error as Error).message)
     })
     const answer = read(asked.body)
     if (answer?.error !== undefined && answer.error !== null) {
-      this.#count(this.node, 'refused')
       const { code, message } = answer.error
-      throw new NodeError(this.node, Number(code), String(message).slice(0, LONGEST_MESSAGE))
+      throw refused(Number(code), String(message))
     }
-    if (asked.status === TOO_LARGE) throw new NodeError(this.node, TOO_LARGE, 'too large')
+    if (asked.status === TOO_LARGE) throw refused(TOO_LARGE, 'too large')
     if (asked.status !== OK || answer === null || answer.id !== id || answer.result === undefined)
       throw away(`status ${asked.status}, and no answer to the question`)
     return answer.result

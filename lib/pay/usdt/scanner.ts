@@ -24,6 +24,8 @@ const SECOND_MS = 1_000
 /** Most transfers that are shown before they are final. */
 const MOST_SEEN = 1_000
 
+const isAway = (error: unknown): error is Error => error instanceof ProviderAway || error instanceof NodeError
+
 export class Scanner {
   readonly crediting: Crediting
   readonly watched: Watched
@@ -58,8 +60,7 @@ export class Scanner {
       if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
     } catch (error) {
       if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'deposits cannot be read')
-      else if (error instanceof ProviderAway || error instanceof NodeError)
-        log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
+      else if (isAway(error)) log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
       else if (!(error instanceof StoreUnavailable)) throw error
     }
   }
@@ -92,7 +93,11 @@ export class Scanner {
       if (next === null) return null
       cursor = next
     }
-    await this.#look(final, head)
+    // It is for show: deposits are credited without it.
+    await this.#look(final, head).catch(error => {
+      if (!isAway(error)) throw error
+      this.#deps.log.warn({ reason: error.message }, 'blocks that are not final cannot be read')
+    })
     return cursor
   }
 
