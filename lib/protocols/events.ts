@@ -33,9 +33,9 @@ export class EventReader {
   /** Finds out how lines end; null = they end in LF, perhaps with a CR before it. */
   #returns: Returns | null = new Returns()
   /** The parts of the current line that came in earlier chunks. */
-  readonly #line = new Kept()
+  readonly #line: Kept
   /** The data of the current event, when it is not a part of the current chunk. */
-  readonly #data = new Kept()
+  readonly #data: Kept
   #hasData = false
   /** The event's only data line so far, as a part of the current chunk; null = there is none. */
   #place: Buffer | null = null
@@ -48,8 +48,11 @@ export class EventReader {
   /** How many bytes of the current chunk were read, up to the end of the last line. */
   position = 0
 
-  constructor(sink: EventSink) {
+  /** `longest`: of longer events only the beginning and the end are kept. */
+  constructor(sink: EventSink, longest?: number) {
     this.#sink = sink
+    this.#line = new Kept(longest)
+    this.#data = new Kept(longest)
   }
 
   /** `matters`: where in the chunk the first byte of interest may be. Events that end before it are skipped. */
@@ -116,6 +119,11 @@ export class EventReader {
       this.#line.add(chunk.subarray(from))
       this.atBoundary = false
     }
+  }
+
+  /** How many bytes are kept of an event that is not whole. */
+  get held(): number {
+    return this.#line.length + this.#data.length
   }
 
   /** The stream has ended: a last line or event that lacks its end counts too. */

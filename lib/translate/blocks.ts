@@ -1,0 +1,189 @@
+/**
+ * What every answer reader does with what it finds: it opens blocks, continues them and closes them, in the order that
+ * `events.ts` promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
+ */
+import type { Opaque } from './ask.ts'
+import { type AnswerEvent, reasonFor, type StopReason } from './events.ts'
+import type { Failure } from './failure.ts'
+import { TextOfInput } from './freeform.ts'
+import { fitId } from './ids.ts'
+import { EMPTY, type Literal } from './json/literal.ts'
+import type { ReaderOptions } from './protocol.ts'
+
+type TextKind = 'text' | 'thought' | 'refusal'
+
+/** The most blocks of one answer. */
+const MOST_BLOCKS = 4096
+
+interface OpenCall {
+  /** Takes the text out of the object in which it was asked for; null = the tool takes the object. */
+  freeform: TextOfInput | null
+}
+
+export class Blocks {
+  readonly #options: ReaderOptions
+  #events: AnswerEvent[] = []
+  #begun = false
+  #next = 0
+  /** The open block that is no call; -1 = none is open. */
+  #live = -1
+  #liveKind: TextKind = 'text'
+  #sealed = false
+  readonly #calls = new Map<number, OpenCall>()
+  #sawCall = false
+  /** The reader is done: `end` or `fail` has come. */
+  done = false
+  /** Why the upstream stopped, as far as it has said. */
+  reason: StopReason | null = null
+  sequence: Literal | null = null
+
+  constructor(options: ReaderOptions) {
+    this.#options = options
+  }
+
+  /** What was found since the last time. */
+  take(): readonly AnswerEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+
+  /** Whether a block has been opened. */
+  get any(): boolean {
+    return this.#next > 0
+  }
+
+  get began(): boolean {
+    return this.#begun
+  }
+
+  begin(id: string, model: string): void {
+    if (this.#begun || this.done) return
+    this.#begun = true
+    this.#events.push({ type: 'begin', id, model })
+  }
+
+  /** More of a text, which begins when the last one was of another kind. */
+  text(kind: TextKind, text: Literal): void {
+    if (text.length < 3 || this.done) return
+    const index = this.#textBlock(kind)
+    if (index >= 0) this.#events.push({ type: 'delta', index, text })
+  }
+
+  /** State that belongs to the text or thought that is open, or to one that shows nothing. It ends the block. */
+  seal(kind: 'text' | 'thought', of: Opaque['of'], value: Literal, id?: string): void {
+    if (this.done) return
+    const opaque: Opaque = { issuer: this.#options.issuer, of, value, ...(id === undefined ? {} : { id }) }
+    const index = this.#textBlock(kind)
+    if (index < 0) return
+    this.#events.push({ type: 'seal', index, opaque })
+    this.#sealed = true
+    this.closeText()
+  }
+
+  #textBlock(kind: TextKind): number {
+    if (this.#live >= 0 && this.#liveKind === kind) return this.#live
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return -1
+    this.#live = index
+    this.#liveKind = kind
+    this.#sealed = false
+    this.#events.push({ type: 'open', index, kind })
+    return index
+  }
+
+  /** A call begins; returns the index of its block, -1 = there are too many. An id that is missing is made. */
+  call(id: string, upstreamName: string, opaque?: Opaque): number {
+    if (this.done) return -1
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return -1
+    this.#sawCall = true
+    const name = this.#options.names.back(upstreamName)
+    const own = id === '' ? `call_${this.#options.requestId}_${index}` : fitId(id)
+    const call = { id: own, ...name, ...(opaque === undefined ? {} : { opaque }) }
+    this.#calls.set(index, { freeform: name.freeform ? new TextOfInput() : null })
+    this.#events.push({ type: 'open', index, kind: 'call', call })
+    return index
+  }
+
+  /** More of the arguments of a call. What comes behind its end is left out. */
+  args(index: number, text: Literal): void {
+    const call = this.#calls.get(index)
+    if (call === undefined || text.length < 3 || this.done) return
+    const told = call.freeform === null ? text : call.freeform.feed(text)
+    if (told.length > 2) this.#events.push({ type: 'delta', index, text: told })
+  }
+
+  media(mime: string, base64: Literal): void {
+    if (this.done) return
+    this.closeText()
+    const index = this.#open()
+    if (index < 0) return
+    this.#events.push({ type: 'open', index, kind: 'media', mime, base64 }, { type: 'close', index })
+  }
+
+  /** An annotation of the text that is open. */
+  note(source: string): void {
+    if (this.#live >= 0 && this.#liveKind === 'text') this.#events.push({ type: 'note', index: this.#live, source })
+  }
+
+  closeText(): void {
+    if (this.#live < 0) return
+    const index = this.#live
+    this.#live = -1
+    // a state without a value still says whose the thought is, so that no other upstream is sent it as its own
+    if (this.#liveKind === 'thought' && !this.#sealed) {
+      const opaque: Opaque = { issuer: this.#options.issuer, of: 'signed', value: EMPTY }
+      this.#events.push({ type: 'seal', index, opaque })
+    }
+    this.#events.push({ type: 'close', index })
+  }
+
+  closeCall(index: number): void {
+    const call = this.#calls.get(index)
+    if (call === undefined) return
+    const rest = call.freeform?.end() ?? EMPTY
+    if (rest.length > 2) this.#events.push({ type: 'delta', index, text: rest })
+    this.#calls.delete(index)
+    this.#events.push({ type: 'close', index })
+  }
+
+  closeCalls(): void {
+    for (const index of this.#calls.keys()) this.closeCall(index)
+  }
+
+  thinking(tokens: number | null): void {
+    if (tokens !== null && !this.done) this.#events.push({ type: 'thinking', tokens })
+  }
+
+  /** The answer is whole. */
+  finish(): void {
+    if (this.done) return
+    if (this.reason === 'other' && !this.any) {
+      this.fail({ kind: 'server', status: 502, message: 'the upstream stopped for a reason that is not known' })
+      return
+    }
+    this.closeText()
+    this.closeCalls()
+    const reason = reasonFor(this.reason ?? 'end', this.#sawCall)
+    this.#events.push({ type: 'stop', reason, sequence: this.sequence }, { type: 'end' })
+    this.done = true
+  }
+
+  fail(failure: Failure): void {
+    if (this.done) return
+    this.#events.push({ type: 'fail', failure })
+    this.done = true
+  }
+
+  #open(): number {
+    if (this.#next < MOST_BLOCKS) return this.#next++
+    this.fail(unreadable('the answer has too many parts'))
+    return -1
+  }
+}
+
+/** The answer cannot be read, which the client is told as a fault of the upstream. */
+export const unreadable = (message: string): Failure => ({ kind: 'server', status: 502, message })

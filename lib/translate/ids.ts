@@ -1,0 +1,18 @@
+/** Ids of calls. Those that do not fit every protocol are replaced by a hash, which is the same in a call and its result. */
+import { createHash } from 'node:crypto'
+
+const FITS = /^[A-Za-z0-9_-]{1,64}$/
+const ALNUM9 = /^[A-Za-z0-9]{9}$/
+
+export const digest = (text: string, encoding: 'hex' | 'base64url'): string =>
+  createHash('sha256').update(text).digest(encoding)
+
+/** The id of a call as every protocol takes it. An empty id stays empty. */
+export const fitId = (id: string): string =>
+  id === '' || FITS.test(id) ? id : `call_${digest(id, 'base64url').slice(0, 22)}`
+
+/** The same for upstreams that want nine letters or digits. */
+export const nineOf = (id: string): string => {
+  if (ALNUM9.test(id)) return id
+  return BigInt(`0x${digest(id, 'hex').slice(0, 16)}`).toString(36).padStart(9, '0').slice(-9)
+}

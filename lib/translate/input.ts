@@ -1,0 +1,97 @@
+/**
+ * The bytes of an upstream's answer as JSON: each event of a stream, or the one document, is given to the reader's rules as
+ * a tree. What cannot be read, is too long or has too much in it fails the answer.
+ */
+import { EventReader, type EventSink } from '../protocols/events.ts'
+import { bytesAsText } from '../protocols/patterns.ts'
+import { type Blocks, unreadable } from './blocks.ts'
+import type { AnswerEvent } from './events.ts'
+import { Tree } from './json/tree.ts'
+import type { AnswerReader } from './protocol.ts'
+
+/** The longest event and the longest document. Pictures stand whole in both. */
+const LONGEST_EVENT = 8 * 1024 * 1024
+const LONGEST_DOCUMENT = 32 * 1024 * 1024
+
+/** How a protocol reads its answers. What it finds goes into `blocks`. */
+export interface AnswerRules {
+  readonly blocks: Blocks
+  /** An event of a stream: the tree has its data, which are JSON. */
+  event(name: string, tree: Tree): void
+  /** An event whose data are no JSON; true: that is in order. */
+  words(text: string): boolean
+  /** The stream has ended. */
+  ended(): void
+  document(tree: Tree): void
+}
+
+export const readerOf = (rules: AnswerRules, events: boolean): AnswerReader =>
+  events ? new StreamReader(rules) : new DocumentReader(rules)
+
+class StreamReader implements AnswerReader, EventSink {
+  readonly #rules: AnswerRules
+  readonly #events = new EventReader(this, LONGEST_EVENT)
+  readonly #tree = new Tree()
+
+  constructor(rules: AnswerRules) {
+    this.#rules = rules
+  }
+
+  push(chunk: Buffer): readonly AnswerEvent[] {
+    if (!this.#rules.blocks.done) this.#events.feed(chunk)
+    return this.#rules.blocks.take()
+  }
+
+  end(): readonly AnswerEvent[] {
+    this.#events.end()
+    if (!this.#rules.blocks.done) this.#rules.ended()
+    return this.#rules.blocks.take()
+  }
+
+  get held(): number {
+    return this.#events.held
+  }
+
+  event(name: string, data: Buffer, cut: Buffer | null): void {
+    const { blocks } = this.#rules
+    if (blocks.done || data.length === 0) return
+    if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
+    else if (this.#tree.read(bytesAsText(data))) this.#rules.event(name, this.#tree)
+    else if (!this.#rules.words(this.#tree.text)) blocks.fail(unreadable('an event of the answer is not JSON'))
+  }
+}
+
+class DocumentReader implements AnswerReader {
+  readonly #rules: AnswerRules
+  #chunks: Buffer[] = []
+  held = 0
+
+  constructor(rules: AnswerRules) {
+    this.#rules = rules
+  }
+
+  push(chunk: Buffer): readonly AnswerEvent[] {
+    const { blocks } = this.#rules
+    if (blocks.done) return blocks.take()
+    this.held += chunk.length
+    if (this.held <= LONGEST_DOCUMENT) this.#chunks.push(chunk)
+    else {
+      this.#chunks = []
+      this.held = 0
+      blocks.fail(unreadable('the answer is too long'))
+    }
+    return blocks.take()
+  }
+
+  end(): readonly AnswerEvent[] {
+    const { blocks } = this.#rules
+    if (!blocks.done) {
+      const tree = new Tree()
+      if (tree.read(bytesAsText(Buffer.concat(this.#chunks)))) this.#rules.document(tree)
+      else blocks.fail(unreadable('the answer is not JSON'))
+    }
+    this.#chunks = []
+    this.held = 0
+    return blocks.take()
+  }
+}

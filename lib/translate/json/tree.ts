@@ -1,0 +1,292 @@
+/**
+ * Where things stand in JSON text: one pass checks the grammar and notes the kind, the start and the end of each value, so
+ * that values can be taken out as they stand. Nothing is decoded, and nothing is made of what is not asked for. The pass
+ * does not recurse. Below a number of levels only the grammar is checked, because arguments and schemas are moved whole.
+ */
+import { decode } from '../../protocols/json-text.ts'
+import type { Literal, Source } from './literal.ts'
+
+/** A value in a tree; NONE = there is none. */
+export type Node = number
+export const NONE: Node = -1
+
+export type NodeKind = 'object' | 'array' | 'string' | 'scalar'
+const OBJECT = 0
+const ARRAY = 1
+const STRING = 2
+const SCALAR = 3
+const KINDS: readonly NodeKind[] = ['object', 'array', 'string', 'scalar']
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const COMMA = 0x2c
+const COLON = 0x3a
+
+/** Of each node: kind, start, end, the node behind it and all that is in it. A key is a node in front of its value. */
+const FIELDS = 4
+/** The most values of one text, and the most brackets around one. */
+export const MOST_NODES = 1 << 19
+const MOST_DEPTH = 1000
+/** Deeper than anything that readers look into. */
+const LEVELS = 9
+
+const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+const HEX = /[0-9a-fA-F]{4}/y
+
+/** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
+export function stringEnd(text: string, from: number): number {
+  for (let i = from; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === QUOTE) return i + 1
+    if (c < 0x20) return -1
+    if (c !== BACKSLASH) continue
+    i++
+    switch (text.charCodeAt(i)) {
+      case QUOTE:
+      case BACKSLASH:
+      case 0x2f: // the letters of / b f n r t
+      case 0x62:
+      case 0x66:
+      case 0x6e:
+      case 0x72:
+      case 0x74:
+        break
+      case 0x75: // u
+        HEX.lastIndex = i + 1
+        if (!HEX.test(text)) return -1
+        i += 4
+        break
+      default:
+        return -1
+    }
+  }
+  return -1
+}
+
+function afterSpace(text: string, from: number): number {
+  let i = from
+  for (; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) break
+  }
+  return i
+}
+
+export class Tree {
+  text = ''
+  #nodes = new Int32Array(64 * FIELDS)
+  #count = 0
+  /** The node of each open bracket, outermost first; NONE = it is too deep to be noted. */
+  readonly #open: Node[] = []
+  readonly #levels: number
+
+  constructor(levels = LEVELS) {
+    this.#levels = levels
+  }
+
+  /** The value that is the whole text. */
+  readonly root: Node = 0
+
+  /** False: the text is not JSON, or it is too deep or has too many values. A tree can read one text after another. */
+  read(text: string): boolean {
+    this.text = text
+    this.#count = 0
+    this.#open.length = this.#closers.length = 0
+    this.#opened = this.#done = false
+    for (let i = 0; ; ) {
+      i = this.#value(afterSpace(text, i))
+      if (i < 0) return false
+      if (this.#opened) {
+        this.#opened = false
+        continue
+      }
+      i = this.#afterValue(i)
+      if (i < 0) return false
+      if (this.#done) {
+        this.#done = false
+        return i === text.length && this.#count <= MOST_NODES
+      }
+    }
+  }
+
+  /** The last value was a bracket, and what comes next is the first value in it. */
+  #opened = false
+  /** The outermost value has ended. */
+  #done = false
+  /** The closing brackets that are due, innermost last. */
+  readonly #closers: number[] = []
+
+  /** Reads a value from its first byte, or a bracket that opens one, with the first key in it. */
+  #value(i: number): number {
+    const { text } = this
+    const c = text.charCodeAt(i)
+    if (c === QUOTE) {
+      const end = stringEnd(text, i + 1)
+      this.#note(STRING, i, end)
+      return end
+    }
+    if (c === OPEN_OBJECT || c === OPEN_ARRAY) return this.#bracket(i, c)
+    SCALARS.lastIndex = i
+    if (!SCALARS.test(text)) return -1
+    this.#note(SCALAR, i, SCALARS.lastIndex)
+    return SCALARS.lastIndex
+  }
+
+  #bracket(i: number, c: number): number {
+    if (this.#open.length >= MOST_DEPTH) return -1
+    this.#open.push(this.#note(c === OPEN_OBJECT ? OBJECT : ARRAY, i, 0))
+    this.#closers.push(c + 2)
+    const at = afterSpace(this.text, i + 1)
+    if (this.text.charCodeAt(at) === c + 2) return this.#close(at)
+    this.#opened = true
+    return c === OPEN_OBJECT ? this.#key(at) : at
+  }
+
+  #close(at: number): number {
+    const node = this.#open.pop() as Node
+    this.#closers.pop()
+    if (node !== NONE) {
+      this.#nodes[node * FIELDS + 2] = at + 1
+      this.#nodes[node * FIELDS + 3] = this.#count
+    }
+    return at + 1
+  }
+
+  /** Reads a key and its colon. */
+  #key(i: number): number {
+    const { text } = this
+    if (text.charCodeAt(i) !== QUOTE) return -1
+    const end = stringEnd(text, i + 1)
+    if (end < 0) return -1
+    this.#note(STRING, i, end)
+    const colon = afterSpace(text, end)
+    return text.charCodeAt(colon) === COLON ? colon + 1 : -1
+  }
+
+  /** Reads what may follow a value, up to where the next one begins. */
+  #afterValue(from: number): number {
+    const { text } = this
+    for (let i = afterSpace(text, from); ; i = afterSpace(text, i)) {
+      const depth = this.#closers.length
+      if (depth === 0) {
+        this.#done = true
+        return i
+      }
+      const closer = this.#closers[depth - 1] as number
+      const c = text.charCodeAt(i)
+      if (c === closer) i = this.#close(i)
+      else if (c !== COMMA) return -1
+      else return closer === CLOSE_OBJECT ? this.#key(afterSpace(text, i + 1)) : i + 1
+    }
+  }
+
+  #note(kind: number, start: number, end: number): Node {
+    if (this.#open.length > this.#levels || this.#count > MOST_NODES) return NONE
+    const at = this.#count * FIELDS
+    if (at + FIELDS > this.#nodes.length) {
+      const more = new Int32Array(this.#nodes.length * 2)
+      more.set(this.#nodes)
+      this.#nodes = more
+    }
+    this.#nodes[at] = kind
+    this.#nodes[at + 1] = start
+    this.#nodes[at + 2] = end
+    this.#nodes[at + 3] = this.#count + 1
+    return this.#count++
+  }
+
+  // --- what stands where
+
+  kind(node: Node): NodeKind | null {
+    return node === NONE ? null : (KINDS[this.#nodes[node * FIELDS] as number] as NodeKind)
+  }
+
+  /** The value as it stands in the text; empty where there is none. */
+  source(node: Node): Source {
+    if (node === NONE) return ''
+    return this.text.slice(this.#nodes[node * FIELDS + 1], this.#nodes[node * FIELDS + 2])
+  }
+
+  /** The member of an object; of several with the same name the last one. NONE: there is none, or it is no object. */
+  get(node: Node, name: string): Node {
+    let found = NONE
+    for (let key = this.#first(node, OBJECT); key !== NONE; key = this.#next(node, this.#after(key)))
+      if (this.#isKey(key, name)) found = key + 1
+    return found
+  }
+
+  /** Calls with each member of an object, in order. */
+  members(node: Node, each: (name: string, value: Node) => void): void {
+    for (let key = this.#first(node, OBJECT); key !== NONE; key = this.#next(node, this.#after(key)))
+      each(decode(this.source(key)) ?? '', key + 1)
+  }
+
+  /** The elements of an array; none where it is no array. */
+  elements(node: Node): Node[] {
+    const all: Node[] = []
+    for (let at = this.#first(node, ARRAY); at !== NONE; at = this.#next(node, at)) all.push(at)
+    return all
+  }
+
+  #first(node: Node, kind: number): Node {
+    if (node === NONE || this.#nodes[node * FIELDS] !== kind) return NONE
+    return this.#next(node, node)
+  }
+
+  /** The value behind this one, inside of `node`. For `node` itself: the first one in it. */
+  #next(node: Node, at: Node): Node {
+    const next = at === node ? node + 1 : this.#after(at)
+    return next < (this.#nodes[node * FIELDS + 3] as number) ? next : NONE
+  }
+
+  #after(at: Node): Node {
+    return this.#nodes[at * FIELDS + 3] as number
+  }
+
+  #isKey(key: Node, name: string): boolean {
+    const start = this.#nodes[key * FIELDS + 1] as number
+    const length = (this.#nodes[key * FIELDS + 2] as number) - start - 2
+    if (length === name.length) return this.text.startsWith(name, start + 1)
+    return length > name.length && this.text.charCodeAt(start + 1) !== 0x22 && this.#saysEscaped(key, name)
+  }
+
+  #saysEscaped(key: Node, name: string): boolean {
+    const source = this.source(key)
+    return source.includes('\\') && decode(source) === name
+  }
+
+  // --- values that are decoded
+
+  /** The literal of a string; null = it is none. */
+  literal(node: Node): Literal | null {
+    return this.kind(node) === 'string' ? this.source(node) : null
+  }
+
+  /** A string; null = it is none. */
+  string(node: Node): string | null {
+    const literal = this.literal(node)
+    return literal === null ? null : decode(literal)
+  }
+
+  /** A number; null = it is none. */
+  number(node: Node): number | null {
+    if (this.kind(node) !== 'scalar') return null
+    const value = Number(this.source(node))
+    return Number.isFinite(value) && !/^[tfn]/.test(this.source(node)) ? value : null
+  }
+
+  /** True or false; null = it is neither. */
+  boolean(node: Node): boolean | null {
+    const source = this.kind(node) === 'scalar' ? this.source(node) : ''
+    return source === 'true' ? true : source === 'false' ? false : null
+  }
+
+  /** There is no such value, or it is null. */
+  absent(node: Node): boolean {
+    return node === NONE || (this.kind(node) === 'scalar' && this.source(node) === 'null')
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * What a client calls its tools, and what an upstream gets to hear: protocols allow other characters and lengths, only one
+ * has namespaces, and only two have tools that take text. A name that fits stays as it is. All of it follows from the
+ * request alone, so that the next request of the conversation gets the same names.
+ */
+import type { Tool } from './ask.ts'
+import { digest } from './ids.ts'
+
+/** Letters, digits, `_` and `-`, up to 64: what every protocol allows. */
+const FITS = /^[A-Za-z0-9_-]{1,64}$/
+const MOST = 64
+const HASH = 8
+
+export interface ToolName {
+  name: string
+  namespace?: string
+  freeform: boolean
+}
+
+const flat = (name: string, namespace?: string): string =>
+  namespace === undefined || namespace === '' ? name : `${namespace}__${name}`
+
+function fitting(name: string, namespace?: string): string {
+  const whole = flat(name, namespace)
+  return FITS.test(whole) ? whole : hashed(name, namespace)
+}
+
+function hashed(name: string, namespace = ''): string {
+  const cleaned = flat(name, namespace).replace(/[^A-Za-z0-9_-]/g, '_')
+  return `${cleaned.slice(0, MOST - HASH - 1)}_${digest(`${namespace}\0${name}`, 'hex').slice(0, HASH)}`
+}
+
+const NOTHING: ReadonlyMap<string, ToolName> = new Map()
+
+export class ToolNames {
+  /** Upstream's name → the client's, where they differ or the tool is not an ordinary one. */
+  readonly #back: ReadonlyMap<string, ToolName>
+  /** Two of the client's tools would have this name upstream. */
+  readonly #taken: ReadonlySet<string>
+
+  constructor(tools: readonly Tool[]) {
+    const count = new Map<string, number>()
+    for (const { name, namespace } of tools) {
+      const to = fitting(name, namespace)
+      count.set(to, (count.get(to) ?? 0) + 1)
+    }
+    this.#taken = new Set([...count].filter(([, times]) => times > 1).map(([name]) => name))
+    const back = new Map<string, ToolName>()
+    for (const { name, namespace, type } of tools) {
+      const to = this.to(name, namespace)
+      if (to === name && namespace === undefined && type === 'function') continue
+      back.set(to, { name, freeform: type === 'freeform', ...(namespace === undefined ? {} : { namespace }) })
+    }
+    this.#back = back.size === 0 ? NOTHING : back
+  }
+
+  /** What the upstream calls it. */
+  to(name: string, namespace?: string): string {
+    const to = fitting(name, namespace)
+    return namespace !== undefined && this.#taken.has(to) ? hashed(name, namespace) : to
+  }
+
+  /** What the client calls it. */
+  back(name: string): ToolName {
+    return this.#back.get(name) ?? { name, freeform: false }
+  }
+}
+
+export const NO_NAMES = new ToolNames([])
