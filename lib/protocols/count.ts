@@ -21,9 +21,9 @@ const OPEN_ARRAY = 0x5b
 const CLOSE_ARRAY = 0x5d
 
 /** UTF-8 bytes of text per token, as measured over prose, code and tool calls. */
-const BYTES_PER_TOKEN = 4.4
+export const BYTES_PER_TOKEN = 4.4
 /** `\uXXXX` stands for about three bytes of UTF-8. */
-const UNICODE_ESCAPE_BYTES = 3
+export const UNICODE_ESCAPE_BYTES = 3
 
 /**
  * Bytes of base64 per token. Upstreams report a token for 1,000 to 3,000 bytes of pictures and speech. With this number

@@ -47,6 +47,7 @@ export interface Sampling {
   frequency?: Source
 }
 
+/** The user's turns have texts, media and results; the assistant's texts, thoughts and calls; those of the system texts. */
 export interface Turn {
   role: 'user' | 'assistant' | 'system'
   parts: Part[]

@@ -91,12 +91,16 @@ export type End =
   /** It failed, or its answer cannot be read, or it ended without an end. */
   | { type: 'fail'; failure: Failure }
 
+/** The answer is not all that the model had to say, so that its last call may be half a call, and none must be run. */
+export const isCut = (reason: StopReason): boolean =>
+  reason === 'length' || reason === 'context' || reason === 'refusal'
+
 /**
  * The reason that goes with the blocks: clients run tools if and only if they are told that there are calls. An answer
  * that was cut or refused keeps that reason, because its calls must not be run.
  */
 export function reasonFor(reason: StopReason, sawCall: boolean): StopReason {
-  if (reason === 'length' || reason === 'context' || reason === 'refusal') return reason
+  if (isCut(reason)) return reason
   if (sawCall) return 'tool'
   return reason === 'tool' ? 'end' : reason
 }

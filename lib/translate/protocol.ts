@@ -25,10 +25,14 @@ export interface Translated {
   answerReader(options: ReaderOptions): AnswerReader
   /** One writer for each answer to a client. */
   answerWriter(options: WriterOptions): AnswerWriter
-  /** Reads an error that an upstream of this protocol answered in the place of an answer. */
-  readError(status: number, body: Buffer): Failure
-  /** The same for a client of this protocol: status and body. */
-  writeError(failure: Failure): { status: number; body: string }
+  /** An error that an upstream answered in the place of an answer (`readFailure`), for a client of this protocol. */
+  writeError(failure: Failure): WrittenError
+}
+
+export interface WrittenError {
+  status: number
+  /** A document, in ASCII. */
+  body: string
 }
 
 export interface AskHead {

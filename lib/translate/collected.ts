@@ -1,0 +1,76 @@
+/** The blocks of an answer that is written as one document, when all of it has come. */
+import type { Opaque } from './ask.ts'
+import type { AnswerEvent, CallHead, StopReason } from './events.ts'
+import { join, type Literal, type Source } from './json/literal.ts'
+
+export interface CollectedBlock {
+  kind: 'text' | 'thought' | 'refusal' | 'call' | 'media'
+  /** Texts, thoughts, and the arguments of calls. */
+  text: Literal
+  /** Calls only. */
+  call: CallHead | null
+  /** Media only. */
+  mime: string
+  opaque: Opaque | null
+  notes: Source[]
+  /** The block has come to its end. */
+  closed: boolean
+}
+
+export class Collected {
+  readonly #blocks: (CollectedBlock & { pieces: Literal[] })[] = []
+  reason: StopReason | null = null
+  sequence: Literal | null = null
+  thinking = 0
+  held = 0
+
+  add(event: AnswerEvent): void {
+    switch (event.type) {
+      case 'open':
+        this.#blocks[event.index] = {
+          kind: event.kind,
+          text: '""',
+          call: event.kind === 'call' ? event.call : null,
+          mime: event.kind === 'media' ? event.mime : '',
+          opaque: null,
+          notes: [],
+          closed: false,
+          pieces: event.kind === 'media' ? [event.base64] : [],
+        }
+        this.held += event.kind === 'media' ? event.base64.length : 100
+        return
+      case 'delta':
+        this.#blocks[event.index]?.pieces.push(event.text)
+        this.held += event.text.length
+        return
+      case 'seal':
+        this.#put(event.index, { opaque: event.opaque })
+        this.held += event.opaque.value.length
+        return
+      case 'note':
+        this.#blocks[event.index]?.notes.push(event.source)
+        this.held += event.source.length
+        return
+      case 'close':
+        this.#put(event.index, { closed: true })
+        return
+      case 'thinking':
+        this.thinking = event.tokens
+        return
+      case 'stop':
+        this.reason = event.reason
+        this.sequence = event.sequence
+    }
+  }
+
+  #put(index: number, more: Partial<CollectedBlock>): void {
+    const block = this.#blocks[index]
+    if (block !== undefined) Object.assign(block, more)
+  }
+
+  /** All blocks, in the order in which they were opened. */
+  get blocks(): readonly CollectedBlock[] {
+    for (const block of this.#blocks) block.text = block.pieces.length === 0 ? '""' : join(block.pieces)
+    return this.#blocks
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * The turns of a conversation, grouped as upstreams want them: turns of the same side are joined, all results of an
+ * assistant's calls stand together right behind it, in the order of the calls, and every call has one.
+ */
+import type { CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn } from './ask.ts'
+import { literal } from './json/literal.ts'
+
+export type Round = UserRound | AssistantRound | SystemRound
+
+export interface UserRound {
+  role: 'user'
+  /** Of the calls in the round before. */
+  results: ResultPart[]
+  parts: (TextPart | MediaPart)[]
+}
+
+export interface AssistantRound {
+  role: 'assistant'
+  parts: (TextPart | ThoughtPart | CallPart)[]
+}
+
+export interface SystemRound {
+  role: 'system'
+  parts: TextPart[]
+}
+
+export function roundsOf(turns: readonly Turn[]): Round[] {
+  const conversation = new Conversation()
+  for (const turn of turns) conversation.add(turn)
+  conversation.answerAll()
+  return conversation.rounds
+}
+
+/** The text of a result that was never given. */
+const NO_RESULT = literal('No result.')
+
+interface Asked {
+  call: CallPart
+  /** The id as the client wrote it, which may stand at several calls. */
+  id: string
+  answer: ResultPart | null
+}
+
+class Conversation {
+  readonly rounds: Round[] = []
+  /** The calls of the last assistant's round. */
+  #asked: Asked[] = []
+  /** Where that round stands. */
+  #at = -1
+  #unnamed = 0
+
+  add({ role, parts }: Turn): void {
+    if (role === 'assistant') this.#assistant(parts)
+    else if (role === 'system') {
+      const round = this.#last('system') ?? this.#push({ role: 'system', parts: [] })
+      for (const part of parts) if (part.type === 'text') round.parts.push(part)
+    } else for (const part of parts) this.#user(part)
+  }
+
+  #assistant(parts: Turn['parts']): void {
+    let round = this.#last('assistant')
+    if (round === null) {
+      this.answerAll()
+      round = this.#push({ role: 'assistant', parts: [] })
+      this.#at = this.rounds.length - 1
+    }
+    for (const part of parts) {
+      if (part.type === 'call') round.parts.push(this.#call(part))
+      else if (part.type === 'text' || part.type === 'thought') round.parts.push(part)
+    }
+  }
+
+  #call(part: CallPart): CallPart {
+    const { id } = part
+    let own = id === '' ? `call_${this.#unnamed++}` : id
+    for (let n = 2; this.#asked.some(({ call }) => call.id === own); n++) own = `${id.slice(0, 60)}_${n}`
+    const call = own === id ? part : { ...part, id: own }
+    this.#asked.push({ call, id, answer: null })
+    return call
+  }
+
+  #user(part: Turn['parts'][number]): void {
+    if (part.type === 'text' || part.type === 'media') this.#userRound().parts.push(part)
+    if (part.type !== 'result') return
+    const asked = this.#asked.find(
+      ({ id, answer, call }) =>
+        answer === null && (part.id === '' ? part.name === null || part.name === call.name : part.id === id),
+    )
+    if (asked === undefined) this.#userRound().parts.push(...part.parts)
+    else asked.answer = part.id === asked.call.id ? part : { ...part, id: asked.call.id }
+  }
+
+  #userRound(): UserRound {
+    return this.#last('user') ?? this.#push({ role: 'user', results: [], parts: [] })
+  }
+
+  /** Puts the results behind the calls of the last assistant's round, before anything else. */
+  answerAll(): void {
+    if (this.#asked.length === 0) return
+    const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
+    this.#asked = []
+    const next = this.rounds[this.#at + 1]
+    if (next?.role === 'user') next.results = results
+    else this.rounds.splice(this.#at + 1, 0, { role: 'user', results, parts: [] })
+  }
+
+  #last<R extends Round['role']>(role: R): Extract<Round, { role: R }> | null {
+    const last = this.rounds.at(-1)
+    return last?.role === role ? (last as Extract<Round, { role: R }>) : null
+  }
+
+  #push<R extends Round>(round: R): R {
+    this.rounds.push(round)
+    return round
+  }
+}
+
+const noResult = ({ id, name }: CallPart): ResultPart => ({
+  type: 'result',
+  id,
+  name,
+  parts: [{ type: 'text', text: NO_RESULT }],
+  error: true,
+})

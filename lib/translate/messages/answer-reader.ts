@@ -1,0 +1,189 @@
+/** Answers of upstreams of the messages protocol: their events, or the one document. */
+import { Blocks, unreadable } from '../blocks.ts'
+import type { StopReason } from '../events.ts'
+import { type AnswerRules, readerOf } from '../input.ts'
+import { EMPTY, type Literal, quote } from '../json/literal.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import type { AnswerReader, ReaderOptions } from '../protocol.ts'
+import { failureIn } from '../upstream-error.ts'
+
+const REASONS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  max_tokens: 'length',
+  max_messages: 'length',
+  stop_sequence: 'sequence',
+  tool_use: 'tool',
+  refusal: 'refusal',
+  pause_turn: 'pause',
+  steered: 'pause',
+  model_context_window_exceeded: 'context',
+}
+
+export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+
+/** A block between its start and its stop. */
+interface Open {
+  type: 'text' | 'thought' | 'call' | 'other'
+  /** Of a call. */
+  index: number
+  /** Of a call: the input that stood in its start, for upstreams that send no deltas. */
+  input: Literal
+  /** Of a thought. */
+  signature: Literal | null
+}
+
+class Rules implements AnswerRules {
+  readonly blocks: Blocks
+  /** The open blocks, by the upstream's own index. */
+  readonly #open = new Map<number, Open>()
+
+  constructor(options: ReaderOptions) {
+    this.blocks = new Blocks(options)
+  }
+
+  event(name: string, tree: Tree): void {
+    switch (tree.string(tree.get(tree.root, 'type')) ?? name) {
+      case 'message_start':
+        this.#start(tree, tree.get(tree.root, 'message'))
+        return
+      case 'content_block_start':
+        this.#blockStart(tree, this.#index(tree), tree.get(tree.root, 'content_block'))
+        return
+      case 'content_block_delta':
+        this.#delta(tree, this.#open.get(this.#index(tree)), tree.get(tree.root, 'delta'))
+        return
+      case 'content_block_stop':
+        this.#blockStop(this.#index(tree))
+        return
+      case 'message_delta':
+        this.#stop(tree, tree.get(tree.root, 'delta'))
+        this.#usage(tree, tree.root)
+        return
+      case 'message_stop':
+        for (const index of this.#open.keys()) this.#blockStop(index)
+        this.blocks.finish()
+        return
+      case 'error':
+        this.blocks.fail(failureIn(tree, tree.root))
+    }
+  }
+
+  words(): boolean {
+    return false
+  }
+
+  ended(): void {
+    this.blocks.fail(unreadable('the answer ended before its end'))
+  }
+
+  document(tree: Tree): void {
+    const { root } = tree
+    if (tree.string(tree.get(root, 'type')) !== 'message' && tree.kind(tree.get(root, 'content')) !== 'array') {
+      this.blocks.fail(failureIn(tree, root))
+      return
+    }
+    this.#start(tree, root)
+    tree.elements(tree.get(root, 'content')).forEach((block, index) => {
+      this.#blockStart(tree, index, block)
+      const open = this.#open.get(index)
+      const signature = tree.literal(tree.get(block, 'signature'))
+      if (open !== undefined && signature !== null) open.signature = signature
+      this.#blockStop(index)
+    })
+    this.#stop(tree, root)
+    this.#usage(tree, root)
+    this.blocks.finish()
+  }
+
+  #index(tree: Tree): number {
+    return tree.number(tree.get(tree.root, 'index')) ?? 0
+  }
+
+  #start(tree: Tree, message: Node): void {
+    const text = (name: string): string => tree.string(tree.get(message, name)) ?? ''
+    this.blocks.begin(text('id'), text('model'))
+    this.#usage(tree, message)
+  }
+
+  #usage(tree: Tree, node: Node): void {
+    const details = tree.get(tree.get(node, 'usage'), 'output_tokens_details')
+    this.blocks.thinking(tree.number(tree.get(details, 'thinking_tokens')))
+  }
+
+  #blockStart(tree: Tree, index: number, block: Node): void {
+    this.#blockStop(index)
+    const open: Open = { type: 'other', index: -1, input: EMPTY, signature: null }
+    const text = (name: string): Literal => tree.literal(tree.get(block, name)) ?? EMPTY
+    switch (tree.string(tree.get(block, 'type'))) {
+      case 'text':
+        open.type = 'text'
+        this.blocks.closeText()
+        this.blocks.text('text', text('text'))
+        for (const note of tree.elements(tree.get(block, 'citations'))) this.blocks.note(tree.source(note))
+        break
+      case 'thinking':
+        open.type = 'thought'
+        this.blocks.closeText()
+        this.blocks.text('thought', text('thinking'))
+        break
+      case 'redacted_thinking':
+        this.blocks.closeText()
+        this.blocks.seal('thought', 'hidden', text('data'))
+        break
+      case 'tool_use':
+        this.#call(tree, block, open)
+    }
+    this.#open.set(index, open)
+  }
+
+  #call(tree: Tree, block: Node, open: Open): void {
+    const text = (name: string): string => tree.string(tree.get(block, name)) ?? ''
+    const input = tree.get(block, 'input')
+    open.type = 'call'
+    open.index = this.blocks.call(text('id'), text('name'))
+    if (tree.kind(input) === 'object' && !/^\{\s*\}$/.test(tree.source(input))) open.input = quote(tree.source(input))
+  }
+
+  #delta(tree: Tree, open: Open | undefined, delta: Node): void {
+    if (open === undefined) return
+    const text = (name: string): Literal => tree.literal(tree.get(delta, name)) ?? EMPTY
+    switch (tree.string(tree.get(delta, 'type'))) {
+      case 'text_delta':
+        this.blocks.text('text', text('text'))
+        return
+      case 'thinking_delta':
+        this.blocks.text('thought', text('thinking'))
+        return
+      case 'signature_delta':
+        open.signature = text('signature')
+        return
+      case 'input_json_delta':
+        if (text('partial_json').length > 2) open.input = EMPTY
+        this.blocks.args(open.index, text('partial_json'))
+        return
+      case 'citations_delta':
+        this.blocks.note(tree.source(tree.get(delta, 'citation')))
+    }
+  }
+
+  #blockStop(index: number): void {
+    const open = this.#open.get(index)
+    if (open === undefined) return
+    this.#open.delete(index)
+    if (open.type === 'text') this.blocks.closeText()
+    else if (open.type === 'thought') {
+      if (open.signature === null) this.blocks.closeText()
+      else this.blocks.seal('thought', 'signed', open.signature)
+    } else if (open.type === 'call') {
+      this.blocks.args(open.index, open.input)
+      this.blocks.closeCall(open.index)
+    }
+  }
+
+  #stop(tree: Tree, node: Node): void {
+    const reason = tree.string(tree.get(node, 'stop_reason'))
+    if (reason === null) return
+    this.blocks.reason = Object.hasOwn(REASONS, reason) ? (REASONS[reason] as StopReason) : 'other'
+    this.blocks.sequence = tree.literal(tree.get(node, 'stop_sequence'))
+  }
+}

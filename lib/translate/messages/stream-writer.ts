@@ -1,0 +1,241 @@
+/**
+ * An answer as events of the messages protocol. One block is open at a time: while it is, what belongs to blocks behind it
+ * waits. A call is closed as soon as its arguments are a whole object, so that parallel calls wait for nobody unless the upstream
+ * mixes them.
+ */
+import type { Opaque } from '../ask.ts'
+import { unreadable } from '../blocks.ts'
+import { type AnswerEvent, type CallHead, isCut, type StopReason } from '../events.ts'
+import type { Failure } from '../failure.ts'
+import { ObjectCheck } from '../json/check.ts'
+import { EMPTY, isBlank, type Literal, type Source } from '../json/literal.ts'
+import { object, typed } from '../json/write.ts'
+import { seal } from '../opaque.ts'
+import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
+import { Told } from '../told.ts'
+import { callMembers, errorEvent, event, messageHead, stopMembers, usageMembers } from './words.ts'
+
+const PING = event('ping', {})
+const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
+const HALF = unreadable('the arguments of a call are not whole')
+const TEXT = '{"type":"text","text":"","citations":null}'
+const THINKING = '{"type":"thinking","thinking":"","signature":""}'
+
+interface Block {
+  kind: 'text' | 'thought' | 'refusal' | 'call' | 'media'
+  call: CallHead | null
+  /** Of calls: what tells whether the arguments are whole. */
+  check: ObjectCheck | null
+  /** What waits for the blocks before it. */
+  waiting: (Literal | Opaque)[]
+  /** Its start has been written. */
+  started: boolean
+  /** It has come to its end, as the reader says. */
+  closed: boolean
+}
+
+export class StreamWriter implements AnswerWriter {
+  readonly #options: WriterOptions
+  readonly #told = new Told()
+  /** Blocks that are not written to their end, in order; the first one is live. */
+  #blocks: Block[] = []
+  /** How many blocks came before the first of these, as the reader counts. */
+  #gone = 0
+  /** The index of the next block, as the client counts. */
+  #next = 0
+  #begun = false
+  #thinking = 0
+  /** The arguments of a call have ended before they were whole, which may only be in an answer that was cut. */
+  #halfCall = false
+  #reason: StopReason = 'end'
+  #sequence: Literal | null = null
+  failure: Failure | null = null
+  held = 0
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  get keepAlive(): string {
+    return this.#begun ? PING : '\n'
+  }
+
+  get counted(): number {
+    return this.#told.tokens
+  }
+
+  write(event: AnswerEvent): string {
+    if (this.failure !== null) return ''
+    switch (event.type) {
+      case 'begin':
+        return this.#begin()
+      case 'open':
+        this.#blocks.push({
+          kind: event.kind,
+          call: event.kind === 'call' ? event.call : null,
+          check: event.kind === 'call' ? new ObjectCheck() : null,
+          waiting: [],
+          started: false,
+          closed: false,
+        })
+        return this.#live()
+      case 'delta':
+        return this.#piece(event.index, event.text)
+      case 'seal':
+        return this.#piece(event.index, event.opaque)
+      case 'close':
+        return this.#close(event.index)
+      case 'thinking':
+        this.#thinking = event.tokens
+        return ''
+      case 'stop':
+        this.#reason = event.reason
+        this.#sequence = event.sequence
+        if (this.#halfCall && !isCut(event.reason)) this.failure = HALF
+        return ''
+      default:
+        return ''
+    }
+  }
+
+  finish(usage: ShownUsage): string {
+    return this.#begin() + this.#end(usage, this.#reason)
+  }
+
+  /** Calls that are not whole are closed as they are: with this reason nobody runs them. */
+  stopByLength(usage: ShownUsage): string {
+    return this.#begin() + this.#end(usage, 'length')
+  }
+
+  breakOff(failure: Failure): string {
+    return errorEvent(failure)
+  }
+
+  #begin(): string {
+    if (this.#begun) return ''
+    this.#begun = true
+    const usage = object({
+      input_tokens: String(this.#options.inputEstimate),
+      cache_creation_input_tokens: '0',
+      cache_read_input_tokens: '0',
+      output_tokens: '0',
+    })
+    const message = object({
+      ...messageHead(this.#options),
+      content: '[]',
+      stop_reason: 'null',
+      stop_sequence: 'null',
+      stop_details: 'null',
+      usage,
+    })
+    return event('message_start', { message })
+  }
+
+  #end(usage: ShownUsage, reason: StopReason): string {
+    for (const block of this.#blocks) block.closed = true
+    const delta = object(stopMembers(reason, this.#sequence))
+    return (
+      this.#live() +
+      event('message_delta', { delta, usage: object(usageMembers(usage, this.#thinking)) }) +
+      event('message_stop', {})
+    )
+  }
+
+  // --- blocks
+
+  #piece(index: number, piece: Literal | Opaque): string {
+    const block = this.#blocks[index - this.#gone]
+    if (block === undefined) {
+      // a call whose arguments were whole, behind which only space may come
+      if (typeof piece === 'string' && !isBlank(piece)) this.failure = NO_OBJECT
+      return ''
+    }
+    if (typeof piece === 'string' && block.check !== null) {
+      block.check.feed(piece)
+      if (block.check.bad) {
+        this.failure = NO_OBJECT
+        return ''
+      }
+    }
+    if (block !== this.#blocks[0]) {
+      block.waiting.push(piece)
+      this.held += typeof piece === 'string' ? piece.length : piece.value.length
+      return ''
+    }
+    return this.#tell(block, piece) + (block.check?.whole ? this.#live() : '')
+  }
+
+  #close(index: number): string {
+    const block = this.#blocks[index - this.#gone]
+    if (block === undefined) return ''
+    block.closed = true
+    const { check } = block
+    this.#halfCall ||= check !== null && !check.whole && !check.empty
+    return this.#live()
+  }
+
+  /** Writes what the first block has waiting, and goes on to the next while blocks have come to their end. */
+  #live(): string {
+    let text = ''
+    for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
+      if (block.kind === 'call' && !block.started) text += this.#start(block, typed('tool_use', callMembers(block.call as CallHead, '{}')))
+      for (const piece of block.waiting) {
+        this.held -= typeof piece === 'string' ? piece.length : piece.value.length
+        text += this.#tell(block, piece)
+      }
+      block.waiting = []
+      if (!block.closed && !block.check?.whole) return text
+      text += this.#stop(block)
+      this.#blocks.shift()
+      this.#gone++
+    }
+    return text
+  }
+
+  #tell(block: Block, piece: Literal | Opaque): string {
+    if (typeof piece !== 'string') return this.#seal(block, piece)
+    this.#told.add(piece)
+    const start = block.started ? '' : this.#start(block, block.kind === 'thought' ? THINKING : TEXT)
+    return `${start}event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${deltaOf(block, piece)}}\n\n`
+  }
+
+  /** A thought that shows nothing is hidden; state that belongs to a text has a hidden thought of its own behind it. */
+  #seal(block: Block, opaque: Opaque): string {
+    const data = seal(opaque)
+    if (block.kind === 'thought' && block.started) return this.#delta(typed('signature_delta', { signature: data }))
+    if (block.kind === 'thought' && opaque.of === 'signed' && opaque.value !== EMPTY)
+      return this.#start(block, THINKING) + this.#delta(typed('signature_delta', { signature: data }))
+    return this.#stop(block) + this.#hidden(data)
+  }
+
+  #hidden(data: Literal): string {
+    const content_block = typed('redacted_thinking', { data })
+    const index = String(this.#next++)
+    return event('content_block_start', { index, content_block }) + event('content_block_stop', { index })
+  }
+
+  /** State that belongs to a call stands before it. */
+  #start(block: Block, content_block: Source): string {
+    const before = block.call?.opaque === undefined ? '' : this.#hidden(seal(block.call.opaque))
+    block.started = true
+    return before + event('content_block_start', { index: String(this.#next), content_block })
+  }
+
+  #delta(delta: Source): string {
+    return event('content_block_delta', { index: String(this.#next), delta })
+  }
+
+  #stop(block: Block): string {
+    if (!block.started) return ''
+    block.started = false
+    const rest = block.check?.empty ? this.#delta(typed('input_json_delta', { partial_json: '"{}"' })) : ''
+    return rest + event('content_block_stop', { index: String(this.#next++) })
+  }
+
+}
+
+function deltaOf({ kind }: Block, piece: Literal): Source {
+  if (kind === 'thought') return `{"type":"thinking_delta","thinking":${piece}}`
+  if (kind === 'call') return `{"type":"input_json_delta","partial_json":${piece}}`
+  return `{"type":"text_delta","text":${piece}}`
+}

@@ -1,0 +1,89 @@
+/** What request readers share: a body as a tree, a table of its members, and numbers and marks that all of them know. */
+import { bytesAsText } from '../protocols/patterns.ts'
+import type { Ask, CacheLife, Effort } from './ask.ts'
+import { EFFORTS } from './ask.ts'
+import type { Source } from './json/literal.ts'
+import { type Node, Tree } from './json/tree.ts'
+import { type LossWord, Untranslatable } from './loss.ts'
+import type { AskHead } from './protocol.ts'
+
+/** What is done with a member of the body that is neither missing nor null. */
+export type Member = (ask: Ask, tree: Tree, node: Node, name: string) => void
+export type Members = Readonly<Record<string, Member>>
+
+export const emptyAsk = ({ model, stream }: AskHead): Ask => ({
+  model,
+  stream,
+  system: [],
+  turns: [],
+  tools: [],
+  choice: { type: 'unset' },
+  parallel: null,
+  maxOutput: null,
+  stop: [],
+  sampling: {},
+  thinking: { mode: 'unset', effort: null, budget: null, show: null },
+  format: { type: 'text' },
+  cacheKey: null,
+  user: null,
+  tier: null,
+  cache: null,
+  losses: new Set(),
+})
+
+/** It changes nothing of the answer, or stands elsewhere. */
+export const ignore: Member = () => {}
+
+export const refuse: Member = (_ask, _tree, _node, name) => {
+  throw new Untranslatable(name)
+}
+
+/** It cannot be said elsewhere, and the answer is the same without it. An empty or false value says nothing. */
+export const drop =
+  (word: LossWord): Member =>
+  (ask, tree, node) => {
+    if (!/^(?:false|0|0\.0|\{\s*\}|\[\s*\]|"")$/.test(tree.source(node))) ask.losses.add(word)
+  }
+
+export function readBody(body: Buffer): Tree {
+  const tree = new Tree()
+  if (!tree.read(bytesAsText(body)) || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
+  return tree
+}
+
+/** Reads all members of the body. One that no table knows is a loss without a name. */
+export function readMembers(ask: Ask, tree: Tree, members: Members): void {
+  tree.members(tree.root, (name, node) => {
+    if (tree.absent(node)) return
+    if (Object.hasOwn(members, name)) (members[name] as Member)(ask, tree, node, name)
+    else ask.losses.add('other')
+  })
+}
+
+/** The text of a number, as it stands; undefined = it is none. */
+export const numberSource = (tree: Tree, node: Node): Source | undefined =>
+  tree.number(node) === null ? undefined : tree.source(node)
+
+/** The maximum of the output. */
+export const maxOutput: Member = (ask, tree, node, name) => {
+  const value = tree.number(node)
+  if (value === null || value < 1 || !Number.isInteger(value)) throw new Untranslatable(name)
+  ask.maxOutput = value
+}
+
+export const sampling =
+  (name: keyof Ask['sampling']): Member =>
+  (ask, tree, node) => {
+    const source = numberSource(tree, node)
+    if (source !== undefined) ask.sampling[name] = source
+  }
+
+export const effortOf = (text: string | null): Effort | null =>
+  (EFFORTS as readonly string[]).includes(text ?? '') ? (text as Effort) : null
+
+/** The mark `cache_control` of a part. */
+export function cacheOf(tree: Tree, node: Node): { cache?: CacheLife } {
+  const mark = tree.get(node, 'cache_control')
+  if (tree.kind(mark) !== 'object') return {}
+  return { cache: tree.string(tree.get(mark, 'ttl')) === '1h' ? '1h' : '5m' }
+}

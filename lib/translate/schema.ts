@@ -1,0 +1,75 @@
+/**
+ * Schemas of tools for protocols that want an object at the top. Models are offered whatever tools people have connected,
+ * and one schema that is refused would end the whole conversation.
+ */
+import { literal, type Source } from './json/literal.ts'
+import { type Node, Tree } from './json/tree.ts'
+import { array, object } from './json/write.ts'
+
+const NOTHING: Source = '{"type":"object","properties":{}}'
+const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const
+/** The most alternatives at the top of a schema that are put together. */
+const MOST_BRANCHES = 64
+const LONGEST = 1024 * 1024
+
+/** The schema with an object at its top. `changed`: what it allows is not quite the same. */
+export function objectSchema(schema: Source | null): { schema: Source; changed: boolean } {
+  if (schema === null) return { schema: NOTHING, changed: false }
+  const tree = new Tree(3)
+  if (schema.length > LONGEST || !tree.read(schema)) return { schema: NOTHING, changed: true }
+  const unions = UNIONS.filter(name => tree.kind(tree.get(tree.root, name)) === 'array')
+  const isObject = tree.string(tree.get(tree.root, 'type')) === 'object'
+  if (unions.length === 0 && isObject) return { schema, changed: false }
+  if (unions.length === 0) return { schema: withType(tree), changed: !tree.absent(tree.get(tree.root, 'type')) }
+  return { schema: merged(tree, unions), changed: true }
+}
+
+function withType(tree: Tree): Source {
+  const members: string[] = ['"type":"object"']
+  tree.members(tree.root, (name, node) => {
+    if (name !== 'type') members.push(`${literal(name)}:${tree.source(node)}`)
+  })
+  return `{${members.join(',')}}`
+}
+
+/** Of alternatives, all properties are offered, and those required that all of them require. */
+function merged(tree: Tree, unions: readonly string[]): Source {
+  const properties = new Map<string, Source>()
+  const branches: Node[] = []
+  let required: Set<string> | null = null
+  const collect = (node: Node): void =>
+    tree.members(tree.get(node, 'properties'), (name, value) => {
+      if (!properties.has(name)) properties.set(name, tree.source(value))
+    })
+  collect(tree.root)
+  const always = new Set(requiredOf(tree, tree.root))
+  for (const union of unions) {
+    const parts = tree.elements(tree.get(tree.root, union)).slice(0, MOST_BRANCHES)
+    for (const part of parts) {
+      collect(part)
+      const own = requiredOf(tree, part)
+      if (union === 'allOf') for (const name of own) always.add(name)
+      else {
+        branches.push(part)
+        required = required === null ? new Set(own) : required.intersection(new Set(own))
+      }
+    }
+  }
+  const names = [...new Set([...always, ...(required ?? [])])].filter(name => properties.has(name))
+  const kept: Record<string, Source> = {}
+  tree.members(tree.root, (name, node) => {
+    if (/^(?:\$defs|definitions|description|title|additionalProperties)$/.test(name)) kept[name] = tree.source(node)
+  })
+  return object({
+    type: '"object"',
+    properties: `{${[...properties].map(([name, value]) => `${literal(name)}:${value}`).join(',')}}`,
+    ...(names.length === 0 ? {} : { required: array(names.map(literal)) }),
+    ...kept,
+  })
+}
+
+const requiredOf = (tree: Tree, node: Node): string[] =>
+  tree
+    .elements(tree.get(node, 'required'))
+    .map(element => tree.string(element))
+    .filter(name => name !== null)
