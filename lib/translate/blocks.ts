@@ -13,7 +13,7 @@ import type { ReaderOptions } from './protocol.ts'
 type TextKind = 'text' | 'thought' | 'refusal'
 
 /** The most blocks of one answer. */
-const MOST_BLOCKS = 4096
+export const MOST_BLOCKS = 4096
 
 interface OpenCall {
   /** Takes the text out of the object in which it was asked for; null = the tool takes the object. */

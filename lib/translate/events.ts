@@ -6,7 +6,7 @@
  *
  * What every reader promises: `begin` comes first and once. A block is opened once, its index is one more than that of the
  * block opened before it, and it is opened only when something of it has come. Several calls may be open at the same time,
- * but while a text, a thought or a refusal is open, nothing else is. A block gets no deltas behind its `seal` and nothing
+ * and beside them one text, thought or refusal. A block gets no deltas behind its `seal` and nothing
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */

@@ -14,5 +14,8 @@ export const fitId = (id: string): string =>
 /** The same for upstreams that want nine letters or digits. */
 export const nineOf = (id: string): string => {
   if (ALNUM9.test(id)) return id
-  return BigInt(`0x${digest(id, 'hex').slice(0, 16)}`).toString(36).padStart(9, '0').slice(-9)
+  return BigInt(`0x${digest(id, 'hex').slice(0, 16)}`)
+    .toString(36)
+    .padStart(9, '0')
+    .slice(-9)
 }

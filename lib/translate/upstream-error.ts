@@ -33,7 +33,8 @@ const BY_WORD: Readonly<Record<string, readonly [FailureKind, number]>> = {
   server_is_overloaded: ['overloaded', 529],
   UNAVAILABLE: ['overloaded', 503],
 }
-const CONTEXT = /context_length_exceeded|maximum context length|context window|prompt is too long|input token count.{0,40}exceeds/i
+const CONTEXT =
+  /context_length_exceeded|maximum context length|context window|prompt is too long|input token count.{0,40}exceeds/i
 
 /** An error that an upstream answered in the place of an answer. */
 export function readFailure(status: number, body: Buffer): Failure {
@@ -57,12 +58,18 @@ export function failureIn(tree: Tree, node: Node, status = 0): Failure {
 }
 
 function failureOf(status: number, words: readonly string[], message: string): Failure {
-  const named = words.map(word => (Object.hasOwn(BY_WORD, word) ? BY_WORD[word] : undefined)).find(found => found !== undefined)
+  const named = words
+    .map(word => (Object.hasOwn(BY_WORD, word) ? BY_WORD[word] : undefined))
+    .find(found => found !== undefined)
   const known = status === 0 ? (named?.[1] ?? 500) : status
   const text = message === '' ? `The upstream answered ${known}.` : message.slice(0, LONGEST_MESSAGE)
   const isPrompt = known < 500 && (words.includes('context_length_exceeded') || CONTEXT.test(message))
   const own = status === 0 || named?.[0] === 'quota' ? named?.[0] : undefined
-  return { kind: isPrompt ? 'context' : (own ?? BY_STATUS[known] ?? (known < 500 ? 'invalid' : 'server')), status: known, message: text }
+  return {
+    kind: isPrompt ? 'context' : (own ?? BY_STATUS[known] ?? (known < 500 ? 'invalid' : 'server')),
+    status: known,
+    message: text,
+  }
 }
 
 const plain = (body: Buffer): string => body.subarray(0, LONGEST_MESSAGE).toString().trim()

@@ -155,7 +155,8 @@ class Writer {
     const wanted = thinking.mode === 'off' ? null : wantedEffort(thinking)
     const takes = this.#target.thinking !== 'none' && this.#target.thinking !== 'budget'
     if (wanted === null || !takes) return undefined
-    const known = this.#target.efforts.length === 0 ? (['low', 'medium', 'high', 'xhigh', 'max'] as const) : this.#target.efforts
+    const known =
+      this.#target.efforts.length === 0 ? (['low', 'medium', 'high', 'xhigh', 'max'] as const) : this.#target.efforts
     const effort = nearestEffort(wanted, this.#target, known)
     if (effort !== wanted && wanted !== 'minimal') this.#losses.add('effort')
     return literal(effort)

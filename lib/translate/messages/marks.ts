@@ -52,5 +52,4 @@ export class Marks {
   }
 }
 
-const markOf = (life: CacheLife): Source =>
-  life === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}'
+const markOf = (life: CacheLife): Source => (life === '1h' ? '{"type":"ephemeral","ttl":"1h"}' : '{"type":"ephemeral"}')

@@ -178,7 +178,8 @@ export class StreamWriter implements AnswerWriter {
   #live(): string {
     let text = ''
     for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
-      if (block.kind === 'call' && !block.started) text += this.#start(block, typed('tool_use', callMembers(block.call as CallHead, '{}')))
+      if (block.kind === 'call' && !block.started)
+        text += this.#start(block, typed('tool_use', callMembers(block.call as CallHead, '{}')))
       for (const piece of block.waiting) {
         this.held -= typeof piece === 'string' ? piece.length : piece.value.length
         text += this.#tell(block, piece)
@@ -231,7 +232,6 @@ export class StreamWriter implements AnswerWriter {
     const rest = block.check?.empty ? this.#delta(typed('input_json_delta', { partial_json: '"{}"' })) : ''
     return rest + event('content_block_stop', { index: String(this.#next++) })
   }
-
 }
 
 function deltaOf({ kind }: Block, piece: Literal): Source {

@@ -91,7 +91,14 @@ class TurnWriter {
       placed.push({ role: 'system', parts })
       return []
     }
-    const text = join([literal('<system-reminder>\n'), join(parts.map(part => part.text), '\\n'), literal('\n</system-reminder>')])
+    const text = join([
+      literal('<system-reminder>\n'),
+      join(
+        parts.map(part => part.text),
+        '\\n',
+      ),
+      literal('\n</system-reminder>'),
+    ])
     const part: TextPart = { type: 'text', text }
     if (user?.role === 'user') user.parts.push(part)
     else placed.push({ role: 'user', results: [], parts: [part] })
@@ -184,7 +191,10 @@ class TurnWriter {
   #source({ url, text, base64, mime, kind }: MediaPart): Source {
     if (url !== undefined) return typed('url', { url })
     if (text !== undefined) return typed('text', { media_type: '"text/plain"', data: text })
-    return typed('base64', { media_type: optional(mime ?? (kind === 'image' ? 'image/png' : 'application/pdf')), data: base64 })
+    return typed('base64', {
+      media_type: optional(mime ?? (kind === 'image' ? 'image/png' : 'application/pdf')),
+      data: base64,
+    })
   }
 }
 

@@ -1,0 +1,128 @@
+/** Answers of upstreams that speak chat completions: their chunks, or the one document. */
+import { Blocks, unreadable } from '../blocks.ts'
+import type { StopReason } from '../events.ts'
+import { type AnswerRules, readerOf } from '../input.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import type { AnswerReader, ReaderOptions } from '../protocol.ts'
+import { failureIn } from '../upstream-error.ts'
+import { CallReader } from './call-reader.ts'
+
+const REASONS: Readonly<Record<string, StopReason>> = {
+  stop: 'end',
+  end_turn: 'end',
+  eos: 'end',
+  stop_sequence: 'sequence',
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'context',
+  tool_calls: 'tool',
+  tool_use: 'tool',
+  function_call: 'tool',
+  content_filter: 'refusal',
+  refusal: 'refusal',
+}
+/** Upstreams that speak for others say so that these failed. */
+const FAILED = /^(?:error|abort|insufficient_system_resource)$/
+
+export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
+
+class Rules implements AnswerRules {
+  readonly blocks: Blocks
+  readonly #calls: CallReader
+
+  constructor(options: ReaderOptions) {
+    this.blocks = new Blocks(options)
+    this.#calls = new CallReader(this.blocks)
+  }
+
+  event(_name: string, tree: Tree): void {
+    if (this.#failed(tree)) return
+    this.#chunk(tree, 'delta')
+  }
+
+  words(text: string): boolean {
+    if (text.trim() !== '[DONE]') return false
+    this.#calls.end()
+    if (this.blocks.reason === null && !this.blocks.any) this.blocks.reason = 'other'
+    this.blocks.finish()
+    return true
+  }
+
+  ended(): void {
+    this.blocks.fail(unreadable('the answer ended before its end'))
+  }
+
+  document(tree: Tree): void {
+    if (this.#failed(tree)) return
+    if (tree.kind(tree.get(tree.root, 'choices')) !== 'array') {
+      this.blocks.fail(unreadable('the answer has no choices'))
+      return
+    }
+    this.#chunk(tree, 'message')
+    this.#calls.end()
+    this.blocks.finish()
+  }
+
+  #failed(tree: Tree): boolean {
+    const error = tree.get(tree.root, 'error')
+    if (tree.absent(error) || tree.source(error) === '""') return false
+    this.blocks.fail(failureIn(tree, tree.root))
+    return true
+  }
+
+  #chunk(tree: Tree, member: 'delta' | 'message'): void {
+    const text = (name: string): string => tree.string(tree.get(tree.root, name)) ?? ''
+    this.blocks.begin(text('id'), text('model'))
+    const details = tree.get(tree.get(tree.root, 'usage'), 'completion_tokens_details')
+    this.blocks.thinking(tree.number(tree.get(details, 'reasoning_tokens')))
+    for (const choice of tree.elements(tree.get(tree.root, 'choices'))) {
+      if ((tree.number(tree.get(choice, 'index')) ?? 0) !== 0) continue
+      this.#message(tree, tree.get(choice, member))
+      this.#reason(tree.string(tree.get(choice, 'finish_reason')))
+    }
+  }
+
+  #message(tree: Tree, message: Node): void {
+    this.#thought(tree, message)
+    this.#content(tree, tree.get(message, 'content'))
+    const refusal = tree.literal(tree.get(message, 'refusal'))
+    if (refusal !== null) this.blocks.text('refusal', refusal)
+    for (const note of tree.elements(tree.get(message, 'annotations'))) this.blocks.note(tree.source(note))
+    this.#calls.read(tree, tree.get(message, 'tool_calls'))
+    this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
+  }
+
+  /** Vendors have several names for it, and some send it under two of them. */
+  #thought(tree: Tree, message: Node): void {
+    for (const name of ['reasoning_content', 'reasoning']) {
+      const text = tree.literal(tree.get(message, name))
+      if (text === null) continue
+      this.blocks.text('thought', text)
+      return
+    }
+    for (const detail of tree.elements(tree.get(message, 'reasoning_details'))) {
+      const text = tree.literal(tree.get(detail, 'text')) ?? tree.literal(tree.get(detail, 'summary'))
+      if (text !== null) this.blocks.text('thought', text)
+    }
+  }
+
+  /** A text, or parts of which some may be thoughts. */
+  #content(tree: Tree, content: Node): void {
+    const text = tree.literal(content)
+    if (text !== null) this.blocks.text('text', text)
+    for (const part of tree.elements(content)) {
+      const said = tree.literal(tree.get(part, 'text'))
+      if (said !== null) this.blocks.text('text', said)
+      for (const thought of tree.elements(tree.get(part, 'thinking'))) {
+        const piece = tree.literal(tree.get(thought, 'text'))
+        if (piece !== null) this.blocks.text('thought', piece)
+      }
+    }
+  }
+
+  #reason(word: string | null): void {
+    if (word === null || word === '') return
+    if (FAILED.test(word)) this.blocks.fail(unreadable(`the upstream stopped: ${word}`))
+    this.blocks.reason = Object.hasOwn(REASONS, word) ? (REASONS[word] as StopReason) : 'other'
+  }
+}

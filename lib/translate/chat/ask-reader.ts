@@ -1,0 +1,229 @@
+/** Requests of chat completions: the members of the body but for the conversation. */
+import type { Ask, Choice, Tool } from '../ask.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import { Untranslatable } from '../loss.ts'
+import type { AskHead } from '../protocol.ts'
+import {
+  cacheOf,
+  drop,
+  effortOf,
+  emptyAsk,
+  ignore,
+  type Member,
+  type Members,
+  maxOutput,
+  readBody,
+  readMembers,
+  refuse,
+  sampling,
+} from '../request.ts'
+import { readTurns } from './turn-reader.ts'
+
+const stop: Member = (ask, tree, node) => {
+  const texts = tree.kind(node) === 'array' ? tree.elements(node) : [node]
+  for (const element of texts) {
+    const text = tree.literal(element)
+    if (text !== null) ask.stop.push(text)
+  }
+}
+
+/** More than one answer, tokens with their chances, sound: nothing that a text of another protocol could have. */
+const onlyOne: Member = (_ask, tree, node, name) => {
+  if (tree.number(node) !== 1) throw new Untranslatable(name)
+}
+
+const onlyFalse: Member = (_ask, tree, node, name) => {
+  if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
+}
+
+const modalities: Member = (_ask, tree, node, name) => {
+  if (tree.elements(node).some(element => tree.string(element) !== 'text')) throw new Untranslatable(name)
+}
+
+function functionOf(tree: Tree, node: Node, tool: Node): Tool | null {
+  const name = tree.string(tree.get(node, 'name'))
+  if (name === null) return null
+  const schema = tree.get(node, 'parameters')
+  return {
+    type: 'function',
+    name,
+    description: tree.literal(tree.get(node, 'description')),
+    schema: tree.kind(schema) === 'object' ? tree.source(schema) : null,
+    strict: tree.boolean(tree.get(node, 'strict')),
+    ...cacheOf(tree, tool),
+  }
+}
+
+function customOf(tree: Tree, node: Node): Tool | null {
+  const name = tree.string(tree.get(node, 'name'))
+  if (name === null) return null
+  const grammar = tree.get(tree.get(node, 'format'), 'grammar')
+  return {
+    type: 'freeform',
+    name,
+    description: tree.literal(tree.get(node, 'description')),
+    grammar: tree.literal(tree.get(grammar, 'definition')),
+  }
+}
+
+const tools: Member = (ask, tree, node) => {
+  for (const element of tree.elements(node)) {
+    const type = tree.string(tree.get(element, 'type'))
+    const isFunction = type === 'function' || type === null
+    let tool: Tool | null = null
+    if (isFunction) tool = functionOf(tree, tree.get(element, 'function'), element)
+    else if (type === 'custom') tool = customOf(tree, tree.get(element, 'custom'))
+    if (tool === null) ask.losses.add('hosted_tools')
+    else ask.tools.push(tool)
+  }
+}
+
+/** The form of tools before there were other tools than functions. */
+const functions: Member = (ask, tree, node) => {
+  for (const element of tree.elements(node)) {
+    const tool = functionOf(tree, element, element)
+    if (tool !== null) ask.tools.push(tool)
+  }
+}
+
+const CHOICES: Readonly<Record<string, Choice>> = {
+  auto: { type: 'auto' },
+  required: { type: 'any' },
+  none: { type: 'none' },
+}
+
+const nameOf = (tree: Tree, node: Node): string | null =>
+  tree.string(tree.get(tree.get(node, 'function'), 'name')) ??
+  tree.string(tree.get(tree.get(node, 'custom'), 'name')) ??
+  tree.string(tree.get(node, 'name'))
+
+const toolChoice: Member = (ask, tree, node) => {
+  const word = tree.string(node)
+  const allowed = tree.get(node, 'allowed_tools')
+  const name = nameOf(tree, node)
+  if (word !== null && Object.hasOwn(CHOICES, word)) ask.choice = CHOICES[word] as Choice
+  else if (tree.kind(allowed) === 'object') ask.choice = allowedOf(tree, allowed)
+  else if (name !== null) ask.choice = { type: 'one', name }
+  else throw new Untranslatable('tool_choice')
+}
+
+function allowedOf(tree: Tree, node: Node): Choice {
+  const names = tree.elements(tree.get(node, 'tools')).map(tool => nameOf(tree, tool))
+  const must = tree.string(tree.get(node, 'mode')) === 'required'
+  return { type: 'some', names: names.filter(name => name !== null), must }
+}
+
+const parallel: Member = (ask, tree, node) => {
+  ask.parallel = tree.boolean(node)
+}
+
+const format: Member = (ask, tree, node) => {
+  const type = tree.string(tree.get(node, 'type'))
+  if (type === 'json_object') ask.format = { type: 'json' }
+  if (type !== 'json_schema') return
+  const inner = tree.get(node, 'json_schema')
+  const schema = tree.get(inner, 'schema')
+  if (tree.kind(schema) !== 'object') return
+  ask.format = {
+    type: 'schema',
+    name: tree.string(tree.get(inner, 'name')),
+    schema: tree.source(schema),
+    strict: tree.boolean(tree.get(inner, 'strict')),
+    description: tree.literal(tree.get(inner, 'description')),
+  }
+}
+
+function setEffort({ thinking }: Ask, word: string | null): void {
+  thinking.effort = effortOf(word)
+  if (word === 'none') thinking.mode = 'off'
+  else if (thinking.effort !== null) thinking.mode = 'on'
+}
+
+const reasoningEffort: Member = (ask, tree, node) => setEffort(ask, tree.string(node))
+
+/** How a few vendors ask for thinking. */
+const reasoning: Member = (ask, tree, node) => {
+  const budget = tree.number(tree.get(node, 'max_tokens'))
+  const enabled = tree.boolean(tree.get(node, 'enabled'))
+  setEffort(ask, tree.string(tree.get(node, 'effort')))
+  if (budget !== null) ask.thinking = { ...ask.thinking, mode: 'on', budget }
+  else if (enabled !== null) ask.thinking.mode = enabled ? 'on' : 'off'
+  if (tree.boolean(tree.get(node, 'exclude')) === true) ask.thinking.show = false
+}
+
+const thinking: Member = (ask, tree, node) => {
+  const type = tree.string(tree.get(node, 'type'))
+  const budget = tree.number(tree.get(node, 'budget_tokens'))
+  ask.thinking.mode = type === 'disabled' ? 'off' : 'on'
+  if (budget !== null) ask.thinking.budget = budget
+}
+
+const enableThinking: Member = (ask, tree, node) => {
+  const on = tree.boolean(node)
+  if (on !== null) ask.thinking.mode = on ? 'on' : 'off'
+}
+
+const thinkingBudget: Member = (ask, tree, node) => {
+  ask.thinking.budget = tree.number(node)
+}
+
+const string =
+  (name: 'cacheKey' | 'user' | 'tier'): Member =>
+  (ask, tree, node) => {
+    ask[name] = tree.string(node) ?? ask[name]
+  }
+
+const MEMBERS: Members = {
+  model: ignore,
+  stream: ignore,
+  stream_options: ignore,
+  messages: readTurns,
+  max_tokens: maxOutput,
+  max_completion_tokens: maxOutput,
+  stop,
+  n: onlyOne,
+  logprobs: onlyFalse,
+  top_logprobs: onlyFalse,
+  modalities,
+  audio: refuse,
+  temperature: sampling('temperature'),
+  top_p: sampling('topP'),
+  top_k: sampling('topK'),
+  seed: sampling('seed'),
+  presence_penalty: sampling('presence'),
+  frequency_penalty: sampling('frequency'),
+  logit_bias: drop('logit_bias'),
+  tools,
+  functions,
+  tool_choice: toolChoice,
+  function_call: toolChoice,
+  parallel_tool_calls: parallel,
+  response_format: format,
+  reasoning_effort: reasoningEffort,
+  reasoning,
+  thinking,
+  enable_thinking: enableThinking,
+  thinking_budget: thinkingBudget,
+  prompt_cache_key: string('cacheKey'),
+  prompt_cache_options: drop('cache_control'),
+  prompt_cache_retention: drop('cache_control'),
+  safety_identifier: string('user'),
+  user: string('user'),
+  service_tier: string('tier'),
+  store: drop('metadata'),
+  metadata: drop('metadata'),
+  moderation: drop('moderation'),
+  prediction: drop('prediction'),
+  verbosity: drop('verbosity'),
+  web_search_options: drop('hosted_tools'),
+}
+
+export function readAsk(body: Buffer, head: AskHead): Ask {
+  const tree = readBody(body)
+  const ask = emptyAsk(head)
+  readMembers(ask, tree, MEMBERS)
+  const { choice, tools } = ask
+  if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
+  if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+  return ask
+}

@@ -1,0 +1,89 @@
+/** An answer as one document of chat completions. */
+import { Collected, type CollectedBlock } from '../collected.ts'
+import type { AnswerEvent } from '../events.ts'
+import type { Failure } from '../failure.ts'
+import { EMPTY, join, type Literal, literal, type Source } from '../json/literal.ts'
+import { array, object } from '../json/write.ts'
+import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
+import { Told } from '../told.ts'
+import { callState, head, reasonWord, thoughtState, usageOf } from './words.ts'
+
+export class DocumentWriter implements AnswerWriter {
+  readonly #options: WriterOptions
+  readonly #collected = new Collected()
+  readonly #told = new Told()
+  readonly keepAlive = '\n'
+  readonly failure: Failure | null = null
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  get counted(): number {
+    return this.#told.tokens
+  }
+
+  get held(): number {
+    return this.#collected.held
+  }
+
+  write(event: AnswerEvent): string {
+    this.#collected.add(event)
+    if (event.type === 'delta') this.#told.add(event.text)
+    return ''
+  }
+
+  finish(usage: ShownUsage): string {
+    const { reason, thinking } = this.#collected
+    const choice = object({
+      index: '0',
+      message: this.#message(this.#collected.blocks),
+      logprobs: 'null',
+      finish_reason: reasonWord(reason ?? 'length'),
+    })
+    return `{${head(this.#options, 'chat.completion')},"choices":[${choice}],"usage":${usageOf(usage, thinking)}}`
+  }
+
+  stopByLength(usage: ShownUsage): string {
+    this.#collected.reason = 'length'
+    return this.finish(usage)
+  }
+
+  breakOff(): string {
+    return ''
+  }
+
+  #message(blocks: readonly CollectedBlock[]): Source {
+    const calls = blocks.filter(({ kind }) => kind === 'call')
+    const state = blocks.filter(({ opaque }) => opaque !== null && opaque.value !== EMPTY)
+    const details = state.map(({ opaque }) => thoughtState(opaque as NonNullable<typeof opaque>).slice(1, -1))
+    return object({
+      role: '"assistant"',
+      content: textOf(blocks, 'text') ?? (calls.length > 0 || textOf(blocks, 'refusal') !== null ? 'null' : EMPTY),
+      refusal: textOf(blocks, 'refusal') ?? 'null',
+      reasoning_content: textOf(blocks, 'thought') ?? undefined,
+      reasoning_details: details.length === 0 ? undefined : array(details),
+      tool_calls: calls.length === 0 ? undefined : array(calls.map(callOf)),
+    })
+  }
+}
+
+/** All texts of a kind, as one; null = there are none. */
+function textOf(blocks: readonly CollectedBlock[], kind: CollectedBlock['kind']): Literal | null {
+  const texts = blocks.filter(block => block.kind === kind && block.text !== EMPTY).map(({ text }) => text)
+  return texts.length === 0 ? null : join(texts)
+}
+
+function callOf({ call, text }: CollectedBlock): Source {
+  if (call === null) return '{}'
+  const { id, name, freeform, opaque } = call
+  const inner = freeform
+    ? { custom: object({ name: literal(name), input: text }) }
+    : { function: object({ name: literal(name), arguments: text === EMPTY ? '"{}"' : text }) }
+  return object({
+    id: literal(id),
+    type: freeform ? '"custom"' : '"function"',
+    ...inner,
+    extra_content: opaque === undefined ? undefined : callState(opaque),
+  })
+}

@@ -1,0 +1,86 @@
+/** What streams and documents of chat completions have in common: reasons, usage, errors, the names of the answer. */
+import { outputOf } from '../../protocols/usage.ts'
+import type { StopReason } from '../events.ts'
+import type { Failure, FailureKind } from '../failure.ts'
+import { literal, type Source } from '../json/literal.ts'
+import { object } from '../json/write.ts'
+import { seal } from '../opaque.ts'
+import type { Opaque } from '../ask.ts'
+import type { ShownUsage, WriterOptions, WrittenError } from '../protocol.ts'
+
+const REASONS: Readonly<Record<StopReason, string>> = {
+  end: 'stop',
+  length: 'length',
+  sequence: 'stop',
+  tool: 'tool_calls',
+  refusal: 'content_filter',
+  context: 'length',
+  pause: 'stop',
+  malformed: 'stop',
+  other: 'stop',
+}
+
+export const reasonWord = (reason: StopReason): Source => `"${REASONS[reason]}"`
+
+/** Here the prompt is one number, with what was read from a cache, or written to one, inside of it. */
+export function usageOf(usage: ShownUsage, thinking: number): Source {
+  const cached = usage.cache_read + usage.cache_read_audio + usage.cache_read_image
+  const written = usage.cache_write_5m + usage.cache_write_1h
+  const prompt = usage.input + usage.input_audio + usage.input_image + cached + written
+  const completion = outputOf(usage)
+  const audioIn = usage.input_audio + usage.cache_read_audio
+  return object({
+    prompt_tokens: String(prompt),
+    completion_tokens: String(completion),
+    total_tokens: String(prompt + completion),
+    prompt_tokens_details: object({
+      cached_tokens: String(cached),
+      cache_write_tokens: written === 0 ? undefined : String(written),
+      audio_tokens: audioIn === 0 ? undefined : String(audioIn),
+    }),
+    completion_tokens_details: object({
+      reasoning_tokens: String(Math.min(thinking, completion)),
+      audio_tokens: usage.output_audio === 0 ? undefined : String(usage.output_audio),
+    }),
+  })
+}
+
+/** The members that every chunk begins with. */
+export const head = ({ requestId, createdS, model }: WriterOptions, kind: string): string =>
+  `"id":${literal(`chatcmpl-${requestId}`)},"object":"${kind}","created":${createdS},"model":${literal(model)}`
+
+/** The upstream's state at a thought, which clients may send back; at a call it has the place that Google gave it. */
+export const thoughtState = (opaque: Opaque): Source =>
+  `[{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}]`
+export const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
+
+const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
+  invalid: ['invalid_request_error', null],
+  context: ['invalid_request_error', 'context_length_exceeded'],
+  not_found: ['invalid_request_error', 'model_not_found'],
+  too_large: ['invalid_request_error', null],
+  timeout: ['timeout', null],
+  rate: ['rate_limit_error', 'rate_limit_exceeded'],
+  quota: ['insufficient_quota', 'insufficient_quota'],
+  overloaded: ['server_error', 'server_is_overloaded'],
+  server: ['server_error', null],
+}
+
+function errorOf({ kind, message }: Failure): Source {
+  const [type, code] = WORDS[kind]
+  const error = {
+    message: literal(message),
+    type: `"${type}"`,
+    param: 'null',
+    code: code === null ? 'null' : `"${code}"`,
+  }
+  return object({ error: object(error) })
+}
+
+/** 529 is another protocol's own status. */
+export const writeError = (failure: Failure): WrittenError => ({
+  status: failure.status === 529 ? 503 : failure.status,
+  body: errorOf(failure),
+})
+
+export const errorEvent = (failure: Failure): string => `data: ${errorOf(failure)}\n\n`
