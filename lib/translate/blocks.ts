@@ -31,6 +31,7 @@ export class Blocks {
   #sealed = false
   readonly #calls = new Map<number, OpenCall>()
   #sawCall = false
+  #sawRefusal = false
   /** The reader is done: `end` or `fail` has come. */
   done = false
   /** Why the upstream stopped, as far as it has said. */
@@ -89,6 +90,7 @@ export class Blocks {
     this.#live = index
     this.#liveKind = kind
     this.#sealed = false
+    this.#sawRefusal ||= kind === 'refusal'
     this.#events.push({ type: 'open', index, kind })
     return index
   }
@@ -167,7 +169,9 @@ export class Blocks {
     }
     this.closeText()
     this.closeCalls()
-    const reason = reasonFor(this.reason ?? 'end', this.#sawCall)
+    // who refuses in words may say that this was all
+    const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : (this.reason ?? 'end')
+    const reason = reasonFor(told, this.#sawCall)
     this.#events.push({ type: 'stop', reason, sequence: this.sequence }, { type: 'end' })
     this.done = true
   }

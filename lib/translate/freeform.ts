@@ -28,7 +28,7 @@ const AS_IT_IS = 3
 const OPENING = /^\s*\{\s*"input"\s*:\s*"/
 /** The most characters that may stand before the text. */
 const LONGEST_OPENING = 200
-const CONTROL = /[\0-\x1f]/g
+const CONTROL = /[^ -\uffff]/g
 const LAST_ESCAPE = /\\(?:u[0-9a-fA-F]{0,3})?$/
 const CHECK = new Tree()
 

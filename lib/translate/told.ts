@@ -10,8 +10,8 @@ export class Told {
   add(text: Literal): void {
     this.#bytes += text.length - 2
     if (text.includes('\\'))
-      for (const [escape] of text.matchAll(ESCAPES))
-        this.#bytes -= escape.length - (escape.length === 2 ? 1 : UNICODE_ESCAPE_BYTES)
+      for (const [found] of text.matchAll(ESCAPES))
+        this.#bytes -= found.length - (found.length === 2 ? 1 : UNICODE_ESCAPE_BYTES)
   }
 
   get tokens(): number {

@@ -12,9 +12,10 @@ export type Source = string
 
 export const EMPTY: Literal = '""'
 
-const MUST_BE_ESCAPED = /["\\\0-\x1f]/
-const ESCAPED_EACH = /["\\\0-\x1f]/g
-const NOT_ASCII = /[^\0-\x7f]/g
+/** Quotes, backslashes, and all below space. */
+const MUST_BE_ESCAPED = /["\\]|[^ -\uffff]/
+const ESCAPED_EACH = /["\\]|[^ -\uffff]/g
+const NOT_ASCII = /[\x80-\uffff]/g
 const SHORT: Readonly<Record<string, string>> = {
   '"': '\\"',
   '\\': '\\\\',

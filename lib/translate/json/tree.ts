@@ -22,7 +22,6 @@ const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
 

@@ -1,0 +1,93 @@
+import t from 'tap'
+import { chat } from '../../lib/translate/chat/chat.ts'
+import { messages } from '../../lib/translate/messages/messages.ts'
+import { issuerOf, seal } from '../../lib/translate/opaque.ts'
+import { plainTarget, type Target, type Translated } from '../../lib/translate/protocol.ts'
+import { seeded } from '../support/random.ts'
+import { plain, randomAsk, type Takes } from './support/asks.ts'
+
+const RUNS = 400
+
+/** `seen`: what a request says after it went through the protocol, where that is not the same in other words. */
+const PROTOCOLS: Record<string, { protocol: Translated; takes: Takes; target: Target }> = {
+  messages: {
+    protocol: messages,
+    takes: { media: ['image', 'document'], thoughts: false, systemTurns: false },
+    target: { ...plainTarget('m'), thinking: 'adaptive' },
+  },
+  chat: {
+    protocol: chat,
+    takes: { media: ['image', 'document', 'audio'], thoughts: false, systemTurns: true },
+    target: { ...plainTarget('m'), topK: true },
+  },
+}
+
+for (const [name, { protocol, takes, target }] of Object.entries(PROTOCOLS)) {
+  t.test(`${name}: what is written reads as what it was made of`, async t => {
+    const random = seeded(t)
+    for (let run = 0; run < RUNS; run++) {
+      const ask = randomAsk(random, takes, issuerOf(name, 'm'))
+      const written = protocol.writeAsk(ask, target)
+      const body = Buffer.from(written.body, 'latin1')
+      t.doesNotThrow(() => JSON.parse(body.toString()), `run ${run} is JSON`)
+      t.equal(protocol.writeAsk(ask, target).body, written.body, `run ${run} is written the same again`)
+      const again = protocol.readAsk(body, { model: 'model', stream: ask.stream })
+      const expected = plain(ask, written.losses) as Record<string, unknown>
+      const got = plain(again, written.losses) as Record<string, unknown>
+      if (name === 'messages') expected['maxOutput'] ??= 32_000
+      if (name === 'chat') for (const side of [expected, got]) side['turns'] = asChat(side['turns'] as PlainTurn[])
+      if (!t.same(got, expected, `run ${run}`)) return
+    }
+  })
+}
+
+interface PlainTurn {
+  role: string
+  parts: Record<string, unknown>[]
+}
+
+/** In chat, results are texts, with a word where they are errors, and their pictures stand with the user's own parts. */
+function asChat(turns: PlainTurn[]): unknown[] {
+  const flat = turns.flatMap(({ role, parts }) => {
+    const results = parts.filter(part => 'result' in part)
+    const others = parts.filter(part => !('result' in part) && !/^Output of tool call/.test(String(part['text'])))
+    const inside = results.flatMap(({ parts }) => (parts as Record<string, unknown>[]).filter(part => 'kind' in part))
+    const texts = results.map(({ result, parts, error }) => ({
+      result,
+      text: (parts as Record<string, unknown>[])
+        .filter(part => 'text' in part)
+        .map(part => (error === true ? `Error: ${part['text']}` : part['text']))
+        .join('\n'),
+    }))
+    return [...texts, ...[...inside, ...others].map(part => ({ role, ...part }))]
+  })
+  return flat
+}
+
+t.test('an upstream gets its own state back, and nobody else does', async t => {
+  const opaque = { issuer: issuerOf('messages', 'm'), of: 'signed', value: '"c2ln"' } as const
+  const thinking = { type: 'thinking', thinking: 'hm', signature: JSON.parse(seal(opaque)) }
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} }
+  const result = { type: 'tool_result', tool_use_id: 'c', content: 'x' }
+  const body = {
+    max_tokens: 5000,
+    thinking: { type: 'adaptive' },
+    messages: [
+      { role: 'user', content: 'q' },
+      { role: 'assistant', content: [thinking, call] },
+      { role: 'user', content: [result] },
+    ],
+  }
+  const ask = messages.readAsk(Buffer.from(JSON.stringify(body)), { model: 'x', stream: true })
+  const own = messages.writeAsk(ask, { ...plainTarget('m'), thinking: 'adaptive' })
+  t.match(JSON.parse(own.body).messages[1].content[0], { type: 'thinking', thinking: 'hm', signature: 'c2ln' })
+  t.match(JSON.parse(own.body).thinking, { type: 'adaptive' })
+  const other = messages.writeAsk(ask, { ...plainTarget('other'), thinking: 'adaptive' })
+  t.equal(JSON.parse(other.body).messages[1].content[0].type, 'tool_use')
+  t.match(
+    JSON.parse(other.body).thinking,
+    { type: 'disabled' },
+    'a round of tools without its thoughts is refused otherwise',
+  )
+  t.ok(other.losses.has('thinking'))
+})
