@@ -1,0 +1,121 @@
+/** The accumulators of the official clients, which throw at what they do not expect, over what our writers write. */
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import t from 'tap'
+import { chat } from '../../lib/translate/chat/chat.ts'
+import type { AnswerEvent } from '../../lib/translate/events.ts'
+import { isCut } from '../../lib/translate/events.ts'
+import { messages } from '../../lib/translate/messages/messages.ts'
+import { seeded } from '../support/random.ts'
+import { come, cuts, randomAnswer, usageOf, writeAll, writerOptions, tell } from './support/answers.ts'
+
+const RUNS = 100
+
+/** A `fetch` that answers with these bytes. */
+const answering = (chunks: readonly Buffer[], type: string) => async (): Promise<Response> =>
+  new Response(ReadableStream.from(chunks), { status: 200, headers: { 'content-type': type } })
+
+const EVENTS = 'text/event-stream'
+
+const anthropic = (chunks: readonly Buffer[]) =>
+  new Anthropic({ apiKey: 'k', maxRetries: 0, fetch: answering(chunks, EVENTS) }).messages.stream({
+    model: 'm',
+    max_tokens: 9,
+    messages: [{ role: 'user', content: 'x' }],
+  })
+
+const openai = (chunks: readonly Buffer[]) =>
+  new OpenAI({ apiKey: 'k', maxRetries: 0, fetch: answering(chunks, EVENTS) }).chat.completions.stream({
+    model: 'm',
+    messages: [{ role: 'user', content: 'x' }],
+    stream_options: { include_usage: true },
+  })
+
+interface Seen {
+  kind: string
+  text: string
+}
+
+const textsOf = (answer: readonly AnswerEvent[], ...kinds: string[]): string =>
+  (come(answer).blocks as Seen[])
+    .filter(({ kind }) => kinds.includes(kind))
+    .map(({ text }) => text)
+    .join('')
+
+const callsOf = (answer: readonly AnswerEvent[]): unknown[] =>
+  (come(answer).blocks as Seen[])
+    .filter(({ kind }) => kind === 'call')
+    .map(({ text }) => JSON.parse(Buffer.from(text, 'latin1').toString()))
+
+t.test('messages: the client has what the answer is', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS; run++) {
+    const answer = randomAnswer(random)
+    const bytes = writeAll(messages, answer, usageOf({ cache_read: 3 }))
+    const { content, usage, stop_reason } = await anthropic(cuts(random, bytes)).finalMessage()
+    const texts = content.map(block => (block.type === 'text' ? block.text : '')).join('')
+    t.equal(texts, textsOf(answer, 'text', 'refusal').toWellFormed(), `run ${run}`)
+    t.same(
+      content.filter(block => block.type === 'tool_use').map(({ input }) => input),
+      callsOf(answer),
+    )
+    t.match(usage, { input_tokens: 11, output_tokens: 5, cache_read_input_tokens: 3 })
+    t.equal(stop_reason === 'tool_use', callsOf(answer).length > 0 && !cutShort(answer))
+  }
+})
+
+t.test('chat: the client has what the answer is', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS; run++) {
+    const answer = randomAnswer(random)
+    const bytes = writeAll(chat, answer, usageOf({ cache_read: 3 }))
+    const stream = openai(cuts(random, bytes))
+    const completion = await stream.finalChatCompletion()
+    const { message, finish_reason } = completion.choices[0] as (typeof completion.choices)[0]
+    t.equal(message.content ?? '', textsOf(answer, 'text').toWellFormed(), `run ${run}`)
+    t.same(
+      (message.tool_calls ?? []).map(call => (call.type === 'function' ? JSON.parse(call.function.arguments) : null)),
+      callsOf(answer),
+    )
+    t.match(completion.usage, { prompt_tokens: 14, completion_tokens: 5, total_tokens: 19 })
+    t.equal(finish_reason === 'tool_calls', callsOf(answer).length > 0 && !cutShort(answer))
+  }
+})
+
+const cutShort = (answer: readonly AnswerEvent[]): boolean =>
+  answer.some(event => event.type === 'stop' && isCut(event.reason))
+
+const HALF: AnswerEvent[] = [
+  { type: 'begin', id: 'i', model: 'm' },
+  { type: 'open', index: 0, kind: 'text' },
+  { type: 'delta', index: 0, text: '"Hello"' },
+  { type: 'close', index: 0 },
+  { type: 'open', index: 1, kind: 'call', call: { id: 'a', name: 'f', freeform: false } },
+  { type: 'open', index: 2, kind: 'call', call: { id: 'b', name: 'g', freeform: false } },
+  { type: 'delta', index: 2, text: '"{\\"b\\":1}"' },
+  { type: 'delta', index: 1, text: '"{\\"a\\":"' },
+]
+
+t.test('a stream that ends at its length, with calls that are not whole', async t => {
+  const writer = messages.answerWriter(writerOptions())
+  const message = await anthropic([
+    Buffer.from(tell(writer, HALF) + writer.stopByLength(usageOf()), 'latin1'),
+  ]).finalMessage()
+  t.equal(message.stop_reason, 'max_tokens')
+  t.equal(message.content.length, 3)
+  t.ok(writer.counted > 0)
+  const other = chat.answerWriter(writerOptions())
+  const text = tell(other, HALF) + other.stopByLength(usageOf())
+  t.match(text, /"finish_reason":"length"[^]*data: \[DONE\]\n\n$/)
+})
+
+t.test('a stream that breaks off is an error to the client, and not an answer', async t => {
+  const failure = { kind: 'overloaded', status: 529, message: 'Überlast' } as const
+  for (const [name, protocol] of Object.entries({ messages, chat })) {
+    const writer = protocol.answerWriter(writerOptions())
+    const bytes = Buffer.from(tell(writer, HALF) + writer.breakOff(failure), 'latin1')
+    t.notMatch(bytes.toString(), /message_stop|\[DONE\]|finish_reason":"/, `${name}: nothing that says it is whole`)
+    if (name === 'messages') await t.rejects(anthropic([bytes]).finalMessage(), /Überlast/)
+    else await t.rejects(openai([bytes]).finalChatCompletion(), /Überlast/)
+  }
+})
