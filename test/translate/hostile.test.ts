@@ -1,0 +1,236 @@
+/** Upstreams that speak chat completions as they like, and what a client of the messages protocol is told of them. */
+import Anthropic from '@anthropic-ai/sdk'
+import t from 'tap'
+import { chat } from '../../lib/translate/chat/chat.ts'
+import type { AnswerEvent } from '../../lib/translate/events.ts'
+import { messages } from '../../lib/translate/messages/messages.ts'
+import { type Random, seeded } from '../support/random.ts'
+import { come, cuts, readAll, tell, usageOf, writerOptions } from './support/answers.ts'
+
+const chunk = (delta: object, finish_reason: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`
+const calls = (...tool_calls: object[]): string => chunk({ tool_calls })
+const DONE = 'data: [DONE]\n\n'
+const TOOLS = chunk({}, 'tool_calls') + DONE
+const part = (args?: unknown, name?: string): object => ({ function: { name, arguments: args } })
+
+interface Seen {
+  kind: string
+  text: string
+  call?: { id: string; name: string }
+}
+
+const seen = (text: string): { calls: string[]; stop: string; text: string } => {
+  const { blocks, stop } = come(readAll(chat, [Buffer.from(text)]))
+  const all = blocks as Seen[]
+  return {
+    calls: all.filter(({ kind }) => kind === 'call').map(({ call, text }) => `${call?.id} ${call?.name} ${text}`),
+    text: all.filter(({ kind }) => kind === 'text').map(({ text }) => text).join('|'),
+    stop,
+  }
+}
+
+const TABLE: [what: string, stream: string, calls: string[], stop: string][] = [
+  [
+    'the first delta comes with the name',
+    calls({ index: 0, id: 'a', ...part('{"x"', 'f') }) + calls({ index: 0, ...part(':1}') }) + TOOLS,
+    ['a f {"x":1}'],
+    'tool',
+  ],
+  [
+    'an empty list of calls beside the text is no call',
+    chunk({ content: 'Hi', tool_calls: [] }) + chunk({ tool_calls: [] }, 'stop') + DONE,
+    [],
+    'end',
+  ],
+  [
+    'parallel calls are mixed',
+    calls({ index: 0, id: 'a', ...part('', 'f') }, { index: 1, id: 'b', ...part('', 'g') }) +
+      calls({ index: 1, ...part('{"y":') }, { index: 0, ...part('{"x":') }) +
+      calls({ index: 0, ...part('1}') }, { index: 1, ...part('2}') }) +
+      TOOLS,
+    ['a f {"x":1}', 'b g {"y":2}'],
+    'tool',
+  ],
+  [
+    'calls without an index, each whole',
+    calls({ id: 'a', ...part('{}', 'f') }) + calls({ id: 'b', ...part('{"y":2}', 'g') }) + TOOLS,
+    ['a f {}', 'b g {"y":2}'],
+    'tool',
+  ],
+  [
+    'calls without an index, in pieces without an id',
+    calls({ id: 'a', ...part('{"x"', 'f') }) + calls(part(':1}')) + calls({ id: 'b', ...part('{}', 'g') }) + TOOLS,
+    ['a f {"x":1}', 'b g {}'],
+    'tool',
+  ],
+  [
+    'calls without index and id',
+    calls(part('{"x":', 'f')) + calls(part('1}')) + calls(part('{}', 'g')) + TOOLS,
+    ['call_01abc_0 f {"x":1}', 'call_01abc_1 g {}'],
+    'tool',
+  ],
+  [
+    'all calls have the same index, and ids of their own',
+    calls({ index: 0, id: 'a', ...part('{"x":1}', 'f') }) + calls({ index: 0, id: 'b', ...part('{"y":2}', 'f') }) + TOOLS,
+    ['a f {"x":1}', 'b f {"y":2}'],
+    'tool',
+  ],
+  [
+    'the id comes late',
+    calls({ index: 0, ...part('{"x":', 'f') }) + calls({ index: 0, id: 'a', ...part('1}') }) + TOOLS,
+    ['call_01abc_0 f {"x":1}'],
+    'tool',
+  ],
+  [
+    'the name comes late',
+    calls({ index: 0, id: 'a', ...part('{"x":') }) + calls({ index: 0, ...part('1}', 'f') }) + TOOLS,
+    ['a f {"x":1}'],
+    'tool',
+  ],
+  [
+    'name and id come with every piece',
+    calls({ index: 0, id: 'a', ...part('{"x":', 'f') }) + calls({ index: 0, id: 'a', ...part('1}', 'f') }) + TOOLS,
+    ['a f {"x":1}'],
+    'tool',
+  ],
+  ['arguments are an object', calls({ index: 0, id: 'a', ...part({ x: 1 }, 'f') }) + TOOLS, ['a f {"x":1}'], 'tool'],
+  ['arguments are null', calls({ index: 0, id: 'a', ...part(null, 'f') }) + TOOLS, ['a f {}'], 'tool'],
+  ['calls without a finish', calls({ index: 0, id: 'a', ...part('{}', 'f') }) + DONE, ['a f {}'], 'tool'],
+  [
+    'the finish says that there are none',
+    calls({ index: 0, id: 'a', ...part('{}', 'f') }) + chunk({}, 'stop') + DONE,
+    ['a f {}'],
+    'tool',
+  ],
+  ['a finish with calls, and none is there', chunk({ content: 'Hi' }) + TOOLS, [], 'end'],
+  [
+    'a text between calls, and behind them',
+    calls({ index: 0, id: 'a', ...part('{"x"', 'f') }) +
+      chunk({ content: 'Hi' }) +
+      calls({ index: 0, ...part(':1}') }) +
+      TOOLS,
+    ['a f {"x":1}'],
+    'tool',
+  ],
+  [
+    'the form before there were several calls',
+    chunk({ function_call: { name: 'f', arguments: '{"x"' } }) +
+      chunk({ function_call: { arguments: ':1}' } }) +
+      chunk({}, 'function_call') +
+      DONE,
+    ['call_01abc_0 f {"x":1}'],
+    'tool',
+  ],
+  [
+    'an id with characters that others refuse',
+    calls({ index: 0, id: 'functions.f:0', ...part('{}', 'f') }) + TOOLS,
+    ['call_1r3U3jKKIu3WEPlUi09Bnz f {}'],
+    'tool',
+  ],
+  [
+    'a call that is cut off by the maximum',
+    calls({ index: 0, id: 'a', ...part('{"x"', 'f') }) + chunk({}, 'length') + DONE,
+    ['a f {"x"'],
+    'length',
+  ],
+  ['a refusal by a filter', chunk({ content: 'I' }) + chunk({}, 'content_filter') + DONE, [], 'refusal'],
+  ['a refusal in words', chunk({ refusal: 'No.' }) + chunk({}, 'stop') + DONE, [], 'refusal'],
+  ['a finish that nobody knows', chunk({ content: 'Hi' }) + chunk({}, 'moon') + DONE, [], 'other'],
+  ['a finish that nobody knows, and nothing else', chunk({}, 'moon') + DONE, [], 'failed: the upstream stopped for a reason that is not known'],
+  ['nothing but the end', DONE, [], 'failed: the upstream stopped for a reason that is not known'],
+  ['a finish by an error', chunk({ content: 'Hi' }) + chunk({}, 'error') + DONE, [], 'failed: the upstream stopped: error'],
+  ['the stream ends behind the finish', chunk({ content: 'Hi' }, 'stop'), [], 'failed: the answer ended before its end'],
+  ['the stream ends before the finish', chunk({ content: 'Hi' }), [], 'failed: the answer ended before its end'],
+  ['an error in the middle', `${chunk({ content: 'Hi' })}data: {"error":{"message":"boom","code":503}}\n\n`, [], 'failed: boom'],
+  ['an error as a text', `data: {"error":"boom"}\n\n`, [], 'failed: boom'],
+  ['an event that is no JSON', `data: <html>\n\n`, [], 'failed: an event of the answer is not JSON'],
+  ['another choice than the first', `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}\n\n${chunk({ content: 'Hi' }, 'stop')}${DONE}`, [], 'end'],
+]
+
+for (const [what, stream, calls, stop] of TABLE)
+  t.test(what, async t => {
+    const found = seen(stream)
+    t.same(found.calls, calls)
+    t.equal(found.stop, stop)
+  })
+
+/** What the client's accumulator makes of it; throws as the client does. */
+function accumulated(events: readonly AnswerEvent[]): Promise<Anthropic.Message> {
+  const writer = messages.answerWriter(writerOptions())
+  const failed = events.some(({ type }) => type === 'fail')
+  const text = tell(writer, events)
+  const broken = failed || writer.failure !== null
+  const failure = { kind: 'server', status: 500, message: 'broken off' } as const
+  const bytes = Buffer.from(text + (broken ? writer.breakOff(failure) : writer.finish(usageOf())), 'latin1')
+  const fetch = async () => new Response(bytes, { headers: { 'content-type': 'text/event-stream' } })
+  const client = new Anthropic({ apiKey: 'k', maxRetries: 0, fetch })
+  return client.messages.stream({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }).finalMessage()
+}
+
+t.test('a client of the messages protocol takes each of them, or is told that it broke off', async t => {
+  for (const [what, stream, calls, stop] of TABLE) {
+    const message = accumulated(readAll(chat, [Buffer.from(stream)]))
+    if (stop.startsWith('failed')) {
+      await t.rejects(message, /broken off/, what)
+      continue
+    }
+    const { content, stop_reason } = await message
+    t.equal(content.filter(({ type }) => type === 'tool_use').length, calls.length, what)
+    t.equal(stop_reason === 'tool_use', stop === 'tool', what)
+  }
+})
+
+const BROKEN_ARGS: [args: string[], why: RegExp][] = [
+  [['{"x":1'], /not whole|no JSON object/],
+  [['nonsense'], /no JSON object/],
+  [['[1]'], /no JSON object/],
+  [['{}', '{"x":1}'], /no JSON object/],
+  [['{"x":1}{}'], /no JSON object/],
+  [['{"x":"a\nb"}'], /no JSON object/],
+]
+
+t.test('a call whose arguments are no object is not told to a client that would run it', async t => {
+  for (const [pieces, why] of BROKEN_ARGS) {
+    const stream =
+      calls({ index: 0, id: 'a', ...part('', 'f') }) + pieces.map(args => calls({ index: 0, ...part(args) })).join('') + TOOLS
+    for (const events of [true, false]) {
+      const writer = messages.answerWriter(writerOptions({ events }))
+      tell(writer, readAll(chat, [Buffer.from(stream)]))
+      t.match(writer.failure?.message, why, pieces.join(' '))
+    }
+    t.notOk(seen(stream).stop.startsWith('failed'), 'in chat, arguments are any text')
+    await t.rejects(accumulated(readAll(chat, [Buffer.from(stream)])), /broken off/)
+  }
+})
+
+t.test('random chunks of anything: no reader throws, and no client is surprised', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < 300; run++) {
+    const stream = Buffer.from(Array.from({ length: random.int(1, 12) }, () => randomChunk(random)).join('') + random.pick([DONE, TOOLS, '']))
+    const events = readAll(chat, [stream])
+    t.same(readAll(chat, cuts(random, stream)), events, `run ${run}, cut`)
+    const told = await accumulated(events).then(
+      ({ stop_reason, content }) => ({ stop_reason, calls: content.some(({ type }) => type === 'tool_use') }),
+      (error: Error) => error.message,
+    )
+    if (typeof told === 'string') t.match(told, /broken off/, `run ${run}`)
+    else t.equal(told.stop_reason === 'tool_use', told.calls && !['max_tokens', 'refusal'].includes(String(told.stop_reason)), `run ${run}`)
+  }
+})
+
+function randomChunk(random: Random): string {
+  const value = (): unknown => random.pick([null, '', 'x', 1, [], {}, '{"a":', '1}', '{}', { a: 1 }, [{ type: 'text', text: 'y' }]])
+  const maybe = (name: string, make: () => unknown): object => (random.next() < 0.5 ? { [name]: make() } : {})
+  const call = (): object => ({
+    ...maybe('index', () => random.pick([0, 0, 1, 2, null])),
+    ...maybe('id', () => random.pick(['a', 'b', '', null])),
+    ...maybe('function', () => ({ ...maybe('name', () => random.pick(['f', 'g', '', null])), ...maybe('arguments', value) })),
+  })
+  const delta = {
+    ...maybe('content', value),
+    ...(random.next() < 0.2 ? { reasoning_content: value() } : {}),
+    ...maybe('tool_calls', () => [call(), call()].slice(0, random.int(0, 2))),
+  }
+  return chunk(delta, random.next() < 0.1 ? random.pick(['stop', 'length', 'tool_calls', 'content_filter']) : null)
+}
