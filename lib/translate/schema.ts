@@ -15,7 +15,7 @@ const LONGEST = 1024 * 1024
 /** The schema with an object at its top. `changed`: what it allows is not quite the same. */
 export function objectSchema(schema: Source | null): { schema: Source; changed: boolean } {
   if (schema === null) return { schema: NOTHING, changed: false }
-  const tree = new Tree(3)
+  const tree = new Tree(6)
   if (schema.length > LONGEST || !tree.read(schema)) return { schema: NOTHING, changed: true }
   const unions = UNIONS.filter(name => tree.kind(tree.get(tree.root, name)) === 'array')
   const isObject = tree.string(tree.get(tree.root, 'type')) === 'object'

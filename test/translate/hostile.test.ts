@@ -25,7 +25,10 @@ const seen = (text: string): { calls: string[]; stop: string; text: string } => 
   const all = blocks as Seen[]
   return {
     calls: all.filter(({ kind }) => kind === 'call').map(({ call, text }) => `${call?.id} ${call?.name} ${text}`),
-    text: all.filter(({ kind }) => kind === 'text').map(({ text }) => text).join('|'),
+    text: all
+      .filter(({ kind }) => kind === 'text')
+      .map(({ text }) => text)
+      .join('|'),
     stop,
   }
 }
@@ -72,7 +75,9 @@ const TABLE: [what: string, stream: string, calls: string[], stop: string][] = [
   ],
   [
     'all calls have the same index, and ids of their own',
-    calls({ index: 0, id: 'a', ...part('{"x":1}', 'f') }) + calls({ index: 0, id: 'b', ...part('{"y":2}', 'f') }) + TOOLS,
+    calls({ index: 0, id: 'a', ...part('{"x":1}', 'f') }) +
+      calls({ index: 0, id: 'b', ...part('{"y":2}', 'f') }) +
+      TOOLS,
     ['a f {"x":1}', 'b f {"y":2}'],
     'tool',
   ],
@@ -137,15 +142,40 @@ const TABLE: [what: string, stream: string, calls: string[], stop: string][] = [
   ['a refusal by a filter', chunk({ content: 'I' }) + chunk({}, 'content_filter') + DONE, [], 'refusal'],
   ['a refusal in words', chunk({ refusal: 'No.' }) + chunk({}, 'stop') + DONE, [], 'refusal'],
   ['a finish that nobody knows', chunk({ content: 'Hi' }) + chunk({}, 'moon') + DONE, [], 'other'],
-  ['a finish that nobody knows, and nothing else', chunk({}, 'moon') + DONE, [], 'failed: the upstream stopped for a reason that is not known'],
+  [
+    'a finish that nobody knows, and nothing else',
+    chunk({}, 'moon') + DONE,
+    [],
+    'failed: the upstream stopped for a reason that is not known',
+  ],
   ['nothing but the end', DONE, [], 'failed: the upstream stopped for a reason that is not known'],
-  ['a finish by an error', chunk({ content: 'Hi' }) + chunk({}, 'error') + DONE, [], 'failed: the upstream stopped: error'],
-  ['the stream ends behind the finish', chunk({ content: 'Hi' }, 'stop'), [], 'failed: the answer ended before its end'],
+  [
+    'a finish by an error',
+    chunk({ content: 'Hi' }) + chunk({}, 'error') + DONE,
+    [],
+    'failed: the upstream stopped: error',
+  ],
+  [
+    'the stream ends behind the finish',
+    chunk({ content: 'Hi' }, 'stop'),
+    [],
+    'failed: the answer ended before its end',
+  ],
   ['the stream ends before the finish', chunk({ content: 'Hi' }), [], 'failed: the answer ended before its end'],
-  ['an error in the middle', `${chunk({ content: 'Hi' })}data: {"error":{"message":"boom","code":503}}\n\n`, [], 'failed: boom'],
+  [
+    'an error in the middle',
+    `${chunk({ content: 'Hi' })}data: {"error":{"message":"boom","code":503}}\n\n`,
+    [],
+    'failed: boom',
+  ],
   ['an error as a text', `data: {"error":"boom"}\n\n`, [], 'failed: boom'],
   ['an event that is no JSON', `data: <html>\n\n`, [], 'failed: an event of the answer is not JSON'],
-  ['another choice than the first', `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}\n\n${chunk({ content: 'Hi' }, 'stop')}${DONE}`, [], 'end'],
+  [
+    'another choice than the first',
+    `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}\n\n${chunk({ content: 'Hi' }, 'stop')}${DONE}`,
+    [],
+    'end',
+  ],
 ]
 
 for (const [what, stream, calls, stop] of TABLE)
@@ -165,7 +195,9 @@ function accumulated(events: readonly AnswerEvent[]): Promise<Anthropic.Message>
   const bytes = Buffer.from(text + (broken ? writer.breakOff(failure) : writer.finish(usageOf())), 'latin1')
   const fetch = async () => new Response(bytes, { headers: { 'content-type': 'text/event-stream' } })
   const client = new Anthropic({ apiKey: 'k', maxRetries: 0, fetch })
-  return client.messages.stream({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] }).finalMessage()
+  return client.messages
+    .stream({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
+    .finalMessage()
 }
 
 t.test('a client of the messages protocol takes each of them, or is told that it broke off', async t => {
@@ -193,7 +225,9 @@ const BROKEN_ARGS: [args: string[], why: RegExp][] = [
 t.test('a call whose arguments are no object is not told to a client that would run it', async t => {
   for (const [pieces, why] of BROKEN_ARGS) {
     const stream =
-      calls({ index: 0, id: 'a', ...part('', 'f') }) + pieces.map(args => calls({ index: 0, ...part(args) })).join('') + TOOLS
+      calls({ index: 0, id: 'a', ...part('', 'f') }) +
+      pieces.map(args => calls({ index: 0, ...part(args) })).join('') +
+      TOOLS
     for (const events of [true, false]) {
       const writer = messages.answerWriter(writerOptions({ events }))
       tell(writer, readAll(chat, [Buffer.from(stream)]))
@@ -207,7 +241,9 @@ t.test('a call whose arguments are no object is not told to a client that would 
 t.test('random chunks of anything: no reader throws, and no client is surprised', async t => {
   const random = seeded(t)
   for (let run = 0; run < 300; run++) {
-    const stream = Buffer.from(Array.from({ length: random.int(1, 12) }, () => randomChunk(random)).join('') + random.pick([DONE, TOOLS, '']))
+    const stream = Buffer.from(
+      Array.from({ length: random.int(1, 12) }, () => randomChunk(random)).join('') + random.pick([DONE, TOOLS, '']),
+    )
     const events = readAll(chat, [stream])
     t.same(readAll(chat, cuts(random, stream)), events, `run ${run}, cut`)
     const told = await accumulated(events).then(
@@ -215,17 +251,26 @@ t.test('random chunks of anything: no reader throws, and no client is surprised'
       (error: Error) => error.message,
     )
     if (typeof told === 'string') t.match(told, /broken off/, `run ${run}`)
-    else t.equal(told.stop_reason === 'tool_use', told.calls && !['max_tokens', 'refusal'].includes(String(told.stop_reason)), `run ${run}`)
+    else
+      t.equal(
+        told.stop_reason === 'tool_use',
+        told.calls && !['max_tokens', 'refusal'].includes(String(told.stop_reason)),
+        `run ${run}`,
+      )
   }
 })
 
 function randomChunk(random: Random): string {
-  const value = (): unknown => random.pick([null, '', 'x', 1, [], {}, '{"a":', '1}', '{}', { a: 1 }, [{ type: 'text', text: 'y' }]])
+  const value = (): unknown =>
+    random.pick([null, '', 'x', 1, [], {}, '{"a":', '1}', '{}', { a: 1 }, [{ type: 'text', text: 'y' }]])
   const maybe = (name: string, make: () => unknown): object => (random.next() < 0.5 ? { [name]: make() } : {})
   const call = (): object => ({
     ...maybe('index', () => random.pick([0, 0, 1, 2, null])),
     ...maybe('id', () => random.pick(['a', 'b', '', null])),
-    ...maybe('function', () => ({ ...maybe('name', () => random.pick(['f', 'g', '', null])), ...maybe('arguments', value) })),
+    ...maybe('function', () => ({
+      ...maybe('name', () => random.pick(['f', 'g', '', null])),
+      ...maybe('arguments', value),
+    })),
   })
   const delta = {
     ...maybe('content', value),

@@ -29,6 +29,9 @@ const BAD = 12
 const MOST_DEPTH = 1000
 const LONGEST_SCALAR = 400
 const SCALARS = /^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)$/
+/** What may become one. Clients parse what they have so far, and throw at what can become nothing. */
+const BEGUN =
+  /^(?:t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?|-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?)$/
 const IN_SCALAR = /[-+.0-9a-zA-Z]/
 const AFTER_ESCAPE = '"\\/bfnrt'
 const MEANT: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9 }
@@ -100,7 +103,7 @@ export class ObjectCheck {
   #inScalar(c: number): boolean {
     const char = String.fromCharCode(c)
     if (IN_SCALAR.test(char) && this.#scalar.length < LONGEST_SCALAR) {
-      this.#scalar += char
+      this.#begin(this.#scalar + char)
       return true
     }
     this.#state = SCALARS.test(this.#scalar) ? AFTER : BAD
@@ -145,10 +148,12 @@ export class ObjectCheck {
   #value(c: number): void {
     if (c === QUOTE) this.#string(false)
     else if (c === OPEN_OBJECT || c === OPEN_ARRAY) this.#open(c)
-    else {
-      this.#state = SCALAR
-      this.#scalar = String.fromCharCode(c)
-    }
+    else this.#begin(String.fromCharCode(c))
+  }
+
+  #begin(scalar: string): void {
+    this.#state = BEGUN.test(scalar) ? SCALAR : BAD
+    this.#scalar = scalar
   }
 
   #string(isKey: boolean): void {
