@@ -1,0 +1,117 @@
+import t from 'tap'
+import { chat } from '../../lib/translate/chat/chat.ts'
+import { messages } from '../../lib/translate/messages/messages.ts'
+import { readFailure } from '../../lib/translate/upstream-error.ts'
+
+const openai = (message: string, type: string | null, code: string | null = null): object => ({
+  error: { message, type, code, param: null },
+})
+const anthropic = (type: string, message: string): object => ({ type: 'error', error: { type, message } })
+const google = (code: number, status: string, message: string): object => [{ error: { code, status, message } }]
+
+type Told = [status: number, type: string, code?: string | null]
+
+const TABLE: [what: string, status: number, body: object | string, messages: Told, chat: Told, text: RegExp][] = [
+  [
+    'a wrong request',
+    400,
+    openai('bad', 'invalid_request_error'),
+    [400, 'invalid_request_error'],
+    [400, 'invalid_request_error', null],
+    /^bad$/,
+  ],
+  [
+    'another one',
+    422,
+    { detail: 'bad' },
+    [422, 'invalid_request_error'],
+    [422, 'invalid_request_error', null],
+    /^bad$/,
+  ],
+  [
+    'no such model',
+    404,
+    openai('no model', null),
+    [404, 'not_found_error'],
+    [404, 'invalid_request_error', 'model_not_found'],
+    /^no model$/,
+  ],
+  [
+    'too large',
+    413,
+    '<html>too large</html>',
+    [413, 'request_too_large'],
+    [413, 'invalid_request_error', null],
+    /too large/,
+  ],
+  [
+    'too many',
+    429,
+    anthropic('rate_limit_error', 'slow'),
+    [429, 'rate_limit_error'],
+    [429, 'rate_limit_error', 'rate_limit_exceeded'],
+    /^slow$/,
+  ],
+  [
+    'no more money',
+    429,
+    openai('pay', 'insufficient_quota', 'insufficient_quota'),
+    [429, 'rate_limit_error'],
+    [429, 'insufficient_quota', 'insufficient_quota'],
+    /^pay$/,
+  ],
+  [
+    'overloaded',
+    529,
+    anthropic('overloaded_error', 'busy'),
+    [529, 'overloaded_error'],
+    [503, 'server_error', 'server_is_overloaded'],
+    /^busy$/,
+  ],
+  ['a fault', 500, openai('oops', 'server_error'), [500, 'api_error'], [500, 'server_error', null], /^oops$/],
+  ['in time', 504, '', [504, 'timeout_error'], [504, 'timeout', null], /answered 504/],
+  [
+    'an error in an array',
+    503,
+    google(503, 'UNAVAILABLE', 'down'),
+    [503, 'api_error'],
+    [503, 'server_error', null],
+    /^down$/,
+  ],
+  [
+    'a prompt that is too long (chat)',
+    400,
+    openai("This model's maximum context length is 8192 tokens.", 'invalid_request_error', 'context_length_exceeded'),
+    [400, 'invalid_request_error'],
+    [400, 'invalid_request_error', 'context_length_exceeded'],
+    /maximum context length/,
+  ],
+  [
+    'a prompt that is too long (messages)',
+    400,
+    anthropic('invalid_request_error', 'prompt is too long: 9 tokens > 8 maximum'),
+    [400, 'invalid_request_error'],
+    [400, 'invalid_request_error', 'context_length_exceeded'],
+    /prompt is too long: 9/,
+  ],
+]
+
+for (const [what, status, body, forMessages, forChat, text] of TABLE)
+  t.test(what, async t => {
+    const failure = readFailure(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
+    const [inMessages, inChat] = [messages.writeError(failure), chat.writeError(failure)]
+    const m = JSON.parse(inMessages.body)
+    const c = JSON.parse(inChat.body)
+    t.same([inMessages.status, m.error.type], forMessages)
+    t.equal(m.type, 'error')
+    t.same([inChat.status, c.error.type, c.error.code], forChat)
+    t.match(c.error.message, text)
+    t.match(m.error.message, text)
+    if (failure.kind === 'context') t.match(m.error.message, /prompt is too long/, 'which clients look for')
+  })
+
+t.test('a long text is cut, and an odd one is escaped', async t => {
+  const { body } = chat.writeError(readFailure(400, Buffer.from('é"\u2028'.repeat(9000))))
+  t.ok(body.length < 40_000)
+  t.match(body, /^[\x20-\x7e]+$/)
+})
