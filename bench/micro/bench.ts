@@ -39,6 +39,7 @@ export const NAMES = [
   'keys',
   'errors',
   'metrics',
+  'translate',
 ] as const
 
 /** `root`: the folder of a checkout of the gateway. */
