@@ -27,9 +27,9 @@ import type { Candidate, CompiledKey, Route } from './table.ts'
 
 /**
  * Why no channel could be asked at all. `disabled`: none is enabled. `saturated`: every enabled one is full, or rests
- * because its upstream said that it is too busy. `resting`: all others.
+ * because its upstream said that it is too busy. `unfit`: none that is enabled fits the request. `resting`: all others.
  */
-export type WhyNone = 'disabled' | 'resting' | 'saturated'
+export type WhyNone = 'disabled' | 'unfit' | 'resting' | 'saturated'
 
 /** What the choice depends on beside the route. */
 export interface Asker {
@@ -43,8 +43,10 @@ export interface Asker {
    * The request is free (it counts tokens): it is never a breaker's probe, and its outcome is not reported to breakers.
    */
   free: boolean
+  /** Whether a candidate that was chosen can be asked at all: otherwise it is as if there were none. null = any can. */
+  fits: ((candidate: Candidate) => boolean) | null
 }
-const ANYBODY: Asker = { account: 0, only: null, free: false }
+const ANYBODY: Asker = { account: 0, only: null, free: false, fits: null }
 
 /** The choice of channels for one request, attempt after attempt. */
 export class Candidates {
@@ -60,6 +62,8 @@ export class Candidates {
   #triedMore: Claim[] | null = null
   /** Channels whose key failed, so that their other keys may still be tried. */
   #keyRefused: Candidate[] | null = null
+  /** Those that do not fit. */
+  #unfit: Candidate[] | null = null
 
   /** `affinity` has 32 bits and is the same for the same conversation; null = the request belongs to none. */
   constructor(route: Route, health: Health, affinity: number | null, random: () => number, asker: Asker = ANYBODY) {
@@ -83,20 +87,35 @@ export class Candidates {
   /** Like `next`, but never claims a channel that rests: for a hedge, which can as well be left out. */
   nextWell(): Claim | null {
     const now = this.#health.clock.monotonic()
+    const via = this.#tried?.candidate.lane?.via
     const candidate = this.#pickWell(now)
+    // what is asked beside another one speaks the same protocol
+    if (candidate !== null && candidate.lane?.via !== via) return null
     return candidate === null ? null : this.#claim(candidate, now)
   }
 
   #pickWell(nowMs: number): Candidate | null {
-    for (const tier of this.#route.tiers) {
-      const candidate = this.#pick(tier, nowMs)
-      if (candidate !== null) return candidate
-    }
+    for (const tier of this.#route.tiers)
+      for (let candidate = this.#pick(tier, nowMs); candidate !== null; candidate = this.#pick(tier, nowMs))
+        if (this.#fits(candidate)) return candidate
     return null
+  }
+
+  #fits(candidate: Candidate): boolean {
+    if (this.#asker.fits?.(candidate) ?? true) return true
+    this.#unfit ??= []
+    this.#unfit.push(candidate)
+    return false
   }
 
   /** Picks among the channels that rest after failures. */
   #pickAnyway(nowMs: number): Candidate | null {
+    for (let candidate = this.#leastTried(nowMs); candidate !== null; candidate = this.#leastTried(nowMs))
+      if (this.#fits(candidate)) return candidate
+    return null
+  }
+
+  #leastTried(nowMs: number): Candidate | null {
     let best: Candidate | null = null
     let least = Number.POSITIVE_INFINITY
     for (const candidate of this.#enabled) {
@@ -171,7 +190,7 @@ export class Candidates {
 
   #mayTry(candidate: Candidate, nowMs: number): boolean {
     const { channel } = candidate
-    if (!this.#isOffered(channel) || this.#wasTried(candidate)) return false
+    if (!this.#isOffered(candidate) || this.#wasTried(candidate)) return false
     const health = this.#health.of(channel)
     return this.#mayAsk(health.breaker, nowMs) && this.#hasRoom(candidate, health, nowMs)
   }
@@ -212,6 +231,7 @@ export class Candidates {
   }
 
   #wasTried(candidate: Candidate): boolean {
+    if (this.#unfit?.includes(candidate)) return true
     if (this.#tried === null) return false
     const tried =
       candidate === this.#tried.candidate || (this.#triedMore?.some(c => c.candidate === candidate) ?? false)
@@ -226,6 +246,7 @@ export class Candidates {
     const now = this.#health.clock.monotonic()
     const enabled = this.#enabled
     if (enabled.length === 0) return 'disabled'
+    if (this.#unfit !== null && enabled.every(candidate => this.#unfit?.includes(candidate))) return 'unfit'
     return enabled.every(({ channel }) => this.#isSaturated(channel, now)) ? 'saturated' : 'resting'
   }
 
@@ -244,12 +265,13 @@ export class Candidates {
   }
 
   get #enabled(): Candidate[] {
-    return this.#route.tiers.flat().filter(({ channel }) => this.#isOffered(channel))
+    return this.#route.tiers.flat().filter(candidate => this.#isOffered(candidate))
   }
 
-  #isOffered({ enabled, name }: Candidate['channel']): boolean {
-    const { only } = this.#asker
-    return enabled && (only === null || only.channel === name)
+  /** Tokens are counted only by upstreams that speak the client's protocol. */
+  #isOffered({ channel: { enabled, name }, lane }: Candidate): boolean {
+    const { only, free } = this.#asker
+    return enabled && (only === null || only.channel === name) && (lane === null || !free)
   }
 }
 

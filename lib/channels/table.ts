@@ -8,6 +8,9 @@ import type { Channel, ChannelKey } from '../terms/channel.ts'
 import { FORMS, isOffline, type Model, type Protocol } from '../terms/records.ts'
 import type { KindName } from '../terms/upstream-kinds.ts'
 import { pathAt, queryAt } from '../terms/upstream-paths.ts'
+import type { Target } from '../translate/protocol.ts'
+import { TRANSLATED, translatedRow } from '../translate/table.ts'
+import { targetOf } from './target.ts'
 
 /** How an upstream is reached. Channels with equal connections share a connection pool. */
 export interface Connection {
@@ -109,18 +112,31 @@ export class CompiledChannel {
 export interface Candidate {
   readonly channel: CompiledChannel
   readonly upstreamModel: string
+  /** The channel speaks another protocol than the client, and the request is translated. null = it speaks the client's. */
+  readonly lane: LaneOfCandidate | null
+}
+
+/** How a candidate serves clients of a protocol that its channel does not speak. */
+export interface LaneOfCandidate {
+  /** The protocol in which the channel is asked. */
+  readonly via: Protocol
+  readonly target: Target
 }
 
 /**
  * All candidates for one group, model and protocol, in tiers by falling priority. There are none where the model is
- * temporarily offline: such a request is refused as if every channel were switched off.
+ * temporarily offline: such a request is refused as if every channel were switched off. Those that translate stand in tiers
+ * of their own, behind all others.
  */
 export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
+  /** Some of the candidates translate. */
+  readonly translates: boolean
 }
 
 interface Building extends Route {
   readonly tiers: Candidate[][]
+  translates: boolean
 }
 
 /** The routes of one model in one group. */
@@ -128,6 +144,8 @@ class ModelRoutes {
   readonly ofProtocol = new Map<Protocol, Building>()
   /** Protocols that an enabled channel speaks, also while the model is offline. */
   readonly spoken: Protocol[] = []
+  /** Those of them that an enabled channel serves by translation, and none speaks. */
+  readonly translated: Protocol[] = []
   readonly offline: boolean
 
   constructor(offline: boolean) {
@@ -136,11 +154,18 @@ class ModelRoutes {
 
   add(protocol: Protocol, candidate: Candidate): void {
     let route = this.ofProtocol.get(protocol)
-    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [] }))
-    if (candidate.channel.enabled && !this.spoken.includes(protocol)) this.spoken.push(protocol)
+    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [], translates: false }))
+    if (candidate.channel.enabled && !this.spoken.includes(protocol)) {
+      this.spoken.push(protocol)
+      if (candidate.lane !== null) this.translated.push(protocol)
+    }
     if (this.offline) return
+    if (candidate.lane !== null) route.translates = true
     const last = route.tiers.at(-1)
-    if (last?.[0]?.channel.priority === candidate.channel.priority) last.push(candidate)
+    const [first] = last ?? []
+    const isSameTier =
+      first?.channel.priority === candidate.channel.priority && (first.lane === null) === (candidate.lane === null)
+    if (isSameTier) last?.push(candidate)
     else route.tiers.push([candidate])
   }
 
@@ -154,6 +179,8 @@ export interface Listed {
   readonly model: string
   /** Protocols that an enabled channel of the group speaks. */
   readonly protocols: readonly Protocol[]
+  /** Those of them that no enabled channel speaks, and one serves by translation. */
+  readonly translated: readonly Protocol[]
   readonly offline: boolean
 }
 
@@ -163,17 +190,17 @@ export class Routes {
   readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
-  readonly #offline: ReadonlyMap<string, Model>
+  readonly #rows: ReadonlyMap<string, Model>
 
   /** `models`: the rows of the catalogue, of which some may be temporarily offline. */
   constructor(rows: readonly Channel[], models: readonly Model[]) {
-    this.#offline = new Map(
-      models.flatMap(row => (row.offline === true || row.offline.length > 0 ? [[row.name, row]] : [])),
-    )
+    this.#rows = new Map(models.map(row => [row.name, row]))
     const sorted = [...rows].sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1))
     this.channels = sorted.map((row, index) => new CompiledChannel(row, index))
     this.connections = new Map(this.channels.map(({ connection }) => [connection.id, connection]))
     for (const [index, row] of sorted.entries()) this.#addChannel(row, this.channels[index] as CompiledChannel)
+    // behind all that speak the client's protocol
+    for (const [index, row] of sorted.entries()) this.#addTranslated(row, this.channels[index] as CompiledChannel)
     for (const [group, models] of this.#groups) {
       const offered = [...models].filter(([, routes]) => routes.offered.length > 0)
       this.#models.set(group, offered.map(([model]) => model).sort())
@@ -182,9 +209,23 @@ export class Routes {
 
   #addChannel(row: Channel, channel: CompiledChannel): void {
     for (const [model, upstreamModel] of Object.entries(row.models)) {
-      const candidate = { channel, upstreamModel }
+      const candidate = { channel, upstreamModel, lane: null }
       for (const group of new Set(row.groups)) {
         for (const protocol of new Set(row.protocols)) this.#modelRoutes(group, model).add(protocol, candidate)
+      }
+    }
+  }
+
+  #addTranslated(row: Channel, channel: CompiledChannel): void {
+    const { translate, protocols } = row
+    for (const protocol of TRANSLATED) {
+      if (protocols.includes(protocol) || (translate !== true && !translate.includes(protocol))) continue
+      const via = translatedRow(protocol)?.via.find(one => protocols.includes(one) && TRANSLATED.includes(one))
+      if (via === undefined) continue
+      for (const [model, upstreamModel] of Object.entries(row.models)) {
+        const lane = { via, target: targetOf(row, this.#rows.get(model), upstreamModel, via) }
+        for (const group of new Set(row.groups))
+          this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, lane })
       }
     }
   }
@@ -194,7 +235,7 @@ export class Routes {
     if (models === undefined) this.#groups.set(group, (models = new Map()))
     let routes = models.get(model)
     if (routes === undefined) {
-      const row = this.#offline.get(model)
+      const row = this.#rows.get(model)
       models.set(model, (routes = new ModelRoutes(row !== undefined && isOffline(row, group))))
     }
     return routes
@@ -210,15 +251,22 @@ export class Routes {
     return this.#models.get(group) ?? []
   }
 
-  /** The protocols on which an enabled channel of the group serves the model; none while it is offline. */
+  /** The protocols on which an enabled channel of the group serves the model, also by translation; none while it is offline. */
   protocolsOf(group: string, model: string): readonly Protocol[] {
     return this.#groups.get(group)?.get(model)?.offered ?? []
+  }
+
+  /** Those of them that no enabled channel speaks, and one serves by translation. */
+  translatedOf(group: string, model: string): readonly Protocol[] {
+    return this.#groups.get(group)?.get(model)?.translated ?? []
   }
 
   /** What the catalogue lists for a group, by name: what it offers, and what is only temporarily offline there. */
   listed(group: string): Listed[] {
     return [...(this.#groups.get(group) ?? [])]
-      .flatMap(([model, { spoken, offline }]) => (spoken.length > 0 ? [{ model, protocols: spoken, offline }] : []))
+      .flatMap(([model, { spoken, translated, offline }]) =>
+        spoken.length > 0 ? [{ model, protocols: spoken, translated, offline }] : [],
+      )
       .sort((a, b) => (a.model < b.model ? -1 : 1))
   }
 }

@@ -17,9 +17,10 @@ import type { Facts } from '../protocols/facts.ts'
 import type { Reply } from '../reply/reply.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { ErrorName } from '../terms/errors.ts'
-import type { Protocol, UsageRow } from '../terms/records.ts'
+import type { Protocol, Usage, UsageRow } from '../terms/records.ts'
 import type { Action, Target } from '../terms/target.ts'
 import type { World } from '../world/world.ts'
+import type { Lanes } from './lane.ts'
 
 export type Listener = 'main' | 'direct'
 
@@ -96,6 +97,8 @@ export class Exchange {
   coveredOutput = 0
   /** Of a hold that covers only a part: what it has for the answer, and what a growing answer costs. null = it covers all. */
   answerHold: AnswerHold | null = null
+  /** How the request is said to upstreams of other protocols; null = none was looked at. */
+  lanes: Lanes | null = null
 
   relay: Dispatched | null = null
   attempts = 0
@@ -115,6 +118,8 @@ export class Exchange {
   closed = false
   finished = false
   row: UsageRow | null = null
+  /** What the row counts, in more detail, for clients that are told by us; null = there is no row. */
+  usage: Usage | null = null
 
   constructor({ id, listener, world, req, reply, path, query, startedMs }: Arrival) {
     this.world = world

@@ -18,7 +18,7 @@ export function ownHeaders(x: Exchange): string[] {
       'access-control-allow-origin',
       '*',
       'access-control-expose-headers',
-      'x-request-id, request-id, retry-after',
+      'x-request-id, request-id, retry-after, x-gateway-via, x-gateway-dropped',
     )
   }
   return headers

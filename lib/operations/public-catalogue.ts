@@ -33,6 +33,8 @@ export interface CatalogueModel {
   family: string | null
   /** Those that the group offers it with, and that its price covers. */
   protocols: Protocol[]
+  /** Those of them that are served by translation. */
+  translated: Protocol[]
   state: ModelState
   /** Since when it is offline; null = it is not, or that is not known. */
   since: string | null
@@ -250,11 +252,12 @@ const stateOf = ({ price, offline, channels }: Offer, resting: ReadonlySet<strin
 }
 
 function rowOf(offer: Offer, resting: ReadonlySet<string>): Omit<CatalogueModel, 'figures'> {
-  const { model, protocols, price, sinceMs } = offer
+  const { model, protocols, translated, price, sinceMs } = offer
   return {
     name: model.name,
     family: model.family,
     protocols: [...protocols],
+    translated: [...translated],
     state: stateOf(offer, resting),
     since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
     price: price === null ? null : shownPrice(price),

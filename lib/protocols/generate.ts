@@ -25,6 +25,7 @@ export const generate: ProtocolRow = {
     ending: /\/models(\/[^/]*)?$/,
     authHeader: 'x-gamma-api-key',
     kinds: { gemini: PATH },
+    verbs: { document: 'generateContent', stream: 'streamGenerateContent', streamQuery: 'alt=sse' },
     atProvider: {
       authHeader: 'x-goog-api-key',
       renamed: { 'x-gamma-api-client': 'x-goog-api-client' },

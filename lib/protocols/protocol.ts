@@ -79,6 +79,8 @@ export interface UpstreamForm {
   authHeader: string
   /** The kinds of provider that speak the protocol, each with its path, or with a header of its own for the key. */
   kinds: Partial<Readonly<Record<KindName, string | { path: string; authHeader: string }>>>
+  /** Where the path has a verb: which one asks for a document and which for a stream, and what the query has to say for that. */
+  verbs?: { document: string; stream: string; streamQuery: string }
   /** What is different at a provider of a known kind. */
   atProvider: ProviderHeaders
 }

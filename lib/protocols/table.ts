@@ -2,7 +2,7 @@
  * The protocols by name. Names, their order and the type of a name follow from `rows.ts`, so that a protocol is written
  * down in one place.
  */
-import type { ProtocolRow } from './protocol.ts'
+import { type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import * as ROWS from './rows.ts'
 
 export type Protocol = keyof typeof ROWS
@@ -18,6 +18,9 @@ export const FORMS: readonly Protocol[] = (Object.keys(TABLE) as Protocol[]).sor
 
 /** The protocols that people name. A form of a protocol is not one of them. */
 export const PROTOCOLS: readonly Protocol[] = FORMS.filter(name => TABLE[name].formOf === undefined)
+
+/** Those whose answers are text. Only they can be translated into each other. */
+export const TEXT_PROTOCOLS: readonly Protocol[] = PROTOCOLS.filter(name => TABLE[name].price.cover === TEXT_COVER)
 
 /** The protocol of which a row is a form: mostly the row itself. */
 export const protocolOf = (form: Protocol): Protocol => (TABLE[form].formOf ?? form) as Protocol

@@ -191,6 +191,10 @@ export const toModel = (model: CatalogForm['models'][number]): Model => ({
   family: model.family ?? null,
   offline: model.offline,
   imageForm: model.image_form ?? null,
+  thinking: model.thinking ?? null,
+  efforts: model.efforts,
+  sampling: model.sampling,
+  systemTurns: model.system_turns,
 })
 
 export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
@@ -264,6 +268,8 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   http2: channel.http2,
   private: channel.private,
   cost: toCost(channel.cost),
+  translate: channel.translate,
+  cacheMarks: channel.cache_marks,
   status: channel.status,
 })
 

@@ -27,6 +27,10 @@ export const showModel = ({ name, price, maxOutput, defaultOutput, inputFactor, 
   tool_input: model.toolInput,
   max_searches: model.maxSearches,
   image_form: model.imageForm,
+  thinking: model.thinking,
+  efforts: model.efforts,
+  sampling: model.sampling,
+  system_turns: model.systemTurns,
   family: model.family,
   offline: model.offline === true || model.offline.length > 0 ? model.offline : false,
 })
@@ -66,5 +70,7 @@ export const shownChannel = (channel: Channel) => ({
   http2: channel.http2,
   private: channel.private,
   cost: showCost(channel.cost),
+  translate: channel.translate === true || channel.translate.length > 0 ? channel.translate : false,
+  cache_marks: channel.cacheMarks,
   status: channel.status,
 })

@@ -49,12 +49,19 @@ export interface Channel {
    * What the upstream charges us: a factor of the model's price in millionths, or prices by model; null = not known.
    */
   cost: number | Record<string, Price> | null
+  /** The protocols of clients whose requests are translated into one that the upstream speaks; true = all of text. */
+  translate: true | Protocol[]
+  /** Messages: `auto`: translated requests ask the upstream to cache, also where the client does not. */
+  cacheMarks: CacheMarks
   status: 'enabled' | 'disabled'
   /**
    * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.
    */
   sealed?: true
 }
+
+export const CACHE_MARKS = ['off', 'auto'] as const
+export type CacheMarks = (typeof CACHE_MARKS)[number]
 
 /** States of a circuit breaker: requests pass, nothing passes, single requests probe. */
 export type BreakerState = 'closed' | 'open' | 'half_open'

@@ -9,7 +9,17 @@ import { limit } from './config-limit.ts'
 import { price } from './config-price.ts'
 import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
-import { IMAGE_FORMS, type ImageForm, type Offline } from './records.ts'
+import {
+  EFFORTS,
+  type Effort,
+  IMAGE_FORMS,
+  type ImageForm,
+  type Offline,
+  SAMPLING_FORMS,
+  type SamplingForm,
+  THINKING_FORMS,
+  type ThinkingForm,
+} from './records.ts'
 
 export const DEFAULT_OUTPUT = 4096
 const MOST_TOKENS = 1_000_000_000
@@ -25,6 +35,10 @@ export const MODEL_DEFAULTS = {
   family: null as string | null,
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
+  thinking: null as ThinkingForm | null,
+  efforts: [] as Effort[],
+  sampling: 'all' as SamplingForm,
+  systemTurns: false,
 }
 
 const group = z.strictObject({
@@ -109,6 +123,30 @@ const model = z.strictObject({
       description:
         'In which form the upstream of an image model gives its pictures: `url` (links, or base64 when asked), or `base64` only. Shown with the model, and decides nothing. Default: not known.',
     }),
+  thinking: kind
+    .oneOf(...THINKING_FORMS)
+    .optional()
+    .meta({
+      description:
+        'How the model takes it that it shall think, in requests that are translated: by an `effort`, `adaptive`, by a `budget` of tokens, or `none`: not at all. Default: adaptive on messages, else by an effort.',
+    }),
+  efforts: z
+    .array(kind.oneOf(...EFFORTS))
+    .prefault([])
+    .meta({
+      description: 'Efforts that the model knows, in requests that are translated. Default: those of its protocol.',
+    }),
+  sampling: kind
+    .oneOf(...SAMPLING_FORMS)
+    .prefault(MODEL_DEFAULTS.sampling)
+    .meta({
+      description:
+        'Which of temperature and top-p are sent in requests that are translated: `all`, `one` of them, or `none`.',
+    }),
+  system_turns: kind.flag.prefault(false).meta({
+    description:
+      'On messages: the model takes system turns in the middle of a conversation. Otherwise they are translated into text of the user.',
+  }),
 })
 
 const account = z.strictObject({

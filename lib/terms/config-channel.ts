@@ -6,7 +6,8 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
+import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
+import { CACHE_MARKS } from './channel.ts'
 import * as address from './config-addresses.ts'
 import { cost } from './config-price.ts'
 import * as kind from './config-scalars.ts'
@@ -160,6 +161,18 @@ const channelKey = z.strictObject({
   max_concurrency: maxConcurrency('with this key'),
 })
 
+/** `false` is an empty list. */
+const translate = kind.scalar(
+  { zh: `true、false或协议列表(${TEXT_PROTOCOLS.join('、')})`, en: `true, false, or a list of ${TEXT_PROTOCOLS.join(', ')}` },
+  { anyOf: [{ type: 'boolean' }, { type: 'array', items: { type: 'string', enum: [...TEXT_PROTOCOLS] } }] },
+  (value): true | Protocol[] | undefined => {
+    const all = kind.flag.safeParse(value)
+    if (all.success) return all.data || []
+    if (!Array.isArray(value) || !value.every(name => TEXT_PROTOCOLS.includes(name as Protocol))) return undefined
+    return [...new Set(value as Protocol[])]
+  },
+)
+
 export const channel = z.strictObject({
   name: kind.name.meta({ description: 'Name of the channel, for operators.' }),
   base_url: address.webAddress.meta({
@@ -237,5 +250,16 @@ export const channel = z.strictObject({
     description:
       'What the upstream charges for a request: a factor of the model’s price, or a map of models to prices. Only administrators see it. Default: not known.',
   }),
+  translate: translate.prefault(true).meta({
+    description:
+      'Protocols of clients that this channel serves by translation, when the upstream does not speak them: `true` for all protocols of text, a list, or `false`. See docs/translation.md.',
+  }),
+  cache_marks: kind
+    .oneOf(...CACHE_MARKS)
+    .prefault('off')
+    .meta({
+      description:
+        '`auto`: translated requests ask a messages upstream to cache the prompt although the client does not, which is charged as cache writes. Default: off.',
+    }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

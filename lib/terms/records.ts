@@ -6,7 +6,7 @@ import type { Protocol } from '../protocols/table.ts'
 import type { Fee, TokenClass, Usage } from '../protocols/usage.ts'
 import type { Limit } from './limits.ts'
 
-export { FORMS, PROTOCOLS, type Protocol } from '../protocols/table.ts'
+export { FORMS, PROTOCOLS, type Protocol, TEXT_PROTOCOLS } from '../protocols/table.ts'
 export { FEES, type Fee, noUsage, TOKEN_CLASSES, type TokenClass, type Usage } from '../protocols/usage.ts'
 
 /**
@@ -161,7 +161,23 @@ export interface Model {
   offline: Offline
   /** The form in which the upstream of an image model gives its pictures; null = not known. */
   imageForm: ImageForm | null
+  /** What follows is asked only when a request is translated for the model. null = as its protocol is usually asked. */
+  thinking: ThinkingForm | null
+  /** The efforts that it knows; empty = all. */
+  efforts: Effort[]
+  sampling: SamplingForm
+  /** Messages: system turns may stand in the middle of a conversation. */
+  systemTurns: boolean
 }
+
+/** How a model takes it that it shall think: `effort` a word, `adaptive` when it likes, `budget` a number of tokens. */
+export const THINKING_FORMS = ['none', 'effort', 'adaptive', 'budget'] as const
+export type ThinkingForm = (typeof THINKING_FORMS)[number]
+export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export type Effort = (typeof EFFORTS)[number]
+/** Whether temperature and top-p may be set: both, one of them, or none. */
+export const SAMPLING_FORMS = ['all', 'one', 'none'] as const
+export type SamplingForm = (typeof SAMPLING_FORMS)[number]
 
 /** Where a model is temporarily offline: everywhere, or in these groups. */
 export type Offline = true | string[]

@@ -3,6 +3,7 @@
  * another protocol's request writer makes a body of it. What came as JSON stays JSON text wherever it can: it is copied
  * from body to body and never decoded, so that numbers, escapes and lone surrogates arrive as they were sent.
  */
+import type { Effort } from '../terms/records.ts'
 import type { Literal, Source } from './json/literal.ts'
 import type { LossWord } from './loss.ts'
 
@@ -139,8 +140,7 @@ export type Choice =
   | { type: 'one'; name: string }
   | { type: 'some'; names: string[]; must: boolean }
 
-export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-export type Effort = (typeof EFFORTS)[number]
+export { EFFORTS, type Effort } from '../terms/records.ts'
 
 export interface Thinking {
   mode: 'unset' | 'off' | 'on'

@@ -145,6 +145,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
   }
 
+  /** Nothing more will be heard of it. */
+  get over(): boolean {
+    return this.#over
+  }
+
   pause(): void {
     this.#controller?.pause()
   }

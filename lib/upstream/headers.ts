@@ -16,6 +16,9 @@ import { providerHeaders } from '../terms/upstream-kinds.ts'
 
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const CONTENT_TYPE = 'content-type'
+const JSON_TYPE = 'application/json'
+/** Client headers that go upstream with a translated request, beside those that the channel passes. */
+const TRANSLATED = [IDEMPOTENCY_KEY]
 /** Client headers that go upstream, beside those of the setting `wire` and of the channel's settings. */
 const PASSED = [CONTENT_TYPE, 'accept', 'openai-beta', IDEMPOTENCY_KEY]
 /** The header among those of `wire` that carries the client's key, and so never goes upstream. */
@@ -37,6 +40,7 @@ class HeaderPlan {
     key: CompiledKey,
     protocol: Protocol,
     wire: Readonly<Record<string, readonly string[]>>,
+    isTranslated: boolean,
   ) {
     const renamed = new Map<string, string>()
     const taken = new Set(['accept-encoding'])
@@ -52,14 +56,18 @@ class HeaderPlan {
     const auth = channel.authHeader ?? provider.authHeader ?? row.upstream.authHeader
     this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
     taken.add(auth)
-    const ofWire = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
-    const names = new Set([...PASSED, ...channel.passHeaders.map(n => n.toLowerCase()), ...renamed.keys()])
+    const ofWire: ReadonlySet<string> = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
+    if (isTranslated) this.set.push(CONTENT_TYPE, JSON_TYPE)
+    const always = isTranslated ? TRANSLATED : [...PASSED, ...renamed.keys()]
+    const names = new Set([...always, ...channel.passHeaders.map(n => n.toLowerCase())])
     for (const name of names) if (!ofWire.has(name)) this.#copy(name, renamed.get(name) ?? name, taken)
+    const fallback = isTranslated ? row.upstream.atProvider.fallback : provider.fallback
+    this.fallback = fallback === null || taken.has(fallback[0]) ? null : fallback
+    if (isTranslated) return
     for (const [name, aliases] of Object.entries(wire)) {
       if (name === CREDENTIAL) continue
       for (const used of [name, ...aliases]) this.#copy(used, renamed.get(used) ?? renamed.get(name) ?? used, taken)
     }
-    this.fallback = provider.fallback === null || taken.has(provider.fallback[0]) ? null : provider.fallback
   }
 
   /** The value of a client header as it goes upstream. */
@@ -76,7 +84,9 @@ class HeaderPlan {
 /** The text of a constant `=text`. In `="text"` the quotes only make YAML easier to read, and are dropped. */
 const constant = (value: string): string => /^="(.*)"$/s.exec(value)?.[1] ?? value.slice(1)
 
-const plans = new WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>()
+type Plans = WeakMap<CompiledKey, Map<Protocol, HeaderPlan>>
+const plans: Plans = new WeakMap()
+const plansTranslated: Plans = new WeakMap()
 
 /** Upstreams refuse an idempotency key that is longer. */
 const LONGEST_IDEMPOTENCY_KEY = 255
@@ -101,10 +111,36 @@ export function requestHeaders(
   client: IncomingHttpHeaders,
   accountId: number,
 ): string[] {
-  let ofKey = plans.get(key)
-  if (ofKey === undefined) plans.set(key, (ofKey = new Map()))
+  return headersBy(planOf(plans, channel, key, protocol, wire), client, accountId)
+}
+
+/**
+ * The same for a request that the gateway has written: nothing of what the client's headers say about its own protocol goes with
+ * it. `protocol`: the upstream's.
+ */
+export const translatedHeaders = (
+  { candidate: { channel }, key }: { candidate: { channel: CompiledChannel }; key: CompiledKey },
+  protocol: Protocol,
+  client: IncomingHttpHeaders,
+  accountId: number,
+): string[] => headersBy(planOf(plansTranslated, channel, key, protocol, null), client, accountId)
+
+/** `wire` null: the request is translated. */
+function planOf(
+  of: Plans,
+  channel: CompiledChannel,
+  key: CompiledKey,
+  protocol: Protocol,
+  wire: Readonly<Record<string, readonly string[]>> | null,
+): HeaderPlan {
+  let ofKey = of.get(key)
+  if (ofKey === undefined) of.set(key, (ofKey = new Map()))
   let plan = ofKey.get(protocol)
-  if (plan === undefined) ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire)))
+  if (plan === undefined) ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire ?? {}, wire === null)))
+  return plan
+}
+
+function headersBy(plan: HeaderPlan, client: IncomingHttpHeaders, accountId: number): string[] {
   const headers = plan.set.slice()
   let copied = ''
   for (let i = 0; i < plan.copied.length; i += 2) {
@@ -128,10 +164,19 @@ const KEPT = new Set([
   'openai-processing-ms',
 ])
 
+/** Those of them that are about the body, which the gateway has written itself where the answer was translated. */
+const OF_BODY = new Set(['content-type', 'content-encoding'])
+const NONE: ReadonlySet<string> = new Set()
+
 /** Appends to `into` the upstream's headers that pass to the client. */
-export function passResponseHeaders(upstream: IncomingHttpHeaders, into: string[]): void {
+export const passResponseHeaders = (upstream: IncomingHttpHeaders, into: string[]): void => pass(upstream, into, NONE)
+
+/** The same without those that are about the body. */
+export const passRetryHeaders = (upstream: IncomingHttpHeaders, into: string[]): void => pass(upstream, into, OF_BODY)
+
+function pass(upstream: IncomingHttpHeaders, into: string[], without: ReadonlySet<string>): void {
   for (const name in upstream) {
-    if (!KEPT.has(name) && !name.includes('ratelimit')) continue
+    if ((!KEPT.has(name) && !name.includes('ratelimit')) || without.has(name)) continue
     const value = upstream[name]
     if (typeof value === 'string') into.push(name, value)
     else if (value !== undefined) for (const one of value) into.push(name, one)

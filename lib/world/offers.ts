@@ -12,6 +12,8 @@ export interface Offer {
   model: Model
   /** Those that an enabled channel of the group speaks, as far as the price covers them; without a price all of them. */
   protocols: readonly Protocol[]
+  /** Those of the protocols that no enabled channel speaks, and one serves by translation. */
+  translated: readonly Protocol[]
   /** null = the model has no price for any of its protocols. */
   price: OfferedPrice | null
   offline: boolean
@@ -23,7 +25,7 @@ export interface Offer {
 
 /** By name. Models that no row of the catalogue describes are left out. */
 export const offersOf = (world: World, group: string): Offer[] =>
-  world.routes.listed(group).flatMap(({ model: name, protocols, offline }) => {
+  world.routes.listed(group).flatMap(({ model: name, protocols, translated, offline }) => {
     const model = world.model(name)
     if (model === undefined) return []
     const tariff = world.tariff(group, name)
@@ -33,6 +35,7 @@ export const offersOf = (world: World, group: string): Offer[] =>
     return {
       model,
       protocols: shown,
+      translated: translated.filter(protocol => shown.includes(protocol)),
       price,
       offline,
       sinceMs: offline ? world.offlineSince(name, group) : null,

@@ -22,6 +22,8 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   ca: null,
   http2: false,
   private: false,
+  translate: true,
+  cacheMarks: 'off',
   cost: null,
   status: 'enabled',
   ...change,

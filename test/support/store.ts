@@ -55,6 +55,8 @@ export const channel = (change: Partial<Channel> = {}): Channel => ({
   ca: null,
   http2: false,
   private: false,
+  translate: true,
+  cacheMarks: 'off',
   cost: null,
   status: 'enabled',
   ...change,

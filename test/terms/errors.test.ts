@@ -15,6 +15,7 @@ const ARGUMENTS: Partial<Record<ErrorName, string[]>> = {
   field: ['<field>'],
   no_channel: ['<group>', '<model>'],
   channels_resting: ['<group>', '<model>'],
+  untranslatable: ['<field>'],
   unpriced: ['<model>'],
   quota: ['<amount>'],
   estimate: ['<amount>', '<amount>'],

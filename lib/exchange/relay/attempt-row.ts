@@ -61,7 +61,7 @@ export function attemptRow(x: Exchange, { attempt, note, why }: GivenUp, reading
     attempts: [note],
     upstreamId: upstreamIdOf(attempt),
     clientRequestId: clientIdOf(x),
-    via: null,
+    via: candidate.lane?.via ?? null,
   }
   return row
 }

@@ -4,14 +4,16 @@
  * silent a second is made beside it, and whoever sends the first byte is relayed.
  */
 import type { KeyEntry } from '../../access/keys.ts'
+import { ZERO } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../channels/table.ts'
-import type { ProtocolRow } from '../../protocols/protocol.ts'
+import type { Hold } from '../../ledger/ledger.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
-import { fail } from '../fail.ts'
+import { fail, guard } from '../fail.ts'
+import { moreFor } from '../need.ts'
 import { upstreamIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
@@ -35,21 +37,26 @@ class GaveUp extends Error {
   }
 }
 
+/** The account has not the money for what the candidate may cost, and another one may need less. */
+class NoMoney extends Error {
+  override name = 'NoMoney'
+  readonly code = 'money'
+}
+const pass = (attempt: Attempt): void => attempt.onResponseError(null, new NoMoney())
+
 const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
 
 export class Attempts implements AttemptEvents {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #row: ProtocolRow
   readonly #answer: AnswerEvents
   readonly #rivals: Rivals
   /** What said something that the client may hear, should nobody who is asked after it say anything. */
   #answered: Attempt | null = null
 
-  constructor(x: Exchange, services: Services, row: ProtocolRow, answer: AnswerEvents) {
+  constructor(x: Exchange, services: Services, answer: AnswerEvents) {
     this.#x = x
     this.#services = services
-    this.#row = row
     this.#answer = answer
     this.#rivals = new Rivals(x, services, (attempt, note) => answer.onGivenUp({ attempt, note, why: 'lost' }))
   }
@@ -134,10 +141,25 @@ export class Attempts implements AttemptEvents {
 
   /** What cannot be sent is an attempt that failed: it may be heard of before this returns. */
   #send(attempt: Attempt): void {
+    const { ledger } = this.#services
+    const x = this.#x
+    const more = moreFor(x, this.#services, attempt.claim.candidate)
+    if (more === ZERO || ledger.grow(x.hold as Hold, more)) {
+      this.#dispatch(attempt)
+      return
+    }
+    ledger.growLater(x.hold as Hold, more).then(
+      grown => guard(x, this.#services, () => (grown ? this.#dispatch(attempt) : pass(attempt))),
+      () => guard(x, this.#services, () => pass(attempt)),
+    )
+  }
+
+  #dispatch(attempt: Attempt): void {
+    if (attempt.over) return // it was closed while the store was asked
     const { claim } = attempt
     try {
       const { pools } = this.#services
-      pools.of(claim.candidate.channel.connection).dispatch(upstreamRequest(this.#x, this.#row, claim), attempt)
+      pools.of(claim.candidate.channel.connection).dispatch(upstreamRequest(this.#x, this.#services, claim), attempt)
     } catch (error) {
       attempt.onResponseError(null, error as Error)
     }
@@ -241,7 +263,7 @@ export class Attempts implements AttemptEvents {
       this.#answer.onBroken()
       return
     }
-    if (attempt.status < 300) report(this.#x, this.#services, attempt, isOurs(error) ? 'ignored' : 'failed')
+    if (attempt.status < 300) report(this.#x, this.#services, attempt, isOurs(error) || error instanceof NoMoney ? 'ignored' : 'failed')
     if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }

@@ -25,13 +25,13 @@ export class BackPressure {
     return this.#reasons !== 0
   }
 
-  /** An answer whose end is known stays in its state, and its upstream waits all the same. */
+  /** An answer that is not judged, or whose end is known, stays in its state, and its upstream waits all the same. */
   hold(reason: number): void {
     if (this.#reasons === 0) this.#m.attempts.pause()
     if (reason === SLOW_CLIENT) this.slowSinceMs = this.#m.services.clock.monotonic()
     this.#reasons |= reason
     const { state } = this.#m
-    if (state !== 'waiting' && state !== 'keeping') this.#m.go('wait')
+    if (state === 'relaying') this.#m.go('wait')
   }
 
   release(reason: number): void {

@@ -79,6 +79,7 @@ export class Books {
       attempts: this.#attempts.notes(how === 'completed' || how === 'stopped' || how === 'left'),
       upstreamId: this.#attempts.upstreamId,
       besides: this.#besides,
+      via: this.#attempts.candidate.lane?.via ?? null,
     })
     if (how !== 'completed') this.#services.ledger.write() // the client is told at once
   }
@@ -130,6 +131,7 @@ export class Books {
     const answer = this.#answer
     answer.reading?.decoder?.stop()
     answer.reading?.links?.stop()
+    answer.reading?.translation?.close()
     answer.lastByteMs = clock.monotonic() // what is left is the client's time
     x.upstreamMs = answer.lastByteMs - x.dispatchedMs
     if (this.#hasPlace) readOns.leave((x.entry as KeyEntry).account.id)

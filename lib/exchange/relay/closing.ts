@@ -4,6 +4,8 @@
  */
 import type { ErrorName } from '../../terms/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
+import type { Failure } from '../../translate/failure.ts'
+import { translated } from '../../translate/table.ts'
 import { asksNoMore } from '../count-answers.ts'
 import { answerEstimate } from '../estimate-count.ts'
 import { refuse } from '../refuse.ts'
@@ -27,6 +29,7 @@ export class Closing {
     this.#m.whenKept(() =>
       this.#m.whenTold(() => {
         this.#sendRest()
+        this.tellEnd()
         this.#endNow()
       }),
     )
@@ -36,6 +39,13 @@ export class Closing {
   #sendRest(): void {
     const rest = this.#m.answer.reading?.rest() ?? null
     if (rest !== null) this.#m.telling.send(rest)
+  }
+
+  /** Sends the end of a translated answer, which has the usage that was charged. */
+  tellEnd(): void {
+    const { answer, telling, x } = this.#m
+    const last = x.usage === null ? null : (answer.reading?.translation?.finish(x.usage) ?? null)
+    if (last !== null) telling.sendEnd(last)
   }
 
   #endNow(): void {
@@ -95,6 +105,26 @@ export class Closing {
     this.#close('breakOff')
   }
 
+  /**
+   * An answer cannot be told to its end: the upstream reports an error, or says what the client's protocol cannot. What was told
+   * is charged. A client that has seen nothing of it gets the error, and nothing is charged.
+   */
+  endFailed(failure: Failure): void {
+    const { answer, attempts, books, telling, x } = this.#m
+    attempts.broke()
+    attempts.cut()
+    answer.isDone = true
+    answer.reading?.meter.end(false)
+    this.#m.go('keep')
+    if (x.row === null && telling.unseen) {
+      this.#answerFailure('takeBack', failure)
+      return
+    }
+    books.settle('broken')
+    telling.breakOffBy(failure)
+    this.#close('breakOff')
+  }
+
   /** The money ended: the upstream is closed, and a client that is still there gets the protocol's own length stop. */
   stopByLength(): void {
     const { attempts, answer, books, telling } = this.#m
@@ -110,6 +140,26 @@ export class Closing {
   /** No answer of an upstream can be passed on: the client gets a refusal of ours. */
   giveUp(name: ErrorName): void {
     this.#refuse('giveUp', name)
+  }
+
+  /** The same, where the upstream's error is told in the words of the client's protocol. */
+  tellFailure(failure: Failure): void {
+    this.#m.attempts.discard()
+    this.#answerFailure('giveUp', failure)
+  }
+
+  #answerFailure(by: Transition, failure: Failure): void {
+    const { books, telling, x } = this.#m
+    if (telling.early || telling.gone) {
+      books.settle('nothing', 'upstream')
+      if (telling.early) telling.refuse('upstream')
+    } else {
+      const error = translated(x.protocol as Protocol).writeError(failure)
+      x.status = error.status // the row has what the client is told
+      books.settle('nothing')
+      telling.answerError(error)
+    }
+    this.#close(by)
   }
 
   #refuse(by: Transition, name: ErrorName): void {

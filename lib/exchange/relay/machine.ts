@@ -2,7 +2,6 @@
  * What the parts of a relay share: the state it is in, the answer as far as it has come, and each other. The state changes
  * here only, by a transition of `states.ts`.
  */
-import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
 import { guard } from '../fail.ts'
 import type { Services } from '../services.ts'
@@ -16,7 +15,6 @@ import type { Telling } from './telling.ts'
 export interface Parts {
   x: Exchange
   services: Services
-  row: ProtocolRow
   answer: Answer
   attempts: Attempts
   telling: Telling
@@ -26,17 +24,15 @@ export interface Parts {
 export class Machine implements Parts {
   readonly x: Exchange
   readonly services: Services
-  readonly row: ProtocolRow
   readonly answer: Answer
   readonly attempts: Attempts
   readonly telling: Telling
   readonly books: Books
   state: State = 'asking'
 
-  constructor({ x, services, row, answer, attempts, telling, books }: Parts) {
+  constructor({ x, services, answer, attempts, telling, books }: Parts) {
     this.x = x
     this.services = services
-    this.row = row
     this.answer = answer
     this.attempts = attempts
     this.telling = telling

@@ -6,8 +6,12 @@
  * the reading what the client is told of them → the client.
  */
 import type { Meter } from '../../protocols/meter.ts'
+import { bytesAsText } from '../../protocols/patterns.ts'
+import { protocolRow } from '../../protocols/table.ts'
+import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { isAnswer, isCount, mayBeCount } from '../count-answers.ts'
+import { laneOf } from '../lanes.ts'
 import { type BackPressure, DECODING, GROWING, LINKING, SLOW_CLIENT } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
 import type { SideDecoder } from './decode.ts'
@@ -15,10 +19,12 @@ import { flushSoon, type Gathered } from './gather.ts'
 import type { Growth } from './growth.ts'
 import type { Machine } from './machine.ts'
 import { Reading, type ReadingEvents } from './reading.ts'
+import { type Onward, Translating } from './translating.ts'
 import { refusesKey, retryable } from './upstream-status.ts'
 
-export class Reader implements ReadingEvents, Gathered {
+export class Reader implements ReadingEvents, Gathered, Onward {
   readonly #m: Machine
+  readonly #translating: Translating
   readonly #closing: Closing
   readonly #pressure: BackPressure
   /** Bytes of the tick under way. */
@@ -29,25 +35,30 @@ export class Reader implements ReadingEvents, Gathered {
     this.#m = machine
     this.#closing = closing
     this.#pressure = pressure
+    this.#translating = new Translating(machine, closing, pressure, this)
   }
 
   /** Another upstream is asked: what an earlier one said is void. */
   void(): void {
     this.#first = this.#more = null
+    this.#translating.void()
   }
 
   // --- judging
 
-  head({ status, headers }: Attempt): void {
-    const { answer, x, services, row } = this.#m
+  head({ status, headers, claim }: Attempt): void {
+    const { answer, x, services } = this.#m
     this.#m.go('hear')
     answer.status = status
     answer.headers = headers
     answer.lastByteMs = services.clock.monotonic()
+    answer.lane = laneOf(x, services, claim.candidate)
     if (status >= 300) this.#judgeStatus(status)
     else {
-      answer.reading = new Reading(x, services, row, headers, this)
-      if (x.free && !mayBeCount(answer.reading)) this.#closing.noCount()
+      const row = protocolRow(answer.lane?.via ?? (x.form as Protocol))
+      const reading = (answer.reading = new Reading(x, services, row, answer.lane, headers, this))
+      if (reading.unreadable && reading.translation !== null) this.#translating.refuse(reading.translation)
+      else if (x.free && !mayBeCount(reading)) this.#closing.noCount()
     }
   }
 
@@ -122,29 +133,73 @@ export class Reader implements ReadingEvents, Gathered {
   }
 
   #take(chunk: Buffer): void {
-    const { reading } = this.#m.answer
+    const { reading, lane } = this.#m.answer
     if (reading === null) {
+      if (lane !== null) {
+        this.#translating.keepError(chunk)
+        return
+      }
       if (this.#m.state === 'judging') this.#m.go('accept')
       this.#send(chunk)
       return
     }
-    const growth = this.#m.x.row === null ? reading.growth : null // what comes behind the end is charged nothing
+    if (lane !== null) {
+      if (reading.decoder !== null) this.#translating.decode(chunk, reading, reading.decoder)
+      else {
+        reading.bytes += chunk.length
+        this.#takeTranslated(chunk, reading)
+      }
+      return
+    }
+    const growth = this.#growthOf(reading)
     if (growth !== null && reading.decoder !== null) this.#takePacked(chunk, reading, reading.decoder, growth)
-    else this.#takePlain(chunk, reading, growth)
+    else this.#takePlain(chunk, reading)
   }
 
-  #takePlain(chunk: Buffer, reading: Reading, growth: Growth | null): void {
+  /** What comes behind the end is charged nothing. */
+  #growthOf({ growth }: Reading): Growth | null {
+    return this.#m.x.row === null ? growth : null
+  }
+
+  /** When nobody is told of it any more, only the meter sees it. */
+  #takeTranslated(chunk: Buffer, reading: Reading): void {
+    const { translation, meter } = reading
+    if (translation !== null) this.#translating.take(chunk, reading, translation)
+    else {
+      meter.feed(chunk, bytesAsText(chunk))
+      if (this.#m.state !== 'judging' || this.#judgeFirst(meter)) this.goOn(chunk, reading)
+    }
+  }
+
+  onPlain(chunk: Buffer): void {
+    const { reading } = this.#m.answer
+    if (reading !== null && !this.#m.closed) this.#m.guard(() => this.#takeTranslated(chunk, reading))
+  }
+
+  /** Of an answer that was judged, what was counted: it waits for money where it must. */
+  goOn(chunk: Buffer, reading: Reading): void {
+    if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
+    else if (!this.#waitsForMoney(chunk, reading, true)) this.#pass(chunk, reading, 0)
+  }
+
+  #waitsForMoney(chunk: Buffer, reading: Reading, boundary: boolean): boolean {
+    const growth = this.#growthOf(reading)
+    if (growth === null || (!growth.holdsBack && reading.coveredBy(growth))) return false
+    growth.keep(chunk, boundary)
+    this.#pressure.hold(GROWING)
+    if (!growth.waiting) this.#passCovered()
+    return true
+  }
+
+  #takePlain(chunk: Buffer, reading: Reading): void {
     const boundary = reading.meter.atBoundary
     const keepsUp = reading.feed(chunk)
     if (this.#m.state === 'judging' && !this.#judgeFirst(reading.meter)) return
     if (!keepsUp) this.#pressure.hold(DECODING)
     if (this.#m.x.free) this.#takeCount(chunk, reading)
     else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
-    else if (growth !== null && (growth.holdsBack || !reading.coveredBy(growth))) {
-      growth.keep(chunk, boundary)
-      this.#pressure.hold(GROWING)
-      if (!growth.waiting) this.#passCovered()
-    } else this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
+    else if (!this.#waitsForMoney(chunk, reading, boundary))
+      this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
   }
 
   /** What is compressed goes on when the meter has seen what is in it. */
@@ -190,6 +245,10 @@ export class Reader implements ReadingEvents, Gathered {
   /** `matters`: as the meter said of this very chunk. */
   #pass(chunk: Buffer, reading: Reading, matters: number): void {
     const { telling, books, x } = this.#m
+    if (reading.translation !== null) {
+      this.#translating.pass(chunk, reading, reading.translation)
+      return
+    }
     // a client that saw the terminal event may act on it: the charge is in the journal first
     if (!telling.gone && x.row === null && reading.isWhole) {
       this.#m.go('keep')
@@ -205,6 +264,7 @@ export class Reader implements ReadingEvents, Gathered {
       if (!reading.links.push(chunk)) this.#pressure.hold(LINKING)
       return
     }
+    if (this.#m.answer.lane !== null) return // nobody is there to be told
     const told = reading.forClient(chunk, matters)
     if (told === null) this.#m.telling.head()
     else if (Array.isArray(told)) for (const part of told) this.#send(part)
@@ -216,6 +276,10 @@ export class Reader implements ReadingEvents, Gathered {
     const hasRoom = this.#m.telling.send(chunk)
     if (!hasRoom) this.#pressure.hold(SLOW_CLIENT)
     return hasRoom
+  }
+
+  send(chunk: Buffer): void {
+    this.#send(chunk)
   }
 
   onLinked(bytes: Buffer): boolean {
@@ -232,11 +296,12 @@ export class Reader implements ReadingEvents, Gathered {
 
   end(): void {
     const { answer, telling } = this.#m
-    const { reading } = answer
+    const { reading, lane } = answer
     answer.isDone = true
     telling.lastComes = reading === null || (reading.growth ?? reading.decoder ?? reading.links) === null
     if (!this.#flushLast()) return
-    if (reading === null) this.#closing.complete('nothing')
+    if (reading === null && lane !== null) this.#translating.tellError()
+    else if (reading === null) this.#closing.complete('nothing')
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
     else if (reading.decoder === null) this.#judgeWhole(reading)
@@ -244,9 +309,10 @@ export class Reader implements ReadingEvents, Gathered {
   }
 
   #judgeWhole(reading: Reading): void {
-    const { meter } = reading
+    const { meter, translation } = reading
     meter.end(true)
     if (this.#m.answer.firstByteMs < 0) this.#judgeEmpty()
+    else if (translation !== null && !this.#translating.judgeWhole(reading, translation)) return
     else if (this.#m.x.free) this.#judgeCount(reading)
     else if (!meter.terminal && !meter.failed && !reading.foreign) this.broken()
     else this.#closing.complete(meter.failed ? 'broken' : 'completed')
@@ -257,7 +323,9 @@ export class Reader implements ReadingEvents, Gathered {
     answer.isDone = true
     // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !answer.reading?.events) telling.lastComes = true
-    if (this.#flushLast()) this.#closing.endBroken()
+    if (!this.#flushLast()) return
+    if (answer.reading === null && answer.lane !== null) this.#translating.tellError()
+    else this.#closing.endBroken()
   }
 
   onDecoded(): void {

@@ -5,17 +5,20 @@
  * but for what takes its time, which stands in `links`.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Facts } from '../../protocols/facts.ts'
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { Withholder } from '../../protocols/withhold.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
+import type { Lane } from '../lane.ts'
 import { wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
 import { type LinkEvents, linksFor, type PictureLinks } from './picture-links.ts'
+import { Translation } from './translation.ts'
 
 /** In an answer that cannot be read, so many bytes count as one token. */
 const BYTES_PER_TOKEN = 4
@@ -23,18 +26,20 @@ const BYTES_PER_TOKEN = 4
 export interface ReadingEvents extends GrowthEvents, LinkEvents {
   /** The decoder, which was behind, can take more. */
   onDecoded(): void
+  /** Of an answer that is translated: what was compressed. */
+  onPlain(chunk: Buffer): void
 }
 
 export class Reading {
   readonly #events: ReadingEvents
-  /** The answer is an event stream, so that words of ours can stand in it. */
+  /** The client's answer is an event stream, so that words of ours can stand in it. */
   readonly events: boolean
   /**
    * The answer is read as an event stream. It is also when a stream was asked for and it comes under another content type, unless
    * that is JSON.
    */
   readonly #asEvents: boolean
-  /** The answer is compressed, so that no words of ours can stand in it. */
+  /** The client's answer is compressed, so that no words of ours can stand in it. */
   readonly encoded: boolean
   readonly meter: Meter
   readonly decoder: SideDecoder | null
@@ -44,21 +49,39 @@ export class Reading {
   readonly growth: Growth | null
   /** Puts links in the place of pictures, which the client is told of by its own events. null = the answer passes as it is. */
   readonly links: PictureLinks | null
+  /** Makes of the answer what the client gets; null = it passes as it comes, or nobody is told of it any more. */
+  translation: Translation | null
+  /** The encoding of an answer that is to be translated is unknown. */
+  readonly unreadable: boolean
+  /** What the upstream was asked; null = what the client asked. */
+  readonly sent: Facts | null
   readonly #terminalIsLast: boolean
   /** An answer to a count route, until it is known to be a count. */
   readonly count: Buffer[] = []
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  constructor(x: Exchange, services: Services, row: ProtocolRow, headers: IncomingHttpHeaders, events: ReadingEvents) {
+  /** `row`: of the protocol that the upstream speaks. `lane`: as in `Answer`. */
+  constructor(
+    x: Exchange,
+    services: Services,
+    row: ProtocolRow,
+    lane: Lane | null,
+    headers: IncomingHttpHeaders,
+    events: ReadingEvents,
+  ) {
     this.#events = events
-    const { facts, hold } = x
+    this.sent = lane?.facts ?? null
+    const { hold } = x
+    const facts = lane?.facts ?? x.facts
     const type = String(headers['content-type'] ?? '')
-    this.events = /^text\/event-stream/i.test(type)
-    this.#asEvents = this.events || (wantsEvents(x) && row.eventsByType !== true && !/json/i.test(type))
+    const isStream = /^text\/event-stream/i.test(type)
+    this.events = lane === null ? isStream : wantsEvents(x)
+    this.#asEvents = isStream || (wantsEvents(x) && row.eventsByType !== true && !/json/i.test(type))
     const lengthStop = x.coveredOutput > 0
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
-    this.encoded = encoding !== '' && encoding !== 'identity'
+    const isEncoded = encoding !== '' && encoding !== 'identity'
+    this.encoded = isEncoded && lane === null
     const length = headers['content-length']
     this.meter = row.meter({
       events: this.#asEvents,
@@ -68,18 +91,21 @@ export class Reading {
       searches: x.tariff?.pricesSearches ?? false,
       type,
       ...(facts === null ? {} : { sound: facts }),
-      ...(length === undefined || this.encoded ? {} : { bodyBytes: Number(length) }),
+      ...(length === undefined || isEncoded ? {} : { bodyBytes: Number(length) }),
     })
-    this.decoder = this.encoded
+    this.decoder = isEncoded
       ? decoderFor(encoding, {
-          onDecoded: chunk => this.meter.feed(chunk, bytesAsText(chunk)),
+          onDecoded: chunk =>
+            lane === null ? this.meter.feed(chunk, bytesAsText(chunk)) : this.#events.onPlain(chunk),
           onFault: error => fail(x, services, error),
         })
       : null
-    const ours = this.events && !this.encoded
+    this.unreadable = isEncoded && lane !== null && this.decoder === null
+    this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
+    const ours = this.events && !this.encoded && lane === null
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
     this.#withholder = ours && asked ? new Withholder() : null
-    this.links = this.#asEvents || this.encoded ? null : linksFor(x, services, row, events)
+    this.links = this.#asEvents || isEncoded || lane !== null ? null : linksFor(x, services, row, events)
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast
   }
@@ -113,13 +139,30 @@ export class Reading {
 
   /** What the client has ends between two events, so that an event of ours may follow. */
   get boundary(): boolean {
+    if (this.translation !== null) return true
     return this.#withholder?.atBoundary ?? this.growth?.atBoundary ?? this.meter.atBoundary
   }
 
   /** The answer is nothing that the protocol knows, or its encoding is unknown or broken. */
   get foreign(): boolean {
     if (this.bytes === 0) return false
-    return this.meter.foreign || (this.encoded && (this.decoder?.broken ?? true))
+    return this.meter.foreign || this.unreadable || (this.decoder?.broken ?? this.encoded)
+  }
+
+  /** Nobody is told of the answer any more, which is read on for its usage. */
+  dropTranslation(): void {
+    this.translation?.close()
+    this.translation = null
+  }
+
+  /** Output tokens in what came, of a translated answer in what the client was told of it. */
+  get counted(): number {
+    return this.translation?.counted ?? this.meter.counted
+  }
+
+  /** The same, or as many as were reported, if those are more. */
+  get produced(): number {
+    return this.translation === null ? this.meter.produced : Math.max(this.counted, this.meter.reportedOutput)
   }
 
   /** As how many tokens an answer counts that cannot be read: by its bytes, or those that were seen before it proved broken. */

@@ -40,11 +40,11 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
   constructor(x: Exchange, services: Services) {
     const row = protocolRow(x.form as Protocol)
     const answer = new Answer()
-    const attempts = new Attempts(x, services, row, this)
+    const attempts = new Attempts(x, services, this)
     const telling = new Telling(x, services, row, answer, this)
     const books = new Books(x, services, answer, attempts, telling)
     this.attempts = attempts
-    this.machine = new Machine({ x, services, row, answer, attempts, telling, books })
+    this.machine = new Machine({ x, services, answer, attempts, telling, books })
     this.#x = x
     this.#services = services
     this.#closing = new Closing(this.machine)
@@ -141,6 +141,7 @@ export class Relay implements AnswerEvents, TellingEvents, Waiting, Swept, Dispa
     this.machine.telling.goneMs = this.#services.clock.monotonic()
     this.attempts.keepOne()
     this.machine.answer.reading?.links?.stop()
+    this.machine.answer.reading?.dropTranslation()
   }
 
   stopReadingOn(): void {

@@ -39,6 +39,8 @@ export interface Outcome extends Ended {
   upstreamId: string | null
   /** Rows of attempts that cost something and are not charged. */
   besides: readonly UsageRow[]
+  /** The protocol in which the upstream was asked; null = the client's own. */
+  via: Protocol | null
 }
 
 const NO_KINDS: readonly CountedKind[] = []
@@ -51,7 +53,8 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   const used = usedOf(x, o)
   const answer = answerOf(x, o, used)
   const bill = used.basis === 'none' ? null : tariff.bill(answer)
-  const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
+  // a translated answer has an id of ours, which nobody can continue
+  const answerId = o.how === 'nothing' || o.via !== null ? null : (o.reading?.meter.answerId ?? null)
   if (answerId !== null)
     services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
   const hold = x.hold as Hold
@@ -88,9 +91,10 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     attempts: o.attempts,
     upstreamId: o.upstreamId,
     clientRequestId: clientIdOf(x),
-    via: null,
+    via: o.via,
   }
   const group = services.ledger.settle(hold, row, o.besides)
+  x.usage = used.usage
   x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
   if (bill !== null) countUnpriced(x, services, bill)
   return group
@@ -114,7 +118,7 @@ function answerOf(
   { channel, reading }: Pick<Outcome, 'channel' | 'reading'>,
   { usage, passes }: Used,
 ): Answer<Tariff> {
-  const { tiers, picture } = x.facts as Facts
+  const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
   const answer: Answer<Tariff> = { usage }
   if (reading === null) answer.unanswered = true
   if (passes.length > 0) answer.parts = partsOf(x, channel, passes)

@@ -5,14 +5,21 @@
  */
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { ERRORS, type ErrorName, errorText } from '../../terms/errors.ts'
-import { passResponseHeaders } from '../../upstream/headers.ts'
+import type { Failure } from '../../translate/failure.ts'
+import type { WrittenError } from '../../translate/protocol.ts'
+import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { dropBody } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
+import type { Lane } from '../lane.ts'
+import { laneHeaders, nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
+import { saysBusy } from './upstream-status.ts'
 
+const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
 /** What upstreams that are too busy leave out, and clients want. */
 const BUSY_RETRY_AFTER_S = '2'
 
@@ -40,6 +47,8 @@ export class Telling {
   /** Something of the answer that counts was sent. */
   #told = false
   #last: Buffer[] = []
+  /** Bytes of a document that is written as a whole; -1 = it is not. */
+  #length = -1
   /** The connection was asked to say when it has taken what is in it. */
   #waits = false
 
@@ -89,6 +98,10 @@ export class Telling {
     if (x.status !== 0 || this.goneMs > 0) return
     const { status, headers: upstream, reading } = this.#answer
     const headers = ownHeaders(x)
+    if (this.#answer.lane !== null) {
+      this.#headTranslated(this.#answer.lane, headers)
+      return
+    }
     passResponseHeaders(upstream, headers)
     const length = upstream['content-length']
     // with a length the client sees the end in the last byte, which must not come before the charge is safe
@@ -98,6 +111,22 @@ export class Telling {
     if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
     x.status = status
     x.reply.begin(status, headers, this.#services.clock.now())
+  }
+
+  #headTranslated(lane: Lane, headers: string[]): void {
+    const x = this.#x
+    passRetryHeaders(this.#answer.headers, headers)
+    headers.push('content-type', this.#answer.reading?.events ? EVENTS_TYPE : JSON_TYPE)
+    if (this.#length >= 0) headers.push('content-length', String(this.#length))
+    laneHeaders(lane, headers)
+    x.status = 200
+    x.reply.begin(200, headers, this.#services.clock.now())
+  }
+
+  /** What is written of an answer at its end; of a document this is all. */
+  sendEnd(bytes: Buffer): void {
+    if (!this.#answer.reading?.events) this.#length = bytes.length
+    this.send(bytes)
   }
 
   /** False: the client is slower than the upstream; `onDrained` will be called. */
@@ -161,7 +190,8 @@ export class Telling {
     this.early = true
     x.status = 200
     const headers = ownHeaders(x)
-    headers.push('content-type', 'text/event-stream; charset=utf-8')
+    headers.push('content-type', EVENTS_TYPE)
+    if (x.lanes !== null) nameLosses(x.lanes, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
     x.reply.write(Buffer.from('\n'))
   }
@@ -171,7 +201,8 @@ export class Telling {
     if (everyMs === 0 || !this.#answer.reading?.events || !this.maySpeak || this.#x.status === 0) return
     if (nowMs - this.lastWriteMs < everyMs || !this.#betweenEvents) return
     this.lastWriteMs = nowMs
-    this.#x.reply.write(Buffer.from(this.#row.words.keepAlive))
+    const { keepAlive } = this.#answer.reading.translation ?? this.#row.words
+    this.#x.reply.write(Buffer.from(keepAlive))
   }
 
   /** What a CDN would say when nothing came for so long. */
@@ -196,14 +227,39 @@ export class Telling {
     else this.destroy()
   }
 
+  /** The same, in the words of an upstream that speaks another protocol. */
+  breakOffBy(failure: Failure): void {
+    if (this.goneMs > 0) return
+    if (this.maySpeak) this.#sayAtLast(failure.status, failure.message, failure)
+    else this.destroy()
+  }
+
   #sayLast(name: ErrorName): void {
-    const message = `${errorText(name, [], false)} (request id: ${this.#x.id})`
-    const words = this.#between(this.#row.words.error(ERRORS[name].status, message))
+    this.#sayAtLast(ERRORS[name].status, errorText(name, [], false), null)
+  }
+
+  #sayAtLast(status: number, text: string, failure: Failure | null): void {
+    const message = `${text} (request id: ${this.#x.id})`
+    const { translation = null } = this.#answer.reading ?? {}
+    const words =
+      translation === null
+        ? this.#between(this.#row.words.error(status, message))
+        : Buffer.from(translation.breakOff({ kind: failure?.kind ?? 'server', status, message }), 'latin1')
     const { reply } = this.#x
     this.#x.ended = true
     const last = this.#takeLast()
     if (last !== undefined) reply.write(last)
     reply.breakOff(words)
+  }
+
+  /** An upstream's error, which the gateway has written in the words of the client's protocol. */
+  answerError({ status, body }: WrittenError): void {
+    const headers = ownHeaders(this.#x)
+    headers.push('content-type', JSON_TYPE)
+    passRetryHeaders(this.#answer.headers, headers)
+    if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
+    if (this.#answer.lane !== null) laneHeaders(this.#answer.lane, headers)
+    answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
   }
 
   /** The protocol's own way to say that an answer is as long as it may be. A document has no place where it could be told. */
@@ -216,6 +272,14 @@ export class Telling {
     this.head()
     const x = this.#x
     const { reading } = this.#answer
+    if (reading?.translation && x.usage !== null) {
+      x.ended = true
+      const end = Buffer.from(reading.translation.stopByLength(x.usage), 'latin1')
+      const before = this.#takeLast()
+      if (before !== undefined) x.reply.write(before)
+      x.reply.end(end)
+      return
+    }
     const createdS = Math.floor(this.#services.clock.now() / 1000)
     const unknown = { model: x.model, answerId: x.id, createdS, input: x.row?.input ?? 0, openBlock: null }
     const state = { ...unknown, ...reading?.meter.lengthStopState(), output: reading?.growth?.delivered ?? 0 }

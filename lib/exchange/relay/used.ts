@@ -73,8 +73,11 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   const usage = all === null || o.delivered === null ? all : { ...withImages(x, all, images), searches }
   const concluded = how === 'completed' || (how !== 'stopped' && meter.concluded)
   if (concluded && usage !== null && meter.final) return { basis: 'reported', usage, passes: meter.passes }
-  if ((how === 'broken' || how === 'left') && usage === null && meter.counted === 0 && searches === 0) return least
-  const output = Math.min(most, meter.produced)
+  // where an answer is cut, the client got what was told of it
+  const isCut = how === 'broken' || how === 'stopped'
+  const { counted: seen, produced } = isCut ? reading : meter
+  if ((how === 'broken' || how === 'left') && usage === null && seen === 0 && searches === 0) return least
+  const output = Math.min(most, produced)
   const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
   if (usage === null) return counted({ ...estimate(x), images, searches }, output)
   const more = output - meter.reportedOutput

@@ -1,30 +1,45 @@
 /** Finds the channels that may serve this exchange, and chooses the first one. The next ones are chosen as attempts fail. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { Candidates } from '../../channels/pick.ts'
+import type { Candidate } from '../../channels/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { affinityOf } from '../affinity.ts'
 import type { Exchange } from '../exchange.ts'
+import { canAsk } from '../lanes.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
-import { NEXT } from '../verdict.ts'
+import { NEXT, type Verdict } from '../verdict.ts'
 
 export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) => {
   const { group } = (x.entry as KeyEntry).key
   if (!chooseCandidate(x, services)) return refuse(x, services, 'no_channel', [group, x.model])
   if (x.claim !== null) return NEXT
   const { whyNone, retryAfterS } = x.candidates as Candidates
+  if (whyNone === 'unfit') return refuseUnfit(x, services)
   if (whyNone === 'saturated') return refuse(x, services, 'saturated', [], retryAfterS)
   return refuse(x, services, 'channels_resting', [group, x.model], retryAfterS)
 })
 
 /** False: no channel of the group has the model for the protocol. True and `x.claim` null: all such channels rest or are full. */
-export function chooseCandidate(x: Exchange, { health }: Services): boolean {
+export function chooseCandidate(x: Exchange, services: Services): boolean {
+  const { health } = services
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  const asker = { account: account.id, only: x.maker, free: x.free }
+  const asker = { account: account.id, only: x.maker, free: x.free, fits: route.translates ? fits(x, services) : null }
   x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
   return true
+}
+
+const fits =
+  (x: Exchange, services: Services) =>
+  (candidate: Candidate): boolean =>
+    canAsk(x, services, candidate)
+
+/** All candidates translate, and none can be told what the request says. */
+function refuseUnfit(x: Exchange, services: Services): Verdict {
+  const why = x.lanes?.refused ?? 'memory'
+  return why === 'memory' ? refuse(x, services, 'unavailable') : refuse(x, services, 'untranslatable', [why.field])
 }

@@ -37,6 +37,12 @@ function pricedProtocols(x: Exchange, id: string): Protocol[] {
   return x.world.routes.protocolsOf(group, id).filter(protocol => tariff?.covers(protocol))
 }
 
+/** Those of them that no channel speaks, and one serves by translation. */
+function translatedProtocols(x: Exchange, id: string): Protocol[] {
+  const priced = pricedProtocols(x, id)
+  return x.world.routes.translatedOf((x.entry as KeyEntry).key.group, id).filter(protocol => priced.includes(protocol))
+}
+
 function page(x: Exchange, ids: string[]): object {
   const query = new URLSearchParams(x.query)
   const after = query.get('after_id') ?? query.get('after')
@@ -61,6 +67,7 @@ const entry = (x: Exchange, id: string) => ({
   ...CREATED,
   owned_by: 'gateway',
   protocols: pricedProtocols(x, id),
+  translated: translatedProtocols(x, id),
 })
 
 const METHODS: Partial<Record<Protocol, string[]>> = {

@@ -1,13 +1,10 @@
 /** Sets aside what the exchange can cost at most. From here on it owes the ledger a settle or a void. */
 import type { KeyEntry } from '../../access/keys.ts'
 import { formatMicro, type Micro, micro } from '../../base/money.ts'
+import type { Claim } from '../../channels/claim.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
-import type { Request } from '../../pricing/tariff.ts'
-import type { Facts } from '../../protocols/facts.ts'
-import { NO_TIERS, UNSAID } from '../../protocols/usage.ts'
-import type { Protocol } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
-import { tariffOfAll } from '../passes.ts'
+import { needOf } from '../need.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import { wantsEvents } from '../request.ts'
@@ -19,7 +16,7 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   const { key, account } = x.entry as KeyEntry
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   // a request that costs nothing also needs an account that is not empty
-  const need = micro(Math.max(1, estimate(x)))
+  const need = micro(Math.max(1, estimate(x, services)))
   const held = services.ledger.reserve(account, key, need)
   if (!(held instanceof Promise)) return judge(x, services, held)
   return held.then(
@@ -32,38 +29,10 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
  * What is set aside. A stream can be stopped when the money ends, so where the config says so only its first part is held; a
  * document cannot.
  */
-function estimate(x: Exchange): Micro {
+function estimate(x: Exchange, services: Services): Micro {
   const cap = x.world.config.hold.outputTokens
   x.coveredOutput = cap > 0 && wantsEvents(x) ? cap : 0
-  const request = requestOf(x)
-  const tariff = tariffOfAll(x, x.claim?.candidate.channel, (x.facts as Facts).otherModels)
-  if (x.coveredOutput > 0) x.answerHold = tariff.answerHold(request)
-  return tariff.estimate(request)
-}
-
-/** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
-function requestOf(x: Exchange): Request {
-  const facts = x.facts as Facts
-  const request: Request = {
-    prompt: facts.prompt,
-    maxOutput: facts.maxOutput,
-    besideOutput: facts.besideOutput,
-    n: facts.n,
-    drawingTools: facts.drawingTools,
-    maxToolCalls: facts.maxToolCalls,
-    searches: facts.searches,
-    advisors: facts.advisors,
-    cacheTtl: facts.cacheTtl,
-    protocol: x.protocol as Protocol,
-  }
-  if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
-  if (facts.uploadS + facts.spokenS > 0) request.seconds = facts.uploadS + facts.spokenS
-  if (facts.characters > 0) request.characters = facts.characters
-  if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
-  if (facts.picture !== UNSAID) request.picture = facts.picture
-  if (!facts.answersSound) request.answersSound = false
-  if (!facts.answersPictures) request.answersPictures = false
-  return request
+  return needOf(x, services, (x.claim as Claim).candidate)
 }
 
 function judge(x: Exchange, services: Services, answer: Hold | Refusal): Verdict {

@@ -81,6 +81,16 @@ export const REASONS: Record<ErrorName, Reason> = {
   },
   not_json: { why: both('请求体不是有效的JSON对象。', 'The body is no valid JSON object.'), todo: BODY },
   field: { why: both('请求体中有一个字段无效。', 'A field of the body is not valid.'), todo: BODY },
+  untranslatable: {
+    why: both(
+      '该模型经协议转换提供,请求中有一个字段无法转换。',
+      'The model is served by translation, and a field of the request cannot be translated.',
+    ),
+    todo: both(
+      '请去掉该字段,或使用该模型的原生协议。',
+      'Leave the field out, or use a protocol that the model speaks itself.',
+    ),
+  },
   background: {
     why: both('不支持background模式。', 'The mode `background` is not offered.'),
     todo: both('请去掉background字段。', 'Leave the field `background` out.'),

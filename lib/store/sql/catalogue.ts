@@ -73,6 +73,8 @@ const CHANNEL_DEFAULTS = {
   http2: false,
   private: false,
   cost: null,
+  translate: true,
+  cacheMarks: 'off',
 }
 
 function channelOf(row: Row): SealedChannel {

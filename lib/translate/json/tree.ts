@@ -204,6 +204,11 @@ export class Tree {
     return node === NONE ? null : (KINDS[this.#nodes[node * FIELDS] as number] as NodeKind)
   }
 
+  /** Where the value stands in the text. Of a member, the node before it is its key. */
+  span(node: Node): { start: number; end: number } {
+    return { start: this.#nodes[node * FIELDS + 1] as number, end: this.#nodes[node * FIELDS + 2] as number }
+  }
+
   /** The value as it stands in the text; empty where there is none. */
   source(node: Node): Source {
     if (node === NONE) return ''

@@ -1,0 +1,24 @@
+/** What an answer says of its translation. All words are of a fixed list: nothing that a client wrote gets into a header. */
+import type { LossWord } from '../translate/loss.ts'
+import type { Lane, Lanes } from './lane.ts'
+
+const LONGEST = 512
+
+/** `[name, value, …]` of an answer that was translated. */
+export function laneHeaders({ via, losses }: Lane, into: string[]): void {
+  into.push('x-gateway-via', via)
+  dropped(losses, into)
+}
+
+/** In a head that goes out before any upstream has answered: what every lane loses that was looked at. */
+export function nameLosses(lanes: Lanes, into: string[]): void {
+  const losses = new Set<LossWord>()
+  for (const lane of lanes.made.values())
+    if (lane !== 'memory' && 'losses' in lane) for (const word of lane.losses) losses.add(word)
+  lanes.named = losses
+  dropped(losses, into)
+}
+
+function dropped(losses: ReadonlySet<LossWord>, into: string[]): void {
+  if (losses.size > 0) into.push('x-gateway-dropped', [...losses].sort().join(',').slice(0, LONGEST))
+}

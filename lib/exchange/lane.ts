@@ -1,0 +1,41 @@
+/**
+ * The lanes of one exchange: its request as it is sent to upstreams that speak another protocol than the client. It is data, like
+ * the record of the exchange; `lanes.ts` makes it. An exchange that only asks upstreams of the client's protocol has none.
+ */
+import type { Facts } from '../protocols/facts.ts'
+import type { Protocol } from '../terms/records.ts'
+import type { Ask } from '../translate/ask.ts'
+import type { LossWord } from '../translate/loss.ts'
+import type { Target, Written } from '../translate/protocol.ts'
+
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** A request as one target gets it. */
+export interface Lane extends Pick<Written, 'names' | 'losses'> {
+  via: Protocol
+  target: Target
+  ask: Ask
+  /** Empty when no attempt needs it any more. */
+  body: Buffer
+  /** What the body says that the upstream gets. */
+  facts: Facts
+}
+
+/** Why there is no lane: a member of the client's body cannot be said, or the process has no memory left for another body. */
+export type NoLane = { field: string } | 'memory'
+
+export class Lanes {
+  /** The client's request; null = it was not read. */
+  ask: Ask | NoLane | null = null
+  readonly made = new Map<Target, Lane | NoLane>()
+  /** Why the first candidate that translates cannot be asked; null = all that were looked at can. */
+  refused: NoLane | null = null
+  /** The losses that a head named which went out before any upstream answered; null = there was no such head. */
+  named: ReadonlySet<LossWord> | null = null
+
+  /** No attempt needs the bodies any more. */
+  drop(): void {
+    this.ask = null
+    for (const lane of this.made.values()) if (lane !== 'memory' && 'body' in lane) lane.body = NOTHING
+  }
+}

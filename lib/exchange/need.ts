@@ -1,0 +1,57 @@
+/** What an exchange may cost at most when a candidate is asked, which is held before it is. */
+import { type Micro, micro, ZERO } from '../base/money.ts'
+import type { Candidate } from '../channels/table.ts'
+import type { Hold } from '../ledger/ledger.ts'
+import type { Request } from '../pricing/tariff.ts'
+import type { Facts } from '../protocols/facts.ts'
+import type { Prompt } from '../protocols/prompt.ts'
+import { NO_TIERS, UNSAID } from '../protocols/usage.ts'
+import type { Protocol } from '../terms/records.ts'
+import type { Exchange } from './exchange.ts'
+import type { Lane } from './lane.ts'
+import { laneOf } from './lanes.ts'
+import { tariffOfAll } from './passes.ts'
+import type { Services } from './services.ts'
+
+/** The most that the exchange can cost at the candidate. Where the hold grows with the answer, it is also noted what it has for that. */
+export function needOf(x: Exchange, services: Services, candidate: Candidate): Micro {
+  const lane = laneOf(x, services, candidate)
+  const facts = lane?.facts ?? (x.facts as Facts)
+  const request = requestOf(x, facts, lane)
+  const tariff = tariffOfAll(x, candidate.channel, facts.otherModels)
+  if (x.coveredOutput > 0) x.answerHold = tariff.answerHold(request)
+  return tariff.estimate(request)
+}
+
+/** What must be held for a further candidate above what is held. Only where some candidate translates can one need more than another. */
+export function moreFor(x: Exchange, services: Services, candidate: Candidate): Micro {
+  if (x.lanes === null || x.attempts === 1) return ZERO
+  return micro(Math.max(0, needOf(x, services, candidate) - (x.hold as Hold).amount))
+}
+
+/** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
+function requestOf(x: Exchange, facts: Facts, lane: Lane | null): Request {
+  const request: Request = {
+    prompt: lane === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
+    maxOutput: facts.maxOutput,
+    besideOutput: facts.besideOutput,
+    n: facts.n,
+    drawingTools: facts.drawingTools,
+    maxToolCalls: facts.maxToolCalls,
+    searches: facts.searches,
+    advisors: facts.advisors,
+    cacheTtl: facts.cacheTtl,
+    protocol: lane?.via ?? (x.protocol as Protocol),
+  }
+  if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
+  if (facts.uploadS + facts.spokenS > 0) request.seconds = facts.uploadS + facts.spokenS
+  if (facts.characters > 0) request.characters = facts.characters
+  if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
+  if (facts.picture !== UNSAID) request.picture = facts.picture
+  if (!facts.answersSound) request.answersSound = false
+  if (!facts.answersPictures) request.answersPictures = false
+  return request
+}
+
+const largerOf = (sent: Prompt, asked: Prompt): Prompt =>
+  sent.textBytes >= asked.textBytes ? sent : { ...sent, textBytes: asked.textBytes }

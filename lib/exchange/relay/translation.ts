@@ -1,0 +1,161 @@
+/**
+ * The answer of an upstream on its way to a client of another protocol. What the upstream sends is read into small events, and
+ * these are written as the client's bytes. The end of the answer is not among them: it is written when the charge is settled, with
+ * the usage that was settled. What is kept in memory for it counts into the memory of request bodies.
+ */
+import type { KeyEntry } from '../../access/keys.ts'
+import type { Tariff } from '../../pricing/tariff.ts'
+import type { Facts } from '../../protocols/facts.ts'
+import type { Protocol, Usage } from '../../terms/records.ts'
+import type { AnswerEvent } from '../../translate/events.ts'
+import type { Failure } from '../../translate/failure.ts'
+import { issuerOf } from '../../translate/opaque.ts'
+import type { AnswerReader, AnswerWriter } from '../../translate/protocol.ts'
+import { translated } from '../../translate/table.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Lane } from '../lane.ts'
+import { wantsEvents } from '../request.ts'
+import type { Services } from '../services.ts'
+
+const NO_MEMORY: Failure = { kind: 'server', status: 503, message: 'the gateway has no memory left for the answer' }
+const NOTHING = ''
+
+export class Translation {
+  readonly #x: Exchange
+  readonly #services: Services
+  readonly #lane: Lane
+  readonly #reader: AnswerReader
+  #writer: AnswerWriter
+  /** The upstream sends events; otherwise one document. */
+  readonly events: boolean
+  /** What was written before it was known that the answer is one. */
+  #waiting = NOTHING
+  /** What belongs to the answer has come. */
+  hasContent = false
+  /** Of the upstream, or because its answer cannot be read, or cannot be told; null = all is well. */
+  failure: Failure | null = null
+  #isFinished = false
+  #heldBytes = 0
+
+  constructor(x: Exchange, services: Services, lane: Lane, events: boolean) {
+    this.#x = x
+    this.#services = services
+    this.#lane = lane
+    this.events = events
+    const issuer = issuerOf(lane.via, lane.target.model)
+    this.#reader = translated(lane.via).answerReader({ events, issuer, names: lane.names, requestId: x.id })
+    this.#writer = this.#newWriter()
+    this.#count()
+  }
+
+  #newWriter(): AnswerWriter {
+    const x = this.#x
+    const facts = x.facts as Facts
+    return translated(x.protocol as Protocol).answerWriter({
+      events: wantsEvents(x),
+      model: x.model,
+      requestId: x.id,
+      createdS: Math.floor(this.#services.clock.now() / 1000),
+      inputEstimate: (x.tariff as Tariff).estimatedInput(facts.prompt),
+      tellsUsage: facts.includeUsage,
+      ask: this.#lane.ask,
+    })
+  }
+
+  /** Takes what has come, and keeps what the client will be told of it. */
+  wait(chunk: Buffer): void {
+    this.#waiting += this.#told(this.#reader.push(chunk))
+    this.#count()
+  }
+
+  /** The same, when no more will come. */
+  waitForEnd(): void {
+    this.#waiting += this.#told(this.#reader.end())
+  }
+
+  /** What the client is told of what has come, with what waited; null = nothing. */
+  push(chunk: Buffer): Buffer | null {
+    const told = this.#takeWaiting() + this.#told(this.#reader.push(chunk))
+    this.#count()
+    return bytesOf(told)
+  }
+
+  /** The same, when no more will come. */
+  end(): Buffer | null {
+    const told = this.#takeWaiting() + this.#told(this.#reader.end())
+    return bytesOf(told)
+  }
+
+  #takeWaiting(): string {
+    const waiting = this.#waiting
+    this.#waiting = NOTHING
+    return waiting
+  }
+
+  #told(events: readonly AnswerEvent[]): string {
+    let told = NOTHING
+    for (const event of events) {
+      if (this.failure !== null) break
+      if (event.type === 'fail') this.failure = event.failure
+      else {
+        this.hasContent ||= event.type !== 'begin' && event.type !== 'thinking'
+        told += this.#writer.write(event)
+        this.failure = this.#writer.failure
+      }
+    }
+    return told
+  }
+
+  /** The end of the answer, once, with the usage that was settled. */
+  finish(usage: Usage): Buffer | null {
+    if (this.#isFinished) return null
+    this.#isFinished = true
+    return bytesOf(this.#writer.finish(usage))
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished
+  }
+
+  /** The end of an answer for which there is no more money. When nothing of it has gone out, it begins with this. */
+  stopByLength(usage: Usage): string {
+    if (this.#waiting !== NOTHING) this.#writer = this.#newWriter()
+    this.#isFinished = true
+    return this.#writer.stopByLength(usage)
+  }
+
+  breakOff(failure: Failure): string {
+    return this.#writer.breakOff(failure)
+  }
+
+  get keepAlive(): string {
+    return this.#writer.keepAlive
+  }
+
+  /** Tokens of output in what was written. */
+  get counted(): number {
+    return this.#writer.counted
+  }
+
+  #count(): void {
+    const held = this.#x.bodyBytes + this.#reader.held + this.#writer.held // the writer has the request, too
+    const { buffered } = this.#services
+    const { id } = (this.#x.entry as KeyEntry).account
+    const more = held - this.#heldBytes
+    if (more === 0) return
+    if (more < 0) buffered.give(id, -more)
+    else if (!buffered.take(id, this.#heldBytes, more, this.#x.world.config.limits.bufferedBytes)) {
+      this.failure ??= NO_MEMORY
+      return
+    }
+    this.#heldBytes = held
+  }
+
+  /** Nobody is told any more of the answer. */
+  close(): void {
+    if (this.#heldBytes > 0) this.#services.buffered.give((this.#x.entry as KeyEntry).account.id, this.#heldBytes)
+    this.#heldBytes = 0
+  }
+}
+
+const bytesOf = (text: string): Buffer | null => (text === NOTHING ? null : Buffer.from(text, 'latin1'))

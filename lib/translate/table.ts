@@ -1,0 +1,43 @@
+/** The protocols that can be translated into each other: a row each. */
+import type { Protocol } from '../protocols/table.ts'
+import { chat } from './chat/chat.ts'
+import type { StatePlace } from './envelopes.ts'
+import { messages } from './messages/messages.ts'
+import type { Translated } from './protocol.ts'
+
+export interface TranslatedRow {
+  protocol: Translated
+  /** For its clients: in which of the other protocols an upstream is asked rather. What loses least comes first. */
+  via: readonly Protocol[]
+  /** Where its clients keep state of upstreams. */
+  state: readonly StatePlace[]
+}
+
+const BLOCKS = { what: 'messages/*/content/*', around: 'messages/*' }
+
+const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
+  messages: {
+    protocol: messages,
+    via: ['responses', 'generate', 'chat'],
+    state: [
+      { ...BLOCKS, state: 'signature' },
+      { ...BLOCKS, state: 'data' },
+    ],
+  },
+  chat: {
+    protocol: chat,
+    via: ['responses', 'messages', 'generate'],
+    state: [
+      { what: 'messages/*/reasoning_details/*', state: 'data' },
+      { what: 'messages/*/tool_calls/*/extra_content', state: 'google/thought_signature' },
+    ],
+  },
+}
+
+export const TRANSLATED = Object.keys(ROWS) as readonly Protocol[]
+
+/** undefined = the protocol is not translated. */
+export const translatedRow = (protocol: Protocol): TranslatedRow | undefined => ROWS[protocol]
+
+/** Of a protocol that is translated. */
+export const translated = (protocol: Protocol): Translated => (ROWS[protocol] as TranslatedRow).protocol
