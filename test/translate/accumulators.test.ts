@@ -106,7 +106,7 @@ t.test('a stream that ends at its length, with calls that are not whole', async 
   t.ok(writer.counted > 0)
   const other = chat.answerWriter(writerOptions())
   const text = tell(other, HALF) + other.stopByLength(usageOf())
-  t.match(text, /"finish_reason":"length"[^]*data: \[DONE\]\n\n$/)
+  t.match(text, /"finish_reason":"length"[\s\S]*data: \[DONE\]\n\n$/)
 })
 
 t.test('a stream that breaks off is an error to the client, and not an answer', async t => {

@@ -4,6 +4,7 @@ import { chat } from '../../lib/translate/chat/chat.ts'
 import type { LossWord } from '../../lib/translate/loss.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
+import type { Loose } from './support/answers.ts'
 import { plainTarget, type Target, type Translated, type Written } from '../../lib/translate/protocol.ts'
 
 const head = { model: 'model', stream: true }
@@ -12,7 +13,7 @@ const via = (from: Translated, to: Translated, body: object | string, target: Pa
     ...plainTarget('up'),
     ...target,
   })
-const bodyOf = ({ body }: Written): Record<string, any> => JSON.parse(Buffer.from(body, 'latin1').toString())
+const bodyOf = ({ body }: Written): Loose => JSON.parse(Buffer.from(body, 'latin1').toString())
 
 const ASK = { max_tokens: 100, messages: [{ role: 'user', content: 'q' }] }
 const TOOL = { name: 'f', input_schema: { type: 'object' } }
@@ -43,7 +44,7 @@ interface Row {
   target?: Partial<Target>
   /** A pattern of the body. */
   gets?: object
-  check?: (body: Record<string, any>, t: Test, written: Written) => void
+  check?: (body: Loose, t: Test, written: Written) => void
   losses?: LossWord[]
 }
 
@@ -214,7 +215,7 @@ const ROWS: Row[] = [
       ],
     },
     check: (body, t, { names }) => {
-      const name = body['tools'][0].name
+      const name = String(body['tools'][0].name)
       t.match(name, /^a_b_c_[0-9a-f]{8}$/)
       t.equal(body['tool_choice'].name, name)
       t.equal(body['messages'][1].content[0].name, name)

@@ -11,7 +11,17 @@ import { ToolNames } from '../../lib/translate/names.ts'
 import { issuerOf, unseal } from '../../lib/translate/opaque.ts'
 import { seeded, text } from '../support/random.ts'
 import { oddLiteral } from './support/asks.ts'
-import { cuts, pieces, readAll, readerOptions, tell, usageOf, writeAll, writerOptions } from './support/answers.ts'
+import {
+  cuts,
+  pieces,
+  readAll,
+  readerOptions,
+  tell,
+  usageOf,
+  writeAll,
+  writerOptions,
+  type Loose,
+} from './support/answers.ts'
 
 const event = (data: object): string => `event: ${(data as { type: string }).type}\ndata: ${JSON.stringify(data)}\n\n`
 const delta = (index: number, delta: object): string => event({ type: 'content_block_delta', index, delta })
@@ -33,8 +43,8 @@ const THOUGHT =
   stop(0)
 
 interface Chunk {
-  choices: { delta: Record<string, any>; finish_reason: string | null }[]
-  usage?: Record<string, any> | null
+  choices: { delta: Loose; finish_reason: string | null }[]
+  usage?: Loose | null
 }
 
 const chunksOf = (bytes: Buffer): Chunk[] =>
@@ -112,22 +122,22 @@ t.test('chat to messages: each block is closed before the next, and a whole call
     ...more,
     function: { arguments: args, ...more },
   })
-  t.match(push({ role: 'assistant', content: '' }), /message_start[^]*"input_tokens":7/)
-  t.match(push({ reasoning_content: 'hm' }), /"type":"thinking"[^]*thinking_delta/)
+  t.match(push({ role: 'assistant', content: '' }), /message_start[\s\S]*"input_tokens":7/)
+  t.match(push({ reasoning_content: 'hm' }), /"type":"thinking"[\s\S]*thinking_delta/)
   t.match(
     push({ content: 'Hi' }),
-    /signature_delta","signature":"gw1\.abcdefghijkl\.s\.\.[^]*content_block_stop[^]*"index":1[^]*text_delta/,
+    /signature_delta","signature":"gw1\.abcdefghijkl\.s\.\.[\s\S]*content_block_stop[\s\S]*"index":1[\s\S]*text_delta/,
   )
   t.match(
     push({ tool_calls: [call(0, '', { id: 'a', name: 'f' })] }),
-    /content_block_stop","index":1[^]*"index":2,"content_block":{"type":"tool_use"/,
+    /content_block_stop","index":1[\s\S]*"index":2,"content_block":{"type":"tool_use"/,
   )
   t.match(push({ tool_calls: [call(1, '{"y":', { id: 'b', name: 'g' })] }), /^$/, 'the second call waits')
   t.ok(writer.held > 0)
-  t.match(push({ tool_calls: [call(0, '{"x":1')] }), /"index":2[^]*input_json_delta/)
+  t.match(push({ tool_calls: [call(0, '{"x":1')] }), /"index":2[\s\S]*input_json_delta/)
   t.match(
     push({ tool_calls: [call(0, '}')] }),
-    /input_json_delta[^]*content_block_stop","index":2[^]*"index":3[^]*partial_json":"{\\"y\\":"/,
+    /input_json_delta[\s\S]*content_block_stop","index":2[\s\S]*"index":3[\s\S]*partial_json":"{\\"y\\":"/,
     'the first is whole, and the second begins',
   )
   t.equal(writer.held, 0)

@@ -134,3 +134,7 @@ export function come(events: readonly AnswerEvent[]): Told {
     stop,
   }
 }
+
+/** Parsed JSON in which tests look up members of which they know that they are there. */
+// biome-ignore lint/suspicious/noExplicitAny: bodies of several protocols, whose types do not matter here
+export type Loose = Record<string, any>

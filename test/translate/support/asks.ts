@@ -49,9 +49,8 @@ export function randomAsk(random: Random, takes: Takes, issuer: string): Ask {
   ask.stop = Array.from({ length: random.int(0, 4) }, () => filled(random))
   if (random.next() < 0.5) ask.sampling = { temperature: random.pick(['0', '0.30', '1']), topP: '0.9', topK: '40' }
   if (random.next() < 0.3) ask.sampling = { ...ask.sampling, seed: '12345678901234567890', presence: '0.5' }
-  if (random.next() < 0.3)
-    ask.thinking = { mode: 'on', effort: random.pick(['low', 'medium', 'high', 'xhigh']), budget: null, show: null }
-  else if (random.next() < 0.3) ask.thinking.mode = 'off'
+  ask.thinking.mode = random.pick(['unset', 'off', 'on'])
+  if (ask.thinking.mode === 'on') ask.thinking.effort = random.pick(['low', 'medium', 'high', 'xhigh'])
   if (random.next() < 0.3)
     ask.format = { type: 'schema', name: null, schema: '{"type":"object","x":1.0}', strict: null, description: null }
   return ask
