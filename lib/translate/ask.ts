@@ -137,7 +137,7 @@ export interface FreeformTool {
 /** Which tools the answer has to call. */
 export type Choice =
   | { type: 'unset' | 'auto' | 'none' | 'any' }
-  | { type: 'one'; name: string }
+  | { type: 'one'; name: string; namespace?: string }
   | { type: 'some'; names: string[]; must: boolean }
 
 export { EFFORTS, type Effort } from '../terms/records.ts'

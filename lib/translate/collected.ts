@@ -1,7 +1,12 @@
 /** The blocks of an answer that is written as one document, when all of it has come. */
 import type { Opaque } from './ask.ts'
+import { unreadable } from './blocks.ts'
 import type { AnswerEvent, CallHead, StopReason } from './events.ts'
 import { join, type Literal, type Source } from './json/literal.ts'
+
+/** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
+export const MOST_HELD = 32 * 1024 * 1024
+export const TOO_MUCH = unreadable('the answer is too long')
 
 export interface CollectedBlock {
   kind: 'text' | 'thought' | 'refusal' | 'call' | 'media'

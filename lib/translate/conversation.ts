@@ -36,15 +36,40 @@ const NO_RESULT = literal('No result.')
 
 interface Asked {
   call: CallPart
-  /** The id as the client wrote it, which may stand at several calls. */
-  id: string
   answer: ResultPart | null
+}
+
+/** Calls that wait for a result, in order. Conversations may be long, so nothing is searched in a list. */
+class Waiting {
+  readonly #queues = new Map<string, { calls: Asked[]; at: number }>()
+
+  add(key: string, asked: Asked): void {
+    const queue = this.#queues.get(key)
+    if (queue === undefined) this.#queues.set(key, { calls: [asked], at: 0 })
+    else queue.calls.push(asked)
+  }
+
+  /** The first of these calls that has no result. */
+  take(key: string): Asked | undefined {
+    const queue = this.#queues.get(key)
+    if (queue === undefined) return undefined
+    while (queue.calls[queue.at]?.answer) queue.at++
+    return queue.calls[queue.at]
+  }
+
+  clear(): void {
+    this.#queues.clear()
+  }
 }
 
 class Conversation {
   readonly rounds: Round[] = []
   /** The calls of the last assistant's round. */
   #asked: Asked[] = []
+  /** The same: by the id as the client wrote it, by the name of the tool, and all of them. */
+  readonly #waiting = new Waiting()
+  /** How many calls of the round have an id. */
+  readonly #ids = new Map<string, number>()
   /** Where that round stands. */
   #at = -1
   #unnamed = 0
@@ -72,22 +97,30 @@ class Conversation {
 
   #call(part: CallPart): CallPart {
     const { id } = part
-    let own = id === '' ? `call_${this.#unnamed++}` : id
-    for (let n = 2; this.#asked.some(({ call }) => call.id === own); n++) own = `${id.slice(0, 60)}_${n}`
+    const own = id === '' ? `call_${this.#unnamed++}` : this.#once(id)
     const call = own === id ? part : { ...part, id: own }
-    this.#asked.push({ call, id, answer: null })
+    const asked: Asked = { call, answer: null }
+    this.#asked.push(asked)
+    for (const key of [`id ${id}`, `name ${part.name}`, 'any']) this.#waiting.add(key, asked)
     return call
+  }
+
+  /** An id that no other call of the round has. */
+  #once(id: string): string {
+    const times = (this.#ids.get(id) ?? 0) + 1
+    this.#ids.set(id, times)
+    if (times === 1) return id
+    const next = `${id.slice(0, 50)}_${times}`
+    return this.#ids.has(next) ? this.#once(id) : next
   }
 
   #user(part: Turn['parts'][number]): void {
     if (part.type === 'text' || part.type === 'media') this.#userRound().parts.push(part)
     if (part.type !== 'result') return
-    const asked = this.#asked.find(
-      ({ id, answer, call }) =>
-        answer === null && (part.id === '' ? part.name === null || part.name === call.name : part.id === id),
-    )
+    const { id, name } = part
+    const asked = this.#waiting.take(id !== '' ? `id ${id}` : name !== null ? `name ${name}` : 'any')
     if (asked === undefined) this.#userRound().parts.push(...part.parts)
-    else asked.answer = part.id === asked.call.id ? part : { ...part, id: asked.call.id }
+    else asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
   }
 
   #userRound(): UserRound {
@@ -99,6 +132,8 @@ class Conversation {
     if (this.#asked.length === 0) return
     const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
     this.#asked = []
+    this.#waiting.clear()
+    this.#ids.clear()
     const next = this.rounds[this.#at + 1]
     if (next?.role === 'user') next.results = results
     else this.rounds.splice(this.#at + 1, 0, { role: 'user', results, parts: [] })

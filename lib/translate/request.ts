@@ -1,6 +1,6 @@
-/** What request readers share: a body as a tree, a table of its members, and numbers and marks that all of them know. */
+/** What readers of requests share: a body as a tree, a table of its members, numbers and marks that all of them know. Writers share a little, too. */
 import { bytesAsText } from '../protocols/patterns.ts'
-import type { Ask, CacheLife, Effort } from './ask.ts'
+import type { Ask, CacheLife, Effort, Tool } from './ask.ts'
 import { EFFORTS } from './ask.ts'
 import type { Source } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
@@ -53,11 +53,13 @@ export function readBody(body: Buffer): Tree {
 
 /** Reads all members of the body. One that no table knows is a loss without a name. */
 export function readMembers(ask: Ask, tree: Tree, members: Members): void {
+  const found = new Map<string, Node>()
   tree.members(tree.root, (name, node) => {
-    if (tree.absent(node)) return
-    if (Object.hasOwn(members, name)) (members[name] as Member)(ask, tree, node, name)
-    else ask.losses.add('other')
+    if (Object.hasOwn(members, name))
+      found.set(name, node) // of several with the same name the last one counts
+    else if (!tree.absent(node)) ask.losses.add('other')
   })
+  for (const [name, node] of found) if (!tree.absent(node)) (members[name] as Member)(ask, tree, node, name)
 }
 
 /** The text of a number, as it stands; undefined = it is none. */
@@ -86,4 +88,11 @@ export function cacheOf(tree: Tree, node: Node): { cache?: CacheLife } {
   const mark = tree.get(node, 'cache_control')
   if (tree.kind(mark) !== 'object') return {}
   return { cache: tree.string(tree.get(mark, 'ttl')) === '1h' ? '1h' : '5m' }
+}
+
+/** Where only some tools may be called, the others are not offered. */
+export function offeredTools({ tools, choice }: Ask): readonly Tool[] {
+  if (choice.type !== 'some') return tools
+  const names = new Set(choice.names)
+  return tools.filter(({ name }) => names.has(name))
 }

@@ -9,7 +9,7 @@ import { type Random, seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, readAll, usageOf, writeAll } from './support/answers.ts'
 
 const PROTOCOLS: Record<string, Translated> = { messages, chat }
-const RUNS = 300
+const RUNS = 150
 
 const randomUsage = (random: Random): Usage =>
   usageOf({

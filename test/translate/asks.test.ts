@@ -6,7 +6,7 @@ import { plainTarget, type Target, type Translated } from '../../lib/translate/p
 import { seeded } from '../support/random.ts'
 import { plain, randomAsk, type Takes } from './support/asks.ts'
 
-const RUNS = 400
+const RUNS = 200
 
 /** `seen`: what a request says after it went through the protocol, where that is not the same in other words. */
 const PROTOCOLS: Record<string, { protocol: Translated; takes: Takes; target: Target }> = {

@@ -714,3 +714,57 @@ t.test('what has no place in a parser arrives as it was sent', async t => {
   t.ok(back.includes(`"default":${input}`))
   t.ok(back.includes(text))
 })
+
+const LONG = 20_000_000
+const MANY = 20_000
+
+t.test('requests that are made to take long do not', async t => {
+  const bodies: [what: string, from: Translated, to: Translated, body: object][] = [
+    ['a long blank text', messages, chat, talk(['user', ' '.repeat(LONG)])],
+    [
+      'space before the end',
+      chat,
+      messages,
+      { messages: [...ASK.messages, { role: 'assistant', content: `${' '.repeat(LONG)}x ` }] },
+    ],
+    [
+      'a long attribution line',
+      messages,
+      chat,
+      { ...ASK, system: [{ type: 'text', text: ATTRIBUTION.text.padEnd(LONG, 'x') }] },
+    ],
+    [
+      'many calls with the same id',
+      messages,
+      chat,
+      talk(['user', 'q'], ['assistant', Array(MANY).fill(USE('a'))], ['user', Array(MANY).fill(RESULT('a'))]),
+    ],
+    [
+      'many calls whose results come the other way round',
+      messages,
+      chat,
+      talk(
+        ['user', 'q'],
+        ['assistant', Array.from({ length: MANY }, (_, n) => USE(`a${n}`))],
+        ['user', Array.from({ length: MANY }, (_, n) => RESULT(`a${MANY - n - 1}`))],
+      ),
+    ],
+    [
+      'many members',
+      chat,
+      messages,
+      { ...Object.fromEntries(Array.from({ length: MANY }, (_, n) => [`m${n}`, n])), ...ASK },
+    ],
+  ]
+  for (const [what, from, to, body] of bodies) t.doesNotThrow(() => via(from, to, body), what)
+  t.throws(() => via(messages, chat, { ...ASK, stop_sequences: Array(600_000).fill('') }), {
+    name: 'Error',
+    field: 'body',
+  })
+})
+
+t.test('of a member that stands twice the last one counts', async t => {
+  const body =
+    '{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"max_tokens":2,"messages":[{"role":"user","content":"b"}]}'
+  t.match(bodyOf(via(messages, chat, body)), { max_tokens: 2, messages: [{ content: 'b' }] })
+})

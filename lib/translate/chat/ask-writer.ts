@@ -5,6 +5,7 @@ import { literal, type Source } from '../json/literal.ts'
 import { array, object, optional, typed } from '../json/write.ts'
 import { ToolNames } from '../names.ts'
 import type { Target, Written } from '../protocol.ts'
+import { offeredTools } from '../request.ts'
 import { nearestEffort, wantedEffort } from '../thinking.ts'
 import { writeTurns } from './turn-writer.ts'
 
@@ -80,9 +81,8 @@ class Writer {
   #tools(): Record<string, Source | undefined> {
     const { tools, choice, parallel } = this.#ask
     if (tools.length === 0) return {}
-    const offered = choice.type === 'some' ? tools.filter(({ name }) => choice.names.includes(name)) : tools
     return {
-      tools: array(offered.map(tool => this.#tool(tool))),
+      tools: array(offeredTools(this.#ask).map(tool => this.#tool(tool))),
       tool_choice: this.#choice(choice),
       parallel_tool_calls: parallel === null ? undefined : String(parallel),
     }
@@ -117,7 +117,7 @@ class Writer {
       case 'unset':
         return undefined
       case 'one':
-        return typed('function', { function: object({ name: literal(this.#names.to(choice.name)) }) })
+        return typed('function', { function: object({ name: literal(this.#names.to(choice.name, choice.namespace)) }) })
       case 'some':
         return choice.must ? '"required"' : '"auto"'
       case 'any':

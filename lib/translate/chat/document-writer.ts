@@ -1,5 +1,5 @@
 /** An answer as one document of chat completions. */
-import { Collected, type CollectedBlock } from '../collected.ts'
+import { Collected, type CollectedBlock, MOST_HELD, TOO_MUCH } from '../collected.ts'
 import type { AnswerEvent } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { EMPTY, join, type Literal, literal, type Source } from '../json/literal.ts'
@@ -13,7 +13,7 @@ export class DocumentWriter implements AnswerWriter {
   readonly #collected = new Collected()
   readonly #told = new Told()
   readonly keepAlive = '\n'
-  readonly failure: Failure | null = null
+  failure: Failure | null = null
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -28,7 +28,9 @@ export class DocumentWriter implements AnswerWriter {
   }
 
   write(event: AnswerEvent): string {
+    if (this.failure !== null) return ''
     this.#collected.add(event)
+    if (this.#collected.held > MOST_HELD) this.failure = TOO_MUCH
     if (event.type === 'delta') this.#told.add(event.text)
     return ''
   }

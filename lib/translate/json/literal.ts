@@ -62,21 +62,38 @@ export function join(literals: readonly Literal[], between = ''): Literal {
   return `"${literals.map(one => one.slice(1, -1)).join(between)}"`
 }
 
-const BLANK = /^"(?:\s|\\[nrtf]|\\u00(?:20|0[9a-dA-D]|[aA]0))*"$/
-const BLANK_END = /(?:\s|\\[nrtf])+$/
+/** How many characters an escape or a character of space has at this place; 0 = there is none. */
+function spaceAt(text: Literal, at: number): number {
+  const c = text.charCodeAt(at)
+  if (c <= 0x20) return 1
+  return c === 0x5c && 'nrtf'.includes(text[at + 1] as string) ? 2 : 0
+}
 
 /** Nothing but space. */
-export const isBlank = (text: Literal): boolean => text.length < 3 || BLANK.test(text)
+export function isBlank(text: Literal): boolean {
+  const end = text.length - 1
+  let at = 1
+  while (at < end) {
+    const length = spaceAt(text, at)
+    if (length === 0) return false
+    at += length
+  }
+  return true
+}
 
 /** The literal without space at its end. */
 export function trimEnd(text: Literal): Literal {
-  const inner = text.slice(0, -1)
-  const last = inner.charCodeAt(inner.length - 1)
-  const mayEndBlank = last <= 0x20 || inner.charCodeAt(inner.length - 2) === 0x5c
-  if (!mayEndBlank) return text
-  const cut = inner.replace(BLANK_END, '')
+  let end = text.length - 1
+  for (;;) {
+    if (end > 1 && spaceAt(text, end - 1) === 1) end--
+    else if (end > 2 && spaceAt(text, end - 2) === 2 && !isEscaped(text, end - 2)) end -= 2
+    else return end === text.length - 1 ? text : `${text.slice(0, end)}"`
+  }
+}
+
+/** Whether an odd number of backslashes stands before this place. */
+function isEscaped(text: Literal, at: number): boolean {
   let run = 0
-  while (cut.charCodeAt(cut.length - 1 - run) === 0x5c) run++
-  // an odd run of backslashes has lost the letter of its escape
-  return run % 2 === 0 ? `${cut}"` : text
+  while (text.charCodeAt(at - 1 - run) === 0x5c) run++
+  return run % 2 === 1
 }

@@ -5,6 +5,7 @@ import { isBlank, literal, type Source } from '../json/literal.ts'
 import { array, object, typed } from '../json/write.ts'
 import { ToolNames } from '../names.ts'
 import type { Target, Written } from '../protocol.ts'
+import { offeredTools } from '../request.ts'
 import { objectSchema } from '../schema.ts'
 import { budgetOf, nearestEffort, wantedEffort } from '../thinking.ts'
 import { Marks } from './marks.ts'
@@ -54,7 +55,7 @@ class Writer {
       stream: stream ? 'true' : undefined,
       system: this.#system(),
       messages: turns.messages,
-      tools: this.#ask.tools.length === 0 ? undefined : array(this.#offered().map(tool => this.#tool(tool))),
+      tools: this.#ask.tools.length === 0 ? undefined : array(offeredTools(this.#ask).map(tool => this.#tool(tool))),
       tool_choice: choice,
       ...this.#sampling(thinks),
       stop_sequences: sequences.length === 0 ? undefined : array(sequences),
@@ -76,12 +77,6 @@ class Writer {
   }
 
   // --- tools
-
-  /** Where only some tools may be called, the others are not offered. */
-  #offered(): readonly Tool[] {
-    const { tools, choice } = this.#ask
-    return choice.type === 'some' ? tools.filter(({ name }) => choice.names.includes(name)) : tools
-  }
 
   #tool(tool: Tool): Source {
     const name = literal(this.#names.to(tool.name, tool.namespace))
@@ -113,7 +108,7 @@ class Writer {
     const disable = { disable_parallel_tool_use: disabled }
     switch (choice.type) {
       case 'one':
-        return typed('tool', { name: literal(this.#names.to(choice.name)), ...disable })
+        return typed('tool', { name: literal(this.#names.to(choice.name, choice.namespace)), ...disable })
       case 'some':
         return typed(choice.must ? 'any' : 'auto', disable)
       case 'unset':

@@ -1,6 +1,6 @@
 /** An answer as one document of the messages protocol. */
 import { unreadable } from '../blocks.ts'
-import { Collected, type CollectedBlock } from '../collected.ts'
+import { Collected, type CollectedBlock, MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, type CallHead, isCut } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { EMPTY, type Source, unquote } from '../json/literal.ts'
@@ -32,7 +32,9 @@ export class DocumentWriter implements AnswerWriter {
   }
 
   write(event: AnswerEvent): string {
+    if (this.failure !== null) return ''
     this.#collected.add(event)
+    if (this.#collected.held > MOST_HELD) this.failure = TOO_MUCH
     if (event.type === 'delta') this.#told.add(event.text)
     if (event.type === 'stop' && !isCut(event.reason)) this.#checkCalls()
     return ''

@@ -5,6 +5,7 @@
  */
 import type { Opaque } from '../ask.ts'
 import { unreadable } from '../blocks.ts'
+import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, type CallHead, isCut, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
@@ -160,6 +161,7 @@ export class StreamWriter implements AnswerWriter {
     if (block !== this.#blocks[0]) {
       block.waiting.push(piece)
       this.held += typeof piece === 'string' ? piece.length : piece.value.length
+      if (this.held > MOST_HELD) this.failure = TOO_MUCH
       return ''
     }
     return this.#tell(block, piece) + (block.check?.whole ? this.#live() : '')

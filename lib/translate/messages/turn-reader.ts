@@ -10,7 +10,16 @@ import { cacheOf, type Member } from '../request.ts'
  * A line that Claude Code puts before everything else. A part of it changes with every request, so that no upstream could
  * ever use its prompt cache behind it.
  */
-const ATTRIBUTION = /^"x-anthropic-billing-header: cc_version=(?:[^\\"]|\\[^n])*(?:\\n)*/
+const ATTRIBUTION = '"x-anthropic-billing-header: cc_version='
+const LINE_END = '\\n'
+
+function withoutAttribution(text: Literal): Literal {
+  if (!text.startsWith(ATTRIBUTION)) return text
+  let end = text.indexOf(LINE_END)
+  if (end < 0) return EMPTY
+  while (text.startsWith(LINE_END, end)) end += LINE_END.length
+  return `"${text.slice(end)}`
+}
 
 export const readSystem: Member = (ask, tree, node) => {
   const whole = tree.literal(node)
@@ -20,10 +29,8 @@ export const readSystem: Member = (ask, tree, node) => {
   }
   const parts = textsOf(tree, node)
   const first = parts[0]
-  if (first !== undefined && ATTRIBUTION.test(first.text)) {
-    first.text = first.text.replace(ATTRIBUTION, '"')
-    if (first.text.length < 3) parts.shift()
-  }
+  if (first !== undefined) first.text = withoutAttribution(first.text)
+  if (first?.text === EMPTY) parts.shift()
   ask.system.push(...parts)
 }
 
