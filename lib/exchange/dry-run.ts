@@ -93,6 +93,7 @@ function stagesOf({ keyHash, protocol, model }: Trial) {
   })
   const said = stage<'throttled', 'body' | 'confirmed' | 'maker'>(x => {
     x.facts = factsOf(protocol, model)
+    x.body = [Buffer.from(JSON.stringify({ model, ...SHORT[protocol] }))]
     return NEXT
   })
   return new Plan<'target'>()
@@ -127,12 +128,13 @@ function factsOf(protocol: Protocol, model: string) {
   return scan.end()
 }
 
+const HELLO = [{ role: 'user', content: '.' }]
 /** One token of output, where a protocol has a name for it. */
 const SHORT: Partial<Record<Protocol, object>> = {
-  messages: { max_tokens: 1 },
-  chat: { max_tokens: 1 },
-  responses: { max_output_tokens: 1 },
-  generate: { generationConfig: { maxOutputTokens: 1 } },
+  messages: { max_tokens: 1, messages: HELLO },
+  chat: { max_tokens: 1, messages: HELLO },
+  responses: { max_output_tokens: 1, input: '.' },
+  generate: { generationConfig: { maxOutputTokens: 1 }, contents: [{ role: 'user', parts: [{ text: '.' }] }] },
 }
 
 /** The text of an error without the id of the request, under which nothing can be found. */

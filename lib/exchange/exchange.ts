@@ -20,7 +20,7 @@ import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, Usage, UsageRow } from '../terms/records.ts'
 import type { Action, Target } from '../terms/target.ts'
 import type { World } from '../world/world.ts'
-import type { Lanes } from './lane.ts'
+import type { Lanes } from '../translate/lane.ts'
 
 export type Listener = 'main' | 'direct'
 

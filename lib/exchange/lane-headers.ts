@@ -1,6 +1,6 @@
 /** What an answer says of its translation. All words are of a fixed list: nothing that a client wrote gets into a header. */
 import type { LossWord } from '../translate/loss.ts'
-import type { Lane, Lanes } from './lane.ts'
+import type { Lane, Lanes } from '../translate/lane.ts'
 
 const LONGEST = 512
 

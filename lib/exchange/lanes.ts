@@ -8,10 +8,12 @@ import { Untranslatable } from '../translate/loss.ts'
 import { translated } from '../translate/table.ts'
 import { takeMemory } from './body-memory.ts'
 import type { Exchange } from './exchange.ts'
-import { type Lane, Lanes, type NoLane } from './lane.ts'
+import { type Lane, Lanes, type NoLane } from '../translate/lane.ts'
 import { wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
 
+/** Reading a body holds up all other requests for some milliseconds a MiB. */
+const MOST_BYTES = 16 * 1024 * 1024
 const JSON_TYPE = 'application/json'
 
 const isNone = (lane: Lane | Ask | NoLane): lane is NoLane => lane === 'memory' || 'field' in lane
@@ -44,6 +46,7 @@ function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: La
 
 /** The body as one text takes as much memory as the body. */
 function readAsk(x: Exchange, services: Services): Ask | NoLane {
+  if (x.bodyBytes > MOST_BYTES) throw new Untranslatable('body')
   if (!takes(x, services, x.bodyBytes)) return 'memory'
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)

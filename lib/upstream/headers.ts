@@ -136,7 +136,8 @@ function planOf(
   let ofKey = of.get(key)
   if (ofKey === undefined) of.set(key, (ofKey = new Map()))
   let plan = ofKey.get(protocol)
-  if (plan === undefined) ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire ?? {}, wire === null)))
+  if (plan === undefined)
+    ofKey.set(protocol, (plan = new HeaderPlan(channel, key, protocol, wire ?? {}, wire === null)))
   return plan
 }
 

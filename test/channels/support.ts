@@ -22,7 +22,7 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   ca: null,
   http2: false,
   private: false,
-  translate: true,
+  translate: [],
   cacheMarks: 'off',
   cost: null,
   status: 'enabled',

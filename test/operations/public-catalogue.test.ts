@@ -27,6 +27,7 @@ const channel = (name: string, change: Json) => ({
   groups: ['default'],
   weight: 4321,
   cost: 0.61,
+  translate: false,
   ...change,
 })
 
@@ -66,7 +67,7 @@ const FILE = {
       models: { alpha: 'hidden-renamed', off: 'off', part: 'part', unpriced: 'unpriced', undescribed: 'x' },
     }),
     channel('hidden-two', { protocols: ['images', 'chat'], models: ['picture'] }),
-    channel('hidden-three', { groups: ['hidden-group'], models: ['hidden-model'] }),
+    channel('hidden-three', { groups: ['hidden-group'], models: ['hidden-model'], translate: ['messages'] }),
     channel('hidden-four', { protocols: ['embeddings', 'chat'], models: ['embedder'] }),
     channel('hidden-five', { models: ['switched-off'], status: 'disabled' }),
   ],
@@ -127,7 +128,23 @@ t.test('who sees which models, with which protocols, at what price, in what stat
     ...inVip,
     ['unpriced', 'messages,chat', 'unpriced', false],
   ])
-  t.same((await rows(catalogue.modelsOf(['hidden-group', 'vip'])))[1], ['hidden-model', 'chat', 'available', true])
+  t.same((await rows(catalogue.modelsOf(['hidden-group', 'vip'])))[1], [
+    'hidden-model',
+    'chat,messages',
+    'available',
+    true,
+  ])
+  const { models: hidden } = await catalogue.modelsOf(['hidden-group'])
+  t.same(
+    hidden.map(({ name, translated }) => [name, translated]),
+    [
+      ['alpha', []],
+      ['hidden-model', ['messages']],
+      ['off', []],
+      ['part', []],
+      ['unpriced', []],
+    ],
+  )
   t.same((await catalogue.models()).groups, ['default', 'vip'])
   const refused: Record<string, () => Promise<unknown>> = {
     hidden: () => catalogue.models('hidden-group'),

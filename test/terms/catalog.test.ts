@@ -100,6 +100,8 @@ t.test('records, with every default', async t => {
       http2: false,
       private: false,
       cost: null,
+      translate: true,
+      cacheMarks: 'off',
       status: 'enabled',
     },
   ])

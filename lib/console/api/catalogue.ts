@@ -55,6 +55,9 @@ const model = z
     name: z.string(),
     family: z.string().nullable(),
     protocols: z.array(z.enum(PROTOCOLS)),
+    translated: z
+      .array(z.enum(PROTOCOLS))
+      .meta({ description: 'Those of the protocols that no upstream of the model speaks: requests are translated.' }),
     state,
     since: time.nullable().meta({ description: 'Since when it is offline.' }),
     price: price.nullable(),

@@ -263,7 +263,8 @@ export class Attempts implements AttemptEvents {
       this.#answer.onBroken()
       return
     }
-    if (attempt.status < 300) report(this.#x, this.#services, attempt, isOurs(error) || error instanceof NoMoney ? 'ignored' : 'failed')
+    if (attempt.status < 300)
+      report(this.#x, this.#services, attempt, isOurs(error) || error instanceof NoMoney ? 'ignored' : 'failed')
     if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }

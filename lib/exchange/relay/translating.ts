@@ -67,7 +67,8 @@ export class Translating {
   /** What is compressed comes again when it is decoded. */
   decode(chunk: Buffer, reading: Reading, decoder: SideDecoder): void {
     reading.bytes += chunk.length
-    if (!decoder.write(chunk, () => this.#m.guard(() => this.#pressure.release(DECODING)))) this.#pressure.hold(DECODING)
+    if (!decoder.write(chunk, () => this.#m.guard(() => this.#pressure.release(DECODING))))
+      this.#pressure.hold(DECODING)
   }
 
   take(chunk: Buffer, reading: Reading, translation: Translation): void {

@@ -13,7 +13,7 @@ import { issuerOf } from '../../translate/opaque.ts'
 import type { AnswerReader, AnswerWriter } from '../../translate/protocol.ts'
 import { translated } from '../../translate/table.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Lane } from '../lane.ts'
+import type { Lane } from '../../translate/lane.ts'
 import { wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 

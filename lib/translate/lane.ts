@@ -1,12 +1,12 @@
 /**
  * The lanes of one exchange: its request as it is sent to upstreams that speak another protocol than the client. It is data, like
- * the record of the exchange; `lanes.ts` makes it. An exchange that only asks upstreams of the client's protocol has none.
+ * the record of the exchange; `lib/exchange/lanes.ts` makes it. An exchange that only asks upstreams of the client's protocol has none.
  */
 import type { Facts } from '../protocols/facts.ts'
-import type { Protocol } from '../terms/records.ts'
-import type { Ask } from '../translate/ask.ts'
-import type { LossWord } from '../translate/loss.ts'
-import type { Target, Written } from '../translate/protocol.ts'
+import type { Protocol } from '../protocols/table.ts'
+import type { Ask } from './ask.ts'
+import type { LossWord } from './loss.ts'
+import type { Target, Written } from './protocol.ts'
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
