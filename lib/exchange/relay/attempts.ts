@@ -19,29 +19,12 @@ import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import { report, reportStatus } from './attempt-report.ts'
+import { GaveUp, NoMoney, silent } from './given-up.ts'
 import { nextClaim } from './next-claim.ts'
 import { Rivals } from './rivals.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { isOurs, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
-/** The gateway gave up on the upstream; not a fault of the connection. */
-class GaveUp extends Error {
-  override name = 'GaveUp'
-  readonly row: ErrorName
-  readonly code: string
-
-  constructor(row: ErrorName) {
-    super(row)
-    this.row = row
-    this.code = row
-  }
-}
-
-/** The account has not the money for what the candidate may cost, and another one may need less. */
-class NoMoney extends Error {
-  override name = 'NoMoney'
-  readonly code = 'money'
-}
 const pass = (attempt: Attempt): void => attempt.onResponseError(null, new NoMoney())
 
 const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
@@ -299,5 +282,3 @@ const faultOf = ({ status }: Attempt): string | null => {
   if (status > 0 && status < 300) return 'answer'
   return retryable(status) ? 'status' : null
 }
-
-const silent = (): Error => new GaveUp('timeout')

@@ -6,11 +6,13 @@ import type { ErrorName } from '../../terms/errors.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Failure } from '../../translate/failure.ts'
 import { translated } from '../../translate/table.ts'
-import { asksNoMore } from '../count-answers.ts'
+import { asksNoMore, isAnswer, isCount } from '../count-answers.ts'
 import { answerEstimate } from '../estimate-count.ts'
 import { refuse } from '../refuse.ts'
 import type { Machine } from './machine.ts'
+import type { Reading } from './reading.ts'
 import type { Transition } from './states.ts'
+import { NO_MEMORY } from './translation.ts'
 
 export class Closing {
   readonly #m: Machine
@@ -111,7 +113,7 @@ export class Closing {
    */
   endFailed(failure: Failure): void {
     const { answer, attempts, books, telling, x } = this.#m
-    attempts.broke()
+    if (failure !== NO_MEMORY) attempts.broke()
     attempts.cut()
     answer.isDone = true
     answer.reading?.meter.end(false)
@@ -166,6 +168,16 @@ export class Closing {
     this.#m.books.settle('nothing', name)
     this.#m.telling.refuse(name)
     this.#close(by)
+  }
+
+  /** All of the answer to a request that counts tokens has come. */
+  judgeCount(reading: Reading): void {
+    if (isAnswer(reading)) this.noCount()
+    else if (!isCount(reading)) this.countInstead()
+    else {
+      for (const chunk of reading.count) this.#m.telling.send(chunk)
+      this.complete('nothing')
+    }
   }
 
   /** The upstream answers as its model would, to a request that costs nothing. */

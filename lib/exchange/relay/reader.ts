@@ -6,11 +6,10 @@
  * the reading what the client is told of them → the client.
  */
 import type { Meter } from '../../protocols/meter.ts'
-import { bytesAsText } from '../../protocols/patterns.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
-import { isAnswer, isCount, mayBeCount } from '../count-answers.ts'
+import { mayBeCount } from '../count-answers.ts'
 import { laneOf } from '../lanes.ts'
 import { type BackPressure, DECODING, GROWING, LINKING, SLOW_CLIENT } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
@@ -74,7 +73,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   }
 
   /** False: the answer began with an error and nothing else, and another candidate is being asked. */
-  #judgeFirst({ failed, counted }: Meter): boolean {
+  judgeFirst({ failed, counted }: Meter): boolean {
     const { attempts } = this.#m
     const isAnswer = !failed || counted > 0
     attempts.judge(isAnswer ? 'ok' : 'failed')
@@ -90,15 +89,6 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     if (attempts.tryNext()) return
     if (x.free) this.#closing.countInstead()
     else this.#closing.giveUp('upstream')
-  }
-
-  #judgeCount(reading: Reading): void {
-    if (isAnswer(reading)) this.#closing.noCount()
-    else if (!isCount(reading)) this.#closing.countInstead()
-    else {
-      for (const chunk of reading.count) this.#send(chunk)
-      this.#closing.complete('nothing')
-    }
   }
 
   // --- relaying
@@ -134,21 +124,13 @@ export class Reader implements ReadingEvents, Gathered, Onward {
 
   #take(chunk: Buffer): void {
     const { reading, lane } = this.#m.answer
-    if (reading === null) {
-      if (lane !== null) {
-        this.#translating.keepError(chunk)
-        return
-      }
-      if (this.#m.state === 'judging') this.#m.go('accept')
-      this.#send(chunk)
+    if (lane !== null) {
+      this.#translating.take(chunk)
       return
     }
-    if (lane !== null) {
-      if (reading.decoder !== null) this.#translating.decode(chunk, reading, reading.decoder)
-      else {
-        reading.bytes += chunk.length
-        this.#takeTranslated(chunk, reading)
-      }
+    if (reading === null) {
+      if (this.#m.state === 'judging') this.#m.go('accept')
+      this.send(chunk)
       return
     }
     const growth = this.#growthOf(reading)
@@ -161,19 +143,8 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     return this.#m.x.row === null ? growth : null
   }
 
-  /** When nobody is told of it any more, only the meter sees it. */
-  #takeTranslated(chunk: Buffer, reading: Reading): void {
-    const { translation, meter } = reading
-    if (translation !== null) this.#translating.take(chunk, reading, translation)
-    else {
-      meter.feed(chunk, bytesAsText(chunk))
-      if (this.#m.state !== 'judging' || this.#judgeFirst(meter)) this.goOn(chunk, reading)
-    }
-  }
-
   onPlain(chunk: Buffer): void {
-    const { reading } = this.#m.answer
-    if (reading !== null && !this.#m.closed) this.#m.guard(() => this.#takeTranslated(chunk, reading))
+    this.#m.guard(() => this.#translating.takePlain(chunk))
   }
 
   /** Of an answer that was judged, what was counted: it waits for money where it must. */
@@ -194,10 +165,13 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   #takePlain(chunk: Buffer, reading: Reading): void {
     const boundary = reading.meter.atBoundary
     const keepsUp = reading.feed(chunk)
-    if (this.#m.state === 'judging' && !this.#judgeFirst(reading.meter)) return
+    if (this.#m.state === 'judging' && !this.judgeFirst(reading.meter)) return
     if (!keepsUp) this.#pressure.hold(DECODING)
-    if (this.#m.x.free) this.#takeCount(chunk, reading)
-    else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
+    if (this.#m.x.free) {
+      // all of a count is looked at before any of it goes on
+      reading.count.push(chunk)
+      if (!mayBeCount(reading)) this.#closing.noCount()
+    } else if (this.#m.books.isBehindEnd) this.#closing.endBehindEnd()
     else if (!this.#waitsForMoney(chunk, reading, boundary))
       this.#pass(chunk, reading, reading.decoder === null ? reading.meter.matters : 0)
   }
@@ -216,12 +190,6 @@ export class Reader implements ReadingEvents, Gathered, Onward {
         if (!this.#m.closed && !growth.waiting) this.#passCovered()
       }),
     )
-  }
-
-  /** All of a count is looked at before any of it goes on. */
-  #takeCount(chunk: Buffer, reading: Reading): void {
-    reading.count.push(chunk)
-    if (!mayBeCount(reading)) this.#closing.noCount()
   }
 
   /** The hold has grown, or will grow no more. */
@@ -267,23 +235,19 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     if (this.#m.answer.lane !== null) return // nobody is there to be told
     const told = reading.forClient(chunk, matters)
     if (told === null) this.#m.telling.head()
-    else if (Array.isArray(told)) for (const part of told) this.#send(part)
-    else this.#send(told)
+    else if (Array.isArray(told)) for (const part of told) this.send(part)
+    else this.send(told)
   }
 
   /** False: the client is slow. */
-  #send(chunk: Buffer): boolean {
+  send(chunk: Buffer): boolean {
     const hasRoom = this.#m.telling.send(chunk)
     if (!hasRoom) this.#pressure.hold(SLOW_CLIENT)
     return hasRoom
   }
 
-  send(chunk: Buffer): void {
-    this.#send(chunk)
-  }
-
   onLinked(bytes: Buffer): boolean {
-    return this.#m.closed || this.#send(bytes)
+    return this.#m.closed || this.send(bytes)
   }
 
   onCaughtUp(): void {
@@ -313,7 +277,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     meter.end(true)
     if (this.#m.answer.firstByteMs < 0) this.#judgeEmpty()
     else if (translation !== null && !this.#translating.judgeWhole(reading, translation)) return
-    else if (this.#m.x.free) this.#judgeCount(reading)
+    else if (this.#m.x.free) this.#closing.judgeCount(reading)
     else if (!meter.terminal && !meter.failed && !reading.foreign) this.broken()
     else this.#closing.complete(meter.failed ? 'broken' : 'completed')
   }

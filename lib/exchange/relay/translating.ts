@@ -3,16 +3,16 @@
  * the client; until then, or until a document is whole, the next candidate may take its place. An error that an upstream answers
  * is read whole, and told in the client's words.
  */
+import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import type { Failure } from '../../translate/failure.ts'
 import { readFailure } from '../../translate/upstream-error.ts'
 import type { BackPressure } from './back-pressure.ts'
 import { DECODING } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
-import type { SideDecoder } from './decode.ts'
 import type { Machine } from './machine.ts'
 import type { Reading } from './reading.ts'
-import type { Translation } from './translation.ts'
+import { NO_MEMORY, type Translation } from './translation.ts'
 
 /** As much of an error is read. */
 const LONGEST_ERROR = 64 * 1024
@@ -23,7 +23,9 @@ const NOTHING: Buffer = Buffer.alloc(0)
 export interface Onward {
   /** Passes a chunk on when it is paid for. */
   goOn(chunk: Buffer, reading: Reading): void
-  send(chunk: Buffer): void
+  send(chunk: Buffer): boolean
+  /** By what the meter says of its first bytes. False: it is none, and another upstream is being asked. */
+  judgeFirst(meter: Meter): boolean
   /** The answer has no end. */
   broken(): void
 }
@@ -51,7 +53,7 @@ export class Translating {
 
   // --- errors
 
-  keepError(chunk: Buffer): void {
+  #keepError(chunk: Buffer): void {
     this.#errorBytes += chunk.length
     if (this.#errorBytes <= LONGEST_ERROR) this.#error.push(chunk)
   }
@@ -64,19 +66,31 @@ export class Translating {
 
   // --- answers
 
-  /** What is compressed comes again when it is decoded. */
-  decode(chunk: Buffer, reading: Reading, decoder: SideDecoder): void {
+  /** What is compressed comes on when it is decoded. */
+  take(chunk: Buffer): void {
+    const { reading } = this.#m.answer
+    if (reading === null) {
+      this.#keepError(chunk)
+      return
+    }
     reading.bytes += chunk.length
-    if (!decoder.write(chunk, () => this.#m.guard(() => this.#pressure.release(DECODING))))
+    const { decoder } = reading
+    if (decoder === null) this.takePlain(chunk)
+    else if (!decoder.write(chunk, () => this.#m.guard(() => this.#pressure.release(DECODING))))
       this.#pressure.hold(DECODING)
   }
 
-  take(chunk: Buffer, reading: Reading, translation: Translation): void {
-    reading.meter.feed(chunk, bytesAsText(chunk))
-    if (this.#m.state !== 'judging') {
-      this.#onward.goOn(chunk, reading)
-      return
-    }
+  takePlain(chunk: Buffer): void {
+    const { reading } = this.#m.answer
+    if (reading === null || this.#m.closed) return
+    const { meter, translation } = reading
+    meter.feed(chunk, bytesAsText(chunk))
+    const isJudged = this.#m.state !== 'judging'
+    if (!isJudged && translation !== null) this.#judge(chunk, reading, translation)
+    else if (isJudged || this.#onward.judgeFirst(meter)) this.#onward.goOn(chunk, reading)
+  }
+
+  #judge(chunk: Buffer, reading: Reading, translation: Translation): void {
     translation.wait(chunk)
     if (translation.events && translation.hasContent) this.#accept(reading)
     else if (translation.failure !== null) this.#isNone(translation)
@@ -91,6 +105,11 @@ export class Translating {
   /** It proved to be no answer: another upstream may have one. */
   #isNone({ failure }: Translation): void {
     const { attempts } = this.#m
+    if (failure === NO_MEMORY) {
+      attempts.cut()
+      this.#closing.giveUp('unavailable')
+      return
+    }
     attempts.judge('failed')
     if (attempts.tryNext()) return
     if (failure === null) this.#closing.giveUp('upstream')

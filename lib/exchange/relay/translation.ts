@@ -17,7 +17,12 @@ import type { Lane } from '../../translate/lane.ts'
 import { wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 
-const NO_MEMORY: Failure = { kind: 'server', status: 503, message: 'the gateway has no memory left for the answer' }
+/** The upstream is not to blame for it. */
+export const NO_MEMORY: Failure = {
+  kind: 'server',
+  status: 503,
+  message: 'the gateway has no memory left for the answer',
+}
 const NOTHING = ''
 
 export class Translation {

@@ -267,7 +267,7 @@ t.test('trying a key out: the stage that would refuse, in the words that a clien
   t.same(await tried({ protocol: 'generate' }), fine)
 
   t.match(await tried({ model: 'nope' }), { ok: false, stage: 'candidates', status: 400 })
-  t.match(await tried({ protocol: 'messages' }), { ok: false, stage: 'candidates' })
+  t.match(await tried({ protocol: 'images' }), { ok: false, stage: 'candidates' })
   t.match(await tried({ model: 'free' }), { ok: false, stage: 'price', status: 400 })
   await change(owner, key.id, { allow_ips: ['10.0.0.0/8'] })
   t.same(await tried(), {

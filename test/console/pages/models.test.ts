@@ -208,7 +208,7 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
   await visit(`${gateway.main}/console/connect`)
   const shown = page.locator('[role=tabpanel]:not([hidden])')
   const offered = () => shown.getByLabel('Model', { exact: true }).locator('option').allInnerTexts()
-  t.same(await offered(), ['alpha-haiku-5-5', 'alpha-opus-5-5'], 'Claude Code speaks one protocol')
+  t.same(await offered(), ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7'], 'Claude Code speaks one protocol')
   t.match(await shown.innerText(), /alpha-haiku-5-5/)
   await page.getByRole('tab', { name: 'Codex' }).click()
   t.same(await offered(), ['beta-4.7'])

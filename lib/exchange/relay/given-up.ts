@@ -1,0 +1,22 @@
+/** Why an attempt ends from our side. */
+import type { ErrorName } from '../../terms/errors.ts'
+
+/** The gateway gave up on the upstream; not a fault of the connection. */
+export class GaveUp extends Error {
+  override name = 'GaveUp'
+  readonly row: ErrorName
+  readonly code: string
+
+  constructor(row: ErrorName) {
+    super(row)
+    this.row = row
+    this.code = row
+  }
+}
+
+/** The account has not the money for what the candidate may cost, and another one may need less. */
+export class NoMoney extends Error {
+  override name = 'NoMoney'
+  readonly code = 'money'
+}
+export const silent = (): Error => new GaveUp('timeout')
