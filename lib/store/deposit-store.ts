@@ -24,7 +24,7 @@ export interface NewAddress {
 
 /**
  * What became of transfers that were read. `clashing`: of a transaction that is stored in another block, which a final block
- * rules out; what is new of them is stored as `held`.
+ * rules out; what is new of them is stored as `held`, unless no second node has confirmed any of it where it was.
  */
 export interface Recorded {
   added: number

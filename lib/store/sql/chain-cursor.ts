@@ -102,7 +102,19 @@ async function insertDeposit(
   )
 }
 
-/** Inserts what is not there. A transaction stands in one final block; a second one in another block is not believed. */
+/** A transfer that no second node has confirmed stands where it was read last, if it is the same in everything else. */
+async function moveDeposit(tx: Statements, id: number, { block, blockAtMs, node, from, to, value }: NewDeposit) {
+  await tx.run(
+    'UPDATE chain_deposits SET block_no = ?, block_hash = ?, block_at_ms = ?, node = ? ' +
+      "WHERE id = ? AND state = 'final' AND sender = ? AND address = ? AND value = ?",
+    [block.no, block.hash, blockAtMs, node, id, from, to, String(value)],
+  )
+}
+
+/**
+ * Inserts what is not there. A transaction stands in one final block. Read in another one, it is not believed once a second
+ * node has confirmed any of it where it was; before that, the second node decides which of the two it is.
+ */
 async function record(
   tx: Statements,
   driver: Driver,
@@ -115,14 +127,17 @@ async function record(
   const nowMs = integer(clock as Row, 'now')
   const ordered = deposits.toSorted((a, b) => a.block.no - b.block.no || a.logIndex - b.logIndex)
   for (const deposit of ordered) {
-    const same = await tx.query('SELECT log_index, block_hash FROM chain_deposits WHERE chain_id = ? AND tx = ?', [
-      chainId,
-      deposit.tx,
-    ])
-    const moved = same.some(row => text(row, 'block_hash') !== deposit.block.hash)
-    if (moved) recorded.clashing.push(deposit)
-    if (same.some(row => integer(row, 'log_index') === deposit.logIndex)) continue
-    await insertDeposit(tx, chainId, deposit, moved ? 'held' : 'final', nowMs)
+    const sql = 'SELECT id, log_index, block_hash, state FROM chain_deposits WHERE chain_id = ? AND tx = ?'
+    const same = await tx.query(sql, [chainId, deposit.tx])
+    const elsewhere = same.filter(row => text(row, 'block_hash') !== deposit.block.hash)
+    if (elsewhere.length > 0) recorded.clashing.push(deposit)
+    const held = elsewhere.some(row => text(row, 'state') !== 'final')
+    const there = same.find(row => integer(row, 'log_index') === deposit.logIndex)
+    if (there !== undefined) {
+      if (!held && elsewhere.includes(there)) await moveDeposit(tx, integer(there, 'id'), deposit)
+      continue
+    }
+    await insertDeposit(tx, chainId, deposit, held ? 'held' : 'final', nowMs)
     recorded.added++
   }
   return recorded
