@@ -54,7 +54,7 @@ async function open(): Promise<Opened> {
   return { client, assets: new Assets(client), shell: await openShell(client), readerOf }
 }
 
-const TOO_MANY = Buffer.from('请求过于频繁,请稍后再试\nToo many visits: try again later\n', 'utf8')
+const TOO_MANY = Buffer.from('请求过于频繁，请稍后再试\nToo many visits: try again later\n', 'utf8')
 
 /** The settings that pages depend on. */
 export type SiteConfig = Pick<Config, 'public' | 'registration' | 'smtp' | 'oidc'>

@@ -56,14 +56,14 @@ export async function actionPage({ store }: Deps, account: Account | null, query
 }
 
 async function shown(line: LoggedAction, names: Names) {
-  const { seq, atMs, operation, accountId, subject, before, after } = line
+  const { seq, atMs, operation, accountId, before, after } = line
   return {
     id: String(seq),
     at: new Date(atMs).toISOString(),
     by: await names.actor(line),
     operation,
     account: await names.account(accountId),
-    subject: { ...subject, name: await names.subject(line) },
+    subject: { ...names.outward(line), name: await names.subject(line) },
     before: await names.fields(line, before),
     after: await names.fields(line, after),
   }
@@ -127,8 +127,20 @@ class Names {
     })
   }
 
-  /** A key says who made it by the number of a row, which nobody outside knows. */
+  /** How many entries and quotes the gateway has made is told to nobody outside: an entry goes by its reference there. */
+  outward({ subject, after }: LoggedAction) {
+    const { kind, id } = subject
+    if (this.#reader === null) return subject
+    if (kind === 'entry') return { kind, id: String(after?.['reference'] ?? '') }
+    return kind === 'deposit' ? { kind, id: id.replace(/^quote:.*/, 'quote') } : subject
+  }
+
+  /** A key says who made it by the number of a row, which nobody outside knows, and so does an address for deposits. */
   async fields({ subject }: LoggedAction, row: Record<string, unknown> | null) {
+    if (subject.kind === 'deposit' && this.#reader !== null && row !== null) {
+      const { number: _, ...told } = row
+      return told
+    }
     const maker = row?.['created_by']
     if (subject.kind !== 'key' || typeof maker !== 'number') return row
     return { ...row, created_by: (await this.#person(maker))?.name ?? null }

@@ -65,6 +65,22 @@ t.test('an invitation works as long as its maker could make it', async t => {
   t.equal((await accept(token)).status, 410, 'nor among the operators')
 })
 
+t.test('another invitation to the same person ends with the first one, and with the membership', async t => {
+  const house = await openConsole(t, INVITES)
+  const account = await house.account('acme')
+  const ann = await house.person('ann@example.com', { in: { account, role: 'owner' } })
+  const bob = await house.person('bob@example.com')
+  const [first, second] = [
+    await invitation(ann, account, 'bob@example.com'),
+    await invitation(ann, account, 'bob@example.com'),
+  ]
+  t.equal((await bob.call('invitations.accept', { body: { token: first } })).status, 204)
+  const third = await invitation(ann, account, 'bob@example.com')
+  await ann.call('members.remove', { account, path: { id: bob.person.publicId } })
+  for (const token of [second, third])
+    t.equal((await house.anybody().call('invitations.look', { body: { token } })).status, 410)
+})
+
 /** A call that has sent half of its body. `finish` sends the rest, and resolves with the status. */
 function slowly(url: string, path: string, headers: http.OutgoingHttpHeaders, body: string) {
   const req = http.request(`${url}${path}`, {

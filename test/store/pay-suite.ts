@@ -2,7 +2,7 @@
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
-import { micro } from '../../lib/base/money.ts'
+import { formatMicro, micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type NewOrder, type NewRefund, type OrderBounds, type Store } from '../../lib/store/store.ts'
 import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
@@ -92,7 +92,11 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const result = await one.pay.makeOrder(first, bounds, ACT)
     t.match(result, { order: { ...first, state: 'created', credited: 0, providerId: null, checks: 0, late: false } })
     t.match(await one.actions({ accountId: account.id, limit: 9 }), [
-      { operation: 'orders.create', subject: { kind: 'order', id: first.id }, after: { amount: 500 * FEN } },
+      {
+        operation: 'orders.create',
+        subject: { kind: 'order', id: first.id },
+        after: { amount: formatMicro(micro(500 * FEN)) },
+      },
     ])
     const tooMuch = { ...newOrder(account.id), amount: micro(1_501 * FEN) }
     t.same(await one.pay.makeOrder(tooMuch, bounds, ACT), { bound: 'aDay' })

@@ -263,6 +263,27 @@ export function peopleSuite(t: Test, newUrl: NewUrl): void {
     t.notMatch(log, /example\.org|"p9"/)
   })
 
+  check('who has been a member comes back by a new invitation only', async (t, one, two) => {
+    const { account } = await fund(one, 'team', 0)
+    const [ann, bob] = [
+      await one.people.create(user('ann@x.org'), ACT),
+      await one.people.create(user('bob@x.org'), ACT),
+    ]
+    await one.people.addMember({ userId: ann.id, accountId: account.id, role: 'owner' }, NOW, ACT)
+    const invited = (hash: string, email = bob.email) =>
+      one.people.createInvitation(link(hash, { email, accountId: account.id, role: 'owner' }), 9, by(ann))
+    const accept = (hash: string) => two.people.acceptInvitation(hash, NOW, { userId: bob.id }, by(bob))
+    for (const hash of ['i1', 'i2']) await invited(hash)
+    await invited('i3', 'carl@x.org')
+    t.ok(await accept('i1'))
+    await invited('i4')
+    await one.people.setRole({ userId: bob.id, accountId: account.id, role: null }, by(ann))
+    for (const hash of ['i2', 'i4']) t.equal(await accept(hash), null, hash)
+    t.equal((await one.people.invitations(account.id, NOW)).length, 1, 'somebody else is still invited')
+    await invited('i5')
+    t.ok(await accept('i5'))
+  })
+
   check('who registers gets an account, by a link or by a provider', async (t, one, two) => {
     const { people } = one
     const account = (name: string) => ({ name, groups: ['default'], rate: { requests: 5, minutes: 1 } })

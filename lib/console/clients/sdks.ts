@@ -96,7 +96,7 @@ export const SDKS: readonly ClientRow[] = [
     links: [],
     notes: [
       {
-        zh: '地址与提供方有关:Google 以 /v1beta 结尾,其余以 /v1 结尾。',
+        zh: '地址与提供方有关：Google 以 /v1beta 结尾，其余以 /v1 结尾。',
         en: 'The address depends on the provider: it ends in /v1beta for Google, in /v1 for the others.',
       },
     ],

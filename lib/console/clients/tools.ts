@@ -76,7 +76,7 @@ export const TOOLS: readonly ClientRow[] = [
     links: [ccSwitch('codex', '{base}%2Fv1')],
     notes: [
       {
-        zh: 'Codex 不读取 OPENAI_BASE_URL:请使用 config.toml,并写明模型名。',
+        zh: 'Codex 不读取 OPENAI_BASE_URL：请使用 config.toml，并写明模型名。',
         en: 'Codex does not read OPENAI_BASE_URL: use config.toml, and name a model.',
       },
     ],
@@ -111,7 +111,7 @@ export const TOOLS: readonly ClientRow[] = [
     links: [ccSwitch('gemini', '{base}')],
     notes: [
       {
-        zh: '请用 -m 写明模型:不写时,它会先用另一个模型来选择模型。地址不带 /v1beta。',
+        zh: '请用 -m 写明模型：不写时，它会先用另一个模型来选择模型。地址不带 /v1beta。',
         en: 'Name a model with -m: without it, another model is asked first which one to use. The address has no /v1beta.',
       },
     ],
@@ -138,7 +138,7 @@ export const TOOLS: readonly ClientRow[] = [
     links: [ccSwitch('opencode', '{base}%2Fv1')],
     notes: [
       {
-        zh: '地址与协议有关:messages 与 chat 以 /v1 结尾,generate 以 /v1beta 结尾。',
+        zh: '地址与协议有关：messages 与 chat 以 /v1 结尾，generate 以 /v1beta 结尾。',
         en: 'The address depends on the protocol: it ends in /v1 for messages and chat, in /v1beta for generate.',
       },
     ],
@@ -155,7 +155,7 @@ export const TOOLS: readonly ClientRow[] = [
     links: [],
     notes: [
       {
-        zh: '请求由 Cursor 自己的服务器发出:地址必须能从互联网访问,密钥的 IP 白名单里也不能只有您自己的地址。',
+        zh: '请求由 Cursor 自己的服务器发出：地址必须能从互联网访问，密钥的 IP 白名单里也不能只有您自己的地址。',
         en: 'Cursor sends requests from its own servers: the address must be reachable from the internet, and a key that allows only your own address is refused.',
       },
     ],
@@ -176,7 +176,7 @@ export const TOOLS: readonly ClientRow[] = [
         data: { id: 'gateway', name: '{name}', type: 'openai', baseUrl: '{base}', apiKey: '{key}' },
       },
     ],
-    notes: [{ zh: '地址不带 /v1,也不以斜杠结尾。', en: 'The address has no /v1 and no slash at its end.' }],
+    notes: [{ zh: '地址不带 /v1，也不以斜杠结尾。', en: 'The address has no /v1 and no slash at its end.' }],
   },
   {
     id: 'nextchat',
@@ -195,7 +195,7 @@ export const TOOLS: readonly ClientRow[] = [
     links: [],
     notes: [
       {
-        zh: '地址不带 /v1:带上时,它会请求 /v1/v1/chat/completions。',
+        zh: '地址不带 /v1：带上时，它会请求 /v1/v1/chat/completions。',
         en: 'The address has no /v1: with it, /v1/v1/chat/completions is asked for.',
       },
     ],

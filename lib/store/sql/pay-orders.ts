@@ -2,7 +2,7 @@
  * Orders and their proofs. A transaction that moves an order locks its row first, so that of fifty deliveries of one
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
-import { ZERO } from '../../base/money.ts'
+import { formatMicro, ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, OrderState, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
@@ -96,7 +96,7 @@ export async function makeOrder(driver: Driver, order: NewOrder, bounds: OrderBo
       subject: { kind: 'order', id },
       accountId,
       before: null,
-      after: { method, amount, asked, currency },
+      after: { method, amount: formatMicro(amount), asked, currency },
     })
     const [made] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
     return { order: toOrder(made as Row) }

@@ -1,5 +1,6 @@
 /** The log of actions by the API: what owners see of their account, and operators of everything. */
 import t, { type Test } from 'tap'
+import { micro } from '../../../lib/base/money.ts'
 import { SETUP } from '../../support/store.ts'
 import { type Json, openConsole } from '../support/console.ts'
 
@@ -48,6 +49,33 @@ t.test('owners read who changed what in their account, and nothing of others', a
     found.some(({ by }) => (by as Json)['kind'] === 'cli'),
     'whoever is outside the account has no name',
   )
+})
+
+t.test('owners are not told how many entries and quotes the gateway has made', async t => {
+  const { house, account, olga, lines, all } = await open(t)
+  const { store } = house
+  const entry = { kind: 'topup', amount: micro(7_000_000), reference: 'order 7', actor: 'boss', note: '' } as const
+  await store.addEntry(account.id, entry, SETUP)
+  const quote = { accountId: account.id, amount: micro(1), wei: 1n, rate: 7_000_000, fromMs: 1, untilMs: 2 }
+  await store.chain.makeQuote(quote, SETUP)
+  await store.chain.issueAddress(
+    { chainId: 56, wallet: 'w', accountId: account.id, fromBlock: 1 },
+    n => `0x${n}`,
+    SETUP,
+  )
+  const seen = (found: Json[]) => found.map(({ subject, after }) => ({ subject, after })).slice(0, 3)
+  t.match(seen(await all()), [
+    { subject: { id: '0x0' }, after: { number: 0 } },
+    { subject: { id: 'quote:1' } },
+    { subject: { id: '1' }, after: { reference: 'order 7' } },
+  ])
+  const own = seen(await lines())
+  t.same(
+    own.map(({ subject }) => (subject as Json)['id']),
+    ['0x0', 'quote', 'order 7'],
+  )
+  t.notMatch(own[0], { after: { number: 0 } })
+  t.equal((await olga.call('actions.list', { account })).status, 200)
 })
 
 t.test('an operator who is in the account is one of its people', async t => {

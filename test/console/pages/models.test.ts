@@ -122,7 +122,7 @@ browserTest(t, 'search, filters in the address, the group, comparing', async (t,
   await visit(`${gateway.main}/console/models`)
   const names = () => page.locator('.listing tbody th code').allInnerTexts()
   const input = (model: string) =>
-    page.locator('.listing tbody tr', { hasText: model }).locator('td').nth(1).innerText()
+    page.locator('.listing tbody tr', { hasText: model }).locator('td').nth(0).innerText()
   t.equal((await names()).length, 5)
   t.match(await page.locator('tr', { hasText: 'gamma-image-2' }).innerText(), /pictures as base64 only/)
   t.match(await input('alpha-opus'), /^¥35\s*prompts over 200,000: ¥70$/)

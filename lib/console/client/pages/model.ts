@@ -5,11 +5,12 @@ import { count, exactMoney, percent, unitPrice } from '../money.ts'
 import { heading, type View } from '../page.ts'
 import { clientTabs } from '../parts/client-tabs.ts'
 import { copyButton } from '../parts/copy.ts'
+import { lineNames } from '../parts/line-words.ts'
 import { rows } from '../parts/listing.ts'
 import { moment, zoneName } from '../time.ts'
 import { words } from '../words.ts'
 import { type Example, exampleOf } from './models/example.ts'
-import { CLASSES, classCell, classNames, otherCell, stateCell } from './models/price-cells.ts'
+import { CLASSES, classCell, otherCell, stateCell } from './models/price-cells.ts'
 
 const w = words({
   name: ['模型名称', 'Name'],
@@ -101,7 +102,7 @@ function pricePanel({ model, group, groups }: ModelData): Child {
     dl(
       { class: 'pairs' },
       CLASSES.filter(name => model.price?.lists.some(({ prices }) => prices[name] !== undefined)).map(name =>
-        pair(classNames[name](), classCell(model, name)),
+        pair(lineNames[name](), classCell(model, name)),
       ),
       otherCell(model).length > 0 && pair(w.other(), otherCell(model)),
       Object.entries(model.price?.tiers ?? {}).map(([name, factor]) => pair(w.tier(name), `× ${Number(factor)}`)),
@@ -126,7 +127,7 @@ const examplePanel = ({ lines, total }: Example): Child =>
       rows: lines,
       keyOf: ({ name }) => name,
       columns: [
-        { title: w.part(), cell: ({ name }) => (name === 'image' ? w.image() : classNames[name]()) },
+        { title: w.part(), cell: ({ name }) => (name === 'image' ? w.image() : lineNames[name]()) },
         { title: w.amount(), number: true, cell: line => count(line.count) },
         { title: w.price(), number: true, cell: ({ price }) => unitPrice(price) },
       ],
@@ -149,7 +150,7 @@ const historyPanel = ({ history, model }: ModelData): Child =>
         { title: w.until(), cell: ({ until }) => (until === null ? w.now() : moment(until)) },
         ...CLASSES.filter(name => history.some(({ price }) => price.lists[0]?.prices[name] !== undefined)).map(
           name => ({
-            title: classNames[name](),
+            title: lineNames[name](),
             number: true,
             cell: ({ price }: (typeof history)[number]) => classCell({ price }, name),
           }),

@@ -12,12 +12,13 @@ import { count, percent } from '../money.ts'
 import { say, scripted, type View } from '../page.ts'
 import { copyButton } from '../parts/copy.ts'
 import { selectField, textField, tick } from '../parts/field.ts'
+import { lineNames } from '../parts/line-words.ts'
 import { type Column, rows } from '../parts/listing.ts'
 import { empty } from '../parts/state.ts'
 import { account, accountPath } from '../session.ts'
 import { words } from '../words.ts'
 import { chosen, KINDS, SORTS } from './models/choose.ts'
-import { CLASSES, classCell, classNames, otherCell, stateCell } from './models/price-cells.ts'
+import { CLASSES, classCell, otherCell, stateCell } from './models/price-cells.ts'
 
 const w = words({
   lead: [
@@ -59,6 +60,8 @@ const w = words({
 })
 
 const MOST_COMPARED = 4
+/** What everybody looks for stands where a narrow window still shows it. */
+const FIRST: readonly (typeof CLASSES)[number][] = ['input', 'output']
 
 export default function models(data: GroupCatalogue): View {
   const catalogue = signal(data)
@@ -194,12 +197,9 @@ export default function models(data: GroupCatalogue): View {
   function columns(): Column<CatalogueModel>[] {
     return [
       { title: w.model(), cell: model => nameCell(model, catalogue.value.group, open.has(model.name)) },
+      ...FIRST.map(priceColumn),
       { title: w.state(), cell: stateCell },
-      ...CLASSES.map(name => ({
-        title: classNames[name](),
-        cell: (model: CatalogueModel) => classCell(model, name),
-        number: true,
-      })),
+      ...CLASSES.filter(name => !FIRST.includes(name)).map(priceColumn),
       { title: w.other(), cell: otherCell },
       { title: w.protocols(), cell: ({ protocols }) => protocols.join(' · ') },
       { title: w.most(), cell: ({ max_output }) => (max_output === null ? '–' : count(max_output)), number: true },
@@ -217,6 +217,12 @@ export default function models(data: GroupCatalogue): View {
     })
   }
 }
+
+const priceColumn = (name: (typeof CLASSES)[number]): Column<CatalogueModel> => ({
+  title: lineNames[name](),
+  cell: model => classCell(model, name),
+  number: true,
+})
 
 const nameCell = ({ name, family }: CatalogueModel, group: string | null, linked: boolean): Child => {
   const href = `/console/models/${encodeURIComponent(name)}?group=${encodeURIComponent(group ?? '')}`
@@ -244,7 +250,7 @@ function comparison(models: readonly CatalogueModel[]): VNode {
   }
   const lines: Line[] = [
     { title: w.state(), cell: stateCell },
-    ...CLASSES.map(name => ({ title: classNames[name](), cell: (model: CatalogueModel) => classCell(model, name) })),
+    ...CLASSES.map(name => ({ title: lineNames[name](), cell: (model: CatalogueModel) => classCell(model, name) })),
     { title: w.other(), cell: otherCell },
     { title: w.protocols(), cell: ({ protocols }) => protocols.join(' · ') },
     { title: w.most(), cell: ({ max_output }) => (max_output === null ? '–' : count(max_output)) },

@@ -5,7 +5,7 @@ import { button, type Child, code, details, div, li, span, summary, ul } from '.
 import { load } from '../load.ts'
 import type { View } from '../page.ts'
 import type { Action } from '../shapes.ts'
-import { moment } from '../time.ts'
+import { moment, stamp } from '../time.ts'
 import { words } from '../words.ts'
 import { ALL_OPERATIONS, actorKind, OWN_OPERATIONS, operationName, subjectKind } from './action-words.ts'
 import { filterField } from './filter.ts'
@@ -128,7 +128,10 @@ function changes({ before, after }: Action): Child {
   return details({}, summary({}, title === null ? w.fields(said.length) : `${title} · ${w.fields(said.length)}`), list)
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
+
 function value(field: unknown): string {
-  const text = field == null ? '—' : typeof field === 'string' ? field : JSON.stringify(field)
+  const written = field == null ? '—' : typeof field === 'string' ? field : JSON.stringify(field)
+  const text = TIME.test(written) ? stamp(written) : written
   return text.length > LETTERS ? `${text.slice(0, LETTERS)}…` : text
 }

@@ -15,7 +15,7 @@ const w = words({
   main: ['主地址', 'Main'],
   mainNote: ['100 秒内没有任何响应数据时会超时', 'Times out after 100 seconds without any response data'],
   direct: ['直连地址', 'Direct'],
-  directNote: ['仅提供 API,没有 100 秒限制', 'API only, without the 100-second limit'],
+  directNote: ['仅提供 API，没有 100 秒限制', 'API only, without the 100-second limit'],
 })
 
 interface Shown {

@@ -7,7 +7,7 @@ import { StoreConflict } from '../../store.ts'
 import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { writeCredentials } from './credentials.ts'
-import { endLinksOf, useLink } from './links.ts'
+import { endInvitations, endLinksOf, useLink } from './links.ts'
 import { checkRoom, insertMember } from './members.ts'
 import { lockUser, subject } from './person.ts'
 import { endAllSessions } from './sessions.ts'
@@ -46,6 +46,7 @@ export const acceptInvitation = (
       await checkRoom(tx, person.id, link.accountId, most)
       const member = { userId: person.id, accountId: link.accountId, role: link.role ?? 'viewer' }
       await insertMember(tx, driver, member, atMs, act)
+      await endInvitations(tx, link.accountId, person.email) // who is removed later would else come back by another one
     }
     return { userId: person.id }
   })

@@ -139,6 +139,12 @@ export const endLinksOf = async (tx: Statements, userId: number): Promise<void> 
   await tx.run('DELETE FROM people_links WHERE user_id = ? AND used_at_ms IS NULL', [userId])
 }
 
+/** Part of every change after which no other invitation may bring somebody into an account. */
+export const endInvitations = async (tx: Statements, accountId: number, email: string): Promise<void> => {
+  const of = "kind = 'invitation' AND account_id = ? AND email = ?"
+  await tx.run(`DELETE FROM people_links WHERE ${of} AND used_at_ms IS NULL`, [accountId, email])
+}
+
 /** Part of every transaction for which a link is a permission. */
 export async function useLink(tx: Statements, kind: LinkKind, hash: string, atMs: number): Promise<Link | null> {
   const sql = `SELECT ${COLUMNS} FROM people_links WHERE hash = ? AND kind = ?`

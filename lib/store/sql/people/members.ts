@@ -8,6 +8,7 @@ import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'
 import { contains, integer, pattern, text } from '../text.ts'
 import { leaveKeys } from './left-keys.ts'
+import { endInvitations } from './links.ts'
 import { PERSON_COLUMNS, personById, toPerson } from './person.ts'
 import { endAllSessions } from './sessions.ts'
 
@@ -107,7 +108,8 @@ export const setRole = (
     else await tx.run('UPDATE members SET role = ? WHERE user_id = ? AND account_id = ?', [next, ...own])
     if (before === 'owner') await checkOwners(tx, accountId)
     await endAllSessions(tx, userId)
-    const { publicId: id } = await personById(tx, userId)
+    const { publicId: id, email } = await personById(tx, userId)
+    if (next === null) await endInvitations(tx, accountId, email)
     await recordAction(tx, driver, act, {
       subject: { kind: 'member', id },
       accountId,

@@ -38,14 +38,6 @@ const w = words({
 
 export const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const
 
-export const classNames = words({
-  input: ['输入', 'Input'],
-  cache_read: ['缓存读取', 'Cache read'],
-  cache_write_5m: ['缓存写入 5 分钟', 'Cache write 5 min'],
-  cache_write_1h: ['缓存写入 1 小时', 'Cache write 1 h'],
-  output: ['输出', 'Output'],
-})
-
 const TONES: Record<ModelState, Tone> = { available: 'good', offline: 'warn', resting: 'warn', unpriced: 'plain' }
 
 export const stateCell = ({ state, since }: Pick<CatalogueModel, 'state' | 'since'>): Child => [
