@@ -107,9 +107,14 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.same(await one.chain.advanceChain(CHAIN, block(20), until(21), [first]), { added: 0, clashing: [] })
     const moved = { ...first, logIndex: first.logIndex + 1, block: { no: 21, hash: hash('elsewhere') } }
     t.match(await one.chain.addDeposits(CHAIN, [moved]), { added: 1, clashing: [moved] })
+    const [, known] = await one.chain.deposits({ limit: 9 })
+    await one.chain.confirmDeposit(known!.id)
+    const late = { ...moved, logIndex: first.logIndex + 2 }
+    t.match(await one.chain.addDeposits(CHAIN, [late]), { added: 1, clashing: [late] })
     t.same(
       (await one.chain.deposits({ limit: 9 })).map(({ state }) => state),
-      ['held', 'final'],
+      ['held', 'final', 'confirmed'],
+      'what comes after a confirmation is held',
     )
     await one.chain.secondRead(CHAIN, cursor!.secondTo)
     t.match(await one.chain.chainCursor(CHAIN), { secondNo: at, secondTo: block(21) })
