@@ -17,6 +17,8 @@ import { NodeError, Rpc } from './rpc.ts'
 import { Scanner } from './scanner.ts'
 
 const QUOTE_MS = 30 * 60_000
+/** How long the newest block is taken for the newest: plans of nodes have an end, and anybody may ask for quotes. */
+const HEAD_MS = 4_000
 
 export class Usdt {
   readonly deps: UsdtDeps
@@ -25,6 +27,8 @@ export class Usdt {
   readonly scanner: Scanner
   /** Most CNY of a quote. */
   readonly #most: () => Micro
+  /** The newest block, or the question for it, and when it was asked. */
+  #head: { at: number; block: Promise<Block> } | null = null
 
   constructor(deps: UsdtDeps, most: () => Micro) {
     const { config, counts } = deps
@@ -75,7 +79,7 @@ export class Usdt {
     const amount = this.#amount(sentAmount)
     const rate = await store.pay.payRate(USDT, await storeNow(this.deps))
     if (rate === null) throw NO_RATE()
-    const { atMs: fromMs } = await this.#reach(chain => chain.block('latest'))
+    const { atMs: fromMs } = await this.#latest()
     const wei = tokensFor(amount, rate.rate)
     const untilMs = fromMs + QUOTE_MS
     return store.chain.makeQuote({ accountId: account.id, amount, wei, rate: rate.rate, fromMs, untilMs }, act)
@@ -93,6 +97,14 @@ export class Usdt {
       {},
       [{ field: 'amount', expected }],
     )
+  }
+
+  /** All quotes of a few seconds share one question, also when nobody answers it. */
+  #latest(): Promise<Block> {
+    const now = this.deps.clock.monotonic()
+    if (this.#head === null || now - this.#head.at >= HEAD_MS)
+      this.#head = { at: now, block: this.#reach(chain => chain.block('latest')) }
+    return this.#head.block
   }
 
   /** Asks the first node that answers. */

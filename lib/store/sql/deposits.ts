@@ -102,8 +102,7 @@ export class Deposits implements ChainStore {
     const turns =
       'SELECT id, ROW_NUMBER() OVER (PARTITION BY account_id ORDER BY checks, id) AS turn FROM chain_deposits ' +
       "WHERE state = 'final' AND chain_id = ?"
-    const sql =
-      `SELECT d.* FROM (${turns}) t JOIN chain_deposits d ON d.id = t.id ` + 'ORDER BY t.turn, d.checks, d.id LIMIT ?'
+    const sql = `SELECT d.* FROM (${turns}) t JOIN chain_deposits d ON d.id = t.id ORDER BY t.turn, d.checks, d.id LIMIT ?`
     return (await this.#driver.query('unconfirmed', sql, [chainId, limit])).map(toDeposit)
   }
 
