@@ -34,6 +34,8 @@ export interface Ask {
   cache: CacheLife | null
   /** What the reader had to leave out. */
   losses: Losses
+  /** Members of the body that the client's protocol repeats in its answers, as they came (responses). */
+  repeated?: Readonly<Record<string, Source>>
 }
 
 export type CacheLife = '5m' | '1h'
@@ -132,6 +134,8 @@ export interface FreeformTool {
   description: Literal | null
   /** The text of the grammar that the input must follow. */
   grammar: Literal | null
+  /** The language that the grammar is written in; absent = not said. */
+  syntax?: string
 }
 
 /** Which tools the answer has to call. */

@@ -95,8 +95,11 @@ export class Blocks {
     return index
   }
 
-  /** A call begins; returns the index of its block, -1 = there are too many. An id that is missing is made. */
-  call(id: string, upstreamName: string, opaque?: Opaque): number {
+  /**
+   * A call begins; returns the index of its block, -1 = there are too many. An id that is missing is made. `takesText`: the
+   * upstream knows tools that take text, and what comes is the text itself.
+   */
+  call(id: string, upstreamName: string, opaque?: Opaque, takesText = false): number {
     if (this.done) return -1
     this.closeText()
     const index = this.#open()
@@ -105,7 +108,7 @@ export class Blocks {
     const name = this.#options.names.back(upstreamName)
     const own = id === '' ? `call_${this.#options.requestId}_${index}` : fitId(id)
     const call = { id: own, ...name, ...(opaque === undefined ? {} : { opaque }) }
-    this.#calls.set(index, { freeform: name.freeform ? new TextOfInput() : null })
+    this.#calls.set(index, { freeform: name.freeform && !takesText ? new TextOfInput() : null })
     this.#events.push({ type: 'open', index, kind: 'call', call })
     return index
   }

@@ -3,7 +3,7 @@
  * assistant's calls stand together right behind it, in the order of the calls, and every call has one.
  */
 import type { CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn } from './ask.ts'
-import { literal } from './json/literal.ts'
+import { join, type Literal, literal } from './json/literal.ts'
 
 export type Round = UserRound | AssistantRound | SystemRound
 
@@ -149,6 +149,11 @@ class Conversation {
     return round
   }
 }
+
+const ERROR = /^"Error/
+
+/** The text of a result that is an error, for protocols that have no other place for that. */
+export const asError = (text: Literal): Literal => (ERROR.test(text) ? text : join([literal('Error: '), text]))
 
 const noResult = ({ id, name }: CallPart): ResultPart => ({
   type: 'result',

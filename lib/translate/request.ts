@@ -38,6 +38,17 @@ export const refuse: Member = (_ask, _tree, _node, name) => {
   throw new Untranslatable(name)
 }
 
+/** More than one answer, chances of tokens, answers that are fetched later: what may be named only to say no. */
+export const onlyFalse: Member = (_ask, tree, node, name) => {
+  if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
+}
+
+export const string =
+  (name: 'cacheKey' | 'user' | 'tier'): Member =>
+  (ask, tree, node) => {
+    ask[name] = tree.string(node) ?? ask[name]
+  }
+
 /** It cannot be said elsewhere, and the answer is the same without it. An empty or false value says nothing. */
 export const drop =
   (word: LossWord): Member =>

@@ -1,5 +1,5 @@
 /** How much a model shall think, in the words of each protocol: efforts, or a budget of tokens. */
-import { EFFORTS, type Effort, type Thinking } from './ask.ts'
+import { EFFORTS, type Effort, type Losses, type Thinking } from './ask.ts'
 import type { Target } from './protocol.ts'
 
 const BUDGETS: readonly (readonly [Effort, number])[] = [
@@ -31,4 +31,24 @@ export function nearestEffort(effort: Effort, target: Target, known: readonly Ef
   const most = EFFORTS.indexOf(effort)
   const below = EFFORTS.filter((name, at) => at <= most && offered.includes(name))
   return below.at(-1) ?? (EFFORTS.find(name => offered.includes(name)) as Effort)
+}
+
+/** What protocols know that say an effort, and `none` where nothing shall be thought. */
+const WORDS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
+
+export function effortWord(thinking: Thinking, target: Target, losses: Losses): Effort | 'none' | null {
+  const wanted = wantedEffort(thinking)
+  if (thinking.mode === 'off') {
+    if (target.thinking !== 'none' && target.thinkingOff) return 'none'
+    if (target.thinking !== 'none') losses.add('thinking')
+    return null
+  }
+  if (wanted === null) return null
+  if (target.thinking === 'none') {
+    losses.add('thinking')
+    return null
+  }
+  const effort = nearestEffort(wanted, target, WORDS)
+  if (effort !== wanted) losses.add('effort')
+  return effort
 }

@@ -1,11 +1,14 @@
 /** The accumulators of the official clients, which throw at what they do not expect, over what our writers write. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { createOpenAI } from '@ai-sdk/openai'
+import { jsonSchema, streamText, type ToolSet, tool } from 'ai'
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
 import { isCut } from '../../lib/translate/events.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
+import { responses } from '../../lib/translate/responses/responses.ts'
 import { seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, usageOf, writeAll, writerOptions, tell } from './support/answers.ts'
 
@@ -29,6 +32,12 @@ const openai = (chunks: readonly Buffer[]) =>
     model: 'm',
     messages: [{ role: 'user', content: 'x' }],
     stream_options: { include_usage: true },
+  })
+
+const openaiResponses = (chunks: readonly Buffer[]) =>
+  new OpenAI({ apiKey: 'k', maxRetries: 0, fetch: answering(chunks, EVENTS) }).responses.stream({
+    model: 'm',
+    input: 'x',
   })
 
 interface Seen {
@@ -82,6 +91,41 @@ t.test('chat: the client has what the answer is', async t => {
   }
 })
 
+t.test('responses: the client has what the answer is', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS; run++) {
+    const answer = randomAnswer(random)
+    const bytes = writeAll(responses, answer, usageOf({ cache_read: 3 }))
+    const { output, output_text, usage, status } = await openaiResponses(cuts(random, bytes)).finalResponse()
+    t.equal(output_text, textsOf(answer, 'text').toWellFormed(), `run ${run}`)
+    t.same(
+      output.filter(item => item.type === 'function_call').map(item => JSON.parse(item.arguments)),
+      callsOf(answer),
+    )
+    t.match(usage, { input_tokens: 14, input_tokens_details: { cached_tokens: 3 }, output_tokens: 5, total_tokens: 19 })
+    if (callsOf(answer).length > 0) t.equal(status === 'completed', !cutShort(answer))
+  }
+})
+
+t.test('responses: the same for a client that reads it otherwise', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS / 2; run++) {
+    const answer = randomAnswer(random)
+    const chunks = cuts(random, writeAll(responses, answer, usageOf({ cache_read: 3 })))
+    const model = createOpenAI({ apiKey: 'k', fetch: answering(chunks, EVENTS) }).responses('m')
+    const names = Array.from({ length: 3 }, (_, n) => [
+      `tool_${n}`,
+      tool({ inputSchema: jsonSchema({ type: 'object' }) }),
+    ])
+    const stream = streamText({ model, prompt: 'x', maxRetries: 0, tools: Object.fromEntries(names) as ToolSet })
+    t.equal(await stream.text, textsOf(answer, 'text', 'refusal').toWellFormed(), `run ${run}`)
+    t.equal((await stream.toolCalls).length, callsOf(answer).length)
+    t.match(await stream.usage, { inputTokens: 14, outputTokens: 5 })
+    if (callsOf(answer).length > 0)
+      t.equal((await stream.finishReason) === 'tool-calls', !cutShort(answer), `run ${run}: why it ended`)
+  }
+})
+
 const cutShort = (answer: readonly AnswerEvent[]): boolean =>
   answer.some(event => event.type === 'stop' && isCut(event.reason))
 
@@ -107,15 +151,36 @@ t.test('a stream that ends at its length, with calls that are not whole', async 
   const other = chat.answerWriter(writerOptions())
   const text = tell(other, HALF) + other.stopByLength(usageOf())
   t.match(text, /"finish_reason":"length"[\s\S]*data: \[DONE\]\n\n$/)
+  const third = responses.answerWriter(writerOptions())
+  const { status, incomplete_details, output } = await openaiResponses([
+    Buffer.from(tell(third, HALF) + third.stopByLength(usageOf()), 'latin1'),
+  ]).finalResponse()
+  t.equal(status, 'incomplete')
+  t.same(incomplete_details, { reason: 'max_output_tokens' })
+  t.match(output, [{ type: 'message' }, { status: 'incomplete', arguments: '{"a":' }, { arguments: '{"b":1}' }])
+  t.ok(third.counted > 0)
 })
 
 t.test('a stream that breaks off is an error to the client, and not an answer', async t => {
   const failure = { kind: 'overloaded', status: 529, message: 'Überlast' } as const
-  for (const [name, protocol] of Object.entries({ messages, chat })) {
+  for (const [name, protocol] of Object.entries({ messages, chat, responses })) {
     const writer = protocol.answerWriter(writerOptions())
     const bytes = Buffer.from(tell(writer, HALF) + writer.breakOff(failure), 'latin1')
-    t.notMatch(bytes.toString(), /message_stop|\[DONE\]|finish_reason":"/, `${name}: nothing that says it is whole`)
+    t.notMatch(
+      bytes.toString(),
+      /message_stop|\[DONE\]|finish_reason":"|response.completed/,
+      `${name}: nothing that says it is whole`,
+    )
     if (name === 'messages') await t.rejects(anthropic([bytes]).finalMessage(), /Überlast/)
-    else await t.rejects(openai([bytes]).finalChatCompletion(), /Überlast/)
+    else if (name === 'chat') await t.rejects(openai([bytes]).finalChatCompletion(), /Überlast/)
+    else {
+      await t.rejects(openaiResponses([bytes]).finalResponse(), /Überlast/)
+      t.equal(new Set(bytes.toString().match(/"id":"resp_\w+"/g)).size, 1, 'one id in all events')
+      t.match(
+        bytes.toString(),
+        /event: response.failed\n.*"code":"server_is_overloaded"/,
+        'for those who read only this',
+      )
+    }
   }
 })

@@ -5,10 +5,11 @@ import type { Usage } from '../../lib/protocols/usage.ts'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
+import { responses } from '../../lib/translate/responses/responses.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { come, cuts, randomAnswer, readAll, usageOf, writeAll } from './support/answers.ts'
 
-const PROTOCOLS: Record<string, Translated> = { messages, chat }
+const PROTOCOLS: Record<string, Translated> = { messages, chat, responses }
 const RUNS = 150
 
 const randomUsage = (random: Random): Usage =>
@@ -39,6 +40,7 @@ for (const [name, protocol] of Object.entries(PROTOCOLS))
 /** Chat tells kinds apart and not their order; a refusal is a text in messages. */
 function seenAs(name: string, told: ReturnType<typeof come>): unknown {
   const blocks = told.blocks as { kind: string; text: string; call?: object }[]
+  if (name === 'responses') return told
   if (name === 'messages') {
     const joined: typeof blocks = []
     for (const block of blocks.map(one => (one.kind === 'refusal' ? { ...one, kind: 'text' } : one))) {

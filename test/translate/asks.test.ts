@@ -1,9 +1,11 @@
 import t from 'tap'
+import type { Ask } from '../../lib/translate/ask.ts'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
 import { plainTarget, type Target, type Translated } from '../../lib/translate/protocol.ts'
 import { seeded } from '../support/random.ts'
+import { responses } from '../../lib/translate/responses/responses.ts'
 import { plain, randomAsk, type Takes } from './support/asks.ts'
 
 const RUNS = 200
@@ -20,6 +22,11 @@ const PROTOCOLS: Record<string, { protocol: Translated; takes: Takes; target: Ta
     takes: { media: ['image', 'document', 'audio'], thoughts: false, systemTurns: true },
     target: { ...plainTarget('m'), topK: true },
   },
+  responses: {
+    protocol: responses,
+    takes: { media: ['image', 'document'], thoughts: true, systemTurns: true },
+    target: plainTarget('m'),
+  },
 }
 
 for (const [name, { protocol, takes, target }] of Object.entries(PROTOCOLS)) {
@@ -35,6 +42,7 @@ for (const [name, { protocol, takes, target }] of Object.entries(PROTOCOLS)) {
       const expected = plain(ask, written.losses) as Record<string, unknown>
       const got = plain(again, written.losses) as Record<string, unknown>
       if (name === 'messages') expected['maxOutput'] ??= 32_000
+      if (name === 'responses') asResponses(expected, written.losses)
       if (name === 'chat') for (const side of [expected, got]) side['turns'] = asChat(side['turns'] as PlainTurn[])
       if (!t.same(got, expected, `run ${run}`)) return
     }
@@ -44,6 +52,18 @@ for (const [name, { protocol, takes, target }] of Object.entries(PROTOCOLS)) {
 interface PlainTurn {
   role: string
   parts: Record<string, unknown>[]
+}
+
+/** In responses, tools are strict where nothing is said, a maximum has a least value, and results that are errors say so in their text. */
+function asResponses(expected: Record<string, unknown>, losses: Ask['losses']): void {
+  if (losses.has('max_output')) expected['maxOutput'] = 16
+  for (const tool of expected['tools'] as { strict: boolean | null }[]) tool.strict ??= false
+  for (const { parts } of expected['turns'] as PlainTurn[])
+    for (const part of parts.filter(one => one['error'] === true)) {
+      part['error'] = false
+      const [first] = part['parts'] as Record<string, unknown>[]
+      if (first !== undefined) first['text'] = `Error: ${first['text']}`
+    }
 }
 
 /** In chat, results are texts, with a word where they are errors, and their pictures stand with the user's own parts. */

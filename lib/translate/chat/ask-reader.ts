@@ -12,10 +12,12 @@ import {
   type Member,
   type Members,
   maxOutput,
+  onlyFalse,
   readBody,
   readMembers,
   refuse,
   sampling,
+  string,
 } from '../request.ts'
 import { readTurns } from './turn-reader.ts'
 
@@ -30,10 +32,6 @@ const stop: Member = (ask, tree, node) => {
 /** More than one answer, tokens with their chances, sound: nothing that a text of another protocol could have. */
 const onlyOne: Member = (_ask, tree, node, name) => {
   if (tree.number(node) !== 1) throw new Untranslatable(name)
-}
-
-const onlyFalse: Member = (_ask, tree, node, name) => {
-  if (tree.boolean(node) === true || (tree.number(node) ?? 0) > 0) throw new Untranslatable(name)
 }
 
 const modalities: Member = (_ask, tree, node, name) => {
@@ -58,11 +56,13 @@ function customOf(tree: Tree, node: Node): Tool | null {
   const name = tree.string(tree.get(node, 'name'))
   if (name === null) return null
   const grammar = tree.get(tree.get(node, 'format'), 'grammar')
+  const syntax = tree.string(tree.get(grammar, 'syntax'))
   return {
     type: 'freeform',
     name,
     description: tree.literal(tree.get(node, 'description')),
     grammar: tree.literal(tree.get(grammar, 'definition')),
+    ...(syntax === null ? {} : { syntax }),
   }
 }
 
@@ -166,12 +166,6 @@ const enableThinking: Member = (ask, tree, node) => {
 const thinkingBudget: Member = (ask, tree, node) => {
   ask.thinking.budget = tree.number(node)
 }
-
-const string =
-  (name: 'cacheKey' | 'user' | 'tier'): Member =>
-  (ask, tree, node) => {
-    ask[name] = tree.string(node) ?? ask[name]
-  }
 
 const MEMBERS: Members = {
   model: ignore,

@@ -6,11 +6,10 @@ import { array, object, optional, typed } from '../json/write.ts'
 import { ToolNames } from '../names.ts'
 import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request.ts'
-import { nearestEffort, wantedEffort } from '../thinking.ts'
+import { effortWord } from '../thinking.ts'
 import { writeTurns } from './turn-writer.ts'
 
 const MOST_STOPS = 4
-const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh'] as const
 const NO_PARAMETERS: Source = '{"type":"object","properties":{}}'
 const LONGEST_KEY = 64
 
@@ -44,7 +43,7 @@ class Writer {
       stop: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
       ...this.#tools(),
       response_format: this.#format(),
-      reasoning_effort: this.#effort(),
+      reasoning_effort: optional(effortWord(this.#ask.thinking, this.#target, this.#losses)),
       prompt_cache_key: this.#target.cacheKeys ? optional(cacheKey?.slice(0, LONGEST_KEY)) : undefined,
       user: optional(user?.slice(0, LONGEST_KEY)),
       service_tier: optional(tier),
@@ -140,23 +139,5 @@ class Writer {
       strict: format.strict === null ? undefined : String(format.strict),
     })
     return typed('json_schema', { json_schema })
-  }
-
-  #effort(): Source | undefined {
-    const { thinking } = this.#ask
-    const wanted = wantedEffort(thinking)
-    if (thinking.mode === 'off') {
-      if (this.#target.thinking !== 'none' && this.#target.thinkingOff) return '"none"'
-      if (this.#target.thinking !== 'none') this.#losses.add('thinking')
-      return undefined
-    }
-    if (wanted === null) return undefined
-    if (this.#target.thinking === 'none') {
-      this.#losses.add('thinking')
-      return undefined
-    }
-    const effort = nearestEffort(wanted, this.#target, EFFORTS)
-    if (effort !== wanted) this.#losses.add('effort')
-    return literal(effort)
   }
 }

@@ -5,7 +5,7 @@ import { readAsk } from './ask-reader.ts'
 import { writeAsk } from './ask-writer.ts'
 import { DocumentWriter } from './document-writer.ts'
 import { StreamWriter } from './stream-writer.ts'
-import { writeError } from './words.ts'
+import { writeError } from '../error-object.ts'
 
 export const chat: Translated = {
   readAsk,

@@ -1,6 +1,6 @@
 /** The conversation, for upstreams that speak chat completions. */
 import type { Ask, CallPart, MediaPart, ResultPart, TextPart, ThoughtPart } from '../ask.ts'
-import { type AssistantRound, type Round, roundsOf, type UserRound } from '../conversation.ts'
+import { type AssistantRound, asError, type Round, roundsOf, type UserRound } from '../conversation.ts'
 import { asDataUrl } from '../data-url.ts'
 import { asObject } from '../freeform.ts'
 import { fitId, nineOf } from '../ids.ts'
@@ -17,7 +17,6 @@ export function writeTurns(ask: Ask, target: Target, names: ToolNames, losses: A
 
 type Content = TextPart | MediaPart
 
-const ERROR = /^"Error/
 const AUDIO: Readonly<Record<string, string>> = { 'audio/mpeg': 'mp3', 'audio/mp3': 'mp3', 'audio/wav': 'wav' }
 
 class TurnWriter {
@@ -78,8 +77,7 @@ class TurnWriter {
       if (texts.length === 0) texts.push(literal('The output follows.'))
     }
     const text = texts.length === 0 ? EMPTY : join(texts, '\\n')
-    const told = error && !ERROR.test(text) ? join([literal('Error: '), text]) : text
-    this.#message('tool', told, { tool_call_id: literal(own) })
+    this.#message('tool', error ? asError(text) : text, { tool_call_id: literal(own) })
   }
 
   #part(part: Content): Source {

@@ -1,12 +1,13 @@
 /** What streams and documents of chat completions have in common: reasons, usage, errors, the names of the answer. */
 import { outputOf } from '../../protocols/usage.ts'
 import type { StopReason } from '../events.ts'
-import type { Failure, FailureKind } from '../failure.ts'
+import { errorObject } from '../error-object.ts'
+import type { Failure } from '../failure.ts'
 import { literal, type Source } from '../json/literal.ts'
 import { object } from '../json/write.ts'
 import { seal } from '../opaque.ts'
 import type { Opaque } from '../ask.ts'
-import type { ShownUsage, WriterOptions, WrittenError } from '../protocol.ts'
+import type { ShownUsage, WriterOptions } from '../protocol.ts'
 
 const REASONS: Readonly<Record<StopReason, string>> = {
   end: 'stop',
@@ -54,33 +55,4 @@ export const thoughtState = (opaque: Opaque): Source =>
   `[{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}]`
 export const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
 
-const WORDS: Readonly<Record<FailureKind, readonly [type: string, code: string | null]>> = {
-  invalid: ['invalid_request_error', null],
-  context: ['invalid_request_error', 'context_length_exceeded'],
-  not_found: ['invalid_request_error', 'model_not_found'],
-  too_large: ['invalid_request_error', null],
-  timeout: ['timeout', null],
-  rate: ['rate_limit_error', 'rate_limit_exceeded'],
-  quota: ['insufficient_quota', 'insufficient_quota'],
-  overloaded: ['server_error', 'server_is_overloaded'],
-  server: ['server_error', null],
-}
-
-function errorOf({ kind, message }: Failure): Source {
-  const [type, code] = WORDS[kind]
-  const error = {
-    message: literal(message),
-    type: `"${type}"`,
-    param: 'null',
-    code: code === null ? 'null' : `"${code}"`,
-  }
-  return object({ error: object(error) })
-}
-
-/** 529 is another protocol's own status. */
-export const writeError = (failure: Failure): WrittenError => ({
-  status: failure.status === 529 ? 503 : failure.status,
-  body: errorOf(failure),
-})
-
-export const errorEvent = (failure: Failure): string => `data: ${errorOf(failure)}\n\n`
+export const errorEvent = (failure: Failure): string => `data: ${errorObject(failure)}\n\n`

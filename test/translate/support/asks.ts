@@ -140,7 +140,7 @@ export function plain(ask: Ask, losses: Ask['losses'] = new Set()): object {
     choice: losses.has('tool_choice') ? null : ask.choice,
     parallel: ask.parallel,
     maxOutput: ask.maxOutput,
-    stop: ask.stop.map(textOf),
+    stop: losses.has('stop') ? null : ask.stop.map(textOf),
     sampling,
     thinking: losses.has('thinking')
       ? null
