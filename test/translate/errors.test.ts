@@ -1,6 +1,7 @@
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
+import { responses } from '../../lib/translate/responses/responses.ts'
 import { readFailure } from '../../lib/translate/upstream-error.ts'
 
 const openai = (message: string, type: string | null, code: string | null = null): object => ({
@@ -104,6 +105,7 @@ for (const [what, status, body, forMessages, forChat, text] of TABLE)
     const c = JSON.parse(inChat.body)
     t.same([inMessages.status, m.error.type], forMessages)
     t.equal(m.type, 'error')
+    t.same(responses.writeError(failure), inChat, 'the same in responses')
     t.same([inChat.status, c.error.type, c.error.code], forChat)
     t.match(c.error.message, text)
     t.match(m.error.message, text)

@@ -95,7 +95,9 @@ class Rules implements AnswerRules {
     this.blocks.begin(text('id'), text('model'))
   }
 
+  /** The item that the event is about. An answer whose beginning nobody told has begun now. */
   #itemOf(tree: Tree): Item {
+    this.blocks.begin('', '')
     const place = tree.number(tree.get(tree.root, 'output_index'))
     const id = tree.string(tree.get(tree.root, 'item_id')) ?? tree.string(tree.get(tree.get(tree.root, 'item'), 'id'))
     return this.#known(place === null ? `id ${id ?? ''}` : `at ${place}`)
