@@ -4,6 +4,7 @@ import { chat } from './chat/chat.ts'
 import type { StatePlace } from './envelopes.ts'
 import { messages } from './messages/messages.ts'
 import type { Translated } from './protocol.ts'
+import { responses } from './responses/responses.ts'
 
 export interface TranslatedRow {
   protocol: Translated
@@ -31,6 +32,11 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
       { what: 'messages/*/reasoning_details/*', state: 'data' },
       { what: 'messages/*/tool_calls/*/extra_content', state: 'google/thought_signature' },
     ],
+  },
+  responses: {
+    protocol: responses,
+    via: ['messages', 'chat', 'generate'],
+    state: [{ what: 'input/*', state: 'encrypted_content' }],
   },
 }
 

@@ -247,7 +247,7 @@ t.test('counting is done by upstreams of the protocol only; the list says what i
   t.equal(gateway.simulator.stats.requests, before)
   const list = await anthropic.models.list()
   t.match(list.data, [
-    { id: ON_MESSAGES, protocols: ['messages', 'chat'], translated: ['chat'] },
-    { id: ON_CHAT, protocols: ['chat', 'messages'], translated: ['messages'] },
+    { id: ON_MESSAGES, protocols: ['messages', 'chat', 'responses'], translated: ['chat', 'responses'] },
+    { id: ON_CHAT, protocols: ['chat', 'messages', 'responses'], translated: ['messages', 'responses'] },
   ])
 })

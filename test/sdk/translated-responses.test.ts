@@ -1,0 +1,255 @@
+/** Clients of responses at models of the other protocols, and the reverse: what they get, what is charged, what upstreams were asked. */
+import { createOpenAI } from '@ai-sdk/openai'
+import Anthropic from '@anthropic-ai/sdk'
+import { generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
+import OpenAI, * as openaiErrors from 'openai'
+import t, { type Test } from 'tap'
+import { outputOf } from '../../lib/protocols/usage.ts'
+import type { Served } from '../../lib/simulator/books.ts'
+import { rowCounts } from '../../lib/terms/records.ts'
+import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+
+// it does not know these models' limits, and would say so each time
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
+
+/** Models that upstreams of one protocol have. */
+const AT = { chat: 'beta-4.7', messages: 'alpha-sonnet-5-5', responses: 'gamma-3.8-flash' } as const
+type Via = keyof typeof AT
+const gateway = await startGateway({
+  catalog: upstream => ({
+    ...testCatalog(upstream),
+    channels: Object.entries(AT).map(([protocol, model]) => ({
+      name: protocol,
+      base_url: upstream,
+      protocols: [protocol],
+      key: 'up',
+      groups: ['default'],
+      models: [model],
+    })),
+  }),
+})
+t.teardown(() => gateway.stop())
+const openai = new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY, maxRetries: 0 })
+const anthropic = new Anthropic({ baseURL: gateway.main, apiKey: KEY, maxRetries: 0 })
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
+const WEATHER = { name: 'weather', description: 'The weather of a city', input_schema: SCHEMA }
+const FUNCTION = { type: 'function' as const, name: 'weather', parameters: SCHEMA, strict: false }
+const OF_CHAT = { type: 'function' as const, function: { name: 'weather', parameters: SCHEMA } }
+
+type Input = string | OpenAI.Responses.ResponseInput
+const create = (via: Via, input: Input, more: object = {}) =>
+  openai.responses.create({ model: AT[via], input, ...more })
+const stream = (via: Via, input: Input, more: object = {}) =>
+  openai.responses.stream({ model: AT[via], input, ...more })
+const message = (content: string, more: object = {}) => ({
+  model: AT.responses,
+  max_tokens: 2000,
+  messages: [{ role: 'user' as const, content }],
+  ...more,
+})
+const chat = (content: string, more: object = {}) => ({
+  model: AT.responses,
+  messages: [{ role: 'user' as const, content }],
+  ...more,
+})
+
+/** The last request that the simulator served, when its row is in the books: both say the same. */
+async function same(t: Test, protocol: Via, via: Via): Promise<Served> {
+  const served = gateway.simulator.stats.served.at(-1) as Served
+  const row = await gateway.usageRow({ protocol, via, input: served.usage?.input, output: outputOf(served.usage!) })
+  const { images: _, ...counts } = rowCounts(served.usage!)
+  t.match(row, { ...counts, basis: 'reported', end: 'completed' })
+  return served
+}
+
+let tokens = 20
+
+for (const via of ['chat', 'messages'] as const) {
+  t.test(`responses by ${via}: whole and streamed, and the row is what was shown`, async t => {
+    const whole = await create(via, `Hello! [[sim tokens=${++tokens}]]`)
+    t.match(whole, { model: AT[via], status: 'completed', output_text: /quick brown fox/, error: null, store: false })
+    const first = await same(t, 'responses', via)
+    t.match(whole.usage, { input_tokens: first.usage?.input, output_tokens: tokens })
+    const final = await stream(via, `Hello! [[sim tokens=${++tokens}]]`).finalResponse()
+    t.match(final, { status: 'completed', output_text: /quick brown fox/ })
+    const second = await same(t, 'responses', via)
+    t.match(final.usage, { input_tokens: second.usage?.input, output_tokens: tokens })
+    const cut = await stream(via, 'Hello!', { max_output_tokens: 16 }).finalResponse()
+    t.match(cut, { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
+    const cached = await create(via, `[[sim input=900 cached=300 tokens=${++tokens}]]`)
+    const prompt = (await same(t, 'responses', via)).usage!
+    t.match(cached.usage, {
+      input_tokens: prompt.input + prompt.cache_read,
+      input_tokens_details: { cached_tokens: 300 },
+      output_tokens: tokens,
+      total_tokens: prompt.input + prompt.cache_read + tokens,
+    })
+  })
+
+  t.test(`responses by ${via}: two rounds of tools, with everything that the answer gave`, async t => {
+    const called = await create(via, 'use tool', { tools: [FUNCTION] })
+    const call = called.output.find(item => item.type === 'function_call')!
+    t.same(JSON.parse(call.arguments), { city: 'Paris' })
+    const streamed = await stream(via, 'use tool', { tools: [FUNCTION] }).finalResponse()
+    t.match(streamed.output.at(-1), { type: 'function_call', name: 'weather', status: 'completed' })
+    const another = { ...call, id: 'fc_2', call_id: 'call_2' }
+    const results = [call, another].map(({ call_id }) => ({
+      type: 'function_call_output' as const,
+      call_id,
+      output: 'sunny',
+    }))
+    const input = [{ role: 'user' as const, content: 'use tool' }, ...called.output, another, ...results]
+    const second = await create(via, input as OpenAI.Responses.ResponseInput, { tools: [FUNCTION] })
+    t.match(second, { status: 'completed', output_text: /\w/ })
+  })
+
+  t.test(`responses by ${via}: pictures, a schema, thinking, tools that take text`, async t => {
+    const content = [
+      { type: 'input_image' as const, image_url: `data:image/png;base64,${PNG}`, detail: 'auto' as const },
+      { type: 'input_text' as const, text: 'What is it?' },
+    ]
+    t.ok((await create(via, [{ role: 'user', content }])).output_text)
+    const format = { type: 'json_schema', name: 'city', schema: SCHEMA, strict: true }
+    t.ok((await create(via, 'A city', { text: { format } })).output_text)
+    const thought = await stream(via, '[[sim thinking=40 tokens=7]]', { reasoning: { effort: 'low' } }).finalResponse()
+    t.match(thought, { output_text: /\w/, usage: { output_tokens: 47 } })
+    const patch = { type: 'custom' as const, name: 'apply_patch', description: 'Patches a file' }
+    const asked = await stream(via, 'use tool', { tools: [patch] }).finalResponse()
+    t.match(asked.output.at(-1), { type: 'custom_tool_call', name: 'apply_patch', status: 'completed' })
+  })
+
+  t.test(`responses by ${via}: what cannot be carried is refused or named`, async t => {
+    await t.rejects(create(via, 'Hello!', { top_logprobs: 2 }), { name: 'Error', status: 400, message: /top_logprobs/ })
+    const stored = create(via, 'Hello!', { previous_response_id: (await create(via, 'Hello!')).id })
+    await t.rejects(stored, { name: 'Error', status: 404 }, 'nothing is stored of an answer that was translated')
+    const { response } = await create(via, 'Hello!', {
+      tools: [{ type: 'web_search' }],
+      truncation: 'auto',
+    }).withResponse()
+    t.equal(response.headers.get('x-gateway-via'), via)
+    t.match(response.headers.get('x-gateway-dropped'), /hosted_tools.*truncation/)
+  })
+
+  t.test(`responses by ${via}: errors, streams that break off, an abort`, async t => {
+    const rows: [number, number, string, string][] = [
+      [400, 400, 'BadRequestError', 'invalid_request_error'],
+      [404, 404, 'NotFoundError', 'invalid_request_error'],
+      [429, 429, 'RateLimitError', 'rate_limit_error'],
+      [529, 503, 'InternalServerError', 'server_error'],
+    ]
+    for (const [sent, status, name, type] of rows) {
+      const error = await create(via, `[[sim error=${sent}]]`).catch((error: unknown) => error)
+      t.type(error, Reflect.get(openaiErrors, name), String(sent))
+      t.match(error, { status, error: { type } }, String(sent))
+    }
+    for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
+      await t.rejects(stream(via, content).finalResponse(), { message: /request id: \w{21}/ }, content)
+    const input = `[[sim tokens=${60 + ++tokens} tps=100]]`
+    const long = await openai.responses.create({ model: AT[via], input, stream: true })
+    for await (const event of long) if (event.type === 'response.output_text.delta') break
+    const row = await gateway.usageRow({ protocol: 'responses', via, end: 'client_gone' })
+    t.match(row, { output: 60 + tokens })
+  })
+
+  t.test(`the AI SDK, responses by ${via}: whole, streamed, tools`, async t => {
+    const model = createOpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY }).responses(AT[via])
+    const input = jsonSchema({ type: 'object', properties: { city: { type: 'string' } } })
+    // its own types do not fit exactOptionalPropertyTypes
+    const tools = { weather: tool({ inputSchema: input }) } as unknown as ToolSet
+    const whole = await generateText({ model, prompt: 'Hello!', maxRetries: 0 })
+    t.match(whole.text, /quick brown fox/)
+    t.equal(whole.usage.outputTokens, 24)
+    const streamed = streamText({ model, prompt: 'Hello!', maxRetries: 0 })
+    t.equal(await streamed.text, whole.text)
+    t.equal((await streamed.usage).outputTokens, 24)
+    const called = await generateText({ model, prompt: 'use tool', tools, maxRetries: 0 })
+    t.match(called.toolCalls[0], { toolName: 'weather', input: { city: 'Paris' } })
+    const calling = streamText({ model, prompt: 'use tool', tools, maxRetries: 0 })
+    t.match((await calling.toolCalls)[0], { toolName: 'weather', input: { city: 'Paris' } })
+    t.equal(await calling.finishReason, 'tool-calls')
+  })
+}
+
+t.test('messages by responses', async t => {
+  const whole = await anthropic.messages.create(message(`Hello! [[sim tokens=${++tokens}]]`))
+  t.match(whole, { model: AT.responses, stop_reason: 'end_turn', content: [{ type: 'text', text: /quick brown fox/ }] })
+  const first = await same(t, 'messages', 'responses')
+  t.match(whole.usage, { input_tokens: first.usage?.input, output_tokens: tokens })
+  const final = await anthropic.messages.stream(message(`Hello! [[sim tokens=${++tokens}]]`)).finalMessage()
+  t.match(final, { stop_reason: 'end_turn', usage: { output_tokens: tokens } })
+  await same(t, 'messages', 'responses')
+  t.equal((await anthropic.messages.create(message('Hello!', { max_tokens: 16 }))).stop_reason, 'max_tokens')
+  const called = await anthropic.messages.stream(message('use tool', { tools: [WEATHER] })).finalMessage()
+  t.match(called, { stop_reason: 'tool_use' })
+  const use = called.content.at(-1) as Anthropic.ToolUseBlock
+  t.match(use, { type: 'tool_use', name: 'weather', input: { city: 'Paris' } })
+  const second = await anthropic.messages.create({
+    ...message(''),
+    tools: [WEATHER],
+    messages: [
+      { role: 'user', content: 'use tool' },
+      { role: 'assistant', content: called.content },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: 'sunny' }] },
+    ],
+  })
+  t.match(second.content.at(-1), { type: 'text' })
+  const thinking = { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }
+  const thought = await anthropic.messages.stream(message('[[sim thinking=40 tokens=7]]', thinking)).finalMessage()
+  t.match(thought, { stop_reason: 'end_turn', usage: { output_tokens: 47 } })
+  const error = await anthropic.messages.create(message('[[sim error=429]]')).catch((error: unknown) => error)
+  t.match(error, { status: 429, error: { type: 'error', error: { type: 'rate_limit_error' } } })
+  for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
+    await t.rejects(anthropic.messages.stream(message(content)).finalMessage(), { message: /request id: \w{21}/ })
+  const long = anthropic.messages.stream(message('[[sim tokens=91 tps=100]]'))
+  long.on('text', () => long.abort())
+  await t.rejects(long.finalMessage())
+  const row = await gateway.usageRow({ protocol: 'messages', end: 'client_gone' })
+  t.match(row, { output: 91, via: 'responses' })
+})
+
+t.test('chat by responses', async t => {
+  const streamed = (content: string, more: object = {}) =>
+    openai.chat.completions.stream({ ...chat(content, more), stream_options: { include_usage: true } })
+  const whole = await openai.chat.completions.create(chat(`Hello! [[sim tokens=${++tokens}]]`))
+  t.match(whole.choices, [{ finish_reason: 'stop', message: { content: /quick brown fox/ } }])
+  const first = await same(t, 'chat', 'responses')
+  t.match(whole.usage, { prompt_tokens: first.usage?.input, completion_tokens: tokens })
+  const final = await streamed(`Hello! [[sim tokens=${++tokens}]]`).finalChatCompletion()
+  t.match(final, { choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: tokens } })
+  await same(t, 'chat', 'responses')
+  const cut = await streamed('Hello!', { max_tokens: 16 }).finalChatCompletion()
+  t.equal(cut.choices[0]?.finish_reason, 'length')
+  const called = await streamed('use tool', { tools: [OF_CHAT] }).finalChatCompletion()
+  const [call] = called.choices[0]?.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+  t.match(called.choices, [{ finish_reason: 'tool_calls' }])
+  t.same(JSON.parse(call!.function.arguments), { city: 'Paris' })
+  const next = await openai.chat.completions.create({
+    model: AT.responses,
+    tools: [OF_CHAT],
+    messages: [
+      { role: 'user', content: 'use tool' },
+      { role: 'assistant', content: null, tool_calls: [call!] },
+      { role: 'tool', tool_call_id: call!.id, content: 'sunny' },
+    ],
+  })
+  t.ok(next.choices[0]?.message.content)
+  const error = await openai.chat.completions.create(chat('[[sim error=400]]')).catch((error: unknown) => error)
+  t.match(error, { status: 400, error: { type: 'invalid_request_error' } })
+  for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
+    await t.rejects(streamed(content).finalChatCompletion(), { message: /request id: \w{21}/ }, content)
+  const long = await openai.chat.completions.create({ ...chat('[[sim tokens=92 tps=100]]'), stream: true })
+  for await (const _ of long) break
+  const row = await gateway.usageRow({ protocol: 'chat', end: 'client_gone' })
+  t.match(row, { output: 92, via: 'responses' })
+})
+
+t.test('the list says what is translated', async t => {
+  const list = await openai.models.list()
+  t.match(list.data, [
+    { id: AT.messages, protocols: ['messages', 'chat', 'responses'], translated: ['chat', 'responses'] },
+    { id: AT.chat, protocols: ['chat', 'messages', 'responses'], translated: ['messages', 'responses'] },
+    { id: AT.responses, protocols: ['responses', 'messages', 'chat'], translated: ['messages', 'chat'] },
+  ])
+})
