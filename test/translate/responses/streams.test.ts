@@ -5,10 +5,12 @@ import { protocolRow } from '../../../lib/protocols/table.ts'
 import { chat } from '../../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
+import { envelopeSpans } from '../../../lib/translate/envelopes.ts'
 import { ToolNames } from '../../../lib/translate/names.ts'
 import { issuerOf } from '../../../lib/translate/opaque.ts'
 import { plainTarget } from '../../../lib/translate/protocol.ts'
 import { responses } from '../../../lib/translate/responses/responses.ts'
+import { translatedRow } from '../../../lib/translate/table.ts'
 import { seeded, text } from '../../support/random.ts'
 import { oddLiteral } from '../support/asks.ts'
 import { type Loose, readAll, tell, usageOf, writeAll, writerOptions } from '../support/answers.ts'
@@ -161,6 +163,17 @@ t.test('what a client returns of an answer is what it was made of', async t => {
     t.notMatch(other.body, /"thinking":"hm/, 'another model is not sent it')
     t.ok(other.losses.has('thinking'))
   }
+})
+
+t.test('an upstream of the protocol is not sent the state of another one, and everything else as it is', async t => {
+  const { output } = (eventsOf(writeAll(responses, answer, usageOf(), { ask })).at(-1) as Loose)['response']
+  const input = [{ type: 'message', role: 'user', content: 'q' }, ...output]
+  const body = JSON.stringify({ ...ASK, input }, null, 1)
+  let sent = body
+  const spans = envelopeSpans(body, translatedRow('responses')?.state ?? [])
+  for (const { start, end } of spans.toReversed()) sent = sent.slice(0, start) + sent.slice(end)
+  t.same(JSON.parse(sent), { ...ASK, input: input.filter(item => item.type !== 'reasoning') })
+  t.equal(input.filter(item => item.type === 'reasoning').length, 1)
 })
 
 t.test('state at a call and at a text has an item of its own, and finds its way back', async t => {
