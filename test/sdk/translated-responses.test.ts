@@ -222,7 +222,7 @@ t.test('chat by responses', async t => {
   const cut = await streamed('Hello!', { max_tokens: 16 }).finalChatCompletion()
   t.equal(cut.choices[0]?.finish_reason, 'length')
   const called = await streamed('use tool', { tools: [OF_CHAT] }).finalChatCompletion()
-  const [call] = called.choices[0]?.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
+  const [call] = called.choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
   t.match(called.choices, [{ finish_reason: 'tool_calls' }])
   t.same(JSON.parse(call!.function.arguments), { city: 'Paris' })
   const next = await openai.chat.completions.create({
