@@ -54,16 +54,20 @@ interface PlainTurn {
   parts: Record<string, unknown>[]
 }
 
-/** In responses, tools are strict where nothing is said, a maximum has a least value, and results that are errors say so in their text. */
+/**
+ * In responses, tools are strict where nothing is said, a maximum has a least value, and results that are errors say so in
+ * their text. State that goes to the upstream it came from has no envelope, by which a reader would know it.
+ */
 function asResponses(expected: Record<string, unknown>, losses: Ask['losses']): void {
   if (losses.has('max_output')) expected['maxOutput'] = 16
   for (const tool of expected['tools'] as { strict: boolean | null }[]) tool.strict ??= false
-  for (const { parts } of expected['turns'] as PlainTurn[])
-    for (const part of parts.filter(one => one['error'] === true)) {
-      part['error'] = false
-      const [first] = part['parts'] as Record<string, unknown>[]
-      if (first !== undefined) first['text'] = `Error: ${first['text']}`
-    }
+  for (const part of (expected['turns'] as PlainTurn[]).flatMap(({ parts }) => parts)) {
+    if ('thought' in part) part['value'] = undefined
+    if (part['error'] !== true) continue
+    part['error'] = false
+    const [first] = part['parts'] as Record<string, unknown>[]
+    if (first !== undefined) first['text'] = `Error: ${first['text']}`
+  }
 }
 
 /** In chat, results are texts, with a word where they are errors, and their pictures stand with the user's own parts. */
