@@ -3,7 +3,7 @@
  * understands them, so what carries one is left out, and nothing else is touched.
  */
 import { NONE, type Node, Tree } from './json/tree.ts'
-import { ENVELOPE } from './opaque.ts'
+import { ENVELOPE, ENVELOPE_64 } from './opaque.ts'
 
 /**
  * A place where a protocol's clients keep state of an upstream. `what` is left out when the string at `state` below it is an
@@ -21,16 +21,19 @@ export interface Span {
   end: number
 }
 
-const MARK = Buffer.from(`"${ENVELOPE}`)
+const STARTS = [`"${ENVELOPE}`, `"${ENVELOPE_64}`]
+const MARKS = STARTS.map(start => Buffer.from(start))
+const LONGEST_MARK = Math.max(...MARKS.map(({ length }) => length))
+const hasMark = (bytes: Buffer): boolean => MARKS.some(mark => bytes.includes(mark))
 
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
   let tail: Buffer = Buffer.alloc(0)
   for (const part of parts) {
-    if (part.includes(MARK)) return true
+    if (hasMark(part)) return true
     if (parts.length === 1) return false
-    if (tail.length > 0 && Buffer.concat([tail, part.subarray(0, MARK.length)]).includes(MARK)) return true
-    tail = part.subarray(-MARK.length)
+    if (tail.length > 0 && hasMark(Buffer.concat([tail, part.subarray(0, LONGEST_MARK)]))) return true
+    tail = part.subarray(-LONGEST_MARK)
   }
   return false
 }
@@ -64,7 +67,7 @@ class Out {
   #isEnvelope(node: Node, state: string): boolean {
     let at = node
     if (state !== '') for (const name of state.split('/')) at = this.#tree.get(at, name)
-    return at !== NONE && this.#tree.source(at).startsWith(`"${ENVELOPE}`)
+    return at !== NONE && STARTS.some(start => this.#tree.source(at).startsWith(start))
   }
 
   /** `rest`: a member and `*`. */

@@ -5,10 +5,13 @@
  */
 import type { Opaque } from './ask.ts'
 import { digest } from './ids.ts'
-import type { Literal } from './json/literal.ts'
+import { type Literal, literal } from './json/literal.ts'
+import { stringEnd } from './json/tree.ts'
 
 /** How every envelope begins, so that it can be found in a body that goes upstream untranslated. */
 export const ENVELOPE = 'gw1.'
+/** The same where clients take the place for base64 and decode it: the letters that these bytes, and no issuer, decide. */
+export const ENVELOPE_64 = 'Z3cxL'
 
 /** Who understands a state: a model of a protocol. It is a hash, because clients need not know what an upstream calls its models. */
 export const issuerOf = (protocol: string, upstreamModel: string): string =>
@@ -31,4 +34,15 @@ export function unseal(text: Literal): Opaque | null {
   const [head, issuer, letter, id] = found as unknown as [string, string, string, string]
   const opaque: Opaque = { issuer, of: MEANINGS[letter] as Opaque['of'], value: `"${text.slice(head.length)}` }
   return id === '' ? opaque : { ...opaque, id }
+}
+
+/** The envelope in base64, for a protocol whose clients decode it. */
+export const seal64 = (opaque: Opaque): Literal =>
+  literal(Buffer.from(seal(opaque).slice(1, -1), 'latin1').toString('base64'))
+
+/** What is in such an envelope, in either alphabet of base64; null = it is none of ours. */
+export function unseal64(text: Literal): Opaque | null {
+  if (!text.startsWith(`"${ENVELOPE_64}`)) return null
+  const inner = `"${Buffer.from(text.slice(1, -1), 'base64').toString('latin1')}"`
+  return stringEnd(inner, 1) === inner.length ? unseal(inner) : null
 }

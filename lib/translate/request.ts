@@ -62,10 +62,10 @@ export function readBody(body: Buffer): Tree {
   return tree
 }
 
-/** Reads all members of the body. One that no table knows is a loss without a name. */
-export function readMembers(ask: Ask, tree: Tree, members: Members): void {
+/** Reads all members of the body, or of an object in it. One that no table knows is a loss without a name. */
+export function readMembers(ask: Ask, tree: Tree, members: Members, object = tree.root): void {
   const found = new Map<string, Node>()
-  tree.members(tree.root, (name, node) => {
+  tree.members(object, (name, node) => {
     if (Object.hasOwn(members, name))
       found.set(name, node) // of several with the same name the last one counts
     else if (!tree.absent(node)) ask.losses.add('other')

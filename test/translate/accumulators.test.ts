@@ -1,12 +1,15 @@
 /** The accumulators of the official clients, which throw at what they do not expect, over what our writers write. */
 import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI, type Part } from '@google/genai'
 import OpenAI from 'openai'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { jsonSchema, streamText, type ToolSet, tool } from 'ai'
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
 import { isCut } from '../../lib/translate/events.ts'
+import { generate } from '../../lib/translate/generate/generate.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
 import { seeded } from '../support/random.ts'
@@ -39,6 +42,24 @@ const openaiResponses = (chunks: readonly Buffer[]) =>
     model: 'm',
     input: 'x',
   })
+
+/** All parts of a stream, as the client has them, and what the last chunk says. */
+async function google(chunks: readonly Buffer[]) {
+  const real = globalThis.fetch
+  globalThis.fetch = answering(chunks, EVENTS)
+  try {
+    const client = new GoogleGenAI({ apiKey: 'k', httpOptions: { baseUrl: 'http://upstream.test' } })
+    const parts: Part[] = []
+    let last = null
+    for await (const chunk of await client.models.generateContentStream({ model: 'm', contents: 'x' })) {
+      parts.push(...(chunk.candidates?.[0]?.content?.parts ?? []))
+      last = chunk
+    }
+    return { parts, last, reason: last?.candidates?.[0]?.finishReason }
+  } finally {
+    globalThis.fetch = real
+  }
+}
 
 interface Seen {
   kind: string
@@ -126,6 +147,49 @@ t.test('responses: the same for a client that reads it otherwise', async t => {
   }
 })
 
+t.test('generate: the client has what the answer is', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS; run++) {
+    const answer = randomAnswer(random)
+    const bytes = writeAll(generate, answer, usageOf({ cache_read: 3 }))
+    const { parts, last, reason } = await google(cuts(random, bytes))
+    const said = parts.filter(({ thought }) => thought !== true)
+    t.equal(
+      said.map(({ text }) => text ?? '').join(''),
+      textsOf(answer, 'text', 'refusal').toWellFormed(),
+      `run ${run}`,
+    )
+    t.same(
+      parts.filter(part => part.functionCall !== undefined).map(part => part.functionCall?.args),
+      callsOf(answer),
+    )
+    t.match(last?.usageMetadata, { promptTokenCount: 14, cachedContentTokenCount: 3, candidatesTokenCount: 5 })
+    t.equal(last?.usageMetadata?.totalTokenCount, 19)
+    t.equal(reason === 'STOP', !cutShort(answer))
+  }
+})
+
+t.test('generate: the same for a client that reads it otherwise', async t => {
+  const random = seeded(t)
+  for (let run = 0; run < RUNS / 2; run++) {
+    const answer = randomAnswer(random)
+    // it refuses whole events that have such a member, wherever it stands
+    if (JSON.stringify(callsOf(answer)).includes('__proto__')) continue
+    const chunks = cuts(random, writeAll(generate, answer, usageOf({ cache_read: 3 })))
+    const model = createGoogleGenerativeAI({ apiKey: 'k', fetch: answering(chunks, EVENTS) })('m')
+    const names = Array.from({ length: 3 }, (_, n) => [
+      `tool_${n}`,
+      tool({ inputSchema: jsonSchema({ type: 'object' }) }),
+    ])
+    const stream = streamText({ model, prompt: 'x', maxRetries: 0, tools: Object.fromEntries(names) as ToolSet })
+    t.equal(await stream.text, textsOf(answer, 'text', 'refusal').toWellFormed(), `run ${run}`)
+    t.equal((await stream.toolCalls).length, callsOf(answer).length)
+    t.match(await stream.usage, { inputTokens: 14, outputTokens: 5 })
+    if (callsOf(answer).length > 0)
+      t.equal((await stream.finishReason) === 'tool-calls', !cutShort(answer), `run ${run}: why it ended`)
+  }
+})
+
 const cutShort = (answer: readonly AnswerEvent[]): boolean =>
   answer.some(event => event.type === 'stop' && isCut(event.reason))
 
@@ -159,20 +223,27 @@ t.test('a stream that ends at its length, with calls that are not whole', async 
   t.same(incomplete_details, { reason: 'max_output_tokens' })
   t.match(output, [{ type: 'message' }, { status: 'incomplete', arguments: '{"a":' }, { arguments: '{"b":1}' }])
   t.ok(third.counted > 0)
+  const fourth = generate.answerWriter(writerOptions())
+  const { parts, reason } = await google([Buffer.from(tell(fourth, HALF) + fourth.stopByLength(usageOf()), 'latin1')])
+  t.equal(reason, 'MAX_TOKENS')
+  t.match(parts, [{ text: 'Hello' }, { functionCall: { name: 'g', args: { b: 1 } } }, { text: '' }])
+  t.equal(parts.length, 3, 'what is half is not told')
+  t.ok(fourth.counted > 0)
 })
 
 t.test('a stream that breaks off is an error to the client, and not an answer', async t => {
   const failure = { kind: 'overloaded', status: 529, message: 'Überlast' } as const
-  for (const [name, protocol] of Object.entries({ messages, chat, responses })) {
+  for (const [name, protocol] of Object.entries({ messages, chat, responses, generate })) {
     const writer = protocol.answerWriter(writerOptions())
     const bytes = Buffer.from(tell(writer, HALF) + writer.breakOff(failure), 'latin1')
     t.notMatch(
       bytes.toString(),
-      /message_stop|\[DONE\]|finish_reason":"|response.completed/,
+      /message_stop|\[DONE\]|finish_?[rR]eason":"|response.completed/,
       `${name}: nothing that says it is whole`,
     )
     if (name === 'messages') await t.rejects(anthropic([bytes]).finalMessage(), /Überlast/)
     else if (name === 'chat') await t.rejects(openai([bytes]).finalChatCompletion(), /Überlast/)
+    else if (name === 'generate') await t.rejects(google([bytes]), /Überlast/)
     else {
       await t.rejects(openaiResponses([bytes]).finalResponse(), /Überlast/)
       t.equal(new Set(bytes.toString().match(/"id":"resp_\w+"/g)).size, 1, 'one id in all events')

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
+import { generate } from '../../lib/translate/generate/generate.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
 import { readFailure } from '../../lib/translate/upstream-error.ts'
@@ -97,6 +98,18 @@ const TABLE: [what: string, status: number, body: object | string, messages: Tol
   ],
 ]
 
+/** The words of generate-content. */
+const STATUSES: Record<number, string> = {
+  400: 'INVALID_ARGUMENT',
+  404: 'NOT_FOUND',
+  413: 'INVALID_ARGUMENT',
+  422: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
 for (const [what, status, body, forMessages, forChat, text] of TABLE)
   t.test(what, async t => {
     const failure = readFailure(status, Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)))
@@ -107,6 +120,11 @@ for (const [what, status, body, forMessages, forChat, text] of TABLE)
     t.equal(m.type, 'error')
     t.same(responses.writeError(failure), inChat, 'the same in responses')
     t.same([inChat.status, c.error.type, c.error.code], forChat)
+    const inGenerate = generate.writeError(failure)
+    const g = JSON.parse(inGenerate.body)
+    t.same([inGenerate.status, g.error.code], [inChat.status, inChat.status])
+    t.equal(g.error.status, STATUSES[inChat.status])
+    t.match(g.error.message, text)
     t.match(c.error.message, text)
     t.match(m.error.message, text)
     if (failure.kind === 'context') t.match(m.error.message, /prompt is too long/, 'which clients look for')

@@ -1,0 +1,147 @@
+/** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
+import { Blocks, unreadable } from '../blocks.ts'
+import type { StopReason } from '../events.ts'
+import { type AnswerRules, readerOf } from '../input.ts'
+import { EMPTY, type Literal, quote } from '../json/literal.ts'
+import type { Node, Tree } from '../json/tree.ts'
+import type { AnswerReader, ReaderOptions } from '../protocol.ts'
+import { failureIn } from '../upstream-error.ts'
+import { get, literalOf, stringOf } from './members.ts'
+
+const REASONS: Readonly<Record<string, StopReason>> = {
+  STOP: 'end',
+  MAX_TOKENS: 'length',
+  CONTINUATION: 'length',
+  SAFETY: 'refusal',
+  RECITATION: 'refusal',
+  LANGUAGE: 'refusal',
+  BLOCKLIST: 'refusal',
+  PROHIBITED_CONTENT: 'refusal',
+  SPII: 'refusal',
+  NO_IMAGE: 'refusal',
+  IMAGE_SAFETY: 'refusal',
+  IMAGE_PROHIBITED_CONTENT: 'refusal',
+  IMAGE_RECITATION: 'refusal',
+  IMAGE_OTHER: 'refusal',
+  MALFORMED_FUNCTION_CALL: 'malformed',
+  MALFORMED_RESPONSE: 'malformed',
+  UNEXPECTED_TOOL_CALL: 'malformed',
+  TOO_MANY_TOOL_CALLS: 'malformed',
+  MISSING_THOUGHT_SIGNATURE: 'malformed',
+}
+/** What the client is told where the upstream does not say more. */
+const BLOCKED: Literal = '"The prompt was blocked by the provider."'
+
+export const answerReader = (options: ReaderOptions): AnswerReader =>
+  readerOf(new Rules(options, options.issuer), options.events)
+
+class Rules implements AnswerRules {
+  readonly blocks: Blocks
+  readonly #issuer: string
+  #sawContent = false
+  /** Of a reason that may be a failure, as the upstream calls it. */
+  #word = ''
+
+  constructor(options: ReaderOptions, issuer: string) {
+    this.blocks = new Blocks(options)
+    this.#issuer = issuer
+  }
+
+  event(_name: string, tree: Tree): void {
+    this.#chunk(tree, tree.root)
+  }
+
+  words(): boolean {
+    return false
+  }
+
+  /** Chunks may follow the one that says why the answer ended. */
+  ended(): void {
+    if (this.blocks.reason === null) this.blocks.fail(unreadable('the answer ended before its end'))
+    else this.#finish()
+  }
+
+  document(tree: Tree): void {
+    if (tree.kind(tree.root) === 'array') {
+      for (const chunk of tree.elements(tree.root)) this.#chunk(tree, chunk)
+      this.ended()
+      return
+    }
+    this.#chunk(tree, tree.root)
+    const isAnswer = tree.kind(get(tree, tree.root, 'candidates')) === 'array' || this.blocks.reason !== null
+    if (isAnswer) this.#finish()
+    else this.blocks.fail(unreadable('the answer has no candidates'))
+  }
+
+  #finish(): void {
+    // calls that the upstream could not read are told by a text, or not at all
+    if (this.blocks.reason === 'malformed' && !this.#sawContent)
+      this.blocks.fail(unreadable(`the upstream stopped: ${this.#word}`))
+    else this.blocks.finish()
+  }
+
+  #chunk(tree: Tree, chunk: Node): void {
+    const error = tree.get(chunk, 'error')
+    if (!tree.absent(error)) {
+      this.blocks.fail(failureIn(tree, chunk))
+      return
+    }
+    this.blocks.begin(stringOf(tree, chunk, 'responseId') ?? '', stringOf(tree, chunk, 'modelVersion') ?? '')
+    this.blocks.thinking(tree.number(get(tree, get(tree, chunk, 'usageMetadata'), 'thoughtsTokenCount')))
+    this.#blocked(tree, get(tree, chunk, 'promptFeedback'))
+    for (const candidate of tree.elements(get(tree, chunk, 'candidates'))) {
+      if ((tree.number(tree.get(candidate, 'index')) ?? 0) !== 0) continue
+      const content = tree.get(candidate, 'content')
+      for (const part of tree.elements(tree.get(content, 'parts'))) this.#part(tree, part)
+      this.#reason(stringOf(tree, candidate, 'finishReason'))
+    }
+  }
+
+  #blocked(tree: Tree, feedback: Node): void {
+    if (stringOf(tree, feedback, 'blockReason') === null) return
+    const told = literalOf(tree, feedback, 'blockReasonMessage')
+    this.blocks.text('refusal', told === null || told === EMPTY ? BLOCKED : told)
+    this.blocks.reason = 'refusal'
+  }
+
+  #reason(word: string | null): void {
+    if (word === null || word === '') return
+    this.#word = word.slice(0, 100)
+    this.blocks.reason = Object.hasOwn(REASONS, word) ? (REASONS[word] as StopReason) : 'other'
+  }
+
+  #part(tree: Tree, part: Node): void {
+    const state = literalOf(tree, part, 'thoughtSignature') ?? EMPTY
+    const call = get(tree, part, 'functionCall')
+    const blob = get(tree, part, 'inlineData')
+    if (tree.kind(call) === 'object') this.#call(tree, call, state)
+    else if (tree.kind(blob) === 'object')
+      this.blocks.media(stringOf(tree, blob, 'mimeType') ?? 'image/png', literalOf(tree, blob, 'data') ?? EMPTY)
+    else this.#text(tree, part, state)
+  }
+
+  /** State may come with the last piece of a text, or behind it with none. */
+  #text(tree: Tree, part: Node, state: Literal): void {
+    const text = literalOf(tree, part, 'text') ?? EMPTY
+    const isThought = tree.boolean(tree.get(part, 'thought')) === true
+    this.blocks.text(isThought ? 'thought' : 'text', text)
+    this.#sawContent ||= !isThought && text !== EMPTY
+    if (state !== EMPTY) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)
+  }
+
+  /** A call comes whole. */
+  #call(tree: Tree, call: Node, value: Literal): void {
+    const opaque = value === EMPTY ? undefined : ({ issuer: this.#issuer, of: 'call', value } as const)
+    const args = tree.get(call, 'args')
+    const name = stringOf(tree, call, 'name') ?? ''
+    if (name === '') {
+      this.blocks.fail(unreadable('a call of the answer has no name'))
+      return
+    }
+    const block = this.blocks.call(stringOf(tree, call, 'id') ?? '', name, opaque)
+    // an upstream that is a translator itself may send the arguments as text
+    this.blocks.args(block, tree.literal(args) ?? quote(tree.absent(args) ? '{}' : tree.source(args)))
+    this.blocks.closeCall(block)
+    this.#sawContent = true
+  }
+}

@@ -1,0 +1,44 @@
+/** Members of generate-content have two spellings, and upstreams take both. */
+import { NONE, type Node, type Tree } from '../json/tree.ts'
+import type { Literal, Source } from '../json/literal.ts'
+import type { Members } from '../request.ts'
+
+const UPPER = /[A-Z]/g
+const SPELLINGS = new Map<string, string>()
+
+/** `inlineData` → `inline_data`. Only names of ours come here. */
+function snake(name: string): string {
+  let other = SPELLINGS.get(name)
+  if (other === undefined) SPELLINGS.set(name, (other = name.replace(UPPER, letter => `_${letter.toLowerCase()}`)))
+  return other
+}
+
+/** The table with both spellings of each name. */
+export const spelled = (members: Members): Members => ({
+  ...members,
+  ...Object.fromEntries(Object.entries(members).map(([name, member]) => [snake(name), member])),
+})
+
+export function get(tree: Tree, node: Node, name: string): Node {
+  const found = tree.get(node, name)
+  const other = found === NONE ? snake(name) : name
+  return other === name ? found : tree.get(node, other)
+}
+
+export const stringOf = (tree: Tree, node: Node, name: string): string | null => tree.string(get(tree, node, name))
+export const literalOf = (tree: Tree, node: Node, name: string): Literal | null => tree.literal(get(tree, node, name))
+
+/** A number, which may stand in a string; null = it is none. */
+export function numberOf(tree: Tree, node: Node): number | null {
+  const text = numberText(tree, node)
+  return text === null ? null : Number(text)
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?$/
+
+/** The same, as it stands. */
+export function numberText(tree: Tree, node: Node): Source | null {
+  if (tree.number(node) !== null) return tree.source(node)
+  const text = tree.string(node)
+  return text !== null && NUMBER.test(text) ? text : null
+}
