@@ -58,7 +58,9 @@ function seenAs(name: string, told: ReturnType<typeof come>): unknown {
       else joined.push(block)
     }
     return {
-      blocks: joined.map(block => (block.kind === 'call' ? { ...block, text: block.text.replace(/[\r\n]+/g, ' ') } : block)),
+      blocks: joined.map(block =>
+        block.kind === 'call' ? { ...block, text: block.text.replace(/[\r\n]+/g, ' ') } : block,
+      ),
       stop: told.stop,
     }
   }
