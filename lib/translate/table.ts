@@ -2,6 +2,7 @@
 import type { Protocol } from '../protocols/table.ts'
 import { chat } from './chat/chat.ts'
 import type { StatePlace } from './envelopes.ts'
+import { generate } from './generate/generate.ts'
 import { messages } from './messages/messages.ts'
 import type { Translated } from './protocol.ts'
 import { responses } from './responses/responses.ts'
@@ -37,6 +38,15 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
     protocol: responses,
     via: ['messages', 'chat', 'generate'],
     state: [{ what: 'input/*', state: 'encrypted_content' }],
+  },
+  generate: {
+    protocol: generate,
+    via: ['messages', 'responses', 'chat'],
+    // only the state goes: the part has a text or a call, too
+    state: [
+      { what: 'contents/*/parts/*/thoughtSignature', state: '' },
+      { what: 'contents/*/parts/*/thought_signature', state: '' },
+    ],
   },
 }
 

@@ -248,8 +248,20 @@ t.test('chat by responses', async t => {
 t.test('the list says what is translated', async t => {
   const list = await openai.models.list()
   t.match(list.data, [
-    { id: AT.messages, protocols: ['messages', 'chat', 'responses'], translated: ['chat', 'responses'] },
-    { id: AT.chat, protocols: ['chat', 'messages', 'responses'], translated: ['messages', 'responses'] },
-    { id: AT.responses, protocols: ['responses', 'messages', 'chat'], translated: ['messages', 'chat'] },
+    {
+      id: AT.messages,
+      protocols: ['messages', 'chat', 'responses', 'generate'],
+      translated: ['chat', 'responses', 'generate'],
+    },
+    {
+      id: AT.chat,
+      protocols: ['chat', 'messages', 'responses', 'generate'],
+      translated: ['messages', 'responses', 'generate'],
+    },
+    {
+      id: AT.responses,
+      protocols: ['responses', 'messages', 'chat', 'generate'],
+      translated: ['messages', 'chat', 'generate'],
+    },
   ])
 })

@@ -247,7 +247,15 @@ t.test('counting is done by upstreams of the protocol only; the list says what i
   t.equal(gateway.simulator.stats.requests, before)
   const list = await anthropic.models.list()
   t.match(list.data, [
-    { id: ON_MESSAGES, protocols: ['messages', 'chat', 'responses'], translated: ['chat', 'responses'] },
-    { id: ON_CHAT, protocols: ['chat', 'messages', 'responses'], translated: ['messages', 'responses'] },
+    {
+      id: ON_MESSAGES,
+      protocols: ['messages', 'chat', 'responses', 'generate'],
+      translated: ['chat', 'responses', 'generate'],
+    },
+    {
+      id: ON_CHAT,
+      protocols: ['chat', 'messages', 'responses', 'generate'],
+      translated: ['messages', 'responses', 'generate'],
+    },
   ])
 })

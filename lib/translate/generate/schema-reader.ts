@@ -40,7 +40,7 @@ function read(tree: Tree, node: Node, isTop = false): Source {
   tree.members(node, (name, value) => {
     if (LEFT_OUT.has(name)) return
     const own = Object.hasOwn(SPELLINGS, name) ? (SPELLINGS[name] as string) : name
-    const told = valueOf(tree, own, value, isNumber)
+    const told = toldOf(tree, own, value, isNumber)
     if (told !== null) members.push(`${literal(own)}:${told}`)
   })
   const schema = `{${members.join(',')}}`
@@ -48,7 +48,7 @@ function read(tree: Tree, node: Node, isTop = false): Source {
   return mayBeNull ? object({ anyOf: array([schema, typed('null', {})]) }) : schema
 }
 
-function valueOf(tree: Tree, name: string, value: Node, isNumber: boolean): Source | null {
+function toldOf(tree: Tree, name: string, value: Node, isNumber: boolean): Source | null {
   if (name === 'type') return typeOf(tree, value)
   if (NUMBERS.test(name)) return numberText(tree, value)
   if (name === 'enum' && isNumber)

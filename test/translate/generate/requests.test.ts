@@ -1,11 +1,13 @@
 /** Requests of generate-content for upstreams of the others, and the reverse, each as a row. */
 import t, { type Test } from 'tap'
 import { chat } from '../../../lib/translate/chat/chat.ts'
+import { envelopeSpans, mayHaveEnvelope } from '../../../lib/translate/envelopes.ts'
 import { generate } from '../../../lib/translate/generate/generate.ts'
 import type { LossWord } from '../../../lib/translate/loss.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
 import { issuerOf, seal, seal64 } from '../../../lib/translate/opaque.ts'
 import { plainTarget, type Target, type Translated, type Written } from '../../../lib/translate/protocol.ts'
+import { translatedRow } from '../../../lib/translate/table.ts'
 import type { Loose } from '../support/answers.ts'
 
 const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written =>
@@ -492,7 +494,7 @@ const REFUSED: [field: string, body: object][] = [
 ]
 for (const [field, body] of REFUSED)
   t.test(`refused: ${field}`, async t => {
-    t.throws(() => via(generate, chat, body), { field })
+    t.throws(() => via(generate, chat, body), { message: `${field} cannot be translated` })
   })
 
 t.test('an envelope that was changed is no envelope', async t => {
@@ -503,4 +505,26 @@ t.test('an envelope that was changed is no envelope', async t => {
   const written = via(generate, messages, body)
   t.ok(written.losses.has('thinking'))
   t.notMatch(written.body, /injected/)
+})
+
+t.test('on the way to an upstream of the protocol, only state of ours goes', async t => {
+  const ours = JSON.parse(seal64({ issuer: issuerOf('messages', 'm'), of: 'call', value: '"c2ln"' }))
+  const body = JSON.stringify({
+    contents: [
+      model(
+        { ...call('f', {}), thoughtSignature: ours },
+        { thought_signature: ours, text: 'é' },
+        { text: 'x', thoughtSignature: 'Zm9yZWlnbg==' },
+      ),
+    ],
+  })
+  t.ok(mayHaveEnvelope([Buffer.from(body.slice(0, 90)), Buffer.from(body.slice(90))]))
+  t.notOk(mayHaveEnvelope([Buffer.from('{"thoughtSignature":"Zm9yZWlnbg=="}')]))
+  const text = Buffer.from(body).toString('latin1')
+  const places = translatedRow('generate')?.state ?? []
+  const spans = envelopeSpans(text, places).sort((a, b) => b.start - a.start)
+  const left = spans.reduce((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
+  t.same(JSON.parse(Buffer.from(left, 'latin1').toString()), {
+    contents: [model(call('f', {}), { text: 'é' }, { text: 'x', thoughtSignature: 'Zm9yZWlnbg==' })],
+  })
 })
