@@ -76,6 +76,8 @@ async function speak({ page, drawn }: Visitor, language: Language): Promise<void
     if (!document.documentElement.lang.startsWith(wanted))
       document.querySelector<HTMLElement>('.corner button[lang]')?.click()
   }, language)
+  // what the switch makes the page ask shows with the next frame
+  await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
   await drawn()
 }
 
