@@ -1,8 +1,10 @@
 /**
  * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger
  * charged. For a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request
- * may be charged twice, and none without an answer. The receipt of every row recomputes its charge.
+ * may be charged twice, and none without an answer. The receipt of every row recomputes its charge. An attempt that was
+ * given up has a row of its own when it cost something; nobody is charged for it.
  */
+import { isAttemptId } from '../../lib/base/ids.ts'
 import { formatMicro } from '../../lib/base/money.ts'
 import type { Served } from '../../lib/simulator/books.ts'
 import type { Store } from '../../lib/store/store.ts'
@@ -39,8 +41,16 @@ function chargeOf(usage: NonNullable<Served['usage']>, price: Partial<Record<str
   return Number((sum + 999_999n) / 1_000_000n)
 }
 
-export function compare(asked: readonly Asked[], served: readonly Served[], rows: UsageRow[], prices: Prices) {
-  const problems: string[] = []
+/** What is wrong with the rows of attempts. */
+function problemsOf(attempts: readonly UsageRow[]): string[] {
+  const wrong = attempts.filter(({ charge, cost }) => charge !== 0 || cost === null || cost <= 0)
+  return wrong.map(({ requestId, charge, cost }) => `${requestId}: an attempt, charged ${charge}, cost ${cost}`)
+}
+
+export function compare(asked: readonly Asked[], served: readonly Served[], all: UsageRow[], prices: Prices) {
+  const rows = all.filter(({ requestId }) => !isAttemptId(requestId))
+  const attempts = all.filter(({ requestId }) => isAttemptId(requestId))
+  const problems = problemsOf(attempts)
   for (const row of rows)
     if (chargeOfLines(row) !== BigInt(row.charge))
       problems.push(`${row.requestId}: charged ${row.charge}, its lines are ${chargeOfLines(row)}`)
@@ -85,6 +95,7 @@ export function compare(asked: readonly Asked[], served: readonly Served[], rows
       'seen whole, charged to the micro-unit': exact,
       'seen whole, nothing reported, counted': counted,
       'receipts that were recomputed': rows.length,
+      'attempts given up, with a cost of their own': attempts.length,
       'rows of requests whose client saw no head': strangers,
     },
   } satisfies Comparison

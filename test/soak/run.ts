@@ -41,8 +41,12 @@ const catalog = (upstream: string) => {
   const base = testCatalog(upstream) as Record<string, Record<string, unknown>[]>
   return {
     ...base,
-    // two channels lead to the same upstream, so that a failed attempt has another channel to go to
-    channels: ['one', 'two'].map(name => ({ ...base['channels']?.[0], name })),
+    // Two channels lead to the same upstream, so that a failed attempt has another channel to go to. Both cost something, so
+    // that an attempt that was given up after it had used something has a row of its own.
+    channels: [
+      { ...base['channels']?.[0], name: 'one', cost: 0.5 },
+      { ...base['channels']?.[0], name: 'two', cost: 0.8 },
+    ],
     accounts: ACCOUNTS.map(account => ({ ...account, groups: ['default'] })),
     keys: [
       ...ACCOUNTS.map(({ name }) => ({ account: name, name: 'k', secret: keyOf(name), group: 'default' })),

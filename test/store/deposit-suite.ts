@@ -217,7 +217,8 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     await new Promise(resolve => setTimeout(resolve, 20))
     await rate(one, 9, Date.now() + HOUR_MS)
     t.equal(await one.chain.fixRates(), 0, 'it has not begun')
-    await rate(one, 8, (await one.now()) ?? Date.now())
+    await rate(one, 8, Date.now())
+    await new Promise(resolve => setTimeout(resolve, 20))
     t.equal(await one.chain.fixRates(), 1)
     const quote = { accountId: account.id, amount: micro(1), wei: 2n * WEI, rate: 5 * CNY }
     await one.chain.makeQuote({ ...quote, fromMs: 1_000, untilMs: 5_000 }, ACT)

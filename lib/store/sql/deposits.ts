@@ -1,13 +1,13 @@
 /** The store's methods for deposits on a chain, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
 import type { BlockRef, Deposit, NewDeposit, Transfer } from '../../terms/deposits.ts'
-import { USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { ChainStore, DepositFilter, NewAddress, NewQuote, Seen } from '../deposit-store.ts'
 import type { Driver, Param } from '../driver.ts'
 import * as cursor from './chain-cursor.ts'
 import * as addresses from './deposit-addresses.ts'
 import { creditDeposits } from './deposit-money.ts'
+import { fixRates } from './deposit-rates.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { big, integer, text } from './text.ts'
 
@@ -120,19 +120,7 @@ export class Deposits implements ChainStore {
     return (await this.#driver.query('waitingAccounts', sql, [chainId])).map(row => integer(row, 'account_id'))
   }
 
-  async fixRates(): Promise<number> {
-    // A deposit without a rate came when none was in force, so the next one is the first that begins after it.
-    const { nowMs } = this.#driver.dialect
-    const next =
-      'SELECT r.rate FROM pay_rates r WHERE r.currency = ? AND r.from_ms > chain_deposits.at_ms ' +
-      `AND r.from_ms <= ${nowMs} ORDER BY r.from_ms, r.id LIMIT 1`
-    const sql =
-      `UPDATE chain_deposits SET rate = (${next}) WHERE state IN ('final', 'confirmed', 'held') AND rate IS NULL ` +
-      `AND quoted <> value AND EXISTS (SELECT 1 FROM pay_rates e WHERE e.currency = ? AND e.from_ms > chain_deposits.at_ms ` +
-      `AND e.from_ms <= ${nowMs})`
-    return (await this.#driver.run('fixRates', sql, [USDT, USDT])).changes
-  }
-
+  fixRates = () => fixRates(this.#driver)
   creditDeposits = (chainId: number, accountId: number, minimum: Micro, act: Act) =>
     creditDeposits(this.#driver, chainId, accountId, minimum, act)
 }

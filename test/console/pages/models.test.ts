@@ -101,7 +101,7 @@ t.test('which models are shown, in which order', async t => {
     [{ text: 'OPUS alpha' }, ['alpha-opus-5-5']],
     [{ family: 'gamma' }, ['gamma-3.8-flash', 'gamma-image-2']],
     [{ family: 'gamma', available: true }, ['gamma-image-2']],
-    [{ protocol: 'responses' }, ['beta-4.7']],
+    [{ protocol: 'responses' }, ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash']],
     [{ kind: 'pictures' }, ['gamma-image-2']],
     [{ kind: 'pieces' }, ['beta-4.7']],
     [{ kind: 'tokens', sort: 'cheapest' }, ['gamma-3.8-flash', 'alpha-haiku-5-5', 'beta-4.7', 'alpha-opus-5-5']],
@@ -194,7 +194,7 @@ browserTest(
         .locator('figcaption')
         .allInnerTexts()
         .then(all => all.map(one => one.split('\n')[0])),
-      ['chat', 'messages'],
+      ['chat', 'messages', 'responses', 'generate'],
     )
     await page.getByRole('link', { name: 'vip' }).click()
     await page.waitForURL(/group=vip$/)
@@ -208,10 +208,12 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
   await visit(`${gateway.main}/console/connect`)
   const shown = page.locator('[role=tabpanel]:not([hidden])')
   const offered = () => shown.getByLabel('Model', { exact: true }).locator('option').allInnerTexts()
-  t.same(await offered(), ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7'], 'Claude Code speaks one protocol')
+  const texts = ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash']
+  t.same(await offered(), texts, 'also those that it reaches by translation')
   t.match(await shown.innerText(), /alpha-haiku-5-5/)
   await page.getByRole('tab', { name: 'Codex' }).click()
-  t.same(await offered(), ['beta-4.7'])
+  t.same(await offered(), texts, 'and no pictures')
+  await shown.getByLabel('Model', { exact: true }).selectOption('beta-4.7')
   t.match(await shown.innerText(), /model = "beta-4\.7"/)
   await page.getByRole('tab', { name: 'curl' }).click()
   await shown.getByLabel('Model', { exact: true }).selectOption('alpha-opus-5-5')

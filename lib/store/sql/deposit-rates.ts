@@ -1,0 +1,36 @@
+/**
+ * Gives deposits that came when no rate was in force the first rate that began after them. The rate of each is found here
+ * and not by the engine: engines do not agree on statements that change a table by what stands in another one.
+ */
+import { USDT } from '../../terms/deposits.ts'
+import type { Driver, Statements } from '../driver.ts'
+import { integer } from './text.ts'
+
+/** At a time. Deposits that came first get their rates first, so those behind them have their turn. */
+const MOST = 1_000
+
+const WAITING =
+  "SELECT id, at_ms FROM chain_deposits WHERE state IN ('final', 'confirmed', 'held') AND rate IS NULL " +
+  'AND quoted <> value ORDER BY at_ms, id LIMIT ?'
+const FIX = 'UPDATE chain_deposits SET rate = ? WHERE id = ? AND rate IS NULL'
+
+async function rateAfter(tx: Statements, atMs: number, nowMs: string): Promise<number | null> {
+  const sql =
+    'SELECT rate FROM pay_rates WHERE currency = ? AND from_ms > ? ' +
+    `AND from_ms <= ${nowMs} ORDER BY from_ms, id LIMIT 1`
+  const [row] = await tx.query(sql, [USDT, atMs])
+  return row === undefined ? null : integer(row, 'rate')
+}
+
+/** Returns how many got a rate. */
+export const fixRates = (driver: Driver): Promise<number> =>
+  driver.transaction('fixRates', async tx => {
+    let fixed = 0
+    for (const row of await tx.query(WAITING, [MOST])) {
+      const rate = await rateAfter(tx, integer(row, 'at_ms'), driver.dialect.nowMs)
+      // none has begun since, so none has since the later ones either
+      if (rate === null) break
+      fixed += (await tx.run(FIX, [rate, integer(row, 'id')])).changes
+    }
+    return fixed
+  })
