@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
-import { Node, TestChain, TOKEN } from '../pay/doubles/chain.ts'
+import { Node, TestChain, TOKEN, USDT_CONTRACT } from '../pay/doubles/chain.ts'
 import { ENGINES } from '../pay/engines.ts'
 import { ACT } from '../pay/support.ts'
 import { openUsdt } from '../pay/usdt-support.ts'
@@ -30,8 +30,9 @@ t.test('what no second node has confirmed is read again', { skip: ANVIL_MISSING 
         await shop.read()
         const before = await chain.head()
         await chain.pay(at, 5n * TOKEN)
-        const no = `0x${(await chain.head()).toString(16)}`
         await chain.mine(4)
+        const sent = { address: USDT_CONTRACT, fromBlock: `0x${before.toString(16)}`, toBlock: 'latest' }
+        const no = (await chain.anvil.call<{ blockNumber: string }[]>('eth_getLogs', sent)).at(-1)!.blockNumber
         const place = logIndex === 'another' ? { logIndex: '0x9' } : {}
         shop.first.lie = async ({ method, params }, real) => {
           if (method === 'eth_getLogs')
