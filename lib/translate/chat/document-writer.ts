@@ -1,58 +1,21 @@
 /** An answer as one document of chat completions. */
-import { Collected, type CollectedBlock, MOST_HELD, TOO_MUCH } from '../collected.ts'
-import type { AnswerEvent } from '../events.ts'
-import type { Failure } from '../failure.ts'
+import type { CollectedBlock } from '../collected.ts'
+import { Document } from '../document.ts'
 import { EMPTY, join, type Literal, literal, type Source } from '../json/literal.ts'
 import { array, object } from '../json/write.ts'
-import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
-import { Told } from '../told.ts'
+import type { ShownUsage } from '../protocol.ts'
 import { callState, head, reasonWord, thoughtState, usageOf } from './words.ts'
 
-export class DocumentWriter implements AnswerWriter {
-  readonly #options: WriterOptions
-  readonly #collected = new Collected()
-  readonly #told = new Told()
-  readonly keepAlive = '\n'
-  failure: Failure | null = null
-
-  constructor(options: WriterOptions) {
-    this.#options = options
-  }
-
-  get counted(): number {
-    return this.#told.tokens
-  }
-
-  get held(): number {
-    return this.#collected.held
-  }
-
-  write(event: AnswerEvent): string {
-    if (this.failure !== null) return ''
-    this.#collected.add(event)
-    if (this.#collected.held > MOST_HELD) this.failure = TOO_MUCH
-    if (event.type === 'delta') this.#told.add(event.text)
-    return ''
-  }
-
-  finish(usage: ShownUsage): string {
-    const { reason, thinking } = this.#collected
+export class DocumentWriter extends Document {
+  override finish(usage: ShownUsage): string {
+    const { reason, thinking } = this.collected
     const choice = object({
       index: '0',
-      message: this.#message(this.#collected.blocks),
+      message: this.#message(this.collected.blocks),
       logprobs: 'null',
       finish_reason: reasonWord(reason ?? 'length'),
     })
-    return `{${head(this.#options, 'chat.completion')},"choices":[${choice}],"usage":${usageOf(usage, thinking)}}`
-  }
-
-  stopByLength(usage: ShownUsage): string {
-    this.#collected.reason = 'length'
-    return this.finish(usage)
-  }
-
-  breakOff(): string {
-    return ''
+    return `{${head(this.options, 'chat.completion')},"choices":[${choice}],"usage":${usageOf(usage, thinking)}}`
   }
 
   #message(blocks: readonly CollectedBlock[]): Source {
