@@ -1,5 +1,6 @@
-/** The commands about orders. They work on the store that the config names, with the operations of the admin API. */
+/** The commands about orders and deposits. They work on the store that the config names, with the operations of the admin API. */
 import { read } from '../operations/read.ts'
+import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/payments.ts'
 import { name } from '../terms/config-scalars.ts'
 import { COMMAND } from '../terms/people.ts'
@@ -14,6 +15,13 @@ export type OrderCall =
   | { kind: 'refund'; order: string; form: object }
   | { kind: 'exceptions' }
   | { kind: 'resolve'; exception: string; form: object }
+  | { kind: 'deposits'; filter: Record<string, string | undefined> }
+  | { kind: 'deposit'; deposit: string }
+  | { kind: 'resolveDeposit'; deposit: string; form: object }
+  | { kind: 'release'; account: string; form: object }
+  | { kind: 'sendBack'; deposit: string; form: object }
+  | { kind: 'toSend' }
+  | { kind: 'sent'; refund: string; form: object }
 
 interface Told extends Said {
   /** What `--json` prints. */
@@ -25,7 +33,9 @@ type Row = Readonly<Record<string, unknown>>
 const MOST = 1_000
 const ORDER = 'id created_at account method state amount credited refunded frozen'.split(' ')
 const EXCEPTION = 'id at method kind order amount currency credit detail'.split(' ')
-const NUMBERS = new Set('amount credited refunded frozen credit'.split(' '))
+const DEPOSIT = 'id at account state amount worth credited decision tx'.split(' ')
+const TO_SEND = 'id at deposit amount tokens receiver reason'.split(' ')
+const NUMBERS = new Set('amount credited refunded frozen credit worth tokens'.split(' '))
 
 const listed = (rows: readonly Row[], names: readonly string[]): string =>
   table(
@@ -47,12 +57,18 @@ const shown = (row: object, talk: string[] = []): Told => ({
 })
 
 const ordersQuery = pay.ordersFilter.extend({ account: name.optional() })
+const depositsQuery = usdt.depositsFilter.extend({ account: name.optional() })
 
-async function told(payments: pay.Payments, call: OrderCall, accountOf: FindAccount): Promise<Told> {
+/** With as many rows as there may be. */
+const allOf = (filter: Record<string, string | undefined>) => ({
+  ...Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)),
+  limit: MOST,
+})
+
+async function told(payments: pay.Payments, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
   switch (call.kind) {
     case 'list': {
-      const asked = Object.entries(call.filter).filter(([, value]) => value !== undefined)
-      const { account, ...filter } = read(ordersQuery, { ...Object.fromEntries(asked), limit: MOST })
+      const { account, ...filter } = read(ordersQuery, allOf(call.filter))
       const page = await payments.orders(filter, account === undefined ? account : await accountOf(account))
       return { row: page, data: listed(page.data, ORDER), talk: more(page.next) }
     }
@@ -68,6 +84,38 @@ async function told(payments: pay.Payments, call: OrderCall, accountOf: FindAcco
     }
     case 'resolve':
       return shown(await payments.resolve(call.exception, read(pay.resolution, call.form), COMMAND))
+    default:
+      return null
+  }
+}
+
+async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountOf: FindAccount): Promise<Told | null> {
+  switch (call.kind) {
+    case 'deposits': {
+      const { account, ...filter } = read(depositsQuery, allOf(call.filter))
+      const page = await deposits.list(filter, account === undefined ? account : await accountOf(account))
+      return { row: page, data: listed(page.data, DEPOSIT), talk: more(page.next) }
+    }
+    case 'deposit':
+      return shown(await deposits.one(call.deposit))
+    case 'resolveDeposit': {
+      const { action, reason } = read(pay.resolution, call.form)
+      return shown(await deposits.resolve(call.deposit, action, reason, COMMAND))
+    }
+    case 'release':
+      return shown(await deposits.release(await accountOf(call.account), read(usdt.releaseForm, call.form), COMMAND))
+    case 'sendBack': {
+      const { row, created } = await deposits.sendBack(call.deposit, read(usdt.sendBackForm, call.form), COMMAND)
+      return shown(row, created ? ['send the tokens now, and then say by which transaction'] : ['it was begun before'])
+    }
+    case 'toSend': {
+      const page = await deposits.toSend()
+      return { row: page, data: listed(page.data, TO_SEND), talk: [] }
+    }
+    case 'sent':
+      return shown(await deposits.endSendBack(call.refund, read(usdt.sentForm, call.form), COMMAND))
+    default:
+      return null
   }
 }
 
@@ -82,8 +130,11 @@ export async function orderCommand(
 ): Promise<void> {
   await withStoreOf(configFile, env, async (store, config) => {
     const { deps, desk } = deskOf(store, config)
-    const payments = new pay.Payments({ ...deps, pay: async () => desk })
-    const said = await told(payments, call, name => store.accountByName(name))
+    const parts = { ...deps, pay: async () => desk }
+    const accountOf: FindAccount = name => store.accountByName(name)
+    const said =
+      (await told(new pay.Payments(parts), call, accountOf)) ??
+      ((await toldOfDeposits(new usdt.Deposits(parts), call, accountOf)) as Told)
     say(json ? { data: `${JSON.stringify(said.row)}\n`, talk: [] } : said)
   })
 }

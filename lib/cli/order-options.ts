@@ -1,4 +1,4 @@
-/** The commands about orders and their options; `order-commands.ts` does what they say. */
+/** The commands about orders and deposits, and their options; `order-commands.ts` does what they say. */
 import type { Command } from 'commander'
 import type { OrderCall } from './order-commands.ts'
 
@@ -28,11 +28,21 @@ interface ResolveFlags extends OrderFlags {
   close?: true
 }
 
-const run = async (call: OrderCall, { config, json }: OrderFlags): Promise<void> => {
+interface SendBackFlags extends RefundFlags {
+  to: string
+}
+
+interface SentFlags extends Omit<OrderFlags, 'reason'> {
+  tx?: string
+  reason?: string
+}
+
+const run = async (call: OrderCall, { config, json }: Pick<OrderFlags, 'config' | 'json'>): Promise<void> => {
   const { orderCommand } = await import('./order-commands.ts')
   await orderCommand(call, { configFile: config, env: process.env, json: json === true })
 }
 
+const REASON = ['--reason <text>', 'why'] as const
 const JSON_FLAG = ['--json', 'print JSON, as the admin API answers it'] as const
 
 /** `group` makes a command that only has commands of its own. */
@@ -55,7 +65,7 @@ export function addOrders(group: (name: string, description: string) => MakeComm
     .argument('<order>', 'its id')
     .requiredOption('--amount <cny>', 'how much')
     .requiredOption('--reference <name>', 'your name for this refund; asking again under it changes nothing')
-    .requiredOption('--reason <text>', 'why')
+    .requiredOption(...REASON)
     .option('--force', 'also money that is spent or promised, even below zero')
     .option(...JSON_FLAG)
     .action((order: string, { amount, reference, force, ...flags }: RefundFlags) =>
@@ -68,10 +78,70 @@ export function addOrders(group: (name: string, description: string) => MakeComm
     .argument('<exception>', 'its number')
     .option('--credit', 'credit what was received')
     .option('--close', 'credit nothing')
-    .requiredOption('--reason <text>', 'why')
+    .requiredOption(...REASON)
     .option(...JSON_FLAG)
-    .action((exception: string, flags: ResolveFlags) => {
-      const action = flags.credit === flags.close ? '' : flags.credit ? 'credit' : 'close'
-      return run({ kind: 'resolve', exception, form: { action, reason: flags.reason } }, flags)
+    .action((exception: string, flags: ResolveFlags) =>
+      run({ kind: 'resolve', exception, form: decision(flags) }, flags),
+    )
+  addDeposits(orders)
+}
+
+const decision = ({ credit, close, reason }: ResolveFlags) => ({
+  action: credit === close ? '' : credit ? 'credit' : 'close',
+  reason,
+})
+
+function addDeposits(orders: MakeCommand): void {
+  orders('deposits', 'print deposits of USDT, newest first')
+    .option('--state <state>', 'final, confirmed, credited, held or closed')
+    .option('--account <name>', 'only those of this account')
+    .option(...JSON_FLAG)
+    .action(({ state, account, ...flags }: ListFlags) => run({ kind: 'deposits', filter: { state, account } }, flags))
+  orders('deposit', 'print a deposit with what was sent back of it')
+    .argument('<deposit>', 'its number')
+    .option(...JSON_FLAG)
+    .action((deposit: string, flags: OrderFlags) => run({ kind: 'deposit', deposit }, flags))
+  orders('resolve-deposit', 'credit or close a deposit that is held')
+    .argument('<deposit>', 'its number')
+    .option('--credit', 'credit what it is worth')
+    .option('--close', 'credit nothing')
+    .requiredOption(...REASON)
+    .option(...JSON_FLAG)
+    .action((deposit: string, flags: ResolveFlags) =>
+      run({ kind: 'resolveDeposit', deposit, form: decision(flags) }, flags),
+    )
+  orders('release', 'credit the confirmed deposits of an account, however little they are worth')
+    .argument('<account>', 'its name')
+    .requiredOption(...REASON)
+    .option(...JSON_FLAG)
+    .action((account: string, flags: OrderFlags) =>
+      run({ kind: 'release', account, form: { reason: flags.reason } }, flags),
+    )
+  orders('send-back', 'take money of a deposit out of the balance, and print which tokens to send back for it')
+    .argument('<deposit>', 'its number')
+    .requiredOption('--amount <cny>', 'how much')
+    .requiredOption('--to <address>', 'where the payer wants the tokens')
+    .requiredOption('--reference <name>', 'your name for this refund; asking again under it changes nothing')
+    .requiredOption(...REASON)
+    .option('--force', 'also money that is spent or promised, even below zero')
+    .option(...JSON_FLAG)
+    .action((deposit: string, { amount, to: receiver, reference, reason, force, ...flags }: SendBackFlags) => {
+      const form = { amount, receiver, reference, reason, force: force === true }
+      return run({ kind: 'sendBack', deposit, form }, flags)
+    })
+  orders('to-send', 'print refunds of USDT whose tokens nobody has said to be sent')
+    .option(...JSON_FLAG)
+    .action((flags: OrderFlags) => run({ kind: 'toSend' }, flags))
+  orders('sent', 'end a refund of USDT: the transaction that sent the tokens, or why they are not sent')
+    .argument('<refund>', 'its number')
+    .option('--tx <hash>', 'the transaction')
+    .option('--reason <text>', 'why they are not sent')
+    .option(...JSON_FLAG)
+    .action((refund: string, { tx, ...flags }: SentFlags) => {
+      const form = {
+        ...(tx === undefined ? {} : { tx }),
+        ...(flags.reason === undefined ? {} : { reason: flags.reason }),
+      }
+      return run({ kind: 'sent', refund, form }, flags)
     })
 }

@@ -21,24 +21,16 @@ import { report } from '../operations/reports.ts'
 import { statementCsv, statementHtml } from '../operations/statement-text.ts'
 import { Usage } from '../operations/usage.ts'
 import { EXPORT_TYPES } from '../operations/usage-export.ts'
-import * as pay from '../pay/payments.ts'
-import * as kind from '../terms/config-scalars.ts'
+import type { PaymentsDeps } from '../pay/payments.ts'
 import type { Actor } from '../terms/people.ts'
 import { type Answer, created, gone, NO_CONTENT, ok, streamed, TextFile } from './answer.ts'
+import { payRoutes } from './pay-routes.ts'
+import { type Body, type Handler, once, parameters, type Route, route } from './route.ts'
 
 /** What operations need, those on users and on payments among them. */
-export type AdminDeps = OperationDeps & UserDeps & pay.PaymentsDeps
+export type AdminDeps = OperationDeps & UserDeps & PaymentsDeps
 
-type Body = Record<string, unknown> | undefined
-
-/** `names`: the decoded parameters of the path. */
-type Handler = (names: Names, query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
-type Names = Partial<Record<'name' | 'id', string>>
 export type Call = (query: URLSearchParams, body: Body, actor: Actor) => Promise<Answer>
-type Route = [call: string, handle: Handler]
-
-const ordersQuery = pay.ordersFilter.extend({ account: kind.name.optional() })
-
 export class Admin {
   readonly #routes = new Routes<Handler>()
 
@@ -50,7 +42,6 @@ export class Admin {
     const catalogue = new Catalogue(deps)
     const prices = new Prices(deps)
     const actions = new Actions(deps)
-    const payments = new pay.Payments(deps)
     const routes: Route[] = [
       route('GET /admin/accounts', async (_, query) => ok(await accounts.list(parameters(query)))),
       route('POST /admin/accounts', async (_, __, body, actor) => created(await accounts.create(body, actor))),
@@ -136,26 +127,7 @@ export class Admin {
         await revokeInvitation(deps, byActor(actor), null, id!)
         return NO_CONTENT
       }),
-      route('GET /admin/payments', async () => ok(await payments.health())),
-      route('GET /admin/orders', async (_, query) => {
-        const { account, ...filter } = read(ordersQuery, parameters(query))
-        const only = account === undefined ? account : await deps.store.accountByName(account)
-        return ok(await payments.orders(filter, only))
-      }),
-      route('GET /admin/orders/{id}', async ({ id }) => ok(await payments.order(id!))),
-      route('POST /admin/orders/{id}/refunds', async ({ id }, _, body, actor) =>
-        once(await payments.refund(id!, read(pay.refundForm, body), actor)),
-      ),
-      route('GET /admin/exceptions', async (_, query) =>
-        ok(await payments.exceptions(read(pay.exceptionsFilter, parameters(query)))),
-      ),
-      route('POST /admin/exceptions/{id}/resolution', async ({ id }, _, body, actor) =>
-        ok(await payments.resolve(id!, read(pay.resolution, body), actor)),
-      ),
-      route('GET /admin/rates', async () => ok(await payments.rates())),
-      route('POST /admin/rates', async (_, __, body, actor) =>
-        created(await payments.setRate(read(pay.rateForm, body), actor)),
-      ),
+      ...payRoutes(deps),
       route('GET /admin/audit', async () => ok((await readAudit(deps)).row)),
     ]
     for (const [call, handle] of routes) this.#routes.add(call, handle)
@@ -170,17 +142,8 @@ export class Admin {
   }
 }
 
-const route = (call: string, handle: Handler): Route => [call, handle]
-
-/** 201 for what was made by this call, 200 for what an earlier one made. */
-const once = (done: { created: boolean; row: object }): Answer => (done.created ? created(done.row) : ok(done.row))
-
 function statementAnswer({ statement, format }: Awaited<ReturnType<typeof readStatement>>): Answer {
   if (format === 'csv') return ok(new TextFile(statementCsv(statement), 'text/csv; charset=utf-8'))
   if (format === 'html') return ok(new TextFile(statementHtml(statement), 'text/html; charset=utf-8'))
   return ok(statement)
 }
-
-/** The query as an object. Empty parameters are dropped, so that `?account=&model=x` filters by the model only. */
-const parameters = (query: URLSearchParams): Record<string, string> =>
-  Object.fromEntries([...query].filter(([, value]) => value !== ''))

@@ -22,7 +22,8 @@ export const exceptionsFilter = z.strictObject({
 })
 export type ExceptionsFilter = z.output<typeof exceptionsFilter>
 
-const reason = kind.scalar(
+/** Why an operator does something. It is kept. */
+export const reason = kind.scalar(
   {
     zh: `原因,最多${MOST_REASON}个字符,不含控制字符`,
     en: `a reason of at most ${MOST_REASON} characters without control characters`,

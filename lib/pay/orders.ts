@@ -2,7 +2,6 @@
  * What people do with orders: begin one, look at it, and, for operators, send money back and resolve what does not fit.
  * Who may do it is for the caller to check; how much, and whether, is checked here.
  */
-import { pause } from '../base/clock.ts'
 import { formatMicro, type Micro, micro, parseMicro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
@@ -27,11 +26,9 @@ import {
   tooMany,
   wrong,
 } from './order-faults.ts'
+import { afterRecall } from './recall.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
 import type { Till, TillDeps } from './till.ts'
-
-const RECALL_TRIES = 12
-const RECALL_WAIT_MS = 120
 
 export interface PayBounds {
   /** Most money of one order. */
@@ -177,19 +174,9 @@ export class Orders {
   }
 
   async #freeze(order: Order, refund: NewRefund, force: boolean, checkAtMs: number, act: Act) {
-    const { store, clock, fleet } = this.#deps
-    const purse = accountPurse(order.accountId)
-    let frozen: Frozen = await store.pay.freeze(refund, force, checkAtMs, act)
-    for (let tries = 0; frozen.outcome === 'short' && tries < RECALL_TRIES; tries++) {
-      if (tries === 0) {
-        await store.recall(purse)
-        await fleet.changed().catch(() => {}) // the processes find the recall in the store all the same
-      }
-      const [{ leased } = { leased: 0 }] = await store.purses([purse])
-      if (leased > 0) await pause(clock, RECALL_WAIT_MS)
-      frozen = await store.pay.freeze(refund, force, checkAtMs, act)
-      if (leased <= 0) break
-    }
+    const { store } = this.#deps
+    const debit = (): Promise<Frozen> => store.pay.freeze(refund, force, checkAtMs, act)
+    const frozen = await afterRecall(this.#deps, accountPurse(order.accountId), debit)
     if ('refund' in frozen) return frozen
     if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
     const refundable = formatMicro(

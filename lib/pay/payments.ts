@@ -27,7 +27,7 @@ export interface PaymentsDeps {
   pay: () => Promise<Desk>
 }
 
-const NO_ACCOUNT: Words = { en: 'There is no such account', zh: '没有此账户' }
+export const NO_ACCOUNT: Words = { en: 'There is no such account', zh: '没有此账户' }
 
 const act = (actor: Actor, operation: string): Act => ({ actor, operation })
 

@@ -8,6 +8,7 @@ import type {
   ChainCursor,
   Deposit,
   DepositAddress,
+  DepositRefund,
   DepositState,
   NewDeposit,
   Quote,
@@ -45,6 +46,32 @@ export interface DepositsCredited {
   /** Worth more than can be booked, or booked under the same reference with another amount. */
   held: Deposit[]
 }
+
+/**
+ * `settled`: it is not held, or there is none. `elsewhere`: its transaction counts as it stood in another block. `rateless`: nobody
+ * knows what it is worth. `conflict`: the ledger has another entry under its reference, or cannot hold it.
+ */
+export type DepositResolved =
+  | { outcome: 'done'; deposit: Deposit }
+  | { outcome: 'settled' | 'elsewhere' | 'rateless' | 'conflict' }
+
+export type NewDepositRefund = Pick<DepositRefund, 'id' | 'depositId' | 'amount' | 'receiver' | 'reason'>
+
+/**
+ * `short`: no more than `refundable` can go back. `bound`: the deposit was not credited with that much. `conflict`: the refund
+ * exists, with another amount or receiver. `own`: the receiver is an address that is watched, so it would be credited again.
+ * `dust`: it is worth fewer tokens than a wallet sends.
+ */
+export type DepositFrozen =
+  | { outcome: 'frozen' | 'same'; refund: DepositRefund }
+  | { outcome: 'short'; refundable: Micro }
+  | { outcome: 'bound' | 'conflict' | 'own' | 'dust' }
+
+/** `tx`: the transaction that sent the tokens. `reason`: why they were not sent. */
+export type DepositRefundEnd = { tx: string } | { reason: string }
+
+/** `ended`: it had ended before. `used`: the transaction stands at another refund. */
+export type DepositRefundEnded = { outcome: 'done' | 'ended'; refund: DepositRefund } | { outcome: 'missing' | 'used' }
 
 /** A transfer that no final block has yet. */
 export type Seen = Transfer & Pick<Deposit, 'accountId'>
@@ -113,9 +140,28 @@ export interface ChainStore {
   /**
    * Credits the confirmed deposits of an account when they are together worth at least `minimum`, each rounded down and under a
    * reference of its own. One call credits some of them in one transaction; the caller repeats it until nothing is left. The
-   * only way in which deposits get into a balance.
+   * only way in which deposits get into a balance, but for `resolveDeposit`. `reason`: why somebody credits them by hand.
    */
-  creditDeposits(chainId: number, accountId: number, minimum: Micro, act: Act): Promise<DepositsCredited>
+  creditDeposits(
+    chainId: number,
+    accountId: number,
+    minimum: Micro,
+    act: Act,
+    reason?: string,
+  ): Promise<DepositsCredited>
+  /** Credits or closes a deposit that is held, because somebody has decided so. */
+  resolveDeposit(id: number, credit: boolean, reason: string, act: Act): Promise<DepositResolved>
+
+  /** Freezes money of a deposit that is to be sent back: inserts the refund's row and an entry of −amount in one transaction. */
+  freezeDeposit(refund: NewDepositRefund, forced: boolean, act: Act): Promise<DepositFrozen>
+  /** The end of such a freeze: the entries that belong to it, in one transaction. */
+  endDepositRefund(id: string, end: DepositRefundEnd, act: Act): Promise<DepositRefundEnded>
+  depositRefund(id: string): Promise<DepositRefund | null>
+  depositRefunds(depositId: number): Promise<DepositRefund[]>
+  /** Those whose tokens nobody has said to be sent; oldest first. */
+  frozenDepositRefunds(limit: number): Promise<DepositRefund[]>
+  /** What of a deposit could be sent back now. */
+  depositRefundable(id: number): Promise<Micro>
 
   /** Ends the account's earlier quote, and makes one. */
   makeQuote(quote: NewQuote, act: Act): Promise<Quote>

@@ -78,6 +78,8 @@ export const CHAIN_DEPOSITS: Table = {
     at_ms: 'int',
     credited_at_ms: 'int?',
     checks: 'int',
+    decided_by: 'name?',
+    decision: 'doc?',
   },
   key: ['id'],
   unique: [['chain_id', 'tx', 'log_index']],
@@ -119,6 +121,30 @@ export const DEPOSIT_QUOTES: Table = {
   },
   key: ['id'],
   index: [['account_id', 'id']],
+}
+
+/** Tokens that operators send back. A transaction counts for one refund only. */
+export const DEPOSIT_REFUNDS: Table = {
+  name: 'deposit_refunds',
+  columns: {
+    id: 'code',
+    chain_id: 'int',
+    deposit_id: 'int',
+    account_id: 'int',
+    amount: 'int',
+    value: 'name',
+    receiver: 'code',
+    state: 'code',
+    tx: 'name?',
+    reason: 'doc',
+    actor: 'name',
+    ending: 'doc',
+    at_ms: 'int',
+    ended_at_ms: 'int?',
+  },
+  key: ['id'],
+  unique: [['chain_id', 'tx']],
+  index: [['deposit_id'], ['state', 'at_ms']],
 }
 
 export const DEPOSIT_TABLES = [

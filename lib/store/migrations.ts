@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { ACTIONS } from './action-tables.ts'
-import { DEPOSIT_TABLES } from './deposit-tables.ts'
+import { CHAIN_DEPOSITS, DEPOSIT_REFUNDS, DEPOSIT_TABLES } from './deposit-tables.ts'
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
@@ -235,6 +235,12 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ({ dialect }) => [addKeyDays(dialect)],
   // Deposits on a chain.
   ({ dialect }) => DEPOSIT_TABLES.flatMap(table => createTable(table, dialect)),
+  // What people decide about deposits: refunds, and what is credited or closed by hand.
+  ({ dialect }) => [
+    ...createTable(DEPOSIT_REFUNDS, dialect),
+    addColumn(CHAIN_DEPOSITS, ['decided_by', 'name?'], dialect),
+    addColumn(CHAIN_DEPOSITS, ['decision', 'doc?'], dialect),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

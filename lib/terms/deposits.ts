@@ -6,6 +6,7 @@
  * they are bigints here and texts in the store.
  */
 import { decimalText, type Micro } from '../base/money.ts'
+import type { RefundState } from './pay.ts'
 
 /** The currency of rates for it. */
 export const USDT = 'USDT'
@@ -52,9 +53,10 @@ export interface ChainCursor extends BlockRef {
 
 /**
  * `final`: it stands in a final block. `confirmed`: a second node says the same. `due`: it is credited now, because with
- * others it is worth the minimum. `credited`: the account has the money. `held`: a person has to look at it.
+ * others it is worth the minimum. `credited`: the account has the money. `held`: a person has to look at it. `closed`: a
+ * person has decided that it credits nothing.
  */
-export const DEPOSIT_STATES = ['final', 'confirmed', 'due', 'credited', 'held'] as const
+export const DEPOSIT_STATES = ['final', 'confirmed', 'due', 'credited', 'held', 'closed'] as const
 export type DepositState = (typeof DEPOSIT_STATES)[number]
 
 /** A transfer of tokens as a node reports it. */
@@ -90,6 +92,34 @@ export interface Deposit extends NewDeposit {
   creditedAtMs: number | null
   /** How often a second node was asked about it. */
   checks: number
+  /** Who has credited or closed it by hand, and why; null = nobody. */
+  decidedBy: string | null
+  decision: string | null
+}
+
+/**
+ * Tokens that an operator sends back from another wallet. `frozen`: the money is out of the balance, and nobody has said that
+ * the tokens were sent. `done`: they were sent, by the transaction `tx`. `released`: they were not sent, and the balance has
+ * the money again.
+ */
+export interface DepositRefund {
+  id: string
+  chainId: number
+  depositId: number
+  accountId: number
+  amount: Micro
+  /** The tokens to send, and where to; the address is in lower case. */
+  value: bigint
+  receiver: string
+  state: RefundState
+  /** A transaction counts for one refund only. */
+  tx: string | null
+  reason: string
+  actor: string
+  /** Why nothing was sent. */
+  ending: string
+  atMs: number
+  endedAtMs: number | null
 }
 
 /** A promise to take some tokens at a rate. It holds for one transfer, by the time of its block. */
@@ -119,6 +149,13 @@ export function worthOf({
   if (rest > 0n && rate === null) return null
   return quoted * BigInt(quotedRate ?? 0) + rest * BigInt(rate ?? 0)
 }
+
+/** What is sent back is rounded down to as many places as wallets take. */
+const SENT_STEP = WEI / 10_000n
+
+/** The tokens of a part of what a deposit was credited with. */
+export const tokensBack = ({ value, credited }: Pick<Deposit, 'value' | 'credited'>, amount: Micro): bigint =>
+  ((value * BigInt(amount)) / BigInt(credited) / SENT_STEP) * SENT_STEP
 
 /** Whole micro-CNY of such a worth, rounded down. */
 export const floorOf = (worth: bigint): bigint => worth / WEI

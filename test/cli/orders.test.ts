@@ -3,14 +3,18 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
+import { newWallet } from '../pay/usdt-support.ts'
 import { LOOSE, newOrder } from '../store/pay-suite.ts'
 import { BIN } from '../support/gateway.ts'
 import { SETUP } from '../support/store.ts'
 
 const folder = t.testdir()
+const { xpub, first } = newWallet()
 writeFileSync(
   `${folder}/c.yaml`,
-  'store: sqlite:books.db\nsecret: a-secret-for-tests\nadmin_token: a-token-for-tests\n',
+  'store: sqlite:books.db\nsecret: a-secret-for-tests\nadmin_token: a-token-for-tests\n' +
+    `pay: { usdt: { xpub: ${xpub}, check_address: '${first}', sandbox: true, ` +
+    "endpoints: ['http://127.0.0.1:9/a', 'http://127.0.0.1:10/b'] } }\n",
 )
 
 function run(...args: string[]) {
@@ -55,4 +59,40 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   ])
     t.match(run(...args), { status: 3, stdout: '' }, args.join(' '))
   t.match(await store.pay.proofs(id), [{ source: 'operator', note: 'a coupon' }])
+
+  await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: 8_000_000_000_000 }, SETUP)
+  const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
+  const transfer = { from: first, to: first, block, accountId: account.id, blockAtMs: 1_000, node: 1 }
+  const values = [10n ** 18n, 10n ** 30n]
+  await store.chain.addDeposits(
+    56,
+    values.map((value, logIndex) => ({ ...transfer, tx: `0x${value}`, logIndex, value })),
+  )
+  for (const found of await store.chain.unconfirmed(56, 9)) await store.chain.confirmDeposit(found.id)
+  t.match(run('orders', 'release', 'acme', '--reason', 'left'), { status: 0, stdout: 'credited\t7.000000\n' })
+  t.match(run('orders', 'deposits', '--account', 'acme'), {
+    stdout: /^2\t\S+Z\tacme\theld\t1000000000000\t.*\n1\t\S+Z\tacme\tcredited\t1\t7\.000000\t7\.000000\tleft\t/,
+  })
+  const decided = run('orders', 'resolve-deposit', '2', '--close', '--reason', 'by mistake')
+  t.match(decided, { status: 0, stdout: /^state\tclosed$/m })
+  const to = `0x${'9'.repeat(40)}`
+  const sent = run(
+    'orders',
+    'send-back',
+    '1',
+    '--amount',
+    '7',
+    '--to',
+    to,
+    '--reference',
+    'r',
+    '--reason',
+    'x',
+    '--json',
+  )
+  const { id: number, tokens } = JSON.parse(sent.stdout)
+  t.equal(tokens, '1')
+  t.match(run('orders', 'to-send'), { status: 0, stdout: new RegExp(`^${number}\\t\\S+Z\\t1\\t7\\.000000\\t1\\t`) })
+  t.match(run('orders', 'sent', number, '--reason', 'not now'), { status: 0, stdout: /^state\treleased$/m })
+  t.match(run('orders', 'deposit', '1'), { status: 0, stdout: /^refundable\t7\.000000$/m })
 })

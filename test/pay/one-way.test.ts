@@ -18,6 +18,12 @@ t.test('who calls what moves money', async t => {
   t.same(using(/\.creditOrder\(/, outside), ['lib/pay/till.ts'])
   t.same(using(/\.proveOrder\(/, outside), ['lib/pay/orders.ts', 'lib/pay/till.ts'], 'the other one is by hand')
   t.same(using(/\.creditDeposits\(/, outside), ['lib/pay/usdt/crediting.ts'], 'deposits have no order')
+  t.same(using(/\.resolveDeposit\(/, outside), ['lib/pay/deposits.ts'], 'by hand')
+  t.same(using(/bookPayment\(tx/), [
+    'lib/store/sql/deposit-decisions.ts',
+    'lib/store/sql/deposit-money.ts',
+    'lib/store/sql/pay-money.ts',
+  ])
   t.same(using(/kind: 'payment'/), ['lib/store/sql/pay-money.ts'], 'one statement writes the entry')
 })
 

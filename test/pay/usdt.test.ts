@@ -130,7 +130,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.mine()
     await shop.read()
     t.equal(await shop.micros(), 0)
-    await shop.usdt.release(shop.account.id, { ...ACT, operation: 'deposits.release' })
+    await shop.usdt.release(shop.account.id, 'asked for', { ...ACT, operation: 'deposits.release' })
     t.equal(await shop.micros(), 7_120_000)
   })
 

@@ -2,12 +2,14 @@
 
 import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
+import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/terms/people.ts'
 import type { NewUrl } from '../support/databases.ts'
 import { fund } from '../support/store.ts'
+import { openDriver } from './old-log.ts'
 
 const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
 const CHAIN = 56
@@ -20,13 +22,14 @@ const block = (no: number) => ({ no, hash: hash(`block ${no}`) })
 const until = (no: number) => ({ ...block(no), atMs: no * 450 })
 
 export function depositSuite(t: Test, newUrl: NewUrl): void {
-  const check = (name: string, fn: (t: Test, one: Store, two: Store) => Promise<void>) =>
+  const check = (name: string, fn: (t: Test, one: Store, two: Store, driver: Driver) => Promise<void>) =>
     t.test(name, async t => {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
-      t.teardown(() => Promise.all([one.close(), two.close()]))
+      const driver = openDriver(url)
+      t.teardown(() => Promise.all([one.close(), two.close(), driver.close()]))
       await one.migrate()
-      await fn(t, one, two)
+      await fn(t, one, two, driver)
     })
 
   let count = 0
@@ -237,5 +240,138 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       ],
     )
     t.ok((await one.chain.deposits({ afterId: 0, limit: 9 })).every(({ atMs }) => Math.abs(atMs - now) < HOUR_MS))
+  })
+  /** An account with one credited deposit of 100 tokens at 7 CNY. */
+  const credited = async (store: Store) => {
+    const { account } = await fund(store, 'a', 0)
+    await rate(store, 7)
+    await confirmed(store, [deposit(account.id, 100n * WEI)])
+    const { credited } = await store.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
+    return { account, deposit: credited[0]! }
+  }
+  const back = (depositId: number, cny: number, change: object = {}) => {
+    const id = `R${++count}`
+    return { id, depositId, amount: micro(cny * CNY), receiver: `0x${'9'.repeat(40)}`, reason: 'asked for', ...change }
+  }
+  const END: Act = { ...ACT, operation: 'deposits.refund_end' }
+
+  check('a deposit goes back once, never further than it was credited, and by one transaction', async (t, one, two) => {
+    const { account, deposit: paid } = await credited(one)
+    const first = back(paid.id, 300)
+    const race = await Promise.all([one, two, two].map(store => store.chain.freezeDeposit(first, false, ACT)))
+    t.same(race.map(({ outcome }) => outcome).toSorted(), ['frozen', 'same', 'same'])
+    t.match(race[0], {
+      refund: { state: 'frozen', value: ((300n * WEI * 10_000n) / 7n / WEI) * (WEI / 10_000n), tx: null },
+    })
+    t.equal(await balanceOf(two, account.id), 400 * CNY, 'it is out of the balance before anything is sent')
+    t.equal(await one.chain.depositRefundable(paid.id), 400 * CNY)
+    for (const [refund, outcome] of [
+      [{ ...first, amount: micro(1) }, 'conflict'],
+      [{ ...first, receiver: paid.to }, 'conflict'],
+      [back(paid.id, 400.000001), 'bound'],
+      [back(99, 1), 'bound'],
+      [back(paid.id, 0.0001), 'dust'],
+    ] as const)
+      t.match(await one.chain.freezeDeposit(refund, true, ACT), { outcome })
+    const own = await one.chain.issueAddress(
+      { chainId: CHAIN, wallet: 'w', accountId: account.id, fromBlock: 0 },
+      () => `0x${'7'.repeat(40)}`,
+      ACT,
+    )
+    t.match(await one.chain.freezeDeposit(back(paid.id, 1, { receiver: own.address }), false, ACT), { outcome: 'own' })
+    const debit = { kind: 'adjustment', amount: micro(-350 * CNY), reference: 'spent', actor: 'x', note: '' } as const
+    await one.addEntry(account.id, debit, ACT)
+    t.match(await one.chain.freezeDeposit(back(paid.id, 51), false, ACT), { outcome: 'short', refundable: 50 * CNY })
+    const second = back(paid.id, 400)
+    t.match(await one.chain.freezeDeposit(second, true, ACT), { outcome: 'frozen' })
+    t.equal(await balanceOf(one, account.id), -350 * CNY)
+    t.match(await one.audit(), { ok: true })
+
+    const tx = hash('sent')
+    const ended = await Promise.all([one, two].map(store => store.chain.endDepositRefund(first.id, { tx }, END)))
+    t.same(ended.map(({ outcome }) => outcome).toSorted(), ['done', 'ended'])
+    t.match(await two.chain.depositRefund(first.id), { state: 'done', tx })
+    t.same(await one.chain.endDepositRefund(second.id, { tx }, END), { outcome: 'used' })
+    t.match(await one.chain.endDepositRefund(second.id, { reason: 'another way' }, END), {
+      outcome: 'done',
+      refund: { state: 'released', ending: 'another way' },
+    })
+    t.match(await one.chain.endDepositRefund(second.id, { tx: hash('b') }, END), { refund: { state: 'released' } })
+    t.same(await one.chain.endDepositRefund('R0', { tx }, END), { outcome: 'missing' })
+    t.equal(await balanceOf(one, account.id), 50 * CNY)
+    t.match(await one.audit(), { ok: true, proven: 700 * CNY, byHand: -350 * CNY })
+    const { entries } = await one.book(account.id, { fromMs: 0, toMs: Date.now() + HOUR_MS, limit: 99 })
+    t.match(
+      entries.map(({ kind, amount, reference }) => [kind, amount / CNY, reference]),
+      [
+        ['release', 400, `release:usdt:${second.id}`],
+        ['refund', -300, `refund:usdt:${first.id}`],
+        ['release', 300, `release:usdt:${first.id}`],
+        ['freeze', -400, `freeze:usdt:${second.id}`],
+        ['adjustment', -350],
+        ['freeze', -300, `freeze:usdt:${first.id}`],
+        ['payment', 700],
+      ],
+    )
+    t.equal((await one.actions({ operation: 'deposits.refund_end', limit: 99 })).length, 3, 'each entry is logged')
+  })
+
+  check('the audit finds refunds of deposits that do not add up', async (t, one, two, driver) => {
+    const { account, deposit: paid } = await credited(one)
+    const refund = back(paid.id, 300)
+    await one.chain.freezeDeposit(refund, false, ACT)
+    await one.chain.endDepositRefund(refund.id, { tx: hash('sent') }, END)
+    t.match(await two.audit(), { ok: true })
+    for (const [broken, mended] of [
+      ["state = 'released'", "state = 'done'"],
+      ['amount = amount + 1', 'amount = amount - 1'],
+      ['amount = 701000000', 'amount = 300000000'],
+      ['tx = NULL', `tx = '${hash('sent')}'`],
+    ] as const) {
+      await driver.run('t', `UPDATE deposit_refunds SET ${broken}`, [])
+      t.match(await one.audit(), { ok: false, broken: [account.id] }, broken)
+      await driver.run('t', `UPDATE deposit_refunds SET ${mended}`, [])
+      t.match(await one.audit(), { ok: true }, mended)
+    }
+  })
+
+  check('what people decide about deposits stands at them, and is told apart', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    await rate(one, 7)
+    await confirmed(one, [deposit(account.id, WEI), deposit(account.id, 10n ** 12n * WEI)])
+    const release: Act = { ...ACT, operation: 'deposits.release' }
+    const { held } = await one.chain.creditDeposits(CHAIN, account.id, micro(0), release, 'the payer left')
+    t.match(await one.chain.deposits({ limit: 9 }), [
+      { id: held[0]!.id, state: 'held', decidedBy: null },
+      { state: 'credited', decidedBy: 'a@b.cn', decision: 'the payer left' },
+    ])
+    t.match(await one.actions({ operation: 'deposits.release', limit: 9 }), [{ after: { note: 'the payer left' } }])
+    t.match(await one.audit(), { ok: true, proven: 0, byHand: 7 * CNY })
+
+    const resolve: Act = { ...ACT, operation: 'deposits.resolve' }
+    const decide = (store: Store, id: number, credit: boolean) =>
+      store.chain.resolveDeposit(id, credit, 'looked at', resolve)
+    t.same(await decide(one, held[0]!.id, true), { outcome: 'conflict' }, 'more than a balance holds')
+    await confirmed(one, [deposit(account.id, 2n * 10n ** 8n * WEI)])
+    const [large] = (await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).held
+    const both = await Promise.all([one, two].map(store => decide(store, large!.id, true)))
+    t.same(both.map(({ outcome }) => outcome).toSorted(), ['done', 'settled'])
+    t.equal(await balanceOf(one, account.id), (14 * 10 ** 8 + 7) * CNY)
+    t.match(await decide(one, held[0]!.id, false), { outcome: 'done', deposit: { state: 'closed', credited: 0 } })
+    t.match((await one.actions({ operation: 'deposits.resolve', limit: 9 }))[0], {
+      before: { state: 'held' },
+      after: { state: 'closed', reason: 'looked at' },
+    })
+    t.match(await one.audit(), { ok: true, proven: 0, byHand: (14 * 10 ** 8 + 7) * CNY })
+  })
+
+  check('a held deposit whose transaction counts in another block is never credited', async (t, one) => {
+    const { account, deposit: paid } = await credited(one)
+    const elsewhere = { ...paid, logIndex: paid.logIndex + 1, block: { no: 9, hash: hash('elsewhere') } }
+    await one.chain.addDeposits(CHAIN, [elsewhere])
+    const [held] = await one.chain.deposits({ state: 'held', limit: 9 })
+    t.same(await one.chain.resolveDeposit(held!.id, true, 'x', ACT), { outcome: 'elsewhere' })
+    t.same(await one.chain.resolveDeposit(paid.id, true, 'x', ACT), { outcome: 'settled' }, 'it is not held')
+    t.equal(await balanceOf(one, account.id), 700 * CNY)
   })
 }

@@ -1,27 +1,24 @@
-/** The calls about deposits of USDT: an account's own, on the page Top up, and those of operators. */
+/** The calls about an account's own deposits of USDT, on the page Top up. */
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
-import { CSV_TYPE } from '../../operations/own-export.ts'
-import { allDeposits, release, rewind, sweepList } from '../../pay/usdt/all-deposits.ts'
 import { ownAddress, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
 import * as kind from '../../terms/config-scalars.ts'
-import { DEPOSIT_STATES } from '../../terms/deposits.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 import { money, time } from './usage-answers.ts'
 
 /** Tokens with up to eighteen places. */
-const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
-const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
+export const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)
+export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
+export const hash = z.string().regex(/^0x[0-9a-f]{64}$/)
 
-const depositFields = {
+export const depositFields = {
   id: z.string(),
   tx: hash,
   log_index: z.int().min(0),
   amount: tokens,
-  state: z.enum(['final', 'confirmed', 'credited', 'held']),
+  state: z.enum(['final', 'confirmed', 'credited', 'held', 'closed']),
   worth: money.nullable(),
   credited: money,
   at: time,
@@ -73,19 +70,6 @@ const beforeId = kind
   })
   .optional()
 
-const anyDeposit = z
-  .strictObject({
-    ...depositFields,
-    account: z.strictObject({ id: z.string(), name: z.string() }),
-    address,
-    sender: address,
-    block: z.int(),
-  })
-  .meta({ id: 'AnyDeposit' })
-export type AnyDeposit = z.output<typeof anyDeposit>
-
-const allAnswer = z.strictObject({ data: z.array(anyDeposit), next: z.string().nullable() })
-
 const NOT_OFFERED = () => new OperationError('missing', { zh: '未开通 USDT 充值', en: 'USDT is not offered' })
 
 async function usdtOf(deps: ConsoleDeps) {
@@ -94,9 +78,6 @@ async function usdtOf(deps: ConsoleDeps) {
   return usdt
 }
 
-const operators = { who: 'operator', scope: 'operator', effect: 'read' } as const
-/** What moves money needs a person in a session. */
-const danger = { who: 'operator', scope: null, effect: 'danger', stepUp: true } as const
 const pays = { who: SETS_ALARM, effect: 'write', scope: null, limit: 'heavy' } as const
 
 export const DEPOSITS: Operation<ConsoleDeps>[] = [
@@ -133,58 +114,5 @@ export const DEPOSITS: Operation<ConsoleDeps>[] = [
     refuses: [400, 403, 404, 409],
     run: async (deps: ConsoleDeps, { account, body, caller }) =>
       ownQuote(await usdtOf(deps), account, body.amount, { actor: caller.actor, operation: 'deposits.quote' }),
-  }),
-  operation({
-    id: 'deposits.all',
-    call: 'GET /deposits',
-    summary: 'Deposits of USDT of all accounts, newest first.',
-    ...operators,
-    query: z.strictObject({ state: kind.oneOf(...DEPOSIT_STATES).optional(), after: beforeId }),
-    answer: { status: 200, body: allAnswer },
-    refuses: [400, 404],
-    run: async (deps: ConsoleDeps, { query: { state, after } }) =>
-      allDeposits(await usdtOf(deps), {
-        ...(state === undefined ? {} : { state }),
-        ...(after === undefined ? {} : { beforeId: after }),
-      }),
-  }),
-  operation({
-    id: 'deposits.sweep',
-    call: 'GET /deposits/addresses/csv',
-    summary: 'The list for sweeping as CSV: every address with its number, and what it has got and has left.',
-    ...operators,
-    limit: 'heavy',
-    answer: { status: 200, body: 'stream', types: [CSV_TYPE] },
-    refuses: [404],
-    run: async (deps: ConsoleDeps) => ({
-      type: CSV_TYPE,
-      file: 'usdt-addresses.csv',
-      pieces: sweepList(await usdtOf(deps)),
-    }),
-  }),
-  operation({
-    id: 'deposits.release',
-    call: 'POST /deposits/release',
-    summary: 'Credits the confirmed deposits of an account, however little they are worth.',
-    ...danger,
-    body: z.strictObject({ account: kind.text({ zh: '账户编号', en: 'the id of an account' }) }),
-    answer: { status: 200, body: z.strictObject({ credited: money }) },
-    refuses: [400, 404],
-    run: async (deps: ConsoleDeps, { body, caller }) =>
-      release(await usdtOf(deps), body.account, { actor: caller.actor, operation: 'deposits.release' }),
-  }),
-  operation({
-    id: 'deposits.rewind',
-    call: 'POST /deposits/rewind',
-    summary: 'Sets back how far the chain is read, to a block that is final at both nodes; what follows is read again.',
-    ...danger,
-    body: z.strictObject({
-      block: kind.whole(0, 999_999_999_999),
-      reason: kind.text({ zh: '原因', en: 'a reason' }),
-    }),
-    answer: { status: 200, body: z.strictObject({ block: z.int(), hash }) },
-    refuses: [400, 404, 409],
-    run: async (deps: ConsoleDeps, { body, caller }) =>
-      rewind(await usdtOf(deps), body.block, body.reason, { actor: caller.actor, operation: 'deposits.rewind' }),
   }),
 ]

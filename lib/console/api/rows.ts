@@ -3,6 +3,7 @@ import type { Operation } from '../../api/operation.ts'
 import { ACTIONS } from './actions.ts'
 import { BILLING } from './billing.ts'
 import { CATALOGUE } from './catalogue.ts'
+import { DEPOSIT_DESK } from './deposit-desk.ts'
 import { DEPOSITS } from './deposits.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { documentRows } from './document.ts'
@@ -37,6 +38,7 @@ export const OPERATIONS: readonly Operation<ConsoleDeps>[] = [
   ...ORDERS,
   ...PAY_DESK,
   ...DEPOSITS,
+  ...DEPOSIT_DESK,
   ...ACTIONS,
   ...documentRows(() => OPERATIONS),
 ]

@@ -1,28 +1,55 @@
-/** What operators do about deposits: what came, the list for sweeping, and what follows an alarm. */
-import { formatMicro, micro } from '../../base/money.ts'
-import { OperationError } from '../../operations/error.ts'
-import type { Store } from '../../store/store.ts'
-import { type Deposit, type DepositState, tokenText } from '../../terms/deposits.ts'
-import type { Act } from '../../terms/people.ts'
+/** What operators see of deposits: what came, what was sent back of it, and the list for sweeping. */
+import { formatMicro } from '../../base/money.ts'
+import type { DepositFilter, Store } from '../../store/store.ts'
+import { type Deposit, type DepositRefund, tokenText } from '../../terms/deposits.ts'
 import { checksummed } from '../../terms/xpub.ts'
 import { shownDeposit } from './own-deposits.ts'
 import type { Usdt } from './usdt.ts'
 
 const PAGE = 100
+
+const iso = (ms: number): string => new Date(ms).toISOString()
+
 const shown = (deposit: Deposit, names: ReadonlyMap<number, { publicId: string; name: string }>) => ({
   ...shownDeposit(deposit),
   account: { id: names.get(deposit.accountId)?.publicId ?? '', name: names.get(deposit.accountId)?.name ?? '' },
   address: checksummed(deposit.to),
   sender: checksummed(deposit.from),
   block: deposit.block.no,
+  decided_by: deposit.decidedBy,
+  decision: deposit.decision,
 })
 
-export async function allDeposits(usdt: Usdt, filter: { state?: DepositState; beforeId?: number }) {
-  const { store } = usdt.deps
-  const rows = await store.chain.deposits({ ...filter, limit: PAGE })
+export async function allDeposits(store: Store, filter: DepositFilter) {
+  const rows = await store.chain.deposits(filter)
   const names = await namesOf(store, rows)
-  const last = rows.length === PAGE ? rows.at(-1) : undefined
+  const last = rows.length === filter.limit ? rows.at(-1) : undefined
   return { data: rows.map(row => shown(row, names)), next: last === undefined ? null : String(last.id) }
+}
+
+export const refundRow = (refund: DepositRefund) => ({
+  id: refund.id,
+  deposit: String(refund.depositId),
+  amount: formatMicro(refund.amount),
+  tokens: tokenText(refund.value),
+  receiver: checksummed(refund.receiver),
+  state: refund.state,
+  tx: refund.tx,
+  reason: refund.reason,
+  by: refund.actor,
+  ending: refund.ending === '' ? null : refund.ending,
+  at: iso(refund.atMs),
+  ended_at: refund.endedAtMs === null ? null : iso(refund.endedAtMs),
+})
+
+/** A deposit with everything that was sent back of it, and what could be. */
+export async function oneDeposit(store: Store, deposit: Deposit) {
+  const [names, refunds, refundable] = await Promise.all([
+    namesOf(store, [deposit]),
+    store.chain.depositRefunds(deposit.id),
+    store.chain.depositRefundable(deposit.id),
+  ])
+  return { ...shown(deposit, names), refundable: formatMicro(refundable), refunds: refunds.map(refundRow) }
 }
 
 async function namesOf(store: Store, rows: readonly { accountId: number }[]) {
@@ -49,17 +76,4 @@ export async function* sweepList(usdt: Usdt): AsyncGenerator<string> {
     after = page.at(-1)?.number ?? after
     more = page.length === PAGE
   }
-}
-
-/** Credits what an account has waiting, however little it is. */
-export async function release(usdt: Usdt, publicId: string, act: Act) {
-  const account = await usdt.deps.store.accountByPublicId(publicId)
-  if (account === null) throw new OperationError('missing', 'there is no such account')
-  const credited = await usdt.release(account.id, act)
-  return { credited: formatMicro(micro(credited.reduce((sum, deposit) => sum + deposit.credited, 0))) }
-}
-
-export async function rewind(usdt: Usdt, block: number, reason: string, act: Act) {
-  const { no, hash } = await usdt.rewind(block, reason, act)
-  return { block: no, hash }
 }

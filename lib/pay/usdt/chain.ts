@@ -154,6 +154,26 @@ export class Chain {
     return stands === null ? 'unknown' : stands.hash === block.hash ? 'same' : 'other'
   }
 
+  /**
+   * What a transaction moved to an address, and when. null = the node does not know it, or it is not final yet; a transaction
+   * that failed moved nothing.
+   */
+  async moved(tx: string, to: string): Promise<{ value: bigint; atMs: number } | null> {
+    const receipt = await this.#rpc.call('eth_getTransactionReceipt', [tx])
+    if (receipt === null) return null
+    if (!isFields(receipt) || !Array.isArray(receipt['logs'])) throw this.#odd('a receipt')
+    const no = this.#number(receipt['blockNumber'], 'a receipt')
+    const final = await this.block('finalized')
+    const block = final === null || final.no < no ? null : await this.block(no)
+    if (block === null || block.hash !== receipt['blockHash']) return null
+    const logs = receipt['status'] === SUCCESS ? receipt['logs'] : []
+    const transfers = logs.filter(log => isFields(log) && this.#isTransfer(log)).map(log => this.#transfer(log))
+    return {
+      value: transfers.reduce((sum, found) => (found.to === to ? sum + found.value : sum), 0n),
+      atMs: block.atMs,
+    }
+  }
+
   async balance(address: string, blockNo: number): Promise<bigint> {
     const call = { to: this.#token.contract, data: BALANCE_CALL + topicOf(address).slice(2) }
     const word = await this.#rpc.call('eth_call', [call, quantity(blockNo)])

@@ -71,12 +71,18 @@ export class Crediting {
     })
   }
 
-  /** Credits what an account has waiting, if it is worth the minimum. */
-  async credit(accountId: number, minimum: UsdtDeps['config']['minimum'], act = provider('usdt', 'deposits.credit')) {
+  /** Credits what an account has waiting, if it is worth the minimum. `reason`: why somebody credits it by hand. */
+  async credit(
+    accountId: number,
+    minimum: UsdtDeps['config']['minimum'],
+    act = provider('usdt', 'deposits.credit'),
+    reason?: string,
+  ) {
     const { store, counts, clock, config } = this.#deps
     const all: Deposit[] = []
     for (;;) {
-      const done = await store.chain.creditDeposits(config.chain_id, accountId, minimum, act).catch(async error => {
+      const credit = store.chain.creditDeposits(config.chain_id, accountId, minimum, act, reason)
+      const done = await credit.catch(async error => {
         if (!(error instanceof StoreConflict)) throw error
         const detail = `deposits of account ${accountId} do not fit into its balance`
         await this.#deps.till.raise({ method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })

@@ -5,7 +5,7 @@
 import type { Account } from '../../terms/records.ts'
 import { formatMicro, micro, type Micro, parseMicro } from '../../base/money.ts'
 import { OperationError } from '../../operations/error.ts'
-import { type BlockRef, type DepositAddress, type Quote, USDT } from '../../terms/deposits.ts'
+import { type BlockRef, type Deposit, type DepositAddress, type Quote, USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import { addressAt, walletOf } from '../../terms/xpub.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
@@ -107,23 +107,53 @@ export class Usdt {
     return this.#head.block
   }
 
-  /** Asks the first node that answers. */
+  /** Asks the nodes in turn, until one knows. */
   async #reach(question: (chain: Chain) => Promise<Block | null>): Promise<Block> {
+    const block = await this.#ask(question)
+    if (block === null) throw AWAY()
+    return block
+  }
+
+  /** null = those that answer do not know. */
+  async #ask<T>(question: (chain: Chain) => Promise<T | null>): Promise<T | null> {
+    let answered = false
     for (const chain of this.chains) {
       try {
-        const block = await question(chain)
-        if (block !== null) return block
+        const said = await question(chain)
+        if (said !== null) return said
+        answered = true
       } catch (error) {
         if (!isNodes(error)) throw error
         this.deps.log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
       }
     }
-    throw AWAY()
+    if (!answered) throw AWAY()
+    return null
   }
 
   /** Credits what an account has waiting, however little it is. */
-  async release(accountId: number, act: Act) {
-    return this.scanner.crediting.credit(accountId, micro(0), act)
+  async release(accountId: number, reason: string, act: Act): Promise<Deposit[]> {
+    return this.scanner.crediting.credit(accountId, micro(0), act, reason)
+  }
+
+  /** What the node that did not report a deposit says of it now. */
+  async confirms(deposit: Deposit): Promise<'same' | 'other' | 'unknown'> {
+    const other = this.chains.find(({ node }) => node !== deposit.node) as Chain
+    try {
+      await other.prove()
+      return await other.confirms(deposit)
+    } catch (error) {
+      if (isNodes(error)) throw AWAY()
+      throw error
+    }
+  }
+
+  /** What a final transaction moved to an address; null = no node knows of such a one yet. */
+  async moved(tx: string, to: string): Promise<{ value: bigint; atMs: number } | null> {
+    return this.#ask(async chain => {
+      await chain.prove()
+      return chain.moved(tx, to)
+    })
   }
 
   /** Sets the cursor back to a block on which both nodes agree. */

@@ -2,7 +2,7 @@
  * Where deposits enter a balance. The transaction locks the account's purse first, so that of several gateways that credit
  * one account, each finds what the one before it did.
  */
-import { micro } from '../../base/money.ts'
+import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, depositReference, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { DepositsCredited } from '../deposit-store.ts'
@@ -27,8 +27,16 @@ const due = async (tx: Statements, chainId: number, accountId: number): Promise<
     toDeposit,
   )
 
+/** What is credited at once. `byHand`: somebody has decided to credit it; null = it is worth the minimum. */
+interface Whose {
+  chainId: number
+  accountId: number
+  minimum: Micro
+  byHand: { actor: string; reason: string } | null
+}
+
 /** What has no rate goes on waiting; so does everything that is together worth less than the minimum. Returns what is held. */
-async function markDue(tx: Statements, chainId: number, accountId: number, minimum: number): Promise<Deposit[]> {
+async function markDue(tx: Statements, { chainId, accountId, minimum, byHand }: Whose): Promise<Deposit[]> {
   const sql = `SELECT * ${OF_ACCOUNT} AND state = 'confirmed' ORDER BY id`
   const rows = (await tx.query(sql, [accountId, chainId])).map(toDeposit)
   const tooLarge = rows.filter(deposit => floorOf(worthOf(deposit) ?? 0n) > MOST)
@@ -38,30 +46,25 @@ async function markDue(tx: Statements, chainId: number, accountId: number, minim
   const last = rest.at(-1)
   if (last !== undefined && sum >= BigInt(minimum) * WEI)
     await tx.run(
-      "UPDATE chain_deposits SET state = 'due' WHERE account_id = ? AND chain_id = ? AND state = 'confirmed' " +
-        'AND id <= ? AND (rate IS NOT NULL OR quoted = value)',
-      [accountId, chainId, last.id],
+      "UPDATE chain_deposits SET state = 'due', decided_by = ?, decision = ? WHERE account_id = ? AND chain_id = ? " +
+        "AND state = 'confirmed' AND id <= ? AND (rate IS NOT NULL OR quoted = value)",
+      [byHand?.actor ?? null, byHand?.reason ?? null, accountId, chainId, last.id],
     )
   return tooLarge
 }
 
-async function credit(
-  tx: Statements,
-  driver: Driver,
-  chainId: number,
-  accountId: number,
-  minimum: number,
-  act: Act,
-): Promise<DepositsCredited> {
+async function credit(tx: Statements, driver: Driver, whose: Whose, act: Act): Promise<DepositsCredited> {
+  const { chainId, accountId } = whose
   await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(accountId)])
   const done: DepositsCredited = { credited: [], held: [] }
-  if ((await due(tx, chainId, accountId)).length === 0) done.held = await markDue(tx, chainId, accountId, minimum)
+  if ((await due(tx, chainId, accountId)).length === 0) done.held = await markDue(tx, whose)
   for (const deposit of await due(tx, chainId, accountId)) {
     const amount = floorOf(worthOf(deposit) as bigint)
     // Less than a millionth of a CNY is nothing that an entry could have.
     const reference = depositReference(chainId, deposit)
     const credited = micro(Number(amount))
-    const booked = amount === 0n ? null : await bookPayment(tx, driver, accountId, credited, reference, '', act)
+    const note = deposit.decision ?? ''
+    const booked = amount === 0n ? null : await bookPayment(tx, driver, accountId, credited, reference, note, act)
     if (booked?.outcome === 'conflict') {
       await hold(tx, [deposit])
       done.held.push(deposit)
@@ -80,25 +83,23 @@ export async function creditDeposits(
   driver: Driver,
   chainId: number,
   accountId: number,
-  minimum: number,
+  minimum: Micro,
   act: Act,
+  reason?: string,
 ): Promise<DepositsCredited> {
+  const whose = { chainId, accountId, minimum, byHand: reason === undefined ? null : { actor: act.actor.name, reason } }
   try {
-    return await driver.transaction('creditDeposits', tx => credit(tx, driver, chainId, accountId, minimum, act))
+    return await driver.transaction('creditDeposits', tx => credit(tx, driver, whose, act))
   } catch (error) {
     if (!(error instanceof DuplicateKey)) throw error
-    return driver.transaction('creditDeposits', tx => holdForeign(tx, chainId, accountId, minimum))
+    return driver.transaction('creditDeposits', tx => holdForeign(tx, whose))
   }
 }
 
 /** Another account has the entry of one of these deposits, which two addresses can never share. */
-async function holdForeign(
-  tx: Statements,
-  chainId: number,
-  accountId: number,
-  minimum: number,
-): Promise<DepositsCredited> {
-  const held = (await due(tx, chainId, accountId)).length > 0 ? [] : await markDue(tx, chainId, accountId, minimum)
+async function holdForeign(tx: Statements, whose: Whose): Promise<DepositsCredited> {
+  const { chainId, accountId } = whose
+  const held = (await due(tx, chainId, accountId)).length > 0 ? [] : await markDue(tx, whose)
   const foreign: Deposit[] = []
   for (const deposit of await due(tx, chainId, accountId)) {
     const sql = 'SELECT account_id FROM entries WHERE payment = ?'

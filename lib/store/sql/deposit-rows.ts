@@ -1,7 +1,7 @@
 /** Rows of the tables of deposits as the records that the program works with. */
-import type { ChainCursor, Deposit, DepositAddress, DepositState, Quote } from '../../terms/deposits.ts'
+import type { ChainCursor, Deposit, DepositAddress, DepositRefund, DepositState, Quote } from '../../terms/deposits.ts'
 import type { Row } from '../driver.ts'
-import { big, integer, integerOrNull, money, text } from './text.ts'
+import { big, integer, integerOrNull, money, text, textOrNull } from './text.ts'
 
 export const toAddress = (row: Row): DepositAddress => ({
   chainId: integer(row, 'chain_id'),
@@ -45,6 +45,25 @@ export const toDeposit = (row: Row): Deposit => ({
   atMs: integer(row, 'at_ms'),
   creditedAtMs: integerOrNull(row, 'credited_at_ms'),
   checks: integer(row, 'checks'),
+  decidedBy: textOrNull(row, 'decided_by'),
+  decision: textOrNull(row, 'decision'),
+})
+
+export const toDepositRefund = (row: Row): DepositRefund => ({
+  id: text(row, 'id'),
+  chainId: integer(row, 'chain_id'),
+  depositId: integer(row, 'deposit_id'),
+  accountId: integer(row, 'account_id'),
+  amount: money(row, 'amount'),
+  value: big(row, 'value'),
+  receiver: text(row, 'receiver'),
+  state: text(row, 'state') as DepositRefund['state'],
+  tx: textOrNull(row, 'tx'),
+  reason: text(row, 'reason'),
+  actor: text(row, 'actor'),
+  ending: text(row, 'ending'),
+  atMs: integer(row, 'at_ms'),
+  endedAtMs: integerOrNull(row, 'ended_at_ms'),
 })
 
 export const toQuote = (row: Row): Quote => ({

@@ -2,14 +2,27 @@
 import type { Micro } from '../../base/money.ts'
 import type { BlockRef, Deposit, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
-import type { ChainStore, DepositFilter, NewAddress, NewQuote, Seen } from '../deposit-store.ts'
+import type {
+  ChainStore,
+  DepositFilter,
+  DepositRefundEnd,
+  NewAddress,
+  NewDepositRefund,
+  NewQuote,
+  Seen,
+} from '../deposit-store.ts'
 import type { Driver, Param } from '../driver.ts'
 import * as cursor from './chain-cursor.ts'
 import * as addresses from './deposit-addresses.ts'
+import { resolveDeposit } from './deposit-decisions.ts'
 import { creditDeposits } from './deposit-money.ts'
 import { fixRates } from './deposit-rates.ts'
+import * as refunds from './deposit-refunds.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { big, integer, text } from './text.ts'
+
+/** Shown of one deposit. */
+const MOST_REFUNDS = 1_000
 
 export class Deposits implements ChainStore {
   readonly #driver: Driver
@@ -121,6 +134,18 @@ export class Deposits implements ChainStore {
   }
 
   fixRates = () => fixRates(this.#driver)
-  creditDeposits = (chainId: number, accountId: number, minimum: Micro, act: Act) =>
-    creditDeposits(this.#driver, chainId, accountId, minimum, act)
+  creditDeposits = (chainId: number, accountId: number, minimum: Micro, act: Act, reason?: string) =>
+    creditDeposits(this.#driver, chainId, accountId, minimum, act, reason)
+  resolveDeposit = (id: number, credit: boolean, reason: string, act: Act) =>
+    resolveDeposit(this.#driver, id, credit, reason, act)
+
+  freezeDeposit = (refund: NewDepositRefund, forced: boolean, act: Act) =>
+    refunds.freezeDeposit(this.#driver, refund, forced, act)
+  endDepositRefund = (id: string, end: DepositRefundEnd, act: Act) =>
+    refunds.endDepositRefund(this.#driver, id, end, act)
+  depositRefund = async (id: string) => (await refunds.depositRefunds(this.#driver, 'id = ?', id, 1))[0] ?? null
+  depositRefunds = (depositId: number) =>
+    refunds.depositRefunds(this.#driver, 'deposit_id = ?', depositId, MOST_REFUNDS)
+  frozenDepositRefunds = (limit: number) => refunds.depositRefunds(this.#driver, 'state = ?', 'frozen', limit)
+  depositRefundable = (id: number) => refunds.depositRefundable(this.#driver, id)
 }

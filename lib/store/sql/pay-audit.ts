@@ -3,8 +3,9 @@
  * - every entry of the kind `payment` belongs to exactly one credited order or deposit of the account, with the same amount,
  * and every such order or deposit to exactly one entry;
  * - every credited order has a proof of what was credited;
- * - no order gives back more than it got, and what it gave back is what its refunds and disputes say;
- * - the entries that freeze, release and take back are together what the orders of the account have frozen and given back.
+ * - no order or deposit gives back more than it got, and what it gave back is what its refunds and disputes say;
+ * - the entries that freeze, release and take back are together what the orders and deposits of the account have frozen and
+ * given back.
  */
 import type { Row, Statements } from '../driver.ts'
 import { big, integer } from './text.ts'
@@ -68,6 +69,10 @@ const BY_HAND =
   'AND NOT EXISTS (SELECT 1 FROM pay_proofs q WHERE q.order_id = o.id AND ' +
   '(q.at_ms < p.at_ms OR q.at_ms = p.at_ms AND q.transaction_id < p.transaction_id)) GROUP BY o.account_id'
 
+const DEPOSITS_BY_HAND =
+  'SELECT account_id, CAST(SUM(credited) AS CHAR) AS total FROM chain_deposits ' +
+  'WHERE decided_by IS NOT NULL AND credited > 0 GROUP BY account_id'
+
 const sumOf = (name: string, where: string) => `SUM(CASE WHEN ${where} THEN amount ELSE 0 END) AS ${name}`
 const BACK = 'o.refunded + o.frozen + o.reversed'
 const GIVEN_BACK =
@@ -80,6 +85,12 @@ const GIVEN_BACK =
   `${sumOf('refunded', "state = 'done' AND kind <> 'dispute'")}, ` +
   `${sumOf('reversed', "state = 'done' AND kind = 'dispute'")} FROM pay_refunds GROUP BY order_id) r ` +
   'ON r.order_id = o.id GROUP BY o.account_id'
+/** What of deposits was sent back, or is about to be. What was sent names its transaction. */
+const SENT_BACK =
+  'SELECT d.account_id, CAST(SUM(r.back) AS CHAR) AS back, CAST(SUM(r.unsent + ' +
+  'CASE WHEN r.back > d.credited THEN r.back - d.credited ELSE 0 END) AS CHAR) AS off FROM chain_deposits d JOIN ' +
+  `(SELECT deposit_id, ${sumOf('back', "state <> 'released'")}, ${sumOf('unsent', "state = 'done' AND tx IS NULL")} ` +
+  'FROM deposit_refunds GROUP BY deposit_id) r ON r.deposit_id = d.id GROUP BY d.account_id'
 const TAKEN =
   'SELECT account_id, CAST(SUM(amount) AS CHAR) AS total FROM entries ' +
   "WHERE kind IN ('freeze', 'release', 'refund', 'reversal') GROUP BY account_id"
@@ -125,11 +136,12 @@ export async function readPayments(tx: Statements): Promise<Map<number, Payments
       count(of, i, -integer(row, 'n'), -big(row, 'credited'))
     })
   await each(UNPROVEN, (of, row) => (of.off += big(row, 'off')))
-  await each(BY_HAND, (of, row) => (of.byHand += big(row, 'total')))
-  await each(GIVEN_BACK, (of, row) => {
-    of.off += big(row, 'off')
-    of.back += big(row, 'back')
-  })
+  for (const sql of [BY_HAND, DEPOSITS_BY_HAND]) await each(sql, (of, row) => (of.byHand += big(row, 'total')))
+  for (const sql of [GIVEN_BACK, SENT_BACK])
+    await each(sql, (of, row) => {
+      of.off += big(row, 'off')
+      of.back += big(row, 'back')
+    })
   await each(TAKEN, (of, row) => (of.back += big(row, 'total')))
   // An entry without an order shows as a sum that is left, and two that cancel each other as a count.
   for (const of of books.values())

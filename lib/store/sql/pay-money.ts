@@ -8,17 +8,14 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
+import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import type { Booked, EntryKind } from '../entry-store.ts'
 import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { bookEntry } from './entries.ts'
+import { couldGoBack } from './paid-money.ts'
 import { lockOrder } from './pay-orders.ts'
 import { toRefund } from './pay-rows.ts'
-import { integer } from './text.ts'
-
-/** Kinds of entries that move paid money; openings, top-ups by hand and adjustments are never paid out. */
-const PAID: readonly EntryKind[] = ['payment', 'refund', 'reversal', 'freeze', 'release']
 
 const ENTERED = ['credited', 'refunded', 'reversed'] as const
 
@@ -87,20 +84,8 @@ export async function creditOrder(
 }
 
 /** What of an order could go back now. The caller has locked the account's purse, or reads for show. */
-async function refundableOf(tx: Pick<Statements, 'query'>, order: Order): Promise<Micro> {
-  const purse = accountPurse(order.accountId)
-  const read = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
-  const kinds = PAID.map(kind => `'${kind}'`).join(', ')
-  const paid = await read(
-    `SELECT COALESCE(SUM(amount), 0) AS total FROM entries WHERE account_id = ? AND kind IN (${kinds})`,
-    [order.accountId],
-  )
-  const { credit, promised } = await read('SELECT credit, promised FROM purses WHERE id = ?', [purse])
-  const leases = await read('SELECT COALESCE(SUM(amount), 0) AS leased FROM leases WHERE purse_id = ?', [purse])
-  const charges = Number(promised) - integer(leases, 'leased')
-  const ofOrder = order.credited - order.refunded - order.frozen - order.reversed
-  return micro(Math.max(0, Math.min(ofOrder, integer(paid, 'total') - charges, Number(credit) - Number(promised))))
-}
+const refundableOf = (tx: Pick<Statements, 'query'>, order: Order): Promise<Micro> =>
+  couldGoBack(tx, order.accountId, micro(order.credited - order.refunded - order.frozen - order.reversed))
 
 export async function refundable(driver: Driver, orderId: string): Promise<Micro> {
   return driver.transaction('refundable', async tx => {

@@ -50,11 +50,39 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     })
     const list = await operator.call('deposits.sweep')
     t.match(list.text, new RegExp(`^number,.*\r\n0,0/0,0x[0-9a-f]{40},${account.publicId},1,1\r\n$`, 'i'))
-    const release = (id: string) => operator.call('deposits.release', { body: { account: id } })
+    const release = (id: string) => operator.call('deposits.release', { body: { account: id, reason: 'asked for' } })
     t.equal((await release('nobody')).status, 404)
+    t.equal((await operator.call('deposits.release', { body: { account: account.publicId } })).status, 400, 'no reason')
     t.same((await release(account.publicId)).json, { credited: '7.120000' })
     t.same((await release(account.publicId)).json, { credited: '0.000000' })
     t.match((await ann.call('balance.read', { account })).json, { balance: '7.120000' })
+    t.match(await house.store.audit(), { byHand: 7_120_000 })
+  })
+
+  t.test('a deposit goes back, and the row says what became of it', async t => {
+    const [row] = (await operator.call('deposits.all')).json['data'] as [{ id: string }]
+    const form = { amount: '7.12', reference: 'r', receiver: chain.other, reason: 'asked for' }
+    const refund = (body: object, path = { deposit: row.id }) => operator.call('deposits.refund', { path, body })
+    t.equal((await refund(form, { deposit: '99' })).status, 404)
+    t.equal((await refund({ ...form, receiver: '0x12' })).status, 400)
+    t.equal((await refund({ ...form, amount: '7.13' })).status, 409)
+    const { json, status } = await refund(form)
+    t.match([status, json], [201, { tokens: '1', state: 'frozen', by: 'op@example.com' }])
+    t.match((await operator.call('deposits.to_send')).json, { data: [{ id: json['id'] }] })
+    t.match((await ann.call('balance.read', { account })).json, { balance: '0.000000' })
+    const end = (body: object) => operator.call('deposits.refund_end', { path: { refund: String(json['id']) }, body })
+    t.equal((await end({})).status, 400)
+    t.equal((await end({ tx: `0x${'1'.repeat(64)}` })).status, 409)
+    t.match((await end({ reason: 'not now' })).json, { state: 'released', ending: 'not now' })
+    t.match((await operator.call('deposits.one', { path: { deposit: row.id } })).json, {
+      refunds: [{}],
+      decided_by: 'op@example.com',
+    })
+    const resolve = await operator.call('deposits.resolve', {
+      path: { deposit: row.id },
+      body: { action: 'close', reason: 'x' },
+    })
+    t.equal(resolve.status, 409, 'it is not held')
   })
 
   t.test('the chain is read again from a block on which both nodes agree', async t => {
@@ -71,7 +99,13 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await read()
     t.match((await ann.call('balance.read', { account })).json, { balance: '7.120000' }, 'nothing counts twice')
     const done = await house.store.actions({ limit: 99 })
-    for (const operation of ['deposits.address', 'deposits.quote', 'deposits.release', 'deposits.rewind'])
+    for (const operation of [
+      'deposits.address',
+      'deposits.quote',
+      'deposits.release',
+      'deposits.refund',
+      'deposits.rewind',
+    ])
       t.ok(
         done.some(action => action.operation === operation),
         operation,

@@ -131,6 +131,11 @@ const LET_IN: Record<string, string> = {
   'deposits.quote': 'billing owner',
   'deposits.all': 'operator',
   'deposits.sweep': 'operator',
+  'deposits.to_send': 'operator',
+  'deposits.one': 'operator',
+  'deposits.resolve': 'operator',
+  'deposits.refund': 'operator',
+  'deposits.refund_end': 'operator',
   'deposits.release': 'operator',
   'deposits.rewind': 'operator',
 }
@@ -315,6 +320,10 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'payments.order': null, // operators see all orders
   'payments.refund': null,
   'payments.resolve': null,
+  'deposits.one': null,
+  'deposits.resolve': null,
+  'deposits.refund': null,
+  'deposits.refund_end': null,
   'catalogue.prices': null, // the name of a model, for everybody
 }
 

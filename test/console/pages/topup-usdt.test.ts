@@ -25,6 +25,9 @@ const WORDS = {
     waiting: '合计达到',
     state: '等待入账',
     credited: '已入账',
+    back: '退还充值',
+    end: '填写退款',
+    confirm: '确认',
   },
   'en-US': {
     noRate: 'There is no rate',
@@ -37,6 +40,9 @@ const WORDS = {
     waiting: 'when they come to',
     state: 'Waiting',
     credited: 'Credited',
+    back: /^Send deposit/,
+    end: /^Enter the end/,
+    confirm: 'Confirm',
   },
 } as const
 
@@ -108,6 +114,21 @@ else
       await panel.locator('a[download]').click()
       const list = await readFile(await (await download).path(), 'utf8')
       t.match(list, new RegExp(`0/0,${address},[^,]+,6,6\\b`, 'i'), 'what an operator sweeps')
+      const dialog = desk.page.getByRole('dialog')
+      await panel.getByRole('button', { name: say.back }).first().click()
+      await dialog.locator('#amount').fill('7.12')
+      await dialog.locator('#receiver').fill(chain.other)
+      await dialog.locator('#reason').fill('asked for')
+      t.same(await desk.axe(), [])
+      await dialog.getByRole('button', { name: say.confirm }).click()
+      await panel.getByRole('button', { name: say.end }).click()
+      const paid = await chain.pay(chain.other, TOKEN)
+      await chain.mine()
+      await dialog.locator('#tx').fill(paid)
+      t.same(await desk.axe(), [])
+      await dialog.getByRole('button', { name: say.confirm }).click()
+      await panel.getByRole('button', { name: say.end }).waitFor({ state: 'detached' })
+      t.equal((await ann.call('balance.read', { account })).json['balance'], '35.600000')
       await desk.page.selectOption('#by-deposits', 'held')
       await panel.locator('tbody tr').first().waitFor({ state: 'detached' })
       t.same(await desk.axe(), [])

@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Store } from '../../../lib/store/store.ts'
 import { AlipayDouble } from '../../pay/doubles/alipay.ts'
+import { newWallet } from '../../pay/usdt-support.ts'
 import { LOOSE, newOrder, proofOf } from '../../store/pay-suite.ts'
 import { SETUP } from '../../support/store.ts'
 import { openOps, type Row } from '../support.ts'
@@ -67,4 +68,64 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
     ['POST', '/admin/rates', { currency: 'USD', rate: 7, for: '1h' }, 400],
   ] as const)
     t.equal((await ops.admin(method, call, body)).status, status, `${method} ${call}`)
+})
+
+t.test('deposits are listed, released, resolved and sent back', async t => {
+  const { xpub, first } = newWallet()
+  const usdt = {
+    xpub,
+    check_address: first,
+    endpoints: ['http://127.0.0.1:9/a', 'http://127.0.0.1:10/b'],
+    sandbox: true,
+  }
+  const ops = await openOps(t, undefined, JSON.stringify({ pay: { usdt } }))
+  const account = await ops.store.createAccount({ name: 'acme', groups: [], sandbox: true }, SETUP)
+  const { chain } = ops.store
+  const rate = { currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER }
+  await ops.store.pay.setPayRate(rate, SETUP)
+  const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
+  const transfer = {
+    from: first,
+    to: first,
+    value: 10n ** 18n,
+    block,
+    accountId: account.id,
+    blockAtMs: 1_000,
+    node: 1,
+  }
+  await chain.addDeposits(
+    56,
+    [1n, 10n ** 12n].map((n, logIndex) => ({ ...transfer, tx: `0x${n}`, logIndex, value: n * 10n ** 18n })),
+  )
+  for (const { id } of await chain.unconfirmed(56, 9)) await chain.confirmDeposit(id)
+  const release = (body: object) => ops.admin('POST', '/admin/accounts/acme/deposits/release', body)
+  t.equal((await release({})).status, 400)
+  t.match(await release({ reason: 'the payer left' }), { status: 200, json: { credited: '7.000000' } })
+  const [held, paid] = (await ops.admin('GET', '/admin/deposits?account=acme')).data as [Row, Row]
+  t.match([held, paid], [{ state: 'held' }, { state: 'credited', decision: 'the payer left', decided_by: 'token' }])
+  t.same((await ops.admin('GET', '/admin/deposits?state=closed')).data, [])
+  const resolve = (body: object) => ops.admin('POST', `/admin/deposits/${held['id']}/resolution`, body)
+  t.equal((await resolve({ action: 'credit', reason: 'x' })).status, 409, 'no node answers')
+  t.match(await resolve({ action: 'close', reason: 'by mistake' }), { status: 200, json: { state: 'closed' } })
+
+  const refund = (body: object) => ops.admin('POST', `/admin/deposits/${paid['id']}/refunds`, body)
+  const form = { amount: 3.5, reference: 'r1', receiver: `0x${'9'.repeat(40)}`, reason: 'asked for' }
+  const { json, status } = await refund(form)
+  t.match([status, json], [201, { tokens: '0.5', state: 'frozen', by: 'token' }])
+  t.match(await refund(form), { status: 200 })
+  t.match(await refund({ ...form, reference: 'r2', amount: 4 }), { status: 409, error: { refundable: '3.500000' } })
+  t.match((await ops.admin('GET', '/admin/deposits/refunds')).data, [{ id: json['id'] }])
+  const end = (body: object) => ops.admin('POST', `/admin/deposits/refunds/${json['id']}/end`, body)
+  t.equal((await end({ tx: `0x${'1'.repeat(64)}` })).status, 409, 'no node answers')
+  t.match(await end({ reason: 'not now' }), { status: 200, json: { state: 'released' } })
+  t.match((await ops.admin('GET', `/admin/deposits/${paid['id']}`)).json, { refundable: '7.000000', refunds: [{}] })
+  t.match((await ops.admin('GET', '/admin/audit')).json, { ok: true, by_hand: '7.000000' })
+  for (const [method, call, body, code] of [
+    ['GET', '/admin/deposits?account=nobody', undefined, 404],
+    ['GET', '/admin/deposits/99', undefined, 404],
+    ['POST', '/admin/deposits/x/refunds', form, 404],
+    ['POST', '/admin/deposits/refunds/x/end', { reason: 'x' }, 404],
+    ['POST', '/admin/accounts/nobody/deposits/release', { reason: 'x' }, 404],
+  ] as const)
+    t.equal((await ops.admin(method, call, body)).status, code, `${method} ${call}`)
 })

@@ -9,8 +9,15 @@ const STATES = words({
   confirmed: ['等待入账', 'Waiting'],
   credited: ['已入账', 'Credited'],
   held: ['等待人工处理', 'Looked at by a person'],
+  closed: ['不入账', 'Not credited'],
 })
-const TONES: Record<ShownDeposit['state'], Tone> = { final: 'warn', confirmed: 'warn', credited: 'good', held: 'bad' }
+const TONES: Record<ShownDeposit['state'], Tone> = {
+  final: 'warn',
+  confirmed: 'warn',
+  credited: 'good',
+  held: 'bad',
+  closed: 'plain',
+}
 
 export const DEPOSIT_STATES = Object.keys(STATES) as ShownDeposit['state'][]
 export const depositStateName = (state: ShownDeposit['state']): string => STATES[state]()
