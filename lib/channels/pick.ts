@@ -62,6 +62,8 @@ export class Candidates {
   #triedMore: Claim[] | null = null
   /** Channels whose key failed, so that their other keys may still be tried. */
   #keyRefused: Candidate[] | null = null
+  /** The attempt after which the same key is asked once more. */
+  #again: Claim | null = null
   /** Those that do not fit. */
   #unfit: Candidate[] | null = null
 
@@ -76,12 +78,15 @@ export class Candidates {
 
   /**
    * Claims the channel for the next attempt; null = nothing is left that may be asked. The same channel is never
-   * claimed twice, unless `keyFailed` allowed another of its keys. The claim must be released.
+   * claimed twice, unless `keyFailed` allowed another of its keys, or `againWith` the same one. The claim must be released.
    */
   next(): Claim | null {
     const now = this.#health.clock.monotonic()
+    const again = this.#again
+    this.#again = null
+    if (again !== null) return this.#claim(again.candidate, again.key)
     const candidate = this.#pickWell(now) ?? (this.#asker.free ? null : this.#pickAnyway(now))
-    return candidate === null ? null : this.#claim(candidate, now)
+    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
   }
 
   /** Like `next`, but never claims a channel that rests: for a hedge, which can as well be left out. */
@@ -91,7 +96,7 @@ export class Candidates {
     const candidate = this.#pickWell(now)
     // what is asked beside another one speaks the same protocol
     if (candidate !== null && candidate.lane?.via !== via) return null
-    return candidate === null ? null : this.#claim(candidate, now)
+    return candidate === null ? null : this.#claim(candidate, this.#key(candidate, now) as CompiledKey)
   }
 
   #pickWell(nowMs: number): Candidate | null {
@@ -130,14 +135,8 @@ export class Candidates {
     return best
   }
 
-  #claim(candidate: Candidate, nowMs: number): Claim {
-    const claim = new Claim(
-      this.#health,
-      candidate,
-      this.#key(candidate, nowMs) as CompiledKey,
-      this.#asker.account,
-      this.#asker.free,
-    )
+  #claim(candidate: Candidate, key: CompiledKey): Claim {
+    const claim = new Claim(this.#health, candidate, key, this.#asker.account, this.#asker.free)
     if (this.#tried === null) this.#tried = claim
     else if (this.#triedMore === null) this.#triedMore = [claim]
     else this.#triedMore.push(claim)
@@ -149,6 +148,11 @@ export class Candidates {
     if (claim.candidate.channel.keys.length === 1) return
     this.#keyRefused ??= []
     this.#keyRefused.push(claim.candidate)
+  }
+
+  /** The attempt was signed with what has ended before its time: the next one is made with the same key, signed anew. */
+  againWith(claim: Claim): void {
+    this.#again = claim
   }
 
   #pick(tier: readonly Candidate[], nowMs: number): Candidate | null {

@@ -6,28 +6,13 @@ import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
 import { FORMS, isOffline, type Model, type Protocol } from '../terms/records.ts'
-import type { KindName } from '../terms/upstream-kinds.ts'
-import { pathAt, queryAt } from '../terms/upstream-paths.ts'
+import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
+import { type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
+import { countPathAt, pathAt, queryAt } from '../terms/upstream-paths.ts'
 import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
+import { type Connection, connectionTo } from './connection.ts'
 import { targetOf } from './target.ts'
-
-/** How an upstream is reached. Channels with equal connections share a connection pool. */
-export interface Connection {
-  /** A text made of all the fields below. */
-  readonly id: string
-  /** `https://host:port` */
-  readonly origin: string
-  readonly proxy: string | null
-  readonly ca: string | null
-  readonly http2: boolean
-  /** The upstream may be at a reserved address. */
-  readonly reserved: boolean
-}
-
-function connectionOf({ proxy, ca, http2, private: reserved }: Channel, origin: string): Connection {
-  return { id: JSON.stringify([origin, proxy, ca, http2, reserved]), origin, proxy, ca, http2, reserved }
-}
 
 /** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
 const FINGERPRINT_LENGTH = 16
@@ -35,6 +20,12 @@ const FINGERPRINT_LENGTH = 16
 /** One of a channel's keys. */
 export class CompiledKey {
   readonly secret: string
+  /** What requests are signed with; null = the key is plain, and is sent itself. */
+  readonly credential: Credential | null
+  /** What of it nobody may see. */
+  readonly secrets: readonly string[]
+  /** Tokens that were got with it lately and that requests carry in its place. */
+  minted: readonly string[] = []
   /** Most attempts open at once; 0 = unlimited. */
   readonly maxConcurrency: number
   /** Position in `CompiledChannel.keys`. */
@@ -44,14 +35,18 @@ export class CompiledKey {
   /** The beginning of the key's SHA-256, which identifies the key without revealing it. */
   readonly fingerprint: string
 
-  constructor(row: ChannelKey, index: number) {
+  constructor(row: ChannelKey, index: number, kind: KindName | null) {
     this.secret = row.key
+    this.credential = credentialOf(kind, row.key)
+    this.secrets = this.credential === null ? [row.key] : secretsIn(this.credential)
     this.maxConcurrency = row.maxConcurrency
     this.index = index
     this.hash = hashText(row.key)
     this.fingerprint = digest('sha256', row.key, 'hex').slice(0, FINGERPRINT_LENGTH)
   }
 }
+
+const NOTHING_SPECIAL: Kind['special'] = {}
 
 /** A channel in the form that requests need. There is one object per channel and world. */
 export class CompiledChannel {
@@ -62,6 +57,10 @@ export class CompiledChannel {
   readonly kind: KindName | null
   /** The whole path of each protocol, with the placeholders `{model}` and `{verb}`. */
   readonly paths: Readonly<Record<Protocol, string>>
+  /** Where tokens are counted, as far as the kind has a path of its own for that. */
+  readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
+  /** What is different at the kind beside the path. */
+  readonly special: Kind['special']
   readonly protocols: readonly Protocol[]
   /** Added to the query of every request, encoded as in a URL; empty = nothing. */
   readonly query: string
@@ -86,15 +85,19 @@ export class CompiledChannel {
   constructor(channel: Channel, index: number) {
     const url = new URL(channel.baseUrl)
     this.name = channel.name
-    this.connection = connectionOf(channel, url.origin)
+    this.connection = connectionTo(url.origin, { ...channel, reserved: channel.private })
     this.basePath = url.pathname.replace(/\/+$/, '')
     this.kind = channel.kind
     this.paths = Object.fromEntries(FORMS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
+    this.countPaths = Object.fromEntries(
+      FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
+    )
+    this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()
     this.queryNames = new Set(Object.keys(query))
-    this.keys = channel.keys.map((row, i) => new CompiledKey(row, i))
+    this.keys = channel.keys.map((row, i) => new CompiledKey(row, i, channel.kind))
     this.maxConcurrency = channel.maxConcurrency
     this.authHeader = channel.authHeader?.toLowerCase() ?? null
     this.headers = channel.headers

@@ -6,11 +6,15 @@ import type { KeyHealth } from '../channels/health.ts'
 import { refusesOwnQuestion } from '../upstream/key-probe.ts'
 import type { Services } from './services.ts'
 
-/** True when the key is refused. False also when the channel or the key does not exist any more. */
+/**
+ * True when the key is refused, or when nothing can be signed with a credential that is no plain key. False also when the
+ * channel or the key does not exist any more.
+ */
 export async function proveKey(services: Services, name: string, { secret }: KeyHealth): Promise<boolean> {
-  const { pools, clock, world } = services
+  const { pools, clock, world, signers } = services
   const channel = world.routes.channels.find(one => one.name === name)
   const key = channel?.keys.find(one => one.secret === secret)
   if (channel === undefined || key === undefined) return false
+  if (key.credential !== null) return await signers.cannotSign(key)
   return await refusesOwnQuestion(pools, clock, world.config.wire, channel, key)
 }

@@ -1,6 +1,6 @@
 /**
- * Takes our secrets out of what an upstream says, before it is logged. The secrets are the keys of the channel, the password of
- * its proxy, and constant headers that carry a credential. Upstreams quote them whole, escaped, in base64, or in pieces.
+ * Takes our secrets out of what an upstream says, before it is logged. The secrets are the keys of the channel and the
+ * tokens that were got with them, the password of its proxy, and constant headers that carry a credential. Upstreams quote them whole, escaped, in base64, or in pieces.
  */
 import type { Claim } from '../channels/claim.ts'
 import type { CompiledChannel } from '../channels/table.ts'
@@ -15,7 +15,7 @@ const CREDENTIALS = /\b(bearer\s+|basic\s+|sk-)[\w\-.~+/=]{8,}/gi
 /** The secrets of a channel, in every spelling that is looked for. */
 export function secretsOf(channel: CompiledChannel): string[] {
   const proxy = channel.connection.proxy === null ? null : URL.parse(channel.connection.proxy)
-  const all = [...channel.keys.map(key => key.secret), ...constantsOf(channel), proxy?.password ?? '']
+  const all = [...channel.keys.flatMap(key => key.secrets), ...constantsOf(channel), proxy?.password ?? '']
   return all.filter(secret => secret !== '').flatMap(spellings)
 }
 
@@ -50,6 +50,8 @@ function inBase64(secret: string): string[] {
   })
 }
 
+const NONE: readonly string[] = []
+
 /** Pieces of the secrets of a channel in every spelling, made when they are first needed. */
 const piecesOf = new WeakMap<CompiledChannel, ReadonlySet<string>>()
 
@@ -57,7 +59,11 @@ const piecesOf = new WeakMap<CompiledChannel, ReadonlySet<string>>()
 export function quotesSecret(text: string, channel: CompiledChannel): boolean {
   let pieces = piecesOf.get(channel)
   if (pieces === undefined) piecesOf.set(channel, (pieces = new Set(secretsOf(channel).flatMap(windowsOf))))
-  for (let i = 0; i + PIECE <= text.length; i++) if (pieces.has(text.slice(i, i + PIECE))) return true
+  const minted = channel.keys[0]?.credential ? channel.keys.flatMap(key => key.minted) : NONE
+  for (let i = 0; i + PIECE <= text.length; i++) {
+    const piece = text.slice(i, i + PIECE)
+    if (pieces.has(piece) || minted.some(token => token.includes(piece))) return true
+  }
   return false
 }
 
@@ -66,8 +72,9 @@ const windowsOf = (secret: string): string[] =>
 
 export function withoutSecrets(text: string, { candidate: { channel }, key }: Claim): string {
   let clean = text
-  for (const secret of secretsOf(channel)) clean = clean.replaceAll(secret, HIDDEN)
-  for (const secret of [key.secret, ...constantsOf(channel)]) clean = withoutPieces(clean, secret)
+  for (const secret of [...secretsOf(channel), ...key.minted.flatMap(spellings)])
+    clean = clean.replaceAll(secret, HIDDEN)
+  for (const secret of [...key.secrets, ...key.minted, ...constantsOf(channel)]) clean = withoutPieces(clean, secret)
   return clean.replace(CREDENTIALS, (_, before: string) => `${before}${HIDDEN}`)
 }
 

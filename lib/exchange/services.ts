@@ -14,6 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
+import type { Signers } from '../upstream/signers.ts'
 import type { World } from '../world/world.ts'
 import { ReadOns } from './read-ons.ts'
 import { RefusalLog } from './refusal-log.ts'
@@ -36,6 +37,7 @@ export interface Services {
   health: Health
   retries: RetryBudget
   pools: Pools
+  signers: Signers
   pictures: Pictures
   sweeper: Sweeper
   /** The newest world; an exchange keeps the one that was newest when its body was whole. */

@@ -4,11 +4,12 @@
  * it and sends it back, credentials that are missing, or stand there as the placeholder that was shown, stay as they
  * are stored.
  */
-import { keyProblem, NOT_RESERVED, protocolProblem, reservedField, toChannel } from '../terms/catalog.ts'
+import { addressProblem, NOT_RESERVED, protocolProblem, reservedField, toChannel } from '../terms/catalog.ts'
 import { HIDDEN, shownChannel, shownProxy } from '../terms/catalogue-shown.ts'
 import type { Channel, ChannelKey, ChannelState } from '../terms/channel.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import { CERTIFICATES, readCertificates } from '../terms/config-channel.ts'
+import { CREDENTIAL_NAMES, keyProblem, writtenCredential } from '../terms/config-credentials.ts'
 import { OperationError } from './error.ts'
 import { read } from './read.ts'
 
@@ -18,6 +19,8 @@ export function readChannel(sent: object): Channel {
   const row = read(channelRow, sent)
   const problem = keyProblem(row)
   if (problem !== null) throw new OperationError('invalid', `key: expected ${problem}`)
+  const address = addressProblem(row)
+  if (address !== null) throw new OperationError('invalid', `base_url: expected ${address}`)
   const reserved = reservedField(row)
   if (reserved !== null) throw new OperationError('invalid', `${reserved}: expected ${NOT_RESERVED}`)
   if (row.ca !== undefined) {
@@ -63,13 +66,19 @@ export function withCredentials(
  */
 function withKeys({ keys, ...sent }: Record<string, unknown>, before: Channel | undefined): Record<string, unknown> {
   const readable = before?.sealed === true ? undefined : before
-  const there = readable?.keys.map(one => ({ key: one.key, max_concurrency: one.maxConcurrency }))
-  if (keys === undefined) return sent['key'] !== undefined || there === undefined ? sent : { ...sent, keys: there }
+  const there = readable?.keys.map(one => writtenCredential(readable.kind, one.key))
+  if (keys === undefined) {
+    if (hasCredential(sent) || readable === undefined) return sent
+    return { ...sent, keys: readable.keys.map((one, i) => ({ ...there?.[i], max_concurrency: one.maxConcurrency })) }
+  }
   if (!Array.isArray(keys)) return { ...sent, keys }
   const rows = keys.map(row => withoutState(row))
-  if (sent['key'] !== undefined && rows.every(row => !('key' in row))) return sent
-  return { ...sent, keys: rows.map((row, i) => ('key' in row ? row : { key: there?.[i]?.key, ...row })) }
+  if (hasCredential(sent) && rows.every(row => !hasCredential(row))) return sent
+  return { ...sent, keys: rows.map((row, i) => (hasCredential(row) ? row : { ...there?.[i], ...row })) }
 }
+
+const hasCredential = (row: object): boolean =>
+  CREDENTIAL_NAMES.some(name => (row as Record<string, unknown>)[name] !== undefined)
 
 /**
  * The stored proxy stays when the row leaves it out, or has it as it was shown, without its password. Otherwise

@@ -21,6 +21,7 @@ import type { Config } from '../terms/config.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics, Observed } from '../terms/metrics.ts'
 import { Pools } from '../upstream/pools.ts'
+import { Signers } from '../upstream/signers.ts'
 import type { World } from '../world/world.ts'
 
 const RETRY_FLOOR_PER_S = 10
@@ -52,6 +53,9 @@ export function createServices(parts: ServiceParts): Services {
     onAuthFailure: channel =>
       log.error({ channel }, 'the upstream refuses the channel key: it is not used for a while'),
   })
+  const pools = new Pools(poolOptions(config, connectionsPerOrigin), {
+    onReserved: (upstream, reason) => log.error({ upstream }, reason),
+  })
   const services: Services = {
     clock,
     nextId: idMaker(() => ledger.wall.now()),
@@ -67,9 +71,10 @@ export function createServices(parts: ServiceParts): Services {
     store,
     health,
     retries: createRetryBudget(config, clock),
-    pools: new Pools(poolOptions(config, connectionsPerOrigin), {
-      onReserved: (upstream, reason) => log.error({ upstream }, reason),
-    }),
+    pools,
+    signers: new Signers(clock, pools, (upstream, { code, message }) =>
+      log.warn({ upstream, error: code, reason: message }, 'no new token: the present one is used while it lasts'),
+    ),
     pictures: new Pictures(clock, config.images),
     world,
     ...ownServices(parts),
@@ -100,6 +105,7 @@ export function enterWorld(services: Services, world: World, connectionsPerOrigi
     clientGone.drainMs,
   ])
   services.pools.keep(world.routes.connections, poolOptions(config, connectionsPerOrigin))
+  services.signers.keep(world.routes.channels)
   services.pictures.settings = config.images
   services.health.keep(world.routes.channels)
   services.metrics.setChannels(world.channelNames)

@@ -24,7 +24,7 @@ export const generate: ProtocolRow = {
     path: PATH,
     ending: /\/models(\/[^/]*)?$/,
     authHeader: 'x-gamma-api-key',
-    kinds: { gemini: PATH },
+    kinds: { gemini: PATH, vertex: '/publishers/google/models/{model}:{verb}' },
     verbs: { document: 'generateContent', stream: 'streamGenerateContent', streamQuery: 'alt=sse' },
     atProvider: {
       authHeader: 'x-goog-api-key',

@@ -6,8 +6,38 @@
 export interface Kind {
   /** Header that carries the key in every protocol; undefined = each protocol's own. */
   authHeader?: string
+  /** What its channels have in the place of a plain key; undefined = a plain key. */
+  credential?: CredentialForm
+  /** The addresses that its channels may have; undefined = any. */
+  address?: AddressForm
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
+}
+
+/** A credential of which requests are not sent the text itself, but what is made with it. */
+export const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
+export type CredentialForm = (typeof CREDENTIAL_FORMS)[number]
+
+export interface AddressForm {
+  fits(url: URL): boolean
+  /** How problems call such an address. */
+  expected: string
+}
+
+/** Project and location stand in the path. Google's own hosts serve the location that they are named after. */
+const vertexAddress: AddressForm = {
+  fits({ hostname, pathname }) {
+    const location = /^\/v1(?:beta1)?\/projects\/[\w.:-]+\/locations\/([a-z0-9-]+)$/.exec(pathname)?.[1]
+    if (location === undefined) return false
+    return !/(^|[.-])aiplatform\..*googleapis\.com$/.test(hostname) || hostname === vertexHost(location)
+  },
+  expected: 'an address like https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION',
+}
+
+function vertexHost(location: string): string {
+  if (location === 'global') return 'aiplatform.googleapis.com'
+  const isWide = location === 'us' || location === 'eu'
+  return isWide ? `aiplatform.${location}.rep.googleapis.com` : `${location}-aiplatform.googleapis.com`
 }
 
 export const KINDS = {
@@ -33,6 +63,7 @@ export const KINDS = {
   qianfan: {},
   siliconflow: {},
   together: {},
+  vertex: { credential: 'service_account', address: vertexAddress },
   volcengine: {},
   xai: {},
   zhipu: {},

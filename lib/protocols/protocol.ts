@@ -5,6 +5,7 @@
  * is a new file, and a line in `rows.ts`.
  */
 import type { BodyForm } from './body.ts'
+import type { BodyRule } from './body-rule.ts'
 import type { KindName } from './kinds.ts'
 import type { LengthStopState, Meter, MeterOptions } from './meter.ts'
 import type { PictureMembers } from './picture-parts.ts'
@@ -77,12 +78,34 @@ export interface UpstreamForm {
   ending: RegExp
   /** Header of the credential: `authorization` is sent as `Bearer KEY`, others bare. */
   authHeader: string
-  /** The kinds of provider that speak the protocol, each with its path, or with a header of its own for the key. */
-  kinds: Partial<Readonly<Record<KindName, string | { path: string; authHeader: string }>>>
-  /** Where the path has a verb: which one asks for a document and which for a stream, and what the query has to say for that. */
-  verbs?: { document: string; stream: string; streamQuery: string }
+  /** The kinds of provider that speak the protocol, each with its path, or with all that is different there. */
+  kinds: Partial<Readonly<Record<KindName, string | AtKind>>>
+  /** Where the path has a verb. */
+  verbs?: Verbs
   /** What is different at a provider of a known kind. */
   atProvider: ProviderHeaders
+}
+
+/** Which verb in a path asks for a document and which for a stream, and what the query has to say for a stream. */
+export interface Verbs {
+  document: string
+  stream: string
+  streamQuery: string
+}
+
+/** How a kind of provider speaks a protocol, where more is different than the path. */
+export interface AtKind {
+  path: string
+  /** Header of the key. */
+  authHeader?: string
+  /** What `{verb}` in the path stands for, where the client's path has no verb. */
+  verbs?: Verbs
+  /** How tokens are counted, where that is not the path with the endpoint's suffix. */
+  count?: { path: string; body: BodyRule }
+  /** What a body says elsewhere there, or in another way. */
+  body?: BodyRule
+  /** Nothing of a client's query goes there. */
+  takesNoQuery?: true
 }
 
 export interface ProviderHeaders {

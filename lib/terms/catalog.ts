@@ -9,12 +9,13 @@ import { type KnownRows, warnOf } from './catalog-warnings.ts'
 import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
+import { keyProblem, textOf } from './config-credentials.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { SetLimit } from './limits.ts'
 import type { Group, Model, OverList, Price } from './records.ts'
 import { namesReserved } from './reserved-addresses.ts'
 import { didYouMean } from './typos.ts'
-import { KINDS } from './upstream-kinds.ts'
+import { KINDS, kindOf } from './upstream-kinds.ts'
 import { unspoken } from './upstream-paths.ts'
 import { type Path, readSource, Source } from './yaml.ts'
 
@@ -82,6 +83,8 @@ function fromSource(source: Source): CatalogFile {
     form.channels.forEach((channel, i) => {
       const problem = keyProblem(channel)
       if (problem !== null) source.problem(['channels', i, 'key'], problem)
+      const address = addressProblem(channel)
+      if (address !== null) source.problem(['channels', i, 'base_url'], address, { hidden: true })
       const reserved = reservedField(channel)
       if (reserved !== null) source.problem(['channels', i, reserved], NOT_RESERVED)
       const ca = channel.ca === undefined ? undefined : readCertificates(channel.ca, file => source.resolve(file))
@@ -213,14 +216,6 @@ const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K],
 
 type ChannelForm = CatalogForm['channels'][number]
 
-/** What is wrong with the keys of a channel, as the text that follows "expected"; null = nothing. */
-export function keyProblem({ key, keys }: ChannelForm): string | null {
-  if (key === undefined && keys === undefined) return 'an upstream key, or a list of them under keys'
-  if (key !== undefined && keys !== undefined) return 'either key or keys'
-  const several = keys?.map(one => one.key) ?? []
-  return new Set(several).size === several.length ? null : 'keys that differ from each other'
-}
-
 export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
 
 /** The field of a channel whose URL names a reserved address, which only `private: true` allows; null = none. */
@@ -242,10 +237,16 @@ export function protocolProblem(form: ChannelForm): string | null {
   return `a kind that speaks ${missing}, or its path under paths (${kind} speaks ${spoken})`
 }
 
-const toKeys = ({ key, keys }: ChannelForm): ChannelKey[] =>
-  key !== undefined
-    ? [{ key, maxConcurrency: 0 }]
-    : (keys ?? []).map(one => ({ key: one.key, maxConcurrency: one.max_concurrency }))
+const toKeys = (form: ChannelForm): ChannelKey[] =>
+  form.keys === undefined
+    ? [{ key: textOf(form), maxConcurrency: 0 }]
+    : form.keys.map(one => ({ key: textOf(one), maxConcurrency: one.max_concurrency }))
+
+/** Complains, as the text that follows "expected", of an address that the kind of the channel cannot have; null = it can. */
+export function addressProblem({ kind, base_url: address }: ChannelForm): string | null {
+  const form = kindOf(kind ?? null)?.address ?? null
+  return form === null || form.fits(new URL(address)) ? null : form.expected
+}
 
 export const toChannel = (channel: ChannelForm): Channel => ({
   name: channel.name,

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
 import { CACHE_MARKS } from './channel.ts'
 import * as address from './config-addresses.ts'
+import { credentials } from './config-credentials.ts'
 import { cost } from './config-price.ts'
 import * as kind from './config-scalars.ts'
 import { isCredentialName } from './credentials.ts'
@@ -148,8 +149,6 @@ const query = kind.scalar(
   true,
 )
 
-const upstreamKey = kind.secret('an upstream key without spaces', /^[!-~]{1,4096}$/)
-
 const maxConcurrency = (where: string) =>
   kind
     .whole(0)
@@ -157,7 +156,7 @@ const maxConcurrency = (where: string) =>
     .meta({ description: `Most requests open at once ${where}, per process; 0 = unlimited.` })
 
 const channelKey = z.strictObject({
-  key: upstreamKey.meta({ description: 'Credential at the upstream, like `key` of the channel.' }),
+  ...credentials,
   max_concurrency: maxConcurrency('with this key'),
 })
 
@@ -197,15 +196,12 @@ export const channel = z.strictObject({
     .array(kind.oneOf(...PROTOCOLS))
     .min(1)
     .meta({ description: 'Protocols that the upstream speaks.' }),
-  key: upstreamKey.optional().meta({
-    description:
-      'Credential at the upstream, best given by a variable. It leaves the process only in requests to this channel.',
-  }),
+  ...credentials,
   keys: z
     .array(channelKey)
     .min(1)
     .optional()
-    .meta({ description: 'Several credentials in place of `key`, each with its own circuit breaker and limit.' }),
+    .meta({ description: 'Several credentials in place of one, each with its own circuit breaker and limit.' }),
   auth: z
     .strictObject({
       header: address.headerName.meta({

@@ -22,6 +22,14 @@ export function pathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol
   return joined(base, protocolRow(protocol).upstream.path)
 }
 
+/** The path at which tokens are counted, where the channel's kind has one of its own. undefined = the protocol's with its suffix. */
+export function countPathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol): string | undefined {
+  const kind = kindOf(name)
+  const count = kind?.special[protocol]?.count
+  if (kind === null || count === undefined || paths[protocol] !== undefined) return undefined
+  return rootOf(new URL(baseUrl).pathname.replace(/\/+$/, ''), Object.values(kind.paths)) + count.path
+}
+
 export const queryAt = ({ kind: name, query }: Asked): Record<string, string> => ({ ...kindOf(name)?.query, ...query })
 
 const LAST_VERSION = /\/(v\d+(?:alpha|beta)?)$/

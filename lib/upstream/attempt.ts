@@ -46,6 +46,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   readonly #listener: AttemptEvents
   /** HTTP status of the answer; 0 = there is none yet. */
   status = 0
+  /** The headers with which its request was signed; null = its key is plain, or it was not signed yet. */
+  signature: readonly string[] | null = null
   /** The last byte of the request has been written. */
   sent = false
   /** Why the attempt failed; null = it has not. */

@@ -54,7 +54,8 @@ class HeaderPlan {
       } else renamed.set(name.toLowerCase(), value.toLowerCase())
     }
     const auth = channel.authHeader ?? provider.authHeader ?? row.upstream.authHeader
-    this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
+    // a request that is signed gets its credential when everything else of it is known (`signers.ts`)
+    if (key.credential === null) this.set.push(auth, auth === 'authorization' ? `Bearer ${key.secret}` : key.secret)
     taken.add(auth)
     const ofWire: ReadonlySet<string> = new Set(Object.entries(wire).flatMap(([name, aliases]) => [name, ...aliases]))
     if (isTranslated) this.set.push(CONTENT_TYPE, JSON_TYPE)

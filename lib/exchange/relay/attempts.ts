@@ -3,6 +3,7 @@
  * reported here, and what the answer that counts says is passed on to the relay. A group may hedge: when the first attempt stays
  * silent a second is made beside it, and whoever sends the first byte is relayed.
  */
+import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import { ZERO } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
@@ -11,6 +12,7 @@ import type { Hold } from '../../ledger/ledger.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
+import { CredentialError } from '../../upstream/signer.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail, guard } from '../fail.ts'
 import { moreFor } from '../need.ts'
@@ -22,8 +24,9 @@ import { report, reportStatus } from './attempt-report.ts'
 import { GaveUp, NoMoney, silent } from './given-up.ts'
 import { nextClaim } from './next-claim.ts'
 import { Rivals } from './rivals.ts'
+import { sign, signsAnew } from './signing.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { isOurs, refusesKey, retryable, saysBusy } from './upstream-status.ts'
+import { outcomeOf, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
 const pass = (attempt: Attempt): void => attempt.onResponseError(null, new NoMoney())
 
@@ -36,6 +39,8 @@ export class Attempts implements AttemptEvents {
   readonly #rivals: Rivals
   /** What said something that the client may hear, should nobody who is asked after it say anything. */
   #answered: Attempt | null = null
+  /** The one further try with a newer token was made. */
+  #signedAnew = false
 
   constructor(x: Exchange, services: Services, answer: AnswerEvents) {
     this.#x = x
@@ -141,17 +146,23 @@ export class Attempts implements AttemptEvents {
     if (attempt.over) return // it was closed while the store was asked
     const { claim } = attempt
     try {
-      const { pools } = this.#services
-      pools.of(claim.candidate.channel.connection).dispatch(upstreamRequest(this.#x, this.#services, claim), attempt)
+      const request = upstreamRequest(this.#x, this.#services, claim)
+      if (claim.key.credential === null) this.#ask(attempt, request)
+      else sign(this.#x, this.#services, attempt, request, signed => this.#ask(attempt, signed))
     } catch (error) {
       attempt.onResponseError(null, error as Error)
     }
   }
 
+  #ask(attempt: Attempt, request: Dispatcher.DispatchOptions): void {
+    this.#services.pools.of(attempt.claim.candidate.channel.connection).dispatch(request, attempt)
+  }
+
   /** Goes on with the next candidate if there is one and it is allowed. */
   tryNext(): boolean {
     const { current } = this.#rivals
-    if (saysBusy(current.status) || refusesKey(current.status)) this.#x.candidates?.keyFailed(current.claim)
+    if (saysBusy(current.status) || refusesKey(current.status) || current.error instanceof CredentialError)
+      this.#x.candidates?.keyFailed(current.claim)
     const claim = this.#answer.open ? nextClaim(this.#x, this.#services, false) : null
     if (claim === null) return false
     current.discard(this.#services.clock)
@@ -221,6 +232,7 @@ export class Attempts implements AttemptEvents {
       if (!this.#rivals.areTwo) this.#answer.onHead(attempt)
       return
     }
+    this.#signedAnew ||= !this.#rivals.areTwo && signsAnew(this.#x, this.#services, attempt)
     reportStatus(this.#x, this.#services, attempt)
     if (!retryable(status)) this.#choose(attempt)
     else if (this.#rivals.areTwo) this.#drop(attempt)
@@ -246,8 +258,7 @@ export class Attempts implements AttemptEvents {
       this.#answer.onBroken()
       return
     }
-    if (attempt.status < 300)
-      report(this.#x, this.#services, attempt, isOurs(error) || error instanceof NoMoney ? 'ignored' : 'failed')
+    if (attempt.status < 300) report(this.#x, this.#services, attempt, outcomeOf(error))
     if (this.#rivals.areTwo) this.#drop(attempt)
     else if (!this.tryNext()) this.#giveLast(error instanceof GaveUp ? error.row : 'upstream')
   }

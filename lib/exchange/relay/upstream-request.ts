@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../../channels/table.ts'
+import { type BodyRule, ruleEdits } from '../../protocols/body-rule.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
@@ -27,8 +28,8 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
   const { candidate } = claim
   try {
     const lane = laneOf(x, services, candidate)
-    const { chunks, length } = lane === null ? upstreamBody(x, candidate) : whole(lane.body)
     const headers = headersOf(x, claim, lane)
+    const { chunks, length } = lane === null ? upstreamBody(x, candidate, headers) : laneBody(lane, candidate, headers)
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     return {
@@ -56,22 +57,40 @@ function headersOf(x: Exchange, claim: Claim, lane: Lane | null): string[] {
   return requestHeaders(claim, x.form as Protocol, x.world.config.wire, x.req.headers, id)
 }
 
-const whole = (body: Buffer): Edited => ({ chunks: [body], length: body.length })
+function laneBody({ via, body }: Lane, { channel }: Candidate, headers: readonly string[]): Edited {
+  const rule = channel.special[via]?.body
+  return rule === undefined
+    ? { chunks: [body], length: body.length }
+    : editBody([body], ruleEdits([body], rule, headers))
+}
 
-function upstreamBody(x: Exchange, candidate: Candidate): Edited {
+function upstreamBody(x: Exchange, candidate: Candidate, headers: readonly string[]): Edited {
   const row = protocolRow(x.form as Protocol)
-  const edits = bodyEdits(x, row, candidate)
+  const rule = ruleOf(x, candidate)
+  const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
+  if (rule !== undefined) edits.push(...ruleEdits(x.body, rule, headers))
   return edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
 }
 
-/** The model gets the name that the upstream knows. Usage is asked for where the protocol does not report it unasked. */
-function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate): Edit[] {
+/** What the kind of the candidate wants to be said differently in the body. */
+function ruleOf(x: Exchange, { channel }: Candidate): BodyRule | undefined {
+  const special = channel.special[x.form as Protocol]
+  return isCount(x) ? (special?.count?.body ?? special?.body) : special?.body
+}
+
+const isCount = (x: Exchange): boolean => (x.target as Target).endpoint.action === 'count'
+
+/**
+ * The model gets the name that the upstream knows, unless it is left out of the body. Usage is asked for where the protocol does not
+ * report it unasked.
+ */
+function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, withoutModel: boolean): Edit[] {
   const facts = x.facts as Facts
   const edits: Edit[] = []
   const { upstreamModel } = candidate
-  if (upstreamModel !== x.model && x.target?.model === null)
-    edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
-  else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
+  if (upstreamModel !== x.model && x.target?.model === null) {
+    if (!withoutModel) edits.push(row.body.mapModel(facts, upstreamModel, x.req.headers['content-type']))
+  } else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
   if (places !== undefined && mayHaveEnvelope(x.body)) edits.push(...envelopeEdits(x, places))
@@ -84,31 +103,48 @@ const envelopeEdits = (x: Exchange, places: readonly StatePlace[]): Edit[] =>
 
 /** What a protocol without a model in its path asks has one path. */
 function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Lane): string {
-  const { verbs } = protocolRow(via).upstream
+  const verbs = channel.special[via]?.verbs ?? protocolRow(via).upstream.verbs
   const verb = verbs === undefined ? '' : ask.stream ? verbs.stream : verbs.document
-  const name = upstreamModel.split('/').map(encodeURIComponent).join('/')
-  const path = channel.paths[via].replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name))
+  const path = filled(channel.paths[via], nameInPath(upstreamModel), verb)
   const query = [ask.stream ? (verbs?.streamQuery ?? '') : '', channel.query].filter(part => part !== '').join('&')
   return query === '' ? path : `${path}?${query}`
 }
 
 function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): string {
   const { endpoint, model, rawModel, verb } = x.target as Target
+  const form = endpoint.form as Protocol
   const query = upstreamQuery(x, channel)
-  const path = pathOf(channel.paths[endpoint.form as Protocol], endpoint)
+  const path = (isCount(x) ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
   if (!path.includes('{')) return path + query
   // when the name is the same, it goes on as the client wrote it
-  const name = upstreamModel === model ? rawModel : upstreamModel.split('/').map(encodeURIComponent).join('/')
-  return path.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name)) + query
+  const name = upstreamModel === model ? rawModel : nameInPath(upstreamModel)
+  return filled(path, name, verb === '' ? verbAt(x, channel, form) : verb) + query
 }
+
+/** The verb of a kind whose path has one while the client's has none. */
+function verbAt(x: Exchange, { special }: CompiledChannel, form: Protocol): string {
+  const verbs = special[form]?.verbs
+  if (verbs === undefined) return ''
+  return (x.facts as Facts).stream ? verbs.stream : verbs.document
+}
+
+const filled = (path: string, name: string, verb: string): string =>
+  path.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name))
+
+/** Versions of models follow an `@` at some providers, which need not be escaped in a path. */
+const nameInPath = (model: string): string =>
+  model
+    .split('/')
+    .map(step => encodeURIComponent(step).replaceAll('%40', '@'))
+    .join('/')
 
 /** The path of one endpoint of a protocol, at an upstream that has the protocol at `path`. */
 const pathOf = (path: string, { lastStep, suffix }: Endpoint): string =>
   (lastStep === '' ? path : path.replace(/[^/]*$/, lastStep)) + suffix
 
 /** The query of the channel replaces what the client says under the same name. */
-function upstreamQuery(x: Exchange, { query, queryNames }: CompiledChannel): string {
-  const kept = passedQuery(x.query, x.form, queryNames)
+function upstreamQuery(x: Exchange, { query, queryNames, special }: CompiledChannel): string {
+  const kept = special[x.form as Protocol]?.takesNoQuery ? '' : passedQuery(x.query, x.form, queryNames)
   if (query === '') return kept
   return kept === '' ? `?${query}` : `${kept}&${query}`
 }

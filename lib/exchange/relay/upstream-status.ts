@@ -1,6 +1,9 @@
 /** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
+import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
+import { CredentialError } from '../../upstream/signer.ts'
+import { NoMoney } from './given-up.ts'
 
 /** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
 export const retryable = (status: number): boolean =>
@@ -20,6 +23,12 @@ export const refusesKey = (status: number): boolean => status === 401 || status 
 /** Errors that say that this machine has run out of something. */
 const SPENT_HERE = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 
-/** The failure says nothing of the upstream: the request cannot be sent, or this machine has no socket for it. */
-export const isOurs = (error: Error): boolean =>
-  error instanceof BadRequest || SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
+/** The failure says nothing of the upstream: the request cannot be sent, this machine has no socket for it, or there is no money. */
+const isOurs = (error: Error): boolean =>
+  error instanceof BadRequest || error instanceof NoMoney || SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
+
+/** What an attempt without a status says of its channel. */
+export function outcomeOf(error: Error): Outcome {
+  if (error instanceof CredentialError) return 'auth'
+  return isOurs(error) ? 'ignored' : 'failed'
+}

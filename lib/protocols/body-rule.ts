@@ -1,0 +1,67 @@
+/**
+ * What a kind of provider wants to be said differently in a body of JSON: members that stand in the path there, members
+ * that every request has there, and a header that stands in the body. Everything else of the body stays as it is.
+ */
+import type { Edit } from './edit.ts'
+import { JsonScanner } from './scan.ts'
+
+export interface BodyRule {
+  /** Members of the top-level object that are left out. */
+  leftOut: readonly string[]
+  /** Members with a text that are put in, in the place of those that the client sent. At least one. */
+  set: Readonly<Record<string, string>>
+  /** A header whose values, which commas part, also stand in a member, as a list. null = there is none. */
+  listed: { header: string; member: string } | null
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/** The edits that a rule asks for in a body that the gateway has read as one object. `headers`: `[name, value, …]`, as they go upstream. */
+export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: readonly string[]): Edit[] {
+  const { leftOut, set, listed } = rule
+  const put: [name: string, value: string | readonly string[]][] = Object.entries(set)
+  const values = listed === null ? [] : valuesOf(headers, listed.header)
+  if (listed !== null && values.length > 0) put.push([listed.member, values])
+  const members = new Members(new Set([...leftOut, ...put.map(([name]) => name)]))
+  const scanner = new JsonScanner(members)
+  for (const chunk of chunks) scanner.feed(chunk)
+  const { openedAt } = scanner
+  const text = put.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
+  const comma = text === '' || !members.firstStays ? '' : ','
+  return [
+    { span: { start: openedAt, end: openedAt }, bytes: Buffer.from(text + comma) },
+    ...members.ends.map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
+  ]
+}
+
+/** Finds the members of the top-level object that go: each from the end of the member before it to its own end. */
+class Members {
+  readonly #names: ReadonlySet<string>
+  /** null = the member is the first one. */
+  readonly ends: [before: number | null, end: number][] = []
+  #before: number | null = null
+  firstStays = false
+
+  constructor(names: ReadonlySet<string>) {
+    this.#names = names
+  }
+
+  wants(): number {
+    return 0
+  }
+
+  member(key: string, _kind: string, _start: number, end: number): void {
+    if (this.#names.has(key)) this.ends.push([this.#before, end])
+    else if (this.#before === null) this.firstStays = true
+    this.#before = end
+  }
+}
+
+function valuesOf(headers: readonly string[], name: string): string[] {
+  const at = headers.findIndex((text, i) => i % 2 === 0 && text === name)
+  const value = at < 0 ? '' : (headers[at + 1] as string)
+  return value
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '')
+}

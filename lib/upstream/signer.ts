@@ -1,0 +1,44 @@
+/**
+ * What signs requests to upstreams whose channels have no plain key. A signer belongs to one credential and outlives the worlds that
+ * name it. It adds headers to a request that is otherwise complete, at once where it can: mostly a token is at hand.
+ */
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import type { Connection } from '../channels/connection.ts'
+import type { Pools } from './pools.ts'
+
+export interface Signer {
+  /** The tokens that requests under way may have: the same list always, whose contents change. Nobody may see them. */
+  readonly minted: readonly string[]
+  /**
+   * The headers to add to a request, as `[name, value, …]`. Rejects with CredentialError when there are none to be had. A promise is
+   * returned only where something must be waited for.
+   */
+  sign(request: Dispatcher.DispatchOptions): readonly string[] | Promise<readonly string[]>
+  /** The upstream answered 401 to a request that was signed. True: another try may be signed with something newer. */
+  refused(headers: readonly string[]): boolean
+}
+
+/** What a signer is made with beside its credential. */
+export interface SignerDeps {
+  clock: Clock
+  pools: Pools
+  /** How the channel is reached, and so also where its tokens are got. */
+  connection: Connection
+  /** Called when there is no new token while the old one is still good. */
+  onFailure: (error: CredentialError) => void
+}
+
+/** Why a credential is no good at the moment. */
+export type CredentialFault = 'clock' | 'refused' | 'unreachable' | 'unreadable'
+
+/** A request cannot be signed. The message says what to do about it, and holds no secret. */
+export class CredentialError extends Error {
+  override name = 'CredentialError'
+  readonly code: `CREDENTIAL_${Uppercase<CredentialFault>}`
+
+  constructor(fault: CredentialFault, message: string) {
+    super(message)
+    this.code = `CREDENTIAL_${fault.toUpperCase() as Uppercase<CredentialFault>}`
+  }
+}

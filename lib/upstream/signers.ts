@@ -1,0 +1,77 @@
+/** Keeps the signers of all credentials that are no plain keys, and makes each when a channel first has it. */
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import type { Connection } from '../channels/connection.ts'
+import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
+import type { Credential } from '../terms/upstream-credentials.ts'
+import { googleSigner } from './google-signer.ts'
+import type { Pools } from './pools.ts'
+import { CredentialError, type Signer, type SignerDeps } from './signer.ts'
+
+type Make<C> = (credential: C, deps: SignerDeps) => Signer
+
+const MAKERS: { [F in Credential['form']]?: Make<Extract<Credential, { form: F }>> } = {
+  service_account: googleSigner,
+}
+
+/** What a question asks that is never sent: only whether it could be signed matters. */
+const NO_REQUEST: Dispatcher.DispatchOptions = { origin: 'https://localhost', method: 'POST', path: '/', headers: [] }
+
+export class Signers {
+  readonly #clock: Clock
+  readonly #pools: Pools
+  readonly #onFailure: (origin: string, error: CredentialError) => void
+  /** By way and credential. */
+  #signers = new Map<string, Signer>()
+  readonly #ofKeys = new WeakMap<CompiledKey, Signer>()
+
+  /** `onFailure`: see `SignerDeps`; `origin` of the upstream. */
+  constructor(clock: Clock, pools: Pools, onFailure: (origin: string, error: CredentialError) => void) {
+    this.#clock = clock
+    this.#pools = pools
+    this.#onFailure = onFailure
+  }
+
+  /** Takes over the channels of a new world. Signers that none of them has are dropped; those of older worlds go on with their keys. */
+  keep(channels: Iterable<CompiledChannel>): void {
+    const kept = new Map<string, Signer>()
+    for (const channel of channels) {
+      for (const key of channel.keys) {
+        if (key.credential === null || !channel.enabled) continue
+        const id = JSON.stringify([channel.connection.id, key.secret])
+        const signer = this.#signers.get(id) ?? this.#make(key.credential, channel.connection)
+        kept.set(id, signer)
+        this.#ofKeys.set(key, signer)
+        key.minted = signer.minted
+      }
+    }
+    this.#signers = kept
+  }
+
+  #make(credential: Credential, connection: Connection): Signer {
+    const make = MAKERS[credential.form] as Make<Credential> | undefined
+    if (make === undefined) throw new Error(`nothing signs with ${credential.form}`)
+    return make(credential, {
+      clock: this.#clock,
+      pools: this.#pools,
+      connection,
+      onFailure: error => this.#onFailure(connection.origin, error),
+    })
+  }
+
+  of(key: CompiledKey): Signer {
+    const signer = this.#ofKeys.get(key)
+    if (signer === undefined) throw new CredentialError('unreadable', 'the credential of a channel that is not used')
+    return signer
+  }
+
+  /** Whether nothing can be signed with the key, whatever is asked. */
+  async cannotSign(key: CompiledKey): Promise<boolean> {
+    try {
+      await this.of(key).sign(NO_REQUEST)
+      return false
+    } catch {
+      return true
+    }
+  }
+}

@@ -1,0 +1,150 @@
+/** Requests to upstreams whose channels have no plain key: what they are, what happens when nothing can be signed, and what is never seen. */
+import t from 'tap'
+import { Vertex } from '../support/vertex.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
+import { answers } from './support/speech.ts'
+
+type Json = Record<string, unknown>
+const ASK = {
+  path: PATHS.messages,
+  headers: { ...HEADERS, 'anthropic-beta': 'b-1,b-2' },
+  body: { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
+}
+const TOO = { path: PATHS.chat, headers: HEADERS, body: ASK.body }
+
+/** Behind a channel `v` at the double there is another one, `z`, with a plain key, unless it is to be alone. */
+async function scene(t: import('tap').Test, alone = false, channel: Json = {}, options: Options = {}) {
+  const double = await Vertex.open(t)
+  const v = {
+    protocols: ['messages'],
+    models: { [MODEL]: 'claude-1@20260101' },
+    key: undefined,
+    ...double.channel(channel),
+  }
+  const s = await open(t, { ...options, channels: alone ? { v } : { v, z: { protocols: ['messages'] } } })
+  if (!alone) s.at('z').script = answers(100, 10)
+  const said = () => JSON.stringify(s.logged)
+  const lines = (msg: string) => s.logged.filter(line => line['msg'] === msg)
+  return { ...s, double, said, lines }
+}
+
+t.test('a messages client and a chat client at Claude on Vertex', async t => {
+  const s = await scene(t, true)
+  for (const ask of [ASK, TOO]) {
+    const asked = s.ask(ask)
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 200, asked.text)
+  }
+  t.equal(s.double.tokensAsked, 1)
+  const url = '/v1/projects/project-1/locations/us-east5/publishers/anthropic/models/claude-1@20260101:rawPredict'
+  const [native, translated] = s.double.asked
+  t.equal(native?.url, url)
+  t.same(native?.body, {
+    anthropic_version: 'vertex-2023-10-16',
+    anthropic_beta: ['b-1', 'b-2'],
+    max_tokens: 100,
+    messages: ASK.body.messages,
+  })
+  t.equal(translated?.url, url)
+  t.match(translated?.body, { anthropic_version: 'vertex-2023-10-16', max_tokens: 100, model: undefined })
+  const { rows, left, ok } = await s.books()
+  t.match(rows, [
+    { channel: 'v', via: null, charge: 280, basis: 'reported' },
+    { channel: 'v', via: 'messages', charge: 280, basis: 'reported' },
+  ])
+  t.same(left, NOTHING_LEFT)
+  t.ok(ok)
+})
+
+t.test(
+  'a token that ends before its time: one new one, the same channel again, and nothing held against it',
+  async t => {
+    const s = await scene(t)
+    t.equal(await s.ask(ASK).end(), 'whole')
+    s.double.tokens.clear()
+    const asked = s.ask(ASK)
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 200)
+    t.equal(s.double.tokensAsked, 2)
+    s.double.tokens.clear()
+    const other = s.ask(ASK)
+    t.equal(await other.end(), 'whole')
+    t.equal(other.status, 200)
+    t.equal(s.double.tokensAsked, 2, 'an upstream that refuses new ones too gets no further one')
+    const { rows, ok } = await s.books()
+    t.same(
+      rows.map(row => [row.channel, row.attempts?.length ?? 1]),
+      [
+        ['v', 1],
+        ['v', 2],
+        ['z', 2],
+      ],
+    )
+    t.ok(ok)
+    t.match(s.lines('attempt failed'), [{ channel: 'v', outcome: 'auth', status: 401 }])
+  },
+)
+
+t.test('no token: the next candidate, a logged cause, and in the end a channel that rests', async t => {
+  const s = await scene(t)
+  s.double.aheadMs = 7_200_000
+  for (let i = 0; i < 3; i++) {
+    const asked = s.ask(ASK)
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 200)
+    s.clock.advance(2_000)
+  }
+  t.match(s.lines('attempt failed')[0], {
+    channel: 'v',
+    outcome: 'auth',
+    error: 'CREDENTIAL_CLOCK',
+    reason: /the clock of this machine is -7\d\d\d s ahead/,
+  })
+  await s.settled()
+  t.match(s.state('v'), 'open')
+  t.same(s.refusedKeys(), ['v'])
+  t.equal(s.asked()['z'], 3)
+  const { rows, ok } = await s.books()
+  t.ok(rows.every(row => row.channel === 'z'))
+  t.ok(ok)
+})
+
+t.test('alone, what cannot be signed is a 502, and the client pays nothing', async t => {
+  const s = await scene(t, true)
+  s.double.tokenFault = 'down'
+  const asked = s.ask(ASK)
+  t.equal(await asked.end(), 'whole')
+  t.equal(asked.status, 502)
+  s.double.tokenFault = null
+  s.double.fault = 429
+  s.clock.advance(10_000)
+  const busy = s.ask(TOO)
+  t.equal(await busy.end(), 'whole')
+  t.equal(busy.status, 429)
+  t.match(JSON.parse(busy.text), { error: { type: 'rate_limit_error' } })
+  const { rows, left, ok } = await s.books()
+  t.ok(rows.every(row => row.charge === 0))
+  t.same(left, NOTHING_LEFT)
+  t.ok(ok)
+})
+
+t.test('neither credential nor token is ever seen', async t => {
+  const s = await scene(t, false, {}, { config: { log: { level: 'debug' } } })
+  await s.ask(ASK).end()
+  const [token = ''] = s.double.tokens
+  s.double.tokens.clear()
+  for (let i = 0; i < 2; i++) {
+    await s.ask(ASK).end()
+    s.double.tokens.clear()
+  }
+  s.double.aheadMs = 7_200_000
+  s.clock.advance(100_000)
+  const asked = s.ask(ASK)
+  await asked.end()
+  const minted = s.services.world.routes.channels.flatMap(one => one.keys.flatMap(key => key.minted))
+  const all = `${s.said()} ${asked.text} ${JSON.stringify((await s.books()).rows)}`
+  t.match(all, /invalid authentication credentials/)
+  for (const secret of [token, ...minted, s.double.secret])
+    for (let i = 0; i + 12 <= secret.length; i += 4)
+      if (all.includes(secret.slice(i, i + 12))) t.fail('a secret is seen')
+})

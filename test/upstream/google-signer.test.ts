@@ -1,0 +1,99 @@
+/** Tokens of a service account, from an endpoint that checks the assertion as Google does. */
+import t from 'tap'
+import { compileRoutes } from '../../lib/channels/table.ts'
+import { parseCatalog } from '../../lib/terms/catalog.ts'
+import type { CredentialError } from '../../lib/upstream/signer.ts'
+import { Signers } from '../../lib/upstream/signers.ts'
+import { TestClock } from '../support/clock.ts'
+import { rsaKey, Vertex } from '../support/vertex.ts'
+import { connectProxy, listen, pools } from './support.ts'
+
+type Json = Record<string, unknown>
+
+/** Signs for a channel that leads to the double. */
+async function scene(t: import('tap').Test, change: Json = {}, file: Json = {}) {
+  const double = await Vertex.open(t)
+  const clock = new TestClock()
+  const service_account = double.file(file)
+  const row = {
+    name: 'v',
+    protocols: ['messages'],
+    groups: ['default'],
+    models: ['m'],
+    ...double.channel(),
+    service_account,
+    ...change,
+  }
+  const { channels } = parseCatalog(JSON.stringify({ channels: [row] }), 'cat.yaml', {})
+  const compiled = compileRoutes({ channels }).channels
+  const signers = new Signers(clock, pools(t), () => {})
+  signers.keep(compiled)
+  const key = compiled[0]!.keys[0]!
+  const sign = async () => await signers.of(key).sign({ origin: '', method: 'POST', path: '/' })
+  const failure = async (): Promise<CredentialError> => {
+    clock.advance(10_000)
+    return await sign().then(
+      () => Promise.reject(new Error('there is a token')),
+      error => error,
+    )
+  }
+  return { double, clock, key, sign, failure, signers, compiled }
+}
+
+t.test('a token that the endpoint has given, which outlives a reload and stays out of sight', async t => {
+  const s = await scene(t)
+  const [name, value] = await s.sign()
+  t.equal(name, 'authorization')
+  const token = value?.replace('Bearer ', '') ?? ''
+  t.ok(s.double.tokens.has(token))
+  t.same(s.key.minted, [token])
+  t.same(s.key.secrets, [s.double.secret])
+  s.signers.keep(s.compiled)
+  t.same(await s.sign(), [name, value])
+  t.equal(s.double.tokensAsked, 1)
+})
+
+t.test('why there is none', async t => {
+  const s = await scene(t)
+  s.double.aheadMs = -7_200_000
+  t.match(await s.failure(), {
+    code: 'CREDENTIAL_CLOCK',
+    message: /answered 400 \(invalid_grant: Invalid JWT: .*\): the clock of this machine is 7[12]\d\d s ahead$/,
+  })
+  s.double.aheadMs = 0
+  s.double.tokenFault = 'down'
+  t.match(await s.failure(), { code: 'CREDENTIAL_UNREACHABLE', message: /^the token endpoint cannot be reached: / })
+  s.double.tokenFault = 'busy'
+  t.match(await s.failure(), { code: 'CREDENTIAL_UNREACHABLE', message: /answered 503 \(backend_error\)$/ })
+  s.double.tokenFault = 'empty'
+  t.match(await s.failure(), { code: 'CREDENTIAL_UNREACHABLE', message: /without a token$/ })
+  s.double.tokenFault = 'silent'
+  s.clock.advance(10_000)
+  const silent = s.sign()
+  for (const asked = s.double.tokensAsked; s.double.tokensAsked === asked; ) await new Promise(setImmediate)
+  s.clock.advance(10_000)
+  await t.rejects(silent, { code: 'CREDENTIAL_UNREACHABLE', message: /no answer within 10000 ms$/ })
+  const other = await scene(t, {}, { private_key: rsaKey().privateKey })
+  t.match(await other.failure(), { code: 'CREDENTIAL_REFUSED', message: /Invalid JWT Signature/ })
+  const nobody = await scene(t, {}, { client_email: 'nobody@project-1.iam.gserviceaccount.com' })
+  t.match(await nobody.failure(), { code: 'CREDENTIAL_REFUSED', message: /account not found/ })
+})
+
+t.test('the way to the token endpoint is that of the channel', async t => {
+  const seen: string[] = []
+  const proxy = `http://127.0.0.1:${await listen(t, connectProxy(seen, null))}`
+  const s = await scene(t, { proxy })
+  await s.sign()
+  t.match(seen, [/127\.0\.0\.1/])
+  const reserved = await scene(t, {}, { token_uri: 'https://169.254.169.254/token' })
+  t.match(await reserved.failure(), { code: 'CREDENTIAL_UNREACHABLE', message: /RESERVED_ADDRESS$/ })
+})
+
+t.test('a text that is no credential is never sent', async t => {
+  const s = await scene(t)
+  const { credentialOf } = await import('../../lib/terms/upstream-credentials.ts')
+  for (const text of ['', 'up-key', '{}', '{"form":"aws"}'])
+    t.match(credentialOf('vertex', text), { form: 'service_account', privateKey: '' })
+  t.equal(credentialOf('anthropic', 'up-key'), null)
+  t.notOk(await s.signers.cannotSign(s.key))
+})
