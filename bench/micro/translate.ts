@@ -37,7 +37,8 @@ export const bench: Bench = async (lib, seed) => {
     const { bytes, events: count, usage } = stream(name, seed, STREAM_BYTES, true)
     const chunks = events(bytes)
     const reading = { events: true, issuer: 'abcdefghijkl', names: NO_NAMES, requestId: 'r' }
-    const writing = { events: true, model: 'm', requestId: 'r', createdS: 1, inputEstimate: 1, tellsUsage: true, ask }
+    const shown = { model: 'm', requestId: 'r', createdS: 1, inputEstimate: 1, tellsUsage: true }
+    const writing = { events: true, array: false, ask, ...shown }
     const run = (): number => {
       const reader = from.answerReader(reading)
       const writer = to.answerWriter(writing)

@@ -4,12 +4,12 @@ import type { Facts } from '../protocols/facts.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Ask } from '../translate/ask.ts'
+import { type Lane, Lanes, type NoLane } from '../translate/lane.ts'
 import { Untranslatable } from '../translate/loss.ts'
 import { translated } from '../translate/table.ts'
 import { takeMemory } from './body-memory.ts'
 import type { Exchange } from './exchange.ts'
-import { type Lane, Lanes, type NoLane } from '../translate/lane.ts'
-import { wantsEvents } from './request.ts'
+import { wantsArray, wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
 
 /** Reading a body holds up all other requests for some milliseconds a MiB. */
@@ -50,7 +50,7 @@ function readAsk(x: Exchange, services: Services): Ask | NoLane {
   if (!takes(x, services, x.bodyBytes)) return 'memory'
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
-  return translated(x.protocol as Protocol).readAsk(body, { model: x.model, stream: wantsEvents(x) })
+  return translated(x.protocol as Protocol).readAsk(body, { model: x.model, stream: wantsEvents(x) || wantsArray(x) })
 }
 
 const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>

@@ -80,3 +80,10 @@ export function wantsEvents(x: Exchange): boolean {
   if (streamsByPath === null) return x.facts?.stream === true
   return streamsByPath(target.verb, passedQuery(x.query, form))
 }
+
+/** The answer will be a JSON array whose elements come one by one, as far as the request can tell. */
+export function wantsArray(x: Exchange): boolean {
+  const { target, form } = x
+  if (x.free || target === null || form === null) return false
+  return protocolRow(form).arrayByPath?.(target.verb, passedQuery(x.query, form)) ?? false
+}

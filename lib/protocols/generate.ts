@@ -35,6 +35,7 @@ export const generate: ProtocolRow = {
   body: jsonBody(generateBody),
   // without it the answer to `streamGenerateContent` is one document, an array of what would have been the events
   streamsByPath: (verb, query) => verb === 'streamGenerateContent' && query === '?alt=sse',
+  arrayByPath: (verb, query) => verb === 'streamGenerateContent' && query !== '?alt=sse',
   asksForUsage: false,
   price: { cover: TEXT_COVER, pictures: false, cachesWhenAsked: false },
   ...generateAnswers,

@@ -24,6 +24,8 @@ export interface ProtocolRow extends AnswerForm {
   body: BodyForm
   /** Whether the path asks for an event stream. null: the member `stream` of the body says so. */
   streamsByPath: ((verb: string, query: string) => boolean) | null
+  /** Whether the path asks for what would be events as the elements of one JSON array. Absent: none does. */
+  arrayByPath?: (verb: string, query: string) => boolean
   /** A streaming request must be edited to ask the upstream for usage. */
   asksForUsage: boolean
   price: PriceForm

@@ -3,6 +3,7 @@
  * assistant's calls stand together right behind it, in the order of the calls, and every call has one.
  */
 import type { CallPart, MediaPart, ResultPart, TextPart, ThoughtPart, Turn } from './ask.ts'
+import { CallIds } from './ids.ts'
 import { join, type Literal, literal } from './json/literal.ts'
 
 export type Round = UserRound | AssistantRound | SystemRound
@@ -68,8 +69,8 @@ class Conversation {
   #asked: Asked[] = []
   /** The same: by the id as the client wrote it, by the name of the tool, and all of them. */
   readonly #waiting = new Waiting()
-  /** How many calls of the round have an id. */
-  readonly #ids = new Map<string, number>()
+  /** Of the calls of the round. */
+  #ids = new CallIds()
   /** Where that round stands. */
   #at = -1
   #unnamed = 0
@@ -97,7 +98,7 @@ class Conversation {
 
   #call(part: CallPart): CallPart {
     const { id } = part
-    const own = id === '' ? `call_${this.#unnamed++}` : this.#once(id)
+    const own = this.#ids.once(id === '' ? `call_${this.#unnamed++}` : id)
     const call = own === id ? part : { ...part, id: own }
     const asked: Asked = { call, answer: null }
     this.#asked.push(asked)
@@ -105,21 +106,12 @@ class Conversation {
     return call
   }
 
-  /** An id that no other call of the round has. */
-  #once(id: string): string {
-    const times = (this.#ids.get(id) ?? 0) + 1
-    this.#ids.set(id, times)
-    if (times === 1) return id
-    const next = `${id.slice(0, 50)}_${times}`
-    return this.#ids.has(next) ? this.#once(id) : next
-  }
-
   #user(part: Turn['parts'][number]): void {
     if (part.type === 'text' || part.type === 'media') this.#userRound().parts.push(part)
     if (part.type !== 'result') return
     const { id, name } = part
     const asked = this.#waiting.take(id !== '' ? `id ${id}` : name !== null ? `name ${name}` : 'any')
-    if (asked === undefined) this.#userRound().parts.push(...part.parts)
+    if (asked === undefined) for (const one of part.parts) this.#userRound().parts.push(one)
     else asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
   }
 
@@ -133,7 +125,7 @@ class Conversation {
     const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
     this.#asked = []
     this.#waiting.clear()
-    this.#ids.clear()
+    this.#ids = new CallIds()
     const next = this.rounds[this.#at + 1]
     if (next?.role === 'user') next.results = results
     else this.rounds.splice(this.#at + 1, 0, { role: 'user', results, parts: [] })

@@ -2,8 +2,10 @@
  * Our envelopes in a body that goes upstream untranslated, because the turn before was answered by another upstream: nobody there
  * understands them, so what carries one is left out, and nothing else is touched.
  */
+import type { Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 import { ENVELOPE, ENVELOPE_64 } from './opaque.ts'
+import type { Target } from './protocol.ts'
 
 /**
  * A place where a protocol's clients keep state of an upstream. `what` is left out when the string at `state` below it is an
@@ -14,11 +16,22 @@ export interface StatePlace {
   what: string
   state: string
   around?: string
+  /** Beside one of these members some models must have a state, and get a word in its place. */
+  instead?: { beside: readonly string[]; word: Literal; when: (model: Model) => boolean }
 }
+
+/** What is known of the upstream's model. */
+export type Model = Pick<Target, 'model' | 'thinking'>
 
 export interface Span {
   start: number
   end: number
+}
+
+/** A part of the body, and what stands in its place: nothing, or a word. */
+export interface Cut {
+  span: Span
+  word: Literal
 }
 
 const STARTS = [`"${ENVELOPE}`, `"${ENVELOPE_64}`]
@@ -38,23 +51,25 @@ export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
   return false
 }
 
-/** The parts of a body that are left out. `text`: the body as Latin-1. */
-export function envelopeSpans(text: string, places: readonly StatePlace[]): Span[] {
+/** The parts of a body that are left out, or replaced where the model must have something there. `text`: the body as Latin-1. */
+export function envelopeCuts(text: string, places: readonly StatePlace[], model: Model): Cut[] {
   const tree = new Tree()
   if (!tree.read(text)) return []
-  const out = new Out(tree, places)
+  const out = new Out(tree, places, model)
   out.walk(tree.root, '')
-  return out.spans
+  return out.cuts
 }
 
 class Out {
   readonly #tree: Tree
   readonly #places: readonly StatePlace[]
-  readonly spans: Span[] = []
+  readonly #model: Model
+  readonly cuts: Cut[] = []
 
-  constructor(tree: Tree, places: readonly StatePlace[]) {
+  constructor(tree: Tree, places: readonly StatePlace[], model: Model) {
     this.#tree = tree
     this.#places = places
+    this.#model = model
   }
 
   #goes(node: Node, path: string): boolean {
@@ -95,18 +110,29 @@ class Out {
         }),
       )
     const going = children.map(child => this.#goes(child.value, child.path))
+    let isLeading = true
     for (const [i, child] of children.entries())
-      if (going[i]) this.#leaveOut(children, going, i)
-      else this.walk(child.value, child.path)
+      if (going[i] && !this.#replaced(node, child)) this.#leaveOut(children, i, isLeading)
+      else {
+        isLeading = false
+        this.walk(child.value, child.path)
+      }
+  }
+
+  /** True: a word stands in the place of the state. */
+  #replaced(node: Node, { value, path }: { value: Node; path: string }): boolean {
+    const instead = this.#places.find(({ what }) => what === path)?.instead
+    if (!instead?.when(this.#model) || instead.beside.every(name => this.#tree.get(node, name) === NONE)) return false
+    this.cuts.push({ span: this.#tree.span(value), word: instead.word })
+    return true
   }
 
   /** With the comma before it; the first ones with the comma behind them. */
-  #leaveOut(children: readonly { span: Span }[], going: readonly boolean[], i: number): void {
+  #leaveOut(children: readonly { span: Span }[], i: number, isLeading: boolean): void {
     const { span } = children[i] as { span: Span }
-    const isLeading = going.slice(0, i).every(Boolean)
     const before = children[i - 1]?.span.end
     const behind = children[i + 1]?.span.start
-    if (isLeading) this.spans.push({ start: span.start, end: behind ?? span.end })
-    else this.spans.push({ start: before as number, end: span.end })
+    const cut = isLeading ? { start: span.start, end: behind ?? span.end } : { start: before as number, end: span.end }
+    this.cuts.push({ span: cut, word: '' })
   }
 }

@@ -4,10 +4,9 @@
  * further folder.
  */
 import type { Usage } from '../protocols/usage.ts'
-import type { Ask, CacheLife, Effort } from './ask.ts'
+import type { Ask, CacheLife, Effort, Losses } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Failure } from './failure.ts'
-import type { Losses } from './ask.ts'
 import type { ToolNames } from './names.ts'
 
 export interface Translated {
@@ -129,6 +128,8 @@ export interface AnswerReader {
 export interface WriterOptions {
   /** The client gets an event stream; otherwise one document. */
   events: boolean
+  /** The client gets what would be events as the elements of one JSON array, as they come (generate-content). */
+  array: boolean
   /** The model as the client called it. */
   model: string
   /** Of the exchange: ids in the answer are made of it. */

@@ -3,6 +3,7 @@ import type { Protocol } from '../protocols/table.ts'
 import { chat } from './chat/chat.ts'
 import type { StatePlace } from './envelopes.ts'
 import { generate } from './generate/generate.ts'
+import { isThird, NO_STATE } from './generate/state.ts'
 import { messages } from './messages/messages.ts'
 import type { Translated } from './protocol.ts'
 import { responses } from './responses/responses.ts'
@@ -15,6 +16,7 @@ export interface TranslatedRow {
   state: readonly StatePlace[]
 }
 
+const AT_CALLS = { beside: ['functionCall', 'function_call'], word: NO_STATE, when: isThird }
 const BLOCKS = { what: 'messages/*/content/*', around: 'messages/*' }
 
 const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
@@ -44,8 +46,8 @@ const ROWS: Partial<Readonly<Record<Protocol, TranslatedRow>>> = {
     via: ['messages', 'responses', 'chat'],
     // only the state goes: the part has a text or a call, too
     state: [
-      { what: 'contents/*/parts/*/thoughtSignature', state: '' },
-      { what: 'contents/*/parts/*/thought_signature', state: '' },
+      { what: 'contents/*/parts/*/thoughtSignature', state: '', instead: AT_CALLS },
+      { what: 'contents/*/parts/*/thought_signature', state: '', instead: AT_CALLS },
     ],
   },
 }

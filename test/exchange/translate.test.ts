@@ -1,534 +1,550 @@
-/** A request is served by upstreams that speak another protocol: who is asked, what is held and charged, and what the client is told. */
+/**
+ * A request is served by upstreams that speak another protocol: who is asked, what is held and charged, and what the client is told.
+ * All that a relay does for answers that it passes on, it does for those that are translated. One gateway for all, in which each
+ * case has a model and channels of its own.
+ */
 import { gzipSync } from 'node:zlib'
-import t from 'tap'
-import type { Ask } from './support/client.ts'
-import { HEADERS, MODEL, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
-import type { Script } from './support/upstream.ts'
+import t, { type Test } from 'tap'
+import type { Ask, Client } from './support/client.ts'
+import { asks, FOUR, type Four, NEXT, SEEN, SENT, shown, streamed, TEXT, whole } from './support/four.ts'
+import { HEADERS, MODEL, NOTHING_LEFT, open, POOR_KEY, type Scene } from './support/gateway.ts'
+import type { Script, Upstream } from './support/upstream.ts'
 
-type Pair = 'messages' | 'chat'
-const OTHER: Record<Pair, Pair> = { messages: 'chat', chat: 'messages' }
-const PAIR = ['messages', 'chat'] as const
+type Json = Record<string, unknown>
+/** A channel: the protocol that it speaks, and more of its row. */
+type Way = Four | [Four, Json]
 
-const asks = (protocol: Pair, more: object = {}, headers: Record<string, string> = {}): Ask => ({
-  path: PATHS[protocol],
-  headers: { ...HEADERS, ...headers },
-  body: { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }], ...more },
-})
-const streams = (protocol: Pair, more: object = {}): Ask =>
-  asks(protocol, { stream: true, ...(protocol === 'chat' ? { stream_options: { include_usage: true } } : {}), ...more })
-
-const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
-const data = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
-const chunk = (delta: object, finish_reason: string | null = null) =>
-  data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason }] })
-
-/** What an upstream sends for 100 tokens in and 10 out: 280 micro-CNY. */
-const SENT: Record<Pair, { start: string; text: string; rest: string; error: string; document: object }> = {
-  messages: {
-    start:
-      event('message_start', {
-        message: {
-          id: 'msg_u',
-          role: 'assistant',
-          model: 'u',
-          content: [],
-          usage: { input_tokens: 100, output_tokens: 1 },
-        },
-      }) + event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-    text: event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning to you' } }),
-    rest:
-      event('content_block_stop', { index: 0 }) +
-      event('message_delta', {
-        delta: { stop_reason: 'end_turn', stop_sequence: null },
-        usage: { output_tokens: 10 },
-      }) +
-      event('message_stop', {}),
-    error: event('error', { error: { type: 'overloaded_error', message: 'too busy' } }),
-    document: {
-      id: 'msg_u',
-      type: 'message',
-      role: 'assistant',
-      model: 'u',
-      content: [{ type: 'text', text: 'Good morning to you' }],
-      stop_reason: 'end_turn',
-      stop_sequence: null,
-      usage: { input_tokens: 100, output_tokens: 10 },
-    },
-  },
-  chat: {
-    start: chunk({ role: 'assistant', content: '' }),
-    text: chunk({ content: 'Good morning to you' }),
-    rest: `${chunk({}, 'stop')}${data({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } })}data: [DONE]\n\n`,
-    error: data({ error: { message: 'too busy', type: 'server_error' } }),
-    document: {
-      id: 'c',
-      choices: [{ index: 0, message: { role: 'assistant', content: 'Good morning to you' }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 100, completion_tokens: 10 },
-    },
-  },
-}
-const whole =
-  (protocol: Pair): Script =>
-  call =>
-    call.whole(200, SENT[protocol].document)
-const streamed =
-  (protocol: Pair): Script =>
-  call => {
-    const { start, text, rest } = SENT[protocol]
-    call.stream()
-    for (const part of [start, text, rest]) call.chunk(part)
-    call.end()
-  }
-const only = (protocol: Pair, more: object = {}): Options => ({ channels: { a: { protocols: [protocol], ...more } } })
-
-for (const client of PAIR) {
-  const via = OTHER[client]
-  t.test(`${client} by ${via}: a document`, async t => {
-    const s = await open(t, only(via))
-    s.at('a').script = whole(via)
-    const asked = s.ask(asks(client))
-    t.equal(await asked.end(), 'whole')
-    const { status, headers, body } = asked.answer
-    t.match(
-      { status, type: headers.get('content-type'), via: headers.get('x-gateway-via') },
-      { status: 200, type: 'application/json; charset=utf-8', via },
-    )
-    t.equal(Number(headers.get('content-length')), Buffer.byteLength(body))
-    t.match(body, /Good morning to you/)
-    t.match(
-      JSON.parse(body),
-      client === 'chat'
-        ? { usage: { prompt_tokens: 100, completion_tokens: 10 } }
-        : { usage: { input_tokens: 100, output_tokens: 10 } },
-    )
-    const call = await s.at('a').call()
-    t.match(call.head, via === 'chat' ? /^POST \/v1\/chat\/completions / : /^POST \/v1\/messages /)
-    t.equal(call.header('anthropic-version'), via === 'messages' ? '2023-06-01' : undefined)
-    t.match(JSON.parse(call.body), { model: MODEL, max_tokens: 100 })
-    const { rows, left, ok } = await s.books()
-    t.match(rows, [
-      { protocol: client, via, status: 200, end: 'completed', basis: 'reported', input: 100, output: 10, charge: 280 },
-    ])
-    t.same(left, NOTHING_LEFT)
-    t.ok(ok)
-  })
-
-  t.test(`${client} by ${via}: a stream`, async t => {
-    const s = await open(t, only(via))
-    const asked = s.ask(streams(client))
-    const call = await s.at('a').call()
-    call.stream()
-    call.chunk(SENT[via].start)
-    call.chunk(SENT[via].text)
-    await asked.sees('Good morning to you')
-    t.notMatch(asked.text, /message_stop|DONE|finish_reason":"/)
-    call.chunk(SENT[via].rest)
-    call.end()
-    t.equal(await asked.end(), 'whole')
-    t.equal(asked.answer.headers.get('x-gateway-via'), via)
-    t.match(
-      asked.text,
-      client === 'chat'
-        ? /"prompt_tokens":100.*\n\ndata: \[DONE\]\n\n$/
-        : /"output_tokens":10.*\n\nevent: message_stop\n.*\n\n$/,
-    )
-    const { rows, left, ok } = await s.books()
-    t.match(rows, [
-      { protocol: client, via, status: 200, end: 'completed', basis: 'reported', input: 100, output: 10, charge: 280 },
-    ])
-    t.same(left, NOTHING_LEFT)
-    t.ok(ok)
-  })
-
-  t.test(
-    `${client}: an upstream that speaks it is asked first, and a failure goes to one by ${via}, and back`,
-    async t => {
-      const channels = {
-        a: { protocols: [via], priority: 5 },
-        b: { protocols: [client] },
-        c: { protocols: [client], priority: -9 },
-      }
-      const s = await open(t, { channels, config: { retry: { attempts: 3, budget: '100%' } } })
-      s.at('a').script = streamed(via)
-      s.at('b').script = s.at('c').script = call => call.whole(503, { error: { message: 'no' } })
-      const asked = s.ask(streams(client))
-      t.equal(await asked.end(), 'whole')
-      t.match(asked.text, /Good morning to you/)
-      t.same(s.asked(), { a: 1, b: 1, c: 1 })
-      t.match((await s.books()).rows, [
-        { channel: 'a', via, attempts: [{ channel: 'b' }, { channel: 'c' }, { channel: 'a' }] },
-      ])
-    },
-  )
+interface Case {
+  what: string
+  model: string
+  ways: Way[]
+  run: (t: Test, on: Running) => Promise<void>
 }
 
-t.test(
-  'errors of upstreams have the status and the words of the client, and blame no channel for what the client did',
-  async t => {
-    const rows: [sent: number, messages: [number, string], chat: [number, string]][] = [
-      [400, [400, 'invalid_request_error'], [400, 'invalid_request_error']],
-      [404, [404, 'not_found_error'], [404, 'invalid_request_error']],
-      [429, [429, 'rate_limit_error'], [429, 'rate_limit_error']],
-      [529, [529, 'overloaded_error'], [503, 'server_error']],
-      [500, [500, 'api_error'], [500, 'server_error']],
-    ]
-    for (const client of PAIR)
-      for (const [sent, ...told] of rows) {
-        const [status, type] = told[PAIR.indexOf(client)] as [number, string]
-        const s = await open(t, only(OTHER[client]))
-        s.at('a').script = call =>
-          call.whole(sent, { error: { message: 'so it is' } }, { 'retry-after': '7', 'x-should-retry': 'false' })
-        for (const asked of [s.ask(asks(client)), s.ask(streams(client))]) {
-          const name = `${client} ${sent}`
-          t.equal(await asked.end(), 'whole', name)
-          const { headers, body } = asked.answer
-          t.equal(asked.status, status, name)
-          t.match(JSON.parse(body), { error: { type, message: /so it is/ } }, name)
-          t.match([headers.get('retry-after'), headers.get('x-should-retry')], ['7', 'false'], name)
-          t.equal(headers.get('x-gateway-via'), OTHER[client], name)
-          if (sent === 429 || sent === 529) break // its channel rests now
-        }
-        const { rows: booked, left } = await s.books()
-        t.match(booked[0], { status, charge: 0, basis: 'none', via: OTHER[client] }, name(client, sent))
-        t.same(left, NOTHING_LEFT)
-        if (sent < 429) t.equal(s.state('a'), 'closed')
-      }
-  },
-)
-const name = (client: string, sent: number) => `${client} ${sent}`
+/** What a case has at hand. */
+interface Running {
+  s: Scene
+  model: string
+  /** The upstream of the nth channel. */
+  at(nth?: number): Upstream
+  /** How often each was asked. */
+  asked(): number[]
+  /** The rows of its model, when nothing is under way and nothing is left. */
+  rows(t: Test): Promise<Awaited<ReturnType<Scene['books']>>['rows']>
+}
 
-t.test(
-  'upstreams that answer nothing that can be told: the next one, else an error, and nothing is charged',
-  async t => {
-    const broken: Record<string, (via: Pair) => Script> = {
-      'no JSON': () => call => call.whole(200, 'hello', { 'content-type': 'application/json' }),
-      'another protocol': via => whole(OTHER[via]),
-      'an error as the first event': via => call => {
-        call.stream()
-        call.chunk(SENT[via].error)
-        call.end()
-      },
-      'an unknown encoding': via => call => call.whole(200, SENT[via].document, { 'content-encoding': 'odd' }),
-      'half a document': via => call => call.whole(200, JSON.stringify(SENT[via].document).slice(0, -9)),
-      nothing: () => call => call.whole(200, ''),
-    }
-    for (const client of PAIR)
-      for (const [what, script] of Object.entries(broken)) {
-        const via = OTHER[client]
-        const two = await open(t, { channels: { a: { protocols: [via] }, b: { protocols: [via] } } })
-        two.at('a').script = script(via)
-        two.at('b').script = whole(via)
-        const asked = two.ask(asks(client))
-        t.equal(await asked.end(), 'whole', `${client} ${what}`)
-        t.equal(asked.status, 200, `${client} ${what}`)
-        t.match((await two.books()).rows.at(-1), { channel: 'b', charge: 280 }, `${client} ${what}`)
-        const one = await open(t, only(via))
-        one.at('a').script = script(via)
-        const failed = one.ask(asks(client))
-        t.equal(await failed.end(), 'whole', `${client} ${what}`)
-        t.ok(failed.status >= 500, `${client} ${what}: ${failed.status}`)
-        const { rows, left } = await one.books()
-        t.match(rows, [{ charge: 0, basis: 'none', end: 'upstream_error' }], `${client} ${what}`)
-        t.same(left, NOTHING_LEFT)
-      }
-  },
-)
+const CASES: Case[] = []
+/** `client` = the case is one for each protocol of clients, by the next protocol. */
+function add(what: string, ways: Way[], run: Case['run'], model = `model-${CASES.length}`): void {
+  CASES.push({ what, model, ways, run })
+}
+const each = (make: (client: Four, via: Four, other: Four) => void): void => {
+  for (const client of FOUR) make(client, NEXT[client], NEXT[NEXT[client]])
+}
 
-t.test('an answer that breaks off is charged what was told, and never ends well', async t => {
-  for (const client of PAIR)
-    for (const how of ['reset', 'end', 'error'] as const) {
-      const via = OTHER[client]
-      const s = await open(t, only(via))
-      const asked = s.ask(streams(client))
-      const call = await s.at('a').call()
-      call.stream()
-      call.chunk(SENT[via].start + SENT[via].text)
-      await asked.sees('Good morning')
-      if (how === 'reset') call.reset()
-      else if (how === 'end') call.end()
-      else {
-        call.chunk(SENT[via].error)
-        call.end()
-      }
-      t.equal(await asked.end(), 'cut', `${client} ${how}`)
-      t.match(asked.text, /"error":.*\(request id: \w{21}\)/, `${client} ${how}`)
-      t.notMatch(asked.text, /message_stop|\[DONE\]/, `${client} ${how}`)
-      const { rows, left, ok } = await s.books()
-      t.match(
-        rows,
-        [{ basis: 'counted', output: 5, end: how === 'error' ? 'upstream_error' : 'upstream_cut', via }],
-        `${client} ${how}`,
-      )
-      t.same(left, NOTHING_LEFT)
-      t.ok(ok)
-    }
+const keyOf = (secret: string) => ({
+  authorization: `Bearer ${secret}`,
+  'x-api-key': secret,
+  'x-goog-api-key': secret,
 })
+const capped = (client: Four): string => `sk-scenario-capped-${client}`
+const SMALL_KEY = 'sk-scenario-with-a-small-cap'
+const only = async (asked: Client): Promise<Client> => {
+  await asked.end()
+  return asked
+}
 
-t.test('a client that leaves: the upstream is read on and counted', async t => {
-  for (const client of PAIR)
-    for (const early of [true, false]) {
-      const via = OTHER[client]
-      const s = await open(t, only(via))
-      const asked = s.ask(streams(client))
-      const call = await s.at('a').call()
-      if (!early) {
-        call.stream()
-        call.chunk(SENT[via].start + SENT[via].text)
-        await asked.sees('Good morning')
-      }
-      asked.leave()
-      await s.settled()
-      if (early) {
-        call.stream()
-        call.chunk(SENT[via].start + SENT[via].text)
-      }
-      call.chunk(SENT[via].rest)
-      call.end()
-      const { rows, left, ok } = await s.books()
-      t.match(
-        rows,
-        [
-          {
-            basis: 'reported',
-            input: 100,
-            output: 10,
-            charge: 280,
-            end: 'client_gone',
-            status: early ? 499 : 200,
-            via,
-          },
-        ],
-        `${client} ${early}`,
-      )
-      t.same(left, NOTHING_LEFT)
-      t.ok(ok)
-    }
-})
+// --- who is asked, and what comes of it
 
-t.test(
-  'the money ends in mid-answer: the length stop of the client, the charge of the row, and no more than is there',
-  async t => {
-    for (const client of PAIR) {
-      const via = OTHER[client]
-      const s = await open(t, {
-        ...only(via),
-        prices: { m: { input: 2, output: 8 } },
-        config: { hold: { output_tokens: 16 } },
-        key: { cap: 0.001 },
+for (const client of FOUR)
+  for (const via of FOUR)
+    if (client !== via)
+      add(`${client} by ${via}: a document and a stream, and the row is what was shown`, [via], async (t, on) => {
+        const { s, model } = on
+        on.at().script = whole(via)
+        const document = await only(s.ask(asks(client, model)))
+        const { status, headers, body } = document.answer
+        const type = 'application/json; charset=utf-8'
+        t.match({ status, type: headers.get('content-type') }, { status: 200, type })
+        t.equal(headers.get('x-gateway-via'), via)
+        t.equal(Number(headers.get('content-length')), Buffer.byteLength(body))
+        t.match(JSON.stringify(JSON.parse(body)), TEXT)
+        t.same(shown(client, document), [100, 10])
+        const call = await on.at().call()
+        t.equal(call.header('anthropic-version'), via === 'messages' ? '2023-06-01' : undefined)
+        on.at().script = () => {}
+        const stream = s.ask(asks(client, model, { stream: true }))
+        const second = await on.at().call(1)
+        second.stream()
+        second.chunk(SENT[via].start)
+        second.chunk(SENT[via].text)
+        await stream.sees(TEXT)
+        t.notMatch(stream.text, SEEN[client].end, 'the end waits for the charge')
+        second.chunk(SENT[via].rest)
+        second.end()
+        t.equal(await stream.end(), 'whole')
+        t.match(stream.text, SEEN[client].end)
+        t.same(shown(client, stream), [100, 10])
+        const row = { protocol: client, via, status: 200, end: 'completed', basis: 'reported', charge: 280 }
+        t.match(await on.rows(t), [row, row])
       })
-      const asked = s.ask(streams(client, { max_tokens: 5000 }))
-      const call = await s.at('a').call()
-      call.stream()
-      // what is reported above the estimated input would be charged beyond the hold
-      call.chunk(SENT[via].start.replace('"input_tokens":100', '"input_tokens":10'))
-      const text = via === 'chat' ? chunk({ content: 'Good morning to you' }) : SENT.messages.text
-      for (let i = 0; i < 60 && !call.closed; i++) {
-        call.chunk(text)
-        await s.settled()
+
+each((client, via) =>
+  add(
+    `${client}: who speaks it is asked first, and a failure goes to who translates, and back`,
+    [[via, { priority: 5 }], client, client],
+    async (t, on) => {
+      on.at(0).script = streamed(via)
+      on.at(1).script = on.at(2).script = call => call.whole(503, { error: { message: 'no' } })
+      const asked = await only(on.s.ask(asks(client, on.model, { stream: true })))
+      t.match(asked.text, TEXT)
+      t.same(on.asked(), [1, 1, 1])
+      const [first, second, third] = [1, 2, 0].map(n => ({ channel: `${on.model}-${n}` }))
+      t.match(await on.rows(t), [{ channel: third?.channel, via, attempts: [first, second, third] }])
+    },
+  ),
+)
+
+const TOLD: Record<number, Record<Four, [status: number, type: string]>> = {
+  400: same([400, 'invalid_request_error'], [400, 'invalid_request_error'], [400, 'INVALID_ARGUMENT']),
+  404: same([404, 'not_found_error'], [404, 'invalid_request_error'], [404, 'NOT_FOUND']),
+  429: same([429, 'rate_limit_error'], [429, 'rate_limit_error'], [429, 'RESOURCE_EXHAUSTED']),
+  529: same([529, 'overloaded_error'], [503, 'server_error'], [503, 'UNAVAILABLE']),
+  500: same([500, 'api_error'], [500, 'server_error'], [500, 'INTERNAL']),
+}
+function same<T>(messages: T, chat: T, generate: T): Record<Four, T> {
+  return { messages, chat, responses: chat, generate }
+}
+
+for (const [sent, told] of Object.entries(TOLD))
+  each((client, via) =>
+    add(`${client}: ${sent} of an upstream has the status and the words of the client`, [via], async (t, on) => {
+      const [status, type] = told[client]
+      on.at().script = call =>
+        call.whole(Number(sent), { error: { message: 'so it is' } }, { 'retry-after': '7', 'x-should-retry': 'false' })
+      for (const stream of [false, true]) {
+        const asked = await only(on.s.ask(asks(client, on.model, { stream })))
+        const { headers, body } = asked.answer
+        t.equal(asked.status, status)
+        const { error } = JSON.parse(body)
+        t.match([error.type ?? error.status, error.message], [type, /so it is/])
+        t.match([headers.get('retry-after'), headers.get('x-should-retry')], ['7', 'false'])
+        t.equal(headers.get('x-gateway-via'), via)
+        if (Number(sent) >= 429) break // its channel may rest now
       }
-      t.equal(await asked.end(), 'whole', client)
-      t.match(
-        asked.text,
-        client === 'chat' ? /"finish_reason":"length".*\[DONE\]/s : /"stop_reason":"max_tokens".*message_stop/s,
-      )
-      const { rows, left, ok } = await s.books()
-      const [row] = rows
-      t.match(row, { basis: 'counted', end: 'completed', via })
-      t.ok((row?.charge ?? 0) > 0 && (row?.charge ?? 0) <= 1000, `${client}: ${row?.charge}`)
-      const shown = client === 'chat' ? /"completion_tokens":(\d+)/ : /"output_tokens":(\d+)(?!.*output_tokens)/s
-      t.equal(Number(shown.exec(asked.text)?.[1]), row?.output, 'what was shown is what was charged')
-      t.same(left, NOTHING_LEFT)
-      t.ok(ok)
-    }
+      t.match((await on.rows(t))[0], { status, charge: 0, basis: 'none', via })
+      if (Number(sent) < 429) t.equal(on.s.state(`${on.model}-0`), 'closed', 'no channel is to blame')
+    }),
+  )
+
+const NO_ANSWER: Record<string, (via: Four) => Script> = {
+  'no JSON': () => call => call.whole(200, 'hello', { 'content-type': 'application/json' }),
+  'another protocol': via => whole(NEXT[via]),
+  'an error as the first event': via => call => {
+    call.stream()
+    call.chunk(SENT[via].error)
+    call.end()
   },
-)
+  'an unknown encoding': via => call => call.whole(200, SENT[via].document, { 'content-encoding': 'odd' }),
+  'half a document': via => call => call.whole(200, JSON.stringify(SENT[via].document).slice(0, -9)),
+  nothing: () => call => call.whole(200, ''),
+}
 
-t.test(
-  'what cannot be said is refused where all translate, and goes to who speaks the protocol where one does',
-  async t => {
-    const rows: [Pair, object, string][] = [
-      ['chat', { n: 2 }, 'n'],
-      ['chat', { logprobs: true }, 'logprobs'],
-      ['messages', { container: 'c' }, 'container'],
-      ['messages', { inference_geo: 'us' }, 'inference_geo'],
-    ]
-    for (const [client, more, field] of rows) {
-      const s = await open(t, only(OTHER[client]))
-      const asked = s.ask(asks(client, more))
-      await asked.end()
-      const isField = asked.text.includes('请求体字段无效') // refused for every upstream alike
-      t.match(
-        [asked.status, asked.text],
-        [400, isField ? field : `该模型经协议转换提供,不支持参数 ${field}`],
-        `${client} ${field}`,
-      )
-      t.same(s.asked(), { a: 0 })
-      t.same((await s.books()).left, NOTHING_LEFT)
-    }
-    const both = await open(t, { channels: { a: { protocols: ['messages'] }, b: { protocols: ['chat'] } } })
-    both.at('b').script = whole('chat')
-    const asked = both.ask(asks('chat', { n: 2 }))
-    await asked.end()
-    t.equal(asked.status, 200)
-    t.equal(asked.answer.headers.get('x-gateway-via'), undefined)
-  },
-)
-
-t.test('which channels translate', async t => {
-  const rows: [unknown, number][] = [
-    [false, 400],
-    [['chat'], 400],
-    [['messages'], 200],
-    [true, 200],
-  ]
-  for (const [translate, status] of rows) {
-    const s = await open(t, only('chat', { translate }))
-    s.at('a').script = whole('chat')
-    const asked = s.ask(asks('messages'))
-    await asked.end()
-    t.equal(asked.status, status, JSON.stringify(translate))
-  }
-})
-
-t.test('what is dropped is named', async t => {
-  const s = await open(t, only('messages'))
-  s.at('a').script = whole('messages')
-  const asked = s.ask(
-    asks(
-      'chat',
-      { seed: 5, logit_bias: { 1: 2 }, made_up: 'x' },
-      { origin: 'http://a.example', 'openai-beta': 'x', 'anthropic-beta': 'y' },
+for (const [what, script] of Object.entries(NO_ANSWER))
+  each((client, via, other) =>
+    add(
+      `${client}: 2xx with ${what}, and the next one is asked; an error where there is none`,
+      [via, other],
+      async (t, on) => {
+        on.at(0).script = script(via)
+        on.at(1).script = whole(other)
+        const asked = await only(on.s.ask(asks(client, on.model)))
+        t.equal(asked.status, 200)
+        on.at(1).script = script(other)
+        const failed = await only(on.s.ask(asks(client, on.model)))
+        t.ok(failed.status >= 500, `${failed.status}`)
+        t.match(await on.rows(t), [
+          { channel: `${on.model}-1`, via: other, charge: 280 },
+          { charge: 0, basis: 'none', end: 'upstream_error' },
+        ])
+      },
     ),
   )
-  await asked.end()
+
+// --- answers that are not whole
+
+each((client, via) => {
+  for (const how of ['reset', 'end', 'error'] as const)
+    add(
+      `${client}: a stream that breaks off (${how}) is charged what was told, and never ends well`,
+      [via],
+      async (t, on) => {
+        const asked = on.s.ask(asks(client, on.model, { stream: true }))
+        const call = await on.at().call()
+        call.stream()
+        call.chunk(SENT[via].start + SENT[via].text)
+        await asked.sees(TEXT)
+        if (how === 'reset') call.reset()
+        else {
+          if (how === 'error') call.chunk(SENT[via].error)
+          call.end()
+        }
+        t.equal(await asked.end(), 'cut')
+        t.match(asked.text, /"error":.*\(request id: \w{21}\)/)
+        t.notMatch(asked.text, SEEN[client].end)
+        const end = how === 'error' ? 'upstream_error' : 'upstream_cut'
+        t.match(await on.rows(t), [{ basis: 'counted', output: 5, end, via }])
+      },
+    )
+
+  for (const isEarly of [true, false])
+    add(
+      `${client}: the client leaves${isEarly ? ' before the answer' : ''}, and the meter reads on`,
+      [via],
+      async (t, on) => {
+        const asked = on.s.ask(asks(client, on.model, { stream: true }))
+        const call = await on.at().call()
+        const begin = (): void => {
+          call.stream()
+          call.chunk(SENT[via].start + SENT[via].text)
+        }
+        if (!isEarly) {
+          begin()
+          await asked.sees(TEXT)
+        }
+        asked.leave()
+        await on.s.settled()
+        if (isEarly) begin()
+        call.chunk(SENT[via].rest)
+        call.end()
+        const row = { basis: 'reported', input: 100, output: 10, charge: 280, end: 'client_gone', via }
+        t.match(await on.rows(t), [{ ...row, status: isEarly ? 499 : 200 }])
+      },
+    )
+
+  add(`${client}: the money ends in mid-answer, and no more is charged than is there`, [via], async (t, on) => {
+    const headers = keyOf(capped(client))
+    const asked = on.s.ask(asks(client, on.model, { stream: true, max: 5000, headers }))
+    const call = await on.at().call()
+    call.stream()
+    // what is reported above the estimated input would be charged beyond the hold
+    call.chunk(SENT[via].start.replace('"input_tokens":100', '"input_tokens":10'))
+    for (let n = 0; n < 60 && !call.closed; n++) {
+      call.chunk(SENT[via].text)
+      await on.s.settled()
+    }
+    t.equal(await asked.end(), 'whole')
+    t.match(asked.text, SEEN[client].length)
+    const [row] = await on.rows(t)
+    t.match(row, { basis: 'counted', end: 'completed', via })
+    t.ok((row?.charge ?? 0) > 0 && (row?.charge ?? 0) <= 1000, `${row?.charge}`)
+    t.equal(shown(client, asked)[1], row?.output, 'what was shown is what was charged')
+  })
+})
+
+// --- refusals
+
+const UNSAID: Record<Four, [field: string, more: Json]> = {
+  messages: [
+    'messages',
+    {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: 'Good' },
+      ],
+    },
+  ],
+  chat: ['logprobs', { logprobs: true }],
+  responses: ['top_logprobs', { top_logprobs: 2 }],
+  generate: ['generationConfig.responseLogprobs', { generationConfig: { responseLogprobs: true } }],
+}
+
+each((client, via, other) => {
+  const [field, more] = UNSAID[client]
+  const text = `该模型经协议转换提供,不支持参数 ${field}`
+  add(
+    `${client}: what cannot be said is refused where all translate, before every question of money`,
+    [via, other],
+    async (t, on) => {
+      for (const headers of [{}, keyOf(POOR_KEY)]) {
+        const asked = await only(on.s.ask(asks(client, on.model, { more, headers })))
+        t.match([asked.status, asked.text], [400, text])
+      }
+      const poor = await only(on.s.ask(asks(client, on.model, { headers: keyOf(POOR_KEY) })))
+      t.match([poor.status, poor.text], [403, '额度'])
+      t.same(on.asked(), [0, 0])
+    },
+  )
+  add(
+    `${client}: the same where there is no price`,
+    [via],
+    async (t, on) => {
+      const headers = keyOf(POOR_KEY)
+      t.match((await only(on.s.ask(asks(client, on.model, { more, headers })))).text, text)
+      t.match((await only(on.s.ask(asks(client, on.model, { headers })))).text, '价格尚未由管理员配置')
+      t.match((await only(on.s.ask(asks(client, `${on.model}-nowhere`, { more, headers })))).text, '无可用渠道')
+    },
+    `unpriced-${client}`,
+  )
+  add(`${client}: what cannot be said goes to who speaks the protocol where one does`, [via, client], async (t, on) => {
+    on.at(1).script = whole(client)
+    const asked = await only(on.s.ask(asks(client, on.model, { more })))
+    t.equal(asked.status, 200)
+    t.equal(asked.answer.headers.get('x-gateway-via'), undefined)
+    t.same(on.asked(), [0, 1])
+  })
+  const rows: [translate: unknown, status: number][] = [
+    [false, 400],
+    [[via], 400],
+    [[client], 200],
+    [true, 200],
+  ]
+  for (const [translate, status] of rows)
+    add(`${client}: a channel with translate: ${JSON.stringify(translate)}`, [[via, { translate }]], async (t, on) => {
+      on.at().script = whole(via)
+      t.equal((await only(on.s.ask(asks(client, on.model)))).status, status)
+    })
+})
+
+add('what is dropped is named, and no header of the client goes along', ['messages'], async (t, on) => {
+  on.at().script = whole('messages')
+  const headers = { origin: 'http://a.example', 'openai-beta': 'x', 'anthropic-beta': 'y' }
+  const more = { seed: 5, logit_bias: { 1: 2 }, 'x\r\nx-made-up: yes': 'x' }
+  const asked = await only(on.s.ask(asks('chat', on.model, { more, headers })))
   t.equal(asked.answer.headers.get('x-gateway-dropped'), 'logit_bias,other,seed')
+  t.equal(asked.answer.headers.get('x-made-up'), undefined)
   t.match(asked.answer.headers.get('access-control-expose-headers'), /x-gateway-via, x-gateway-dropped/)
-  const call = await s.at('a').call()
+  const call = await on.at().call()
   t.same(
     [call.header('openai-beta'), call.header('anthropic-beta'), call.header('x-api-key')],
-    [undefined, undefined, 'up-a'],
+    [undefined, undefined, `up-${on.model}-0`],
   )
 })
 
-t.test('an answer that was compressed all the same', async t => {
-  for (const client of PAIR) {
-    const via = OTHER[client]
-    const s = await open(t, only(via))
-    s.at('a').script = call => {
+// --- what a relay does besides
+
+each((client, via, other) => {
+  add(`${client}: an answer that was compressed all the same`, [via], async (t, on) => {
+    on.at().script = call => {
       const packed = gzipSync(JSON.stringify(SENT[via].document))
-      call.start(200, {
-        'content-type': 'application/json',
-        'content-encoding': 'gzip',
-        'content-length': String(packed.length),
-      })
+      const length = String(packed.length)
+      call.start(200, { 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': length })
       call.raw(packed)
     }
-    const asked = s.ask(asks(client))
-    t.equal(await asked.end(), 'whole')
-    t.match(asked.text, /Good morning to you/)
-    t.match((await s.books()).rows, [{ basis: 'reported', charge: 280 }])
-    s.at('a').script = call => {
+    t.match((await only(on.s.ask(asks(client, on.model)))).text, TEXT)
+    on.at().script = call => {
       const { start, text, rest } = SENT[via]
       call.stream({ 'content-encoding': 'gzip' })
       call.chunk(gzipSync(start + text + rest))
       call.end()
     }
-    const stream = s.ask(streams(client))
-    t.equal(await stream.end(), 'whole')
-    t.match(stream.text, /Good morning to you/)
-    t.match((await s.books()).rows.at(-1), { basis: 'reported', charge: 280 })
-  }
+    const stream = await only(on.s.ask(asks(client, on.model, { stream: true })))
+    t.match(stream.text, TEXT)
+    t.match(stream.text, SEEN[client].end)
+    const row = { basis: 'reported', charge: 280 }
+    t.match(await on.rows(t), [row, row])
+  })
+
+  add(`${client}: two at once, of the same protocol`, [via, via], async (t, on) => {
+    const asked = on.s.ask(asks(client, on.model, { stream: true }))
+    const first = await on.at(0).call()
+    on.s.clock.advance(6_000)
+    const second = await on.at(1).call()
+    streamed(via)(second)
+    t.equal(await asked.end(), 'whole')
+    t.match(asked.text, SEEN[client].end)
+    await first.cut()
+    t.match(await on.rows(t), [{ channel: `${on.model}-1`, via, charge: 280 }])
+  })
+
+  for (const ways of [
+    [via, other],
+    [client, via],
+  ])
+    add(`${client}: a second one is not asked beside ${ways[0]} when it speaks ${ways[1]}`, ways, async (t, on) => {
+      const asked = on.s.ask(asks(client, on.model, { stream: true }))
+      const call = await on.at(0).call()
+      on.s.clock.advance(6_000)
+      await on.s.settled()
+      t.same(on.asked(), [1, 0])
+      streamed(ways[0] as Four)(call)
+      t.equal(await asked.end(), 'whole')
+    })
+
+  add(
+    `${client}: keep-alive bytes are those of the client, and an early start is ended by its upstream`,
+    [via],
+    async (t, on) => {
+      const asked = on.s.ask(asks(client, on.model, { stream: true }))
+      const call = await on.at().call()
+      on.s.clock.advance(11_000)
+      await asked.sees('\n')
+      t.equal(asked.answer.headers.get('x-gateway-via'), undefined)
+      call.stream()
+      call.chunk(SENT[via].start + SENT[via].text)
+      await asked.sees(TEXT)
+      on.s.clock.advance(16_000)
+      await asked.sees(client === 'messages' ? 'event: ping' : '\n\n\n')
+      call.chunk(SENT[via].rest)
+      call.end()
+      t.equal(await asked.end(), 'whole')
+      t.match(await on.rows(t), [{ charge: 280, via }])
+    },
+  )
+
+  add(`${client}: the process ends in mid-answer`, [via], async (t, on) => {
+    const asked = on.s.ask(asks(client, on.model, { stream: true }))
+    const call = await on.at().call()
+    call.stream()
+    call.chunk(SENT[via].start + SENT[via].text)
+    await asked.sees(TEXT)
+    on.s.services.sweeper.each(relay => relay.shutDown())
+    t.equal(await asked.end(), 'cut')
+    t.notMatch(asked.text, SEEN[client].end)
+    t.match(await on.rows(t), [{ basis: 'counted', output: 5, via }])
+  })
+
+  add(
+    `${client}: no memory is left for the request, or for the answer, and no channel is to blame`,
+    [via],
+    async (t, on) => {
+      const long = 'x'.repeat(1_200_000)
+      const body = JSON.stringify(asks(client, on.model).body).replace('"Hi"', `"${long}"`)
+      const asked = await only(on.s.ask({ ...asks(client, on.model), body } satisfies Ask))
+      t.equal(asked.status, 503)
+      t.same(on.asked(), [0])
+      on.at().script = call => call.whole(200, JSON.stringify(SENT[via].document).replace(TEXT, long.repeat(2)))
+      const answered = await only(on.s.ask(asks(client, on.model)))
+      t.equal(answered.status, 503)
+      t.equal(on.s.state(`${on.model}-0`), 'closed')
+      t.match(await on.rows(t), [{ charge: 0, basis: 'none' }])
+    },
+  )
 })
 
-t.test(
-  'a hold is that of the body, the maximum and the protocol that the upstream gets; what more a later candidate needs is held',
-  async t => {
-    const channels = { a: { protocols: ['messages'] }, b: { protocols: ['chat'] } }
-    const config = { retry: { attempts: 3, budget: '100%' } }
-    const ask = asks('messages', { max_tokens: 5000 })
-    const rich = await open(t, { channels, config })
-    rich.at('a').script = call => call.whole(503, {})
-    rich.at('b').script = whole('chat')
-    await rich.ask(ask).end()
-    const [row] = (await rich.books()).rows
-    t.match(row, { channel: 'b', via: 'chat', charge: 280 })
-    t.ok((row?.held ?? 0) > 8 * 5000)
+add(
+  'what an early start did not name is not dropped later',
+  ['messages', 'messages', 'responses', 'messages'],
+  async (t, on) => {
+    const asked = on.s.ask(asks('chat', on.model, { stream: true, more: { seed: 5, stop: ['x'] } }))
+    on.at(3).script = streamed('messages')
+    const first = await on.at(0).call()
+    on.s.clock.advance(11_000)
+    await asked.sees('\n')
+    t.equal(asked.answer.headers.get('x-gateway-dropped'), 'seed')
+    const second = await on.at(1).call() // beside the first
+    first.whole(503, {})
+    await on.s.settled()
+    second.whole(503, {})
+    await asked.end()
+    t.match(asked.text, TEXT)
+    t.same(on.asked(), [1, 1, 0, 1], 'the third would also drop `stop`')
+    t.match(await on.rows(t), [{ channel: `${on.model}-3`, charge: 280 }])
   },
 )
 
-t.test('a turn by another upstream, then one by an upstream of the protocol: it gets no envelope of ours', async t => {
-  const mark = 'gw1.abcdefghijkl.s..abc'
-  const s = await open(t, { channels: { a: {} } })
-  const rows: [Pair, object[], object[]][] = [
-    [
-      'messages',
-      [
-        { role: 'user', content: 'Hi' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'thinking', thinking: 'é', signature: mark },
-            { type: 'text', text: 'a' },
-            { type: 'redacted_thinking', data: mark },
-            { type: 'tool_use', id: 't', name: 'f', input: {} },
-          ],
-        },
-        { role: 'assistant', content: [{ type: 'thinking', thinking: '', signature: mark }] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: mark }] },
-      ],
-      [
-        { role: 'user', content: 'Hi' },
-        {
-          role: 'assistant',
-          content: [
-            { type: 'text', text: 'a' },
-            { type: 'tool_use', id: 't', name: 'f', input: {} },
-          ],
-        },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: mark }] },
-      ],
-    ],
-    [
-      'chat',
-      [
-        {
-          role: 'assistant',
-          reasoning_details: [{ type: 'reasoning.encrypted', data: mark }, { type: 'x' }],
-          tool_calls: [{ id: 'c', extra_content: { google: { thought_signature: mark } } }],
-        },
-      ],
-      [{ role: 'assistant', reasoning_details: [{ type: 'x' }], tool_calls: [{ id: 'c' }] }],
-    ],
-  ]
-  for (const [i, [client, messages, sent]] of rows.entries()) {
-    s.at('a').script = whole(client)
-    const asked = s.ask(asks(client, { messages }))
-    await asked.end()
+add(
+  'a candidate that needs more than can be held is passed over',
+  ['responses', 'messages', 'generate'],
+  async (t, on) => {
+    on.at(0).script = call => call.whole(503, {})
+    on.at(2).script = whole('generate')
+    const { max_tokens: _, ...body } = asks('chat', on.model).body as Json
+    const headers = { ...HEADERS, ...keyOf(SMALL_KEY) }
+    const asked = await only(on.s.ask({ path: '/v1/chat/completions', headers, body }))
     t.equal(asked.status, 200)
-    t.same(JSON.parse((await s.at('a').call(i)).body), { model: MODEL, max_tokens: 100, messages: sent }, client)
-  }
-})
+    t.same(on.asked(), [1, 0, 1])
+    const [row] = await on.rows(t)
+    t.match(row, { via: 'generate', charge: 280, attempts: [{}, { error: 'money', status: 0 }, {}] })
+    on.at(1).script = whole('messages')
+    const rich = await only(on.s.ask({ path: '/v1/chat/completions', headers: HEADERS, body }))
+    t.equal(rich.status, 200)
+    t.same(on.asked(), [2, 1, 1], 'what more it needs is held where there is money')
+  },
+  MODEL,
+)
 
-t.test('keep-alive bytes are those of the client, and an early start is ended by its upstream', async t => {
-  for (const client of PAIR) {
-    const via = OTHER[client]
-    const s = await open(t, {
-      ...only(via),
-      config: { keepalive: { main: '15s', early: '10s' }, timeouts: { main: '100s' } },
-    })
-    const asked = s.ask(streams(client))
-    const call = await s.at('a').call()
-    s.clock.advance(11_000)
-    await asked.sees('\n')
-    t.equal(asked.answer.headers.get('x-gateway-via'), undefined)
+// --- a client that wants events as an array
+
+const array = (model: string): Ask => {
+  const ask = asks('generate', model)
+  return { ...ask, path: ask.path.replace(':generateContent', ':streamGenerateContent') }
+}
+
+for (const via of ['messages', 'chat', 'responses'] as const)
+  add(`generate by ${via}: an array whose elements come one by one`, [via], async (t, on) => {
+    const asked = on.s.ask(array(on.model))
+    const call = await on.at().call()
+    t.match(JSON.parse(call.body), { stream: true })
     call.stream()
     call.chunk(SENT[via].start + SENT[via].text)
-    await asked.sees('Good morning')
-    s.clock.advance(16_000)
-    await asked.sees(client === 'messages' ? 'event: ping' : '\n\n\n')
+    await asked.sees(TEXT)
+    t.match(asked.text, /^\[\{[\s\S]*\}$/)
+    on.s.clock.advance(16_000)
+    await asked.sees('\n')
+    call.chunk(SENT[via].text)
     call.chunk(SENT[via].rest)
     call.end()
     t.equal(await asked.end(), 'whole')
-    t.match((await s.books()).rows, [{ charge: 280, via }])
+    t.equal(asked.answer.headers.get('content-type'), 'application/json; charset=utf-8')
+    t.match(asked.text, /\},\r\n\{/)
+    const chunks = JSON.parse(asked.text)
+    t.equal(chunks.length, 3)
+    t.match(chunks.at(-1), { candidates: [{ finishReason: 'STOP' }], usageMetadata: { candidatesTokenCount: 10 } })
+
+    const broken = on.s.ask(array(on.model))
+    const second = await on.at().call(1)
+    second.stream()
+    second.chunk(SENT[via].start + SENT[via].text)
+    await broken.sees(TEXT)
+    second.reset()
+    t.equal(await broken.end(), 'cut')
+    t.match(broken.text, /,\r\n\{"error":\{"code":502,.*\(request id: \w{21}\).*\}\}$/)
+    t.throws(() => JSON.parse(broken.text), 'nothing that looks whole')
+    t.match(await on.rows(t), [
+      { charge: 280, via },
+      { basis: 'counted', end: 'upstream_cut' },
+    ])
+  })
+
+const channels: Record<string, Json> = {}
+for (const { model, ways } of CASES)
+  for (const [n, way] of ways.entries()) {
+    const [protocol, more] = typeof way === 'string' ? [way, {}] : way
+    channels[`${model}-${n}`] = { protocols: [protocol], models: [model], priority: -n, ...more }
   }
+const s = await open(t, {
+  channels,
+  model: { default_output: 100 },
+  prices: Object.fromEntries(
+    CASES.map(({ model }) => [model, model.startsWith('unpriced') ? { image: 0.5 } : { input: 2, output: 8 }]),
+  ),
+  hedge: '5s',
+  keys: [
+    ...FOUR.map(client => ({ name: client, secret: capped(client), cap: 0.001 })),
+    { name: 'small', secret: SMALL_KEY, cap: 0.01 },
+  ],
+  config: {
+    hold: { output_tokens: 16 },
+    keepalive: { main: '15s', early: '10s' },
+    limits: { buffered: '2MiB' },
+    retry: { attempts: 3, budget: '100%' },
+    timeouts: { main: '100s' },
+  },
 })
+
+for (const { what, model, ways, run } of CASES)
+  t.test(what, t =>
+    run(t, {
+      s,
+      model,
+      at: (nth = 0) => s.at(`${model}-${nth}`),
+      asked: () => ways.map((_, n) => s.at(`${model}-${n}`).calls.length),
+      rows: async t => {
+        const { rows, left, ok } = await s.books()
+        t.same(left, NOTHING_LEFT)
+        t.ok(ok)
+        return rows.filter(row => row.model === model && row.outcome !== 'attempt')
+      },
+    }),
+  )

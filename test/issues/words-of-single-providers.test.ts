@@ -112,10 +112,14 @@ t.test('they name other models, or what the upstream keeps', async t => {
       `{${M}"messages":[{"content":[{"type":"image","source":{"type":"url","url":"ms://file-1"}}]}]}`,
       'url',
     ],
-    ['responses', `{${M}"input":[{"type":null,"id":"msg_1"}]}`, 'item_reference'],
-    ['responses', `{${M}"input":[{"id":"msg_1","role":null}]}`, 'item_reference'],
-    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1"}]}`, 'item_reference'],
-    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1","result":null}]}`, 'item_reference'],
+    ['responses', `{${M}"input":[{"type":null,"id":"msg_1"}]}`, 'item_reference (store: false)'],
+    ['responses', `{${M}"input":[{"id":"msg_1","role":null}]}`, 'item_reference (store: false)'],
+    ['responses', `{${M}"input":[{"type":"image_generation_call","id":"ig_1"}]}`, 'item_reference (store: false)'],
+    [
+      'responses',
+      `{${M}"input":[{"type":"image_generation_call","id":"ig_1","result":null}]}`,
+      'item_reference (store: false)',
+    ],
   ]
   for (const [protocol, body, field] of rows)
     t.match(await held(s, protocol, body), `请求体字段无效:${field} (request id`, body)

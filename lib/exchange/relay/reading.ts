@@ -10,10 +10,10 @@ import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { Withholder } from '../../protocols/withhold.ts'
+import type { Lane } from '../../translate/lane.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
-import type { Lane } from '../../translate/lane.ts'
-import { wantsEvents } from '../request.ts'
+import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 import { decoderFor, type SideDecoder } from './decode.ts'
 import { Growth, type GrowthEvents } from './growth.ts'
@@ -34,6 +34,8 @@ export class Reading {
   readonly #events: ReadingEvents
   /** The client's answer is an event stream, so that words of ours can stand in it. */
   readonly events: boolean
+  /** It comes in pieces between which words of ours can stand: events, or the elements of an array that we write. */
+  readonly inPieces: boolean
   /**
    * The answer is read as an event stream. It is also when a stream was asked for and it comes under another content type, unless
    * that is JSON.
@@ -77,7 +79,9 @@ export class Reading {
     const type = String(headers['content-type'] ?? '')
     const isStream = /^text\/event-stream/i.test(type)
     this.events = lane === null ? isStream : wantsEvents(x)
-    this.#asEvents = isStream || (wantsEvents(x) && row.eventsByType !== true && !/json/i.test(type))
+    this.inPieces = this.events || (lane !== null && wantsArray(x))
+    const isAsked = lane === null ? wantsEvents(x) : lane.ask.stream
+    this.#asEvents = isStream || (isAsked && row.eventsByType !== true && !/json/i.test(type))
     const lengthStop = x.coveredOutput > 0
     const encoding = String(headers['content-encoding'] ?? '').toLowerCase()
     const isEncoded = encoding !== '' && encoding !== 'identity'

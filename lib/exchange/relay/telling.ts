@@ -6,11 +6,11 @@
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { ERRORS, type ErrorName, errorText } from '../../terms/errors.ts'
 import type { Failure } from '../../translate/failure.ts'
+import type { Lane } from '../../translate/lane.ts'
 import type { WrittenError } from '../../translate/protocol.ts'
 import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { dropBody } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Lane } from '../../translate/lane.ts'
 import { laneHeaders, nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
@@ -83,7 +83,7 @@ export class Telling {
   /** Words of ours can stand in what the client gets. */
   get maySpeak(): boolean {
     const { reading } = this.#answer
-    return (this.early || (reading?.events ?? false)) && !(reading?.encoded ?? false)
+    return (this.early || (reading?.inPieces ?? false)) && !(reading?.encoded ?? false)
   }
 
   get #betweenEvents(): boolean {
@@ -198,7 +198,7 @@ export class Telling {
 
   /** In a stream that was silent for so long. */
   keepAlive(nowMs: number, everyMs: number): void {
-    if (everyMs === 0 || !this.#answer.reading?.events || !this.maySpeak || this.#x.status === 0) return
+    if (everyMs === 0 || !this.#answer.reading?.inPieces || !this.maySpeak || this.#x.status === 0) return
     if (nowMs - this.lastWriteMs < everyMs || !this.#betweenEvents) return
     this.lastWriteMs = nowMs
     const { keepAlive } = this.#answer.reading.translation ?? this.#row.words

@@ -9,12 +9,12 @@ import type { Facts } from '../../protocols/facts.ts'
 import type { Protocol, Usage } from '../../terms/records.ts'
 import type { AnswerEvent } from '../../translate/events.ts'
 import type { Failure } from '../../translate/failure.ts'
+import type { Lane } from '../../translate/lane.ts'
 import { issuerOf } from '../../translate/opaque.ts'
 import type { AnswerReader, AnswerWriter } from '../../translate/protocol.ts'
 import { translated } from '../../translate/table.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Lane } from '../../translate/lane.ts'
-import { wantsEvents } from '../request.ts'
+import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 
 /** The upstream is not to blame for it. */
@@ -58,6 +58,7 @@ export class Translation {
     const facts = x.facts as Facts
     return translated(x.protocol as Protocol).answerWriter({
       events: wantsEvents(x),
+      array: wantsArray(x),
       model: x.model,
       requestId: x.id,
       createdS: Math.floor(this.#services.clock.now() / 1000),

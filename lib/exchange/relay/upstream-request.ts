@@ -11,17 +11,15 @@ import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Endpoint, Target } from '../../terms/target.ts'
-import { envelopeSpans, mayHaveEnvelope, type StatePlace } from '../../translate/envelopes.ts'
+import { envelopeCuts, mayHaveEnvelope, type StatePlace } from '../../translate/envelopes.ts'
+import type { Lane } from '../../translate/lane.ts'
 import { translatedRow } from '../../translate/table.ts'
 import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Lane } from '../../translate/lane.ts'
 import { laneOf } from '../lanes.ts'
 import { passedQuery } from '../query.ts'
 import type { Services } from '../services.ts'
-
-const NOTHING = Buffer.alloc(0)
 
 /** Throws BadRequest when no request can be made. */
 export function upstreamRequest(x: Exchange, services: Services, claim: Claim): Dispatcher.DispatchOptions {
@@ -93,13 +91,17 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, withoutM
   } else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
-  if (places !== undefined && mayHaveEnvelope(x.body)) edits.push(...envelopeEdits(x, places))
-  return edits
+  return places === undefined || !mayHaveEnvelope(x.body)
+    ? edits
+    : [...edits, ...envelopeEdits(x, places, upstreamModel)]
 }
 
 /** State of other upstreams that a turn has which was answered by translation: this upstream would refuse it. */
-const envelopeEdits = (x: Exchange, places: readonly StatePlace[]): Edit[] =>
-  envelopeSpans(bytesAsText(Buffer.concat(x.body)), places).map(span => ({ span, bytes: NOTHING }))
+function envelopeEdits(x: Exchange, places: readonly StatePlace[], model: string): Edit[] {
+  const thinking = x.world.model(x.model)?.thinking ?? 'effort'
+  const cuts = envelopeCuts(bytesAsText(Buffer.concat(x.body)), places, { model, thinking })
+  return cuts.map(({ span, word }) => ({ span, bytes: Buffer.from(word) }))
+}
 
 /** What a protocol without a model in its path asks has one path. */
 function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Lane): string {

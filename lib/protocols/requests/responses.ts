@@ -49,6 +49,9 @@ const tool = new Place({
 // a namespace has tools inside
 tool.has('tools', { inside: tool })
 
+/** What keeps a client from naming items instead of sending them. */
+const REFERENCE = 'item_reference (store: false)'
+
 /** An item of the input, or a part of its content: no name has different meanings in the two. */
 const item = new Place({
   end(draft, frame) {
@@ -57,7 +60,7 @@ const item = new Place({
     // without a type, or with null as its type, an id alone is a reference; so is a drawing without its data
     const isReference = (type === '' || type === '?') && frame.hasId && !frame.hasRole
     const isDrawing = type === 'image_generation_call' && frame.hasId && dataLength <= 0
-    if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= 'item_reference'
+    if (type === 'item_reference' || isReference || isDrawing) draft.invalid ??= REFERENCE
   },
 })
   .has('type', { read: read.type })

@@ -52,7 +52,7 @@ class MessageReader {
   /** What stands before everything else is the system prompt. */
   #system(content: Node): void {
     const parts = this.#content(content).filter(part => part.type === 'text')
-    if (this.#ask.turns.length === 0) this.#ask.system.push(...parts)
+    if (this.#ask.turns.length === 0) for (const part of parts) this.#ask.system.push(part)
     else this.#ask.turns.push({ role: 'system', parts })
   }
 

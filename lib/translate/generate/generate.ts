@@ -11,6 +11,6 @@ export const generate: Translated = {
   readAsk,
   writeAsk,
   answerReader,
-  answerWriter: options => (options.events ? new StreamWriter(options) : new DocumentWriter(options)),
+  answerWriter: options => (options.events || options.array ? new StreamWriter(options) : new DocumentWriter(options)),
   writeError,
 }

@@ -1,6 +1,6 @@
 /**
- * An answer as events of generate-content. Calls are told whole here: one waits until its arguments are a whole object, and what is
- * behind it waits for it, so that parts come in the order of the answer.
+ * An answer as events of generate-content, or as the elements of one array. Calls are told whole here: one waits until its arguments
+ * are a whole object, and what is behind it waits for it, so that parts come in the order of the answer.
  */
 import type { Opaque } from '../ask.ts'
 import { unreadable } from '../blocks.ts'
@@ -8,7 +8,7 @@ import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, type CallHead, isCut, type OpenEvent, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
-import { EMPTY, isBlank, type Literal, type Source, unquote } from '../json/literal.ts'
+import { EMPTY, isBlank, type Literal, oneLine, type Source, unquote } from '../json/literal.ts'
 import { Pieces } from '../pieces.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
@@ -16,9 +16,6 @@ import { callPart, event, mediaPart, responseOf, textPart, writeError } from './
 
 const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
-
-/** In whole JSON they stand only between values, and in an event they would end its data. */
-const LINE_ENDS = /[\r\n]+/g
 
 interface Block {
   kind: OpenEvent['kind']
@@ -45,6 +42,10 @@ export class StreamWriter implements AnswerWriter {
   /** The arguments of a call have ended before they were whole, which may only be in an answer that was cut. */
   #halfCall = false
   #reason: StopReason = 'end'
+  /** A call has been told. */
+  #called = false
+  /** The array has begun. */
+  #begun = false
   /** Clients read events from the first byte of their data, and take no comments. */
   readonly keepAlive = '\n'
   failure: Failure | null = null
@@ -95,16 +96,24 @@ export class StreamWriter implements AnswerWriter {
   }
 
   breakOff(failure: Failure): string {
-    return event(writeError(failure).body)
+    return this.#framed(writeError(failure).body)
   }
 
   #end(usage: ShownUsage, reason: StopReason): string {
     const end = { reason, usage, thinking: this.#thinking }
-    return event(responseOf(this.#options, [textPart(EMPTY, false)], end))
+    const last = this.#framed(responseOf(this.#options, [textPart(EMPTY, false)], end))
+    return this.#options.array ? `${last}]` : last
   }
 
   #chunk(part: Source): string {
-    return event(responseOf(this.#options, [part]))
+    return this.#framed(responseOf(this.#options, [part]))
+  }
+
+  #framed(data: Source): string {
+    if (!this.#options.array) return event(data)
+    const before = this.#begun ? ',\r\n' : '['
+    this.#begun = true
+    return before + data
   }
 
   // --- blocks
@@ -183,6 +192,8 @@ export class StreamWriter implements AnswerWriter {
     }
     const args = call.args.text
     this.#told.add(args)
-    return this.#chunk(callPart(call.head, call.check.empty ? '{}' : unquote(args).replace(LINE_ENDS, ' ')))
+    const isFirst = !this.#called
+    this.#called = true
+    return this.#chunk(callPart(call.head, call.check.empty ? '{}' : oneLine(unquote(args)), isFirst))
   }
 }

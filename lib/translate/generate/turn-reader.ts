@@ -85,13 +85,13 @@ class PartReader {
     }
   }
 
-  /** State of another upstream is lost; a word that stands for it is none. */
+  /** State of another upstream is lost; a word that stands for it, and one without a value, are none. */
   #state(part: Node): Opaque | null {
     const told = this.#literal(part, 'thoughtSignature')
     if (told === null || told === EMPTY || told === NO_STATE) return null
     const opaque = unseal64(told)
     if (opaque === null) this.#ask.losses.add('thinking')
-    return opaque
+    return opaque?.value === EMPTY ? null : opaque
   }
 
   /** A thought comes in pieces, and the state of a thought or text behind its last one. */

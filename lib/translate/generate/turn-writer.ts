@@ -63,7 +63,7 @@ class ContentWriter {
   #add(role: Content['role'], parts: Source[], results = false): void {
     const last = this.#contents.at(-1)
     if (parts.length === 0) return
-    if (last?.role === role && last.results === results) last.parts.push(...parts)
+    if (last?.role === role && last.results === results) for (const part of parts) last.parts.push(part)
     else this.#contents.push({ role, results, parts })
   }
 

@@ -7,6 +7,7 @@ import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
 import { array, object } from '../json/write.ts'
 import { seal64 } from '../opaque.ts'
 import type { ShownUsage, WriterOptions, WrittenError } from '../protocol.ts'
+import { EMPTY_STATE } from './state.ts'
 
 const REASONS: Readonly<Record<StopReason, string>> = {
   end: 'STOP',
@@ -29,10 +30,11 @@ const stateOf = (opaque: Opaque | null | undefined): Literal | undefined =>
 export const textPart = (text: Literal, isThought: boolean, opaque?: Opaque | null): Source =>
   object({ text, thought: isThought ? 'true' : undefined, thoughtSignature: stateOf(opaque) })
 
-export const callPart = ({ id, name, opaque }: CallHead, args: Source): Source =>
+/** The first call of an answer always has a state: models of this protocol refuse a history in which it has none. */
+export const callPart = ({ id, name, opaque }: CallHead, args: Source, isFirst: boolean): Source =>
   object({
     functionCall: object({ id: literal(id), name: literal(name), args }),
-    thoughtSignature: stateOf(opaque),
+    thoughtSignature: stateOf(opaque) ?? (isFirst ? EMPTY_STATE : undefined),
   })
 
 export const mediaPart = (mime: string, data: Literal): Source =>

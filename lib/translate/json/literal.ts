@@ -53,6 +53,11 @@ function unescaped(whole: string, hex: string | undefined, char: string | undefi
   return code < 0x80 ? String.fromCharCode(code) : whole
 }
 
+const LINE_ENDS = /[\r\n]+/g
+
+/** The same JSON in one line, for an event, whose data a line end would end. In whole JSON they stand only between values. */
+export const oneLine = (source: Source): Source => source.replace(LINE_ENDS, ' ')
+
 /** What the literal says; null = it is none. */
 export const textOf = decode
 

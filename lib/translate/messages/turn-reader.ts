@@ -31,7 +31,7 @@ export const readSystem: Member = (ask, tree, node) => {
   const first = parts[0]
   if (first !== undefined) first.text = withoutAttribution(first.text)
   if (first?.text === EMPTY) parts.shift()
-  ask.system.push(...parts)
+  for (const part of parts) ask.system.push(part)
 }
 
 const ROLES = new Set(['user', 'assistant', 'system'])

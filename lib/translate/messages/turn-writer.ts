@@ -64,7 +64,7 @@ class TurnWriter {
     const placed: Round[] = []
     let waiting: TextPart[] = []
     for (const round of rounds) {
-      if (round.role === 'system') waiting.push(...round.parts)
+      if (round.role === 'system') waiting = [...waiting, ...round.parts]
       else if (round.role === 'user') {
         this.#join(placed, { ...round, parts: [...round.parts] })
         waiting = this.#putSystem(placed, waiting)
@@ -80,7 +80,7 @@ class TurnWriter {
   /** Two turns of the user become one when a system turn between them has moved away. */
   #join(placed: Round[], round: UserRound): void {
     const last = placed.at(-1)
-    if (last?.role === 'user' && round.results.length === 0) last.parts.push(...round.parts)
+    if (last?.role === 'user' && round.results.length === 0) for (const part of round.parts) last.parts.push(part)
     else placed.push(round)
   }
 

@@ -1,6 +1,6 @@
 /** Requests of the responses protocol: the members of the body but for the conversation and the tools. */
 import type { Ask } from '../ask.ts'
-import type { Source } from '../json/literal.ts'
+import { oneLine, type Source } from '../json/literal.ts'
 import type { Tree } from '../json/tree.ts'
 import { object } from '../json/write.ts'
 import { Untranslatable } from '../loss.ts'
@@ -123,7 +123,7 @@ export function readAsk(body: Buffer, head: AskHead): Ask {
   return ask
 }
 
-/** What an answer repeats as it stands. */
+/** What an answer repeats as it was sent. */
 const REPEATED = [
   'instructions',
   'max_output_tokens',
@@ -145,11 +145,11 @@ function repeatedOf(tree: Tree): Record<string, Source> {
   const repeated: Record<string, Source> = {}
   const source = (parent: string, name: string, missing: Source): Source => {
     const node = tree.get(tree.get(tree.root, parent), name)
-    return tree.absent(node) ? missing : tree.source(node)
+    return tree.absent(node) ? missing : oneLine(tree.source(node))
   }
   for (const name of REPEATED) {
     const node = tree.get(tree.root, name)
-    if (!tree.absent(node)) repeated[name] = tree.source(node)
+    if (!tree.absent(node)) repeated[name] = oneLine(tree.source(node))
   }
   repeated['text'] = object({
     format: source('text', 'format', '{"type":"text"}'),

@@ -3,10 +3,10 @@ import type { Opaque } from '../ask.ts'
 import type { CollectedBlock } from '../collected.ts'
 import { Document } from '../document.ts'
 import { type CallHead, isCut } from '../events.ts'
+import { CallIds } from '../ids.ts'
 import { EMPTY, type Literal, type Source, unquote } from '../json/literal.ts'
 import { Tree } from '../json/tree.ts'
 import type { ShownUsage } from '../protocol.ts'
-import { CallIds } from './call-ids.ts'
 import {
   callItem,
   contentOf,

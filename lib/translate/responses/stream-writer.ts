@@ -6,11 +6,11 @@ import type { Opaque } from '../ask.ts'
 import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, isCut, type OpenEvent, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
+import { CallIds } from '../ids.ts'
 import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
 import { object } from '../json/write.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
-import { CallIds } from './call-ids.ts'
 import { type Item, itemOf, newItem, partOf, WORDS } from './open-item.ts'
 import {
   BEGUN,

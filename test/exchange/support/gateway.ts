@@ -68,6 +68,8 @@ export interface Options {
   rate?: number
   /** More of the key's row. */
   key?: Json
+  /** More keys of the same account. */
+  keys?: Json[]
   /** Retries allowed over 10 s, whatever the share; default plenty. */
   retriesFloor?: number
   /** Beside the API, on the main address. */
@@ -117,6 +119,7 @@ export async function open(t: Test, options: Options = {}) {
       { account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key },
       { account: 'two', name: 'k', secret: OTHER_KEY, group: 'default' },
       { account: 'poor', name: 'k', secret: POOR_KEY },
+      ...(options.keys ?? []).map(key => ({ account: 'one', group: 'default', ...key })),
     ],
   }
   await applyCatalog(store, parseCatalog(JSON.stringify(catalog), 'catalog', {}), clock)

@@ -1,7 +1,7 @@
 /** Requests of generate-content for upstreams of the others, and the reverse, each as a row. */
 import t, { type Test } from 'tap'
 import { chat } from '../../../lib/translate/chat/chat.ts'
-import { envelopeSpans, mayHaveEnvelope } from '../../../lib/translate/envelopes.ts'
+import { envelopeCuts, mayHaveEnvelope } from '../../../lib/translate/envelopes.ts'
 import { generate } from '../../../lib/translate/generate/generate.ts'
 import type { LossWord } from '../../../lib/translate/loss.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
@@ -522,9 +522,14 @@ t.test('on the way to an upstream of the protocol, only state of ours goes', asy
   t.notOk(mayHaveEnvelope([Buffer.from('{"thoughtSignature":"Zm9yZWlnbg=="}')]))
   const text = Buffer.from(body).toString('latin1')
   const places = translatedRow('generate')?.state ?? []
-  const spans = envelopeSpans(text, places).sort((a, b) => b.start - a.start)
-  const left = spans.reduce((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
-  t.same(JSON.parse(Buffer.from(left, 'latin1').toString()), {
-    contents: [model(call('f', {}), { text: 'é' }, { text: 'x', thoughtSignature: 'Zm9yZWlnbg==' })],
-  })
+  const sent = (upstreamModel: string): unknown => {
+    const cuts = envelopeCuts(text, places, { model: upstreamModel, thinking: 'effort' })
+    const from = cuts.sort((a, b) => b.span.start - a.span.start)
+    const left = from.reduce((rest, { span, word }) => rest.slice(0, span.start) + word + rest.slice(span.end), text)
+    return JSON.parse(Buffer.from(left, 'latin1').toString())
+  }
+  const others = [{ text: 'é' }, { text: 'x', thoughtSignature: 'Zm9yZWlnbg==' }]
+  t.same(sent('gemini-2.5-pro'), { contents: [model(call('f', {}), ...others)] })
+  const instead = { ...call('f', {}), thoughtSignature: 'skip_thought_signature_validator' }
+  t.same(sent('gemini-3.5-pro'), { contents: [model(instead, ...others)] }, 'where a call must have some')
 })

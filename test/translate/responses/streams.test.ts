@@ -3,17 +3,17 @@ import t from 'tap'
 import { bytesAsText } from '../../../lib/protocols/patterns.ts'
 import { protocolRow } from '../../../lib/protocols/table.ts'
 import { chat } from '../../../lib/translate/chat/chat.ts'
+import { envelopeCuts } from '../../../lib/translate/envelopes.ts'
 import type { AnswerEvent } from '../../../lib/translate/events.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
-import { envelopeSpans } from '../../../lib/translate/envelopes.ts'
 import { ToolNames } from '../../../lib/translate/names.ts'
 import { issuerOf } from '../../../lib/translate/opaque.ts'
 import { plainTarget } from '../../../lib/translate/protocol.ts'
 import { responses } from '../../../lib/translate/responses/responses.ts'
 import { translatedRow } from '../../../lib/translate/table.ts'
 import { seeded, text } from '../../support/random.ts'
-import { oddLiteral } from '../support/asks.ts'
 import { type Loose, readAll, tell, usageOf, writeAll, writerOptions } from '../support/answers.ts'
+import { oddLiteral } from '../support/asks.ts'
 
 const head = { model: 'the-model', stream: true }
 const ASK = {
@@ -170,8 +170,8 @@ t.test('an upstream of the protocol is not sent the state of another one, and ev
   const input = [{ type: 'message', role: 'user', content: 'q' }, ...output]
   const body = JSON.stringify({ ...ASK, input }, null, 1)
   let sent = body
-  const spans = envelopeSpans(body, translatedRow('responses')?.state ?? [])
-  for (const { start, end } of spans.toReversed()) sent = sent.slice(0, start) + sent.slice(end)
+  const cuts = envelopeCuts(body, translatedRow('responses')?.state ?? [], { model: 'm', thinking: 'effort' })
+  for (const { span } of cuts.toReversed()) sent = sent.slice(0, span.start) + sent.slice(span.end)
   t.same(JSON.parse(sent), { ...ASK, input: input.filter(item => item.type !== 'reasoning') })
   t.equal(input.filter(item => item.type === 'reasoning').length, 1)
 })

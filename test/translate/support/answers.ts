@@ -19,6 +19,7 @@ export const readerOptions = (more: Partial<ReaderOptions> = {}): ReaderOptions 
 
 export const writerOptions = (more: Partial<WriterOptions> = {}): WriterOptions => ({
   events: true,
+  array: false,
   model: 'the-model',
   requestId: '01abc',
   createdS: 1_700_000_000,
