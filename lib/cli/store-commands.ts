@@ -63,7 +63,7 @@ export const audit = (
   terminal: boolean,
 ): Promise<{ data: string; talk: string[]; ok: boolean }> =>
   withStoreOf(configFile, env, async (store, config) => {
-    const { row, balanced, broken } = await readAudit({
+    const { row, balanced, broken, unfit } = await readAudit({
       store,
       fleet: NOBODY,
       setAside: () => countAside(config.journal),
@@ -72,6 +72,7 @@ export const audit = (
     if (json) return { data: `${JSON.stringify(row)}\n`, talk: [], ok }
     const rows = Object.entries(sums).map(([name, value]) => [name, String(value)])
     const talk = [balanced ? 'the books balance' : `the books do not balance: accounts with id ${broken.join(', ')}`]
+    if (unfit.length > 0) talk.push(`payments that do not fit: ${unfit.join(', ')}`)
     if (aside > 0) talk.push(`set aside in the journal folder, and not in the books: ${aside}`)
     return { data: table([{ name: 'sum' }, { name: 'CNY', right: true }], rows, terminal), talk, ok }
   })

@@ -9,14 +9,15 @@ import type { OperationDeps } from './deps.ts'
 type AuditDeps = Pick<OperationDeps, 'store' | 'setAside'> & { fleet: Pick<OperationDeps['fleet'], 'settled'> }
 
 /**
- * `row` is what the caller sees. `balanced` and `broken` (ids of accounts whose books do not balance) leave out what
- * was set aside.
+ * `row` is what the caller sees. `balanced`, `broken` (ids of accounts whose books do not balance) and `unfit` (references of
+ * payments that are wrong there) leave out what was set aside.
  */
 export async function readAudit({ store, fleet, setAside }: AuditDeps) {
   await fleet.settled()
   const { settlements, unreadable } = setAside()
   const aside = settlements + unreadable
-  const { ok, broken, accounts, credits, byHand, proven, charges, balances, leased, imbalance } = await store.audit()
+  const { ok, broken, unfit, accounts, ...sums } = await store.audit()
+  const { credits, byHand, proven, charges, balances, leased, imbalance } = sums
   const row = {
     ok: ok && aside === 0,
     accounts,
@@ -29,5 +30,5 @@ export async function readAudit({ store, fleet, setAside }: AuditDeps) {
     proven: formatMicro(proven),
     set_aside: aside,
   }
-  return { row, balanced: ok, broken }
+  return { row, balanced: ok, broken, unfit }
 }

@@ -85,7 +85,8 @@ export class Housekeeping {
     if (settlements + unreadable > 0)
       log.error({ settlements, unreadable }, 'charges are set aside in the journal folder: they are not in the books')
     if (!audit.ok) {
-      log.error({ accounts: audit.broken, imbalance: formatMicro(audit.imbalance) }, 'the books do not add up')
+      const { broken: accounts, unfit: payments } = audit
+      log.error({ accounts, payments, imbalance: formatMicro(audit.imbalance) }, 'the books do not add up')
     }
   }
 

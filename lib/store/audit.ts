@@ -19,4 +19,6 @@ export interface Audit {
   imbalance: Micro
   /** Ids of the accounts with an imbalance. */
   broken: number[]
+  /** References of payments that do not fit their orders or deposits; at most twenty. */
+  unfit: string[]
 }

@@ -130,9 +130,16 @@ t.test('migrate, apply, audit', async t => {
     stdout: /^imbalance\t0\.000001$/m,
     stderr: 'the books do not balance: accounts with id 1\n',
   })
+  const again = new DatabaseSync(`${folder}/books.db`)
+  again.exec(
+    'INSERT INTO entries (account_id, kind, reference, payment, amount, booked_at_ms, actor, note) ' +
+      "VALUES (1, 'payment', 'bsc:56:gone:1', 'bsc:56:gone:1', 1, 1, '', '')",
+  )
+  again.close()
+  t.match(run('audit'), { status: 1, stderr: /^payments that do not fit: bsc:56:gone:1$/m }, 'what is wrong is named')
   const broken = run('audit', '--json')
   t.equal(broken.status, 1)
-  t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000001' })
+  t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000002' })
 })
 
 t.test('the statement of an account', async t => {

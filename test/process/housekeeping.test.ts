@@ -20,6 +20,7 @@ const SOUND: Audit = {
   resolved: ZERO,
   proven: ZERO,
   broken: [],
+  unfit: [],
 }
 
 const NOTHING_TO_PRUNE = {
@@ -51,14 +52,14 @@ function open(store: Partial<Store>, retentionMs = 0, addressesMs = 0) {
   }
 }
 
-t.test('books that do not add up are told with the accounts, and are well again when they are', async t => {
-  let audit: Audit = { ...SOUND, ok: false, imbalance: micro(7), resolved: micro(9), broken: [3, 5] }
+t.test('books that do not add up are told with their accounts and payments, until they are well again', async t => {
+  let audit: Audit = { ...SOUND, ok: false, imbalance: micro(7), resolved: micro(9), broken: [3, 5], unfit: ['bsc:1'] }
   const { clock, keeper, logged, pay } = open({ audit: async () => audit })
   t.equal(keeper.imbalance, 0)
   await keeper.run()
   t.equal(keeper.imbalance, 7)
   t.equal(pay.byHand, 9, 'payments that people credited')
-  t.same(logged, ['error: the books do not add up {"accounts":[3,5],"imbalance":"0.000007"}'])
+  t.same(logged, ['error: the books do not add up {"accounts":[3,5],"payments":["bsc:1"],"imbalance":"0.000007"}'])
   audit = SOUND
   clock.advance(MINUTE)
   await keeper.run()

@@ -209,7 +209,8 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       ],
     )
     t.equal(await balanceOf(one, account.id), 140_000_000)
-    t.match(await one.audit(), { ok: false, imbalance: 2, broken: [thief.id] }, 'the payment of no deposit shows')
+    const stolen = { ok: false, imbalance: 2, broken: [thief.id], unfit: [entry.reference] }
+    t.match(await one.audit(), stolen, 'the payment of no deposit shows')
   })
 
   check('a deposit has the rate of its time, or the next one, or that of its quote', async (t, one) => {

@@ -1,8 +1,9 @@
 /** What the audit of every store must find in money that came in: each way in which payments and orders can disagree. */
 import type { Test } from 'tap'
-import { micro } from '../../lib/base/money.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewOrder, Store } from '../../lib/store/store.ts'
+import { depositReference, WEI } from '../../lib/terms/deposits.ts'
 import { fund } from '../support/store.ts'
 import { openDriver } from './old-log.ts'
 import { ACT, LOOSE, newOrder, newRefund, proofOf } from './pay-suite.ts'
@@ -15,6 +16,35 @@ async function credited(store: Store, order: NewOrder, source: 'callback' | 'ope
   await store.pay.proveOrder(proofOf(id, `tx-${id}`, { method, amount, currency, source }))
   await store.pay.creditOrder(id, order.amount, '', ACT)
   return id
+}
+
+const CHAIN = 56
+const HOUR_MS = 3_600_000
+const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
+
+/** Deposits of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. */
+async function deposited(store: Store, accountId: number): Promise<[plain: string, quoted: string]> {
+  const now = Date.now()
+  await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }, ACT)
+  const quote = { accountId, amount: micro(8_000_000), wei: WEI, rate: 8_000_000, fromMs: 2_000, untilMs: 3_000 }
+  await store.chain.makeQuote(quote, ACT)
+  const deposit = (n: number, value: bigint) => ({
+    tx: hash(n),
+    logIndex: n,
+    from: `0x${'1'.repeat(40)}`,
+    to: `0x${'2'.repeat(40)}`,
+    value,
+    block: { no: n, hash: hash(n) },
+    accountId,
+    blockAtMs: n * 1_000,
+    node: 1,
+  })
+  const found = [deposit(1, 3n * WEI), deposit(2, 2n * WEI), deposit(3, 1n)] as const
+  await store.chain.addDeposits(CHAIN, found)
+  for (const { id } of await store.chain.unconfirmed(CHAIN, found.length)) await store.chain.confirmDeposit(id)
+  await store.chain.creditDeposits(CHAIN, accountId, ZERO, ACT)
+  const [plain, quoted] = found.map(one => depositReference(CHAIN, one)) as [string, string]
+  return [plain, quoted]
 }
 
 export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
@@ -36,114 +66,205 @@ export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
     await store.pay.freeze(newRefund(first, 'open', 100), false, null, ACT)
     await store.pay.freeze(newRefund(byHand, 'lost', 50, { kind: 'dispute' }), true, null, ACT)
     await store.pay.endFreeze('alipay', 'lost', 'done', ACT)
+    const { account: holder } = await fund(store, 'holder', 0)
+    const [plain, quoted] = await deposited(store, holder.id)
     const unpaid = newOrder(other.id)
     await store.pay.makeOrder(unpaid, LOOSE, ACT)
     const sound = await store.audit()
     t.match(sound, {
       ok: true,
       imbalance: 0,
-      credits: (7 + 1_500 - 200 - 100 - 50) * FEN,
+      unfit: [],
+      credits: (7 + 1_500 - 200 - 100 - 50 + 2_100 + 1_500) * FEN,
       byHand: (7 + 500) * FEN,
       resolved: 500 * FEN,
-      proven: 1_000 * FEN,
+      proven: (1_000 + 2_100 + 1_500) * FEN,
     })
 
     const of = (id: string) => `WHERE id = '${id}'`
     const entry = (id: string) => `WHERE reference = 'topup:${id}'`
     const move = (from: string, to: number) => `UPDATE entries SET account_id = ${to} ${from}`
-    /** What is done, what undoes it, and the account that shows. */
-    const rows: [name: string, broken: string, mended: string, accounts: number[]][] = [
+    const order = `topup:${first}`
+    const deposit = (reference: string) => `WHERE log_index = ${reference.split(':').at(-1)}`
+    const paid = (reference: string) => `WHERE reference = '${reference}'`
+    /** What is done, what undoes it, the account that shows, and the references that are named. */
+    const rows: [name: string, broken: string, mended: string, accounts: number[], unfit: string[]][] = [
       [
         'an order that says more than its entry',
         `UPDATE pay_orders SET credited = credited + 1 ${of(first)}`,
         `UPDATE pay_orders SET credited = credited - 1 ${of(first)}`,
         [account.id],
+        [order],
       ],
       [
         'a credited order without an entry',
         `UPDATE pay_orders SET state = 'credited', credited = 1, credited_at_ms = 1 ${of(unpaid.id)}`,
         `UPDATE pay_orders SET state = 'created', credited = 0, credited_at_ms = NULL ${of(unpaid.id)}`,
         [other.id],
+        [`topup:${unpaid.id}`],
       ],
       [
         'money of an order that is not credited',
         `UPDATE pay_orders SET credited = 1 ${of(unpaid.id)}`,
         `UPDATE pay_orders SET credited = 0 ${of(unpaid.id)}`,
         [other.id],
+        [`topup:${unpaid.id}`],
       ],
       [
         'a payment without an order',
         `UPDATE entries SET payment = 'topup:gone', reference = 'topup:gone' ${entry(first)}`,
         `UPDATE entries SET payment = 'topup:${first}', reference = 'topup:${first}' WHERE reference = 'topup:gone'`,
         [account.id],
+        [order, 'topup:gone'],
       ],
       [
         'a payment from nowhere',
         `UPDATE entries SET payment = 'gift', reference = 'gift' ${entry(first)}`,
         `UPDATE entries SET payment = 'topup:${first}', reference = 'topup:${first}' WHERE reference = 'gift'`,
         [account.id],
+        ['gift', order],
       ],
       [
         'the payment of another account',
         move(entry(first), other.id),
         move(entry(first), account.id),
         [account.id, other.id],
+        [order, order],
       ],
       [
         'a proof of another amount',
         `UPDATE pay_proofs SET amount = amount - 1 WHERE order_id = '${first}'`,
         `UPDATE pay_proofs SET amount = amount + 1 WHERE order_id = '${first}'`,
         [account.id],
+        [order],
       ],
       [
         'a proof in another currency',
         `UPDATE pay_proofs SET currency = 'EUR' WHERE order_id = '${dollars}'`,
         `UPDATE pay_proofs SET currency = 'USD' WHERE order_id = '${dollars}'`,
         [account.id],
+        [`topup:${dollars}`],
       ],
       [
         'no proof',
         `UPDATE pay_proofs SET order_id = 'x' WHERE order_id = '${dollars}'`,
         `UPDATE pay_proofs SET order_id = '${dollars}' WHERE order_id = 'x'`,
         [account.id],
+        [`topup:${dollars}`],
       ],
       [
         'more went back than there was',
         `UPDATE pay_orders SET credited = 299 * ${FEN} ${of(first)}`,
         `UPDATE pay_orders SET credited = 500 * ${FEN} ${of(first)}`,
         [account.id],
+        [order],
       ],
       [
         'frozen money that no refund has',
         `UPDATE pay_orders SET frozen = frozen + 1 ${of(first)}`,
         `UPDATE pay_orders SET frozen = frozen - 1 ${of(first)}`,
         [account.id],
+        [order],
       ],
       [
         'a refund that the order does not know of',
         `UPDATE pay_refunds SET state = 'frozen' ${of('back')}`,
         `UPDATE pay_refunds SET state = 'done' ${of('back')}`,
         [account.id],
+        [order],
       ],
       [
         'a lost dispute booked as a refund',
         `UPDATE pay_refunds SET kind = 'refund' ${of('lost')}`,
         `UPDATE pay_refunds SET kind = 'dispute' ${of('lost')}`,
         [account.id],
+        [`topup:${byHand}`],
       ],
       [
         'a freeze without its entry',
         `UPDATE entries SET kind = 'adjustment' WHERE reference = 'freeze:alipay:open'`,
         `UPDATE entries SET kind = 'freeze' WHERE reference = 'freeze:alipay:open'`,
         [account.id],
+        [],
+      ],
+      [
+        'a deposit of more tokens',
+        `UPDATE chain_deposits SET value = '${4n * WEI}' ${deposit(plain)}`,
+        `UPDATE chain_deposits SET value = '${3n * WEI}' ${deposit(plain)}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a deposit at another rate',
+        `UPDATE chain_deposits SET rate = rate + 1 ${deposit(plain)}`,
+        `UPDATE chain_deposits SET rate = rate - 1 ${deposit(plain)}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a deposit at a quote of more tokens',
+        `UPDATE chain_deposits SET quoted = '${2n * WEI}' ${deposit(quoted)}`,
+        `UPDATE chain_deposits SET quoted = '${WEI}' ${deposit(quoted)}`,
+        [holder.id],
+        [quoted],
+      ],
+      [
+        'a deposit that says more than its entry',
+        `UPDATE chain_deposits SET credited = credited + 1 ${deposit(plain)}`,
+        `UPDATE chain_deposits SET credited = credited - 1 ${deposit(plain)}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a deposit that waits, and is credited',
+        `UPDATE chain_deposits SET state = 'confirmed' ${deposit(plain)}`,
+        `UPDATE chain_deposits SET state = 'credited' ${deposit(plain)}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a deposit of another account',
+        `UPDATE chain_deposits SET account_id = ${other.id} ${deposit(plain)}`,
+        `UPDATE chain_deposits SET account_id = ${holder.id} ${deposit(plain)}`,
+        [holder.id, other.id],
+        [plain, plain],
+      ],
+      [
+        'the entry of a deposit, of more',
+        `UPDATE entries SET amount = amount + 1 ${paid(quoted)}`,
+        `UPDATE entries SET amount = amount - 1 ${paid(quoted)}`,
+        [holder.id],
+        [quoted],
+      ],
+      [
+        'the entry of a deposit under another name',
+        `UPDATE entries SET payment = 'bsc:56:0x:1', reference = 'bsc:56:0x:1' ${paid(plain)}`,
+        `UPDATE entries SET payment = '${plain}', reference = '${plain}' ${paid('bsc:56:0x:1')}`,
+        [holder.id],
+        [plain, 'bsc:56:0x:1'],
+      ],
+      [
+        'the entry of a deposit for another account',
+        move(paid(plain), other.id),
+        move(paid(plain), holder.id),
+        [holder.id, other.id],
+        [plain, plain],
+      ],
+      [
+        'the entry of a deposit as one by hand',
+        `UPDATE entries SET kind = 'topup', payment = NULL ${paid(plain)}`,
+        `UPDATE entries SET kind = 'payment', payment = '${plain}' ${paid(plain)}`,
+        [holder.id],
+        [plain],
       ],
     ]
-    for (const [name, broken, mended, accounts] of rows) {
+    for (const [name, broken, mended, accounts, unfit] of rows) {
       await driver.run('test', broken, [])
       const audit = await store.audit()
       t.equal(audit.ok, false, name)
       t.same([...audit.broken].sort(), [...accounts].sort(), name)
       t.ok(audit.imbalance > 0, name)
+      t.same(audit.unfit.toSorted(), unfit.toSorted(), `${name}: named`)
       await driver.run('test', mended, [])
       t.same(await store.audit(), sound, `${name}: mended`)
     }

@@ -14,7 +14,7 @@ import { add, micro } from '../../base/money.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import { type Audit, accountPurse, keyPurse } from '../store.ts'
 import { GRAIN } from '../usage-tables.ts'
-import { readPayments } from './pay-audit.ts'
+import { MOST_NAMED, readPayments } from './pay-audit.ts'
 import { big, integer, text } from './text.ts'
 
 interface Account {
@@ -28,6 +28,8 @@ interface Account {
   proven: bigint
   /** The size of what does not fit between its payments and its orders. */
   payments: bigint
+  /** References of payments that do not fit. */
+  unfit: string[]
   charged: bigint
   /** Charges in the sums of usage, by hours and by days. */
   byHours: bigint
@@ -102,6 +104,7 @@ async function read(tx: Statements): Promise<Books> {
         resolved: 0n,
         proven: 0n,
         payments: 0n,
+        unfit: [],
         charged: 0n,
         byHours: 0n,
         byDays: 0n,
@@ -135,9 +138,10 @@ async function read(tx: Statements): Promise<Books> {
     account.paidIn += big(row, 'total')
     account.byHand += big(row, 'by_hand')
   })
-  for (const [id, { off, paid, byHand }] of await readPayments(tx)) {
+  for (const [id, { off, paid, byHand, unfit }] of await readPayments(tx)) {
     const account = of(id)
     account.payments += off
+    account.unfit = unfit
     account.proven += paid - byHand
     account.resolved += byHand
     account.byHand += byHand
@@ -212,7 +216,7 @@ export async function audit(driver: Driver): Promise<Audit> {
   const { accounts, byDaysOfAll } = await driver.snapshot('audit', read)
   const total = (fn: (account: Account) => bigint) => micro(Number(accounts.reduce((sum, a) => sum + fn(a), 0n)))
   const ofAll = size(accounts.reduce((sum, a) => sum + a.byDays, 0n) - byDaysOfAll)
-  const broken = accounts.filter(a => imbalanceOf(a) !== 0n).map(a => a.id)
+  const broken = accounts.filter(a => imbalanceOf(a) !== 0n)
   return {
     ok: broken.length === 0 && ofAll === 0n,
     accounts: accounts.length,
@@ -224,6 +228,7 @@ export async function audit(driver: Driver): Promise<Audit> {
     balances: total(a => a.credit - spentOf(a)),
     leased: total(a => a.leased),
     imbalance: add(total(imbalanceOf), micro(Number(ofAll))),
-    broken,
+    broken: broken.map(({ id }) => id),
+    unfit: broken.flatMap(({ unfit }) => unfit).slice(0, MOST_NAMED),
   }
 }

@@ -4,7 +4,7 @@ import { micro } from '../../../lib/base/money.ts'
 import { OperationError } from '../../../lib/operations/error.ts'
 import { StoreUnavailable } from '../../../lib/store/store.ts'
 import { type Order, type OrderMethod, PAY_METHODS } from '../../../lib/terms/pay.ts'
-import { yuanOf } from '../../../lib/pay/numbers.ts'
+import { FEN, yuanOf } from '../../../lib/pay/numbers.ts'
 import { ACT } from '../support.ts'
 import { blocks, deposit, lie, read } from './chain.ts'
 import {
@@ -80,7 +80,8 @@ async function refund(world: World): Promise<void> {
   const { random, gateway, providers } = world
   if (order === undefined || (await world.store.pay.order(order.id))?.creditedAtMs === null) return
   setMood(providers, random.pick(['done', 'done', 'later']))
-  const amount = yuanOf(random.next() < 0.4 ? order.asked : random.int(1, order.asked))
+  const whole = order.amount / FEN
+  const amount = yuanOf(random.next() < 0.4 ? whole : random.int(1, whole))
   await gateway.desk.orders.refund(order.id, amount, 'chaos', random.next() < 0.2, ACT)
 }
 
@@ -167,6 +168,11 @@ async function resolve(world: World): Promise<void> {
   await gateway.desk.orders.resolve(random.pick(open).id, credit, 'chaos', ACT)
 }
 
+/** What the currency of cards is worth changes; orders that were begun keep their rates. */
+async function price(world: World): Promise<void> {
+  await world.setCardRate(world.random.int(700_000, 9_000_000))
+}
+
 const round: Action = async ({ gateway }) => gateway.desk.round(() => false)
 const bills: Action = async ({ gateway }) => gateway.desk.bills(() => false)
 
@@ -186,6 +192,7 @@ const WEIGHTS: [action: Action, weight: number][] = [
   [spend, 2],
   [resolve, 2],
   [bills, 1],
+  [price, 1],
   [deposit, 6],
   [blocks, 6],
   [read, 6],

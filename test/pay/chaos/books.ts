@@ -4,7 +4,7 @@
  */
 import type { Order, OrderMethod, PayExceptionKind } from '../../../lib/terms/pay.ts'
 import { PAY_METHODS } from '../../../lib/terms/pay.ts'
-import { FEN } from '../../../lib/pay/numbers.ts'
+import { worth } from '../../../lib/pay/numbers.ts'
 import { calmChain, creditedOf } from './chain.ts'
 import { calm, decideAll } from './deeds.ts'
 import type { World } from './world.ts'
@@ -14,8 +14,13 @@ const HOUR_MS = 3_600_000
 const SETTLING_ROUNDS = 44
 const PAGE = 500
 
-const leftHere = ({ credited, refunded, frozen, reversed }: Order): number =>
-  (credited - refunded - frozen - reversed) / FEN
+const leftHere = ({ credited, refunded, frozen, reversed }: Order): number => credited - refunded - frozen - reversed
+
+/**
+ * How far an order in another currency may be from what its provider has without anything being wrong: what is asked for is
+ * rounded up to a cent, and each part that goes back to a cent or to a micro-CNY. In CNY nothing is rounded.
+ */
+const rounding = ({ rate }: Order, refunds: number): number => (rate === null ? 0 : worth(1 + refunds, rate))
 
 /**
  * The world becomes quiet: nothing fails any more, no message comes any more, providers decide what is undecided, and the
@@ -49,11 +54,22 @@ async function allOrders({ store }: World): Promise<Order[]> {
   }
 }
 
+/** Of a method. All but `there` is in micro-CNY. */
+export interface Sums {
+  /** What the provider has, in the smallest unit of its currency. */
+  there: number
+  /** What that is worth, each order at its own rate. */
+  worth: number
+  /** What is credited. */
+  here: number
+  /** The part of the difference that exceptions explain; the rest is rounding in another currency. */
+  explained: number
+}
+
 export interface Result {
   /** What is wrong; none = the books are right. */
   faults: string[]
-  /** By method, in fen: what the providers have, what is credited, and the difference that exceptions explain. */
-  sums: Record<OrderMethod, { there: number; here: number; explained: number }>
+  sums: Record<OrderMethod, Sums>
   orders: number
   /** Orders whose money differs, and what says why. */
   explained: string[]
@@ -71,20 +87,22 @@ export async function check(world: World): Promise<Result> {
   const faults = [...world.faults]
   const explained: string[] = []
   const sums = Object.fromEntries(
-    PAY_METHODS.map(name => [name, { there: 0, here: 0, explained: 0 }]),
+    PAY_METHODS.map(name => [name, { there: 0, worth: 0, here: 0, explained: 0 }]),
   ) as Result['sums']
   for (const order of orders) {
-    const { id, method, state, credited, refunded, frozen, reversed } = order
+    const { id, method, state, credited, refunded, frozen, reversed, rate } = order
     const [there, here] = [providers.left(order), leftHere(order)]
+    const off = worth(there, rate) - here
     sums[method].there += there
+    sums[method].worth += worth(there, rate)
     sums[method].here += here
     const about = found.filter(({ orderId }) => orderId === id)
     const says = about.map(({ kind, resolution }) => `${kind} ${resolution ?? 'open'}`).join(', ')
-    const line = `${id} ${method} ${state}: ${there} there, ${here} here (${credited} ${refunded} ${frozen} ${reversed}); ${says}`
-    if (there !== here) {
-      sums[method].explained += there - here
+    const line = `${id} ${method} ${state} at ${rate}: ${there} there, ${here} here (${credited} ${refunded} ${frozen} ${reversed}); ${says}`
+    if (Math.abs(off) > rounding(order, (await store.pay.refunds(id)).length)) {
+      sums[method].explained += off
       explained.push(line)
-      const kinds = there > here ? NOT_CREDITED : NOT_DEBITED
+      const kinds = off > 0 ? NOT_CREDITED : NOT_DEBITED
       if (!about.some(({ kind }) => kinds.includes(kind))) faults.push(`nothing explains ${line}`)
     }
     if (state === 'paid') faults.push(`paid and not credited: ${line}`)
@@ -107,7 +125,7 @@ async function checkAccounts(world: World, orders: readonly Order[], faults: str
   for (const { id, name } of accounts) {
     const [purse] = await store.purses([`a${id}`])
     const own = orders.filter(({ accountId }) => accountId === id)
-    const paid = own.reduce((sum, order) => sum + leftHere(order) * FEN, 0)
+    const paid = own.reduce((sum, order) => sum + leftHere(order), 0)
     const due = paid + Number(await creditedOf(world, id, faults)) - (spent.get(id) ?? 0)
     const balance = purse?.credit ?? 0
     if (balance !== due) faults.push(`${name} has ${balance}, and by its orders, deposits and what it spent ${due}`)

@@ -7,6 +7,8 @@ export interface Run {
   seed: number
   /** The address of an empty store. */
   url: string
+  /** The currency that cards are charged in. */
+  currency: string
   /** Whether to go on after so many steps. */
   more: (steps: number) => boolean
   /** Called now and then with what was done so far. */
@@ -20,10 +22,10 @@ export interface Ended extends Result {
 
 const TOLD_EVERY = 50
 
-export async function chaos({ seed, url, more, tell }: Run): Promise<Ended> {
+export async function chaos({ seed, url, currency, more, tell }: Run): Promise<Ended> {
   const ends: (() => unknown)[] = []
   try {
-    const world = await World.open({ teardown: fn => void ends.unshift(fn) }, seed, url)
+    const world = await World.open({ teardown: fn => void ends.unshift(fn) }, seed, url, currency)
     let steps = 0
     for (; more(steps) && world.faults.length === 0; steps++) {
       await step(world)

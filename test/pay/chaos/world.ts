@@ -13,6 +13,8 @@ import { ChaosGateway } from './gateway.ts'
 
 const GATEWAYS = 2
 const ACCOUNTS = 4
+const YEAR_MS = 365 * 86_400_000
+const CARD_RATE = 7_130_000
 /** The engine's own time stays behind that of the run. */
 const AHEAD_MS = 10 * 60_000
 
@@ -45,6 +47,8 @@ export class World {
   readonly done = new Map<string, number>()
   /** What must not happen, and did. */
   readonly faults: string[] = []
+  /** The currency that cards are charged in. */
+  readonly currency: string
   readonly #stores: readonly Store[]
   readonly #log: Logger
   #onTheWay: OnTheWay[] = []
@@ -55,23 +59,26 @@ export class World {
     providers: Providers,
     chain: ChaosChain | null,
     stores: readonly Store[],
+    currency: string,
   ) {
     this.random = random
     this.clock = clock
     this.providers = providers
     this.chain = chain
     this.#stores = stores
+    this.currency = currency
     this.#log = createLogger('error', { write: line => this.#heard(line) })
   }
 
-  static async open(t: Teardown, seed: number, url: string): Promise<World> {
+  static async open(t: Teardown, seed: number, url: string, currency: string): Promise<World> {
     const clock = new TestClock(Date.now() + AHEAD_MS)
     const stores = Array.from({ length: GATEWAYS }, () => openStore(url, { secret: 'a secret of the run' }))
     t.teardown(() => Promise.all(stores.map(store => store.close())))
     const providers = await Providers.open(t, () => clock.now())
-    const world = new World(withSeed(seed), clock, providers, await ChaosChain.open(t), stores)
+    const world = new World(withSeed(seed), clock, providers, await ChaosChain.open(t), stores, currency)
     await world.store.migrate()
     await setRate(world)
+    await world.setCardRate(CARD_RATE)
     for (let i = 0; i < GATEWAYS; i++) await world.revive(i)
     t.teardown(() => Promise.all(world.gateways.map(gateway => gateway.close())))
     for (let i = 0; i < ACCOUNTS; i++) await world.addAccount()
@@ -89,11 +96,18 @@ export class World {
 
   /** Puts a new process in the place of the gateway of this number. */
   async revive(i: number): Promise<void> {
-    const { clock, providers, chain } = this
+    const { clock, providers, chain, currency } = this
     await this.gateways[i]?.close()
     const usdt = chain === null ? {} : { usdt: chain.section }
-    const section = { ...providers.section({ an_hour_of_all: 1_000_000 }), ...usdt }
+    const section = { ...providers.section({ an_hour_of_all: 1_000_000, currency }), ...usdt }
     this.gateways[i] = await ChaosGateway.open({ store: this.#stores[i] as Store, clock, log: this.#log, section })
+  }
+
+  /** What a unit of the cards' currency is worth from now on, in micro-CNY. */
+  async setCardRate(rate: number): Promise<void> {
+    const { currency } = this
+    const fromMs = this.clock.now()
+    if (currency !== 'CNY') await this.store.pay.setPayRate({ currency, rate, fromMs, untilMs: fromMs + YEAR_MS }, ACT)
   }
 
   async addAccount(): Promise<void> {
