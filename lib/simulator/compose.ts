@@ -5,6 +5,7 @@ import { noUsage, type Usage } from '../terms/records.ts'
 import type { Directive } from './directive.ts'
 import type { InputTokens } from './prompt-cache.ts'
 import { exampleOf } from './reading.ts'
+import type { ScriptedCall } from './scripted-calls.ts'
 import type { Answer, Ask, Dialect } from './speech.ts'
 
 /** The text of answers, repeated as often as needed. Each word is a token; letters take one to four bytes. */
@@ -31,6 +32,7 @@ export interface Circumstances {
   createdS: number
   origin: string
   input: InputTokens
+  scripted: ScriptedCall
 }
 
 export function compose(ask: Ask, directive: Directive, circumstances: Circumstances): Answer {
@@ -38,7 +40,8 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
   const thinking = say(THOUGHTS, ask.thinks ? Math.min(directive.thinking ?? THINKING_TOKENS, most) : 0)
   const room = most - thinking.length
   const chunk = Math.max(1, directive.chunk ?? circumstances.dialect.chunk)
-  const body = ask.tool === null ? textTokens(directive, chunk) : argumentTokens(ask.tool.schema)
+  const call = circumstances.scripted ?? (directive.text ? null : exampleCall(ask))
+  const body = call === null ? textTokens(directive, chunk) : argumentTokens(call.args)
   const fits = body.length <= room
   const said = fits ? body : body.slice(0, room)
   const { dialect, id, createdS, origin, input } = circumstances
@@ -47,9 +50,9 @@ export function compose(ask: Ask, directive: Directive, circumstances: Circumsta
     id,
     createdS,
     thinking,
-    text: ask.tool === null ? said : [],
-    call: ask.tool === null ? null : { name: ask.tool.name, args: said },
-    finish: !fits ? 'length' : ask.tool === null ? 'stop' : 'call',
+    text: call === null ? said : [],
+    call: call === null ? null : { name: call.name, args: said },
+    finish: !fits ? 'length' : call === null ? 'stop' : 'call',
     usage,
     reports: directive.usage !== 'none' || usage.images > 0,
     chunk,
@@ -67,8 +70,11 @@ function textTokens({ tokens = TOKENS, bytes }: Directive, chunk: number): strin
   return text
 }
 
-const argumentTokens = (schema: unknown): string[] =>
-  JSON.stringify(exampleOf(schema)).match(new RegExp(`.{1,${ARGUMENT_CHARACTERS}}`, 'gsu')) as string[]
+const exampleCall = ({ tool }: Ask): ScriptedCall =>
+  tool === null ? null : { name: tool.name, args: JSON.stringify(exampleOf(tool.schema)) }
+
+const argumentTokens = (args: string): string[] =>
+  args.match(new RegExp(`.{1,${ARGUMENT_CHARACTERS}}`, 'gsu')) as string[]
 
 const usageOf = (ask: Ask, directive: Directive, input: InputTokens, output: number): Usage => ({
   ...noUsage(),

@@ -3,6 +3,8 @@
  * because nothing else of a request reaches an upstream unchanged. The last directive in the last user message counts.
  */
 
+import { isFields } from '../protocols/fields.ts'
+
 /** Names whose value is a number: of milliseconds, or of events of a stream after which something happens. */
 const NUMBERS = [
   'latency',
@@ -23,13 +25,17 @@ const NUMBERS = [
   'stall_ms',
   'event_error',
 ] as const
-const FLAGS = ['prepared'] as const
+const FLAGS = ['prepared', 'text'] as const
 
 type Numbers = { readonly [name in (typeof NUMBERS)[number]]?: number }
 type Flags = { readonly [name in (typeof FLAGS)[number]]?: true }
 export interface Directive extends Numbers, Flags {
   /** The name of the request in the books. */
   readonly id?: string
+  /** The tool that is called, once for each `id`, when a request offers it. */
+  readonly call?: string
+  /** The arguments of that call: JSON text. */
+  readonly args?: string
   /** `none` = the answer reports no usage. */
   readonly usage?: 'none'
 }
@@ -56,11 +62,23 @@ export function directiveOf(text: string): Directive {
 function read(word: string, into: Record<string, string | number | true>): void {
   const [name = '', value] = word.split('=', 2)
   if (value === undefined && (FLAGS as readonly string[]).includes(name)) into[name] = true
-  else if (name === 'id' && value) into[name] = value
+  else if ((name === 'id' || name === 'call') && value) into[name] = value
+  else if (name === 'args' && value) into[name] = argumentsOf(value)
   else if (name === 'usage' && value === 'none') into[name] = value
   else if ((NUMBERS as readonly string[]).includes(name)) {
     const number = Number(value || Number.NaN)
     if (!(number >= 0 && number <= MOST)) throw new Error(`sim: ${name} must be a number from 0 to ${MOST}`)
     into[name] = name === 'tps' ? number : Math.floor(number)
   } else throw new Error(`sim: "${word}" is not understood`)
+}
+
+/** Arguments stand in a directive as base64url, because their JSON may have spaces and brackets. */
+function argumentsOf(value: string): string {
+  const text = Buffer.from(value, 'base64url').toString()
+  try {
+    if (isFields(JSON.parse(text))) return text
+  } catch {
+    // said below
+  }
+  throw new Error('sim: args must be a JSON object in base64url')
 }

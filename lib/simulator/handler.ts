@@ -12,6 +12,7 @@ import { PreparedAnswers, sendPrepared } from './prepared.ts'
 import { countTokens, PromptCache } from './prompt-cache.ts'
 import { Reply } from './reply.ts'
 import { credentialOf, type Routed, routeOf } from './route.ts'
+import { ScriptedCalls } from './scripted-calls.ts'
 import type { Setting } from './setting.ts'
 import type { Answer, Ask } from './speech.ts'
 import { Times } from './times.ts'
@@ -31,6 +32,7 @@ class Handler {
   readonly #prepared = new PreparedAnswers()
   readonly #cache: PromptCache
   readonly #times = new Times()
+  readonly #calls = new ScriptedCalls()
   readonly #chance: () => number
   #count = 0
 
@@ -120,6 +122,7 @@ class Handler {
       id: reply.id,
       createdS: Math.floor(this.setting.clock.now() / 1000),
       origin: this.setting.origin,
+      scripted: this.#calls.next(ask, directive),
       dialect,
       input: dialect.keepsWhenAsked
         ? this.#cache.asked(ask.model, ask.blocks)

@@ -22,6 +22,8 @@ export interface Ask {
   thinks: boolean
   /** The tool to call, when one was offered and the last user message says "use tool"; null = none. */
   tool: Tool | null
+  /** All tools that were offered. */
+  offered: readonly Tool[]
   /** An option that only one protocol has: `include_usage` of chat, `alt=sse` of generate. */
   option: boolean
 }

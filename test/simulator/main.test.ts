@@ -192,6 +192,17 @@ function argumentsOf(protocol: string, events: Json[]): string {
     .join('')
 }
 
+t.test('a call that a directive names is made once, and only when its tool is offered', async t => {
+  const simulator = await start(t)
+  const weather = { tools: [{ name: 'weather', input_schema: SCHEMA }] }
+  const args = Buffer.from('{"city":"Rome"}').toString('base64url')
+  const said = `use tool [[sim text id=once call=weather args=${args}]]`
+  t.match((await ask(simulator, 'messages', said)).json, { stop_reason: 'end_turn' })
+  t.match((await ask(simulator, 'messages', said, { extra: weather })).json, { content: [{ input: { city: 'Rome' } }] })
+  t.match((await ask(simulator, 'messages', said, { extra: weather })).json, { stop_reason: 'end_turn' })
+  t.match(await ask(simulator, 'messages', '[[sim args=bm90aGluZw]]'), { status: 400 })
+})
+
 t.test('thinking is counted in the output, and shown where it is', async t => {
   const simulator = await start(t)
   const extras: Record<string, Json> = {

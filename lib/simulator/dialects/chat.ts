@@ -36,6 +36,7 @@ export const chat: Dialect = {
       choices: Math.min(countOf(body['n']) ?? 1, MOST_CHOICES),
       thinks: typeof effort === 'string' && effort !== 'none',
       tool: toolAskedFor(rows.at(-1), rows.at(-1)?.['content'], offered),
+      offered,
       option: fieldsOf(body['stream_options'])['include_usage'] === true,
     }
   },

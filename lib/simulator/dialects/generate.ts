@@ -66,6 +66,7 @@ export const generate: Dialect = {
       choices: Math.min(countOf(config['candidateCount']) ?? 1, MOST_CANDIDATES),
       thinks: config['thinkingConfig'] !== undefined && budget !== 0,
       tool: toolAskedFor(contents.at(-1), contents.at(-1)?.['parts'], offered),
+      offered,
       option: route.events,
     }
   },

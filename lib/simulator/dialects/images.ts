@@ -42,6 +42,7 @@ export const images: Dialect = {
       choices: Math.min(countOf(body['n']) ?? 1, MOST_PIECES),
       thinks: false,
       tool: null,
+      offered: [],
       option: stream || body['response_format'] === 'b64_json',
     }
   },

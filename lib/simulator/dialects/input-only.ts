@@ -34,5 +34,6 @@ export const inputAsk = (body: Fields, texts: readonly string[], choices: number
   choices,
   thinks: false,
   tool: null,
+  offered: [],
   option: false,
 })

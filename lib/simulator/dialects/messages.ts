@@ -48,6 +48,7 @@ export const messages: Dialect = {
       choices: 1,
       thinks: thinking === 'enabled' || thinking === 'adaptive',
       tool: toolAskedFor(rows.at(-1), rows.at(-1)?.['content'], offered),
+      offered,
       option: false,
     }
   },

@@ -29,6 +29,7 @@ export const responses: Dialect = {
     need(input !== undefined, "Missing required parameter: 'input'.")
     const items = typeof input === 'string' ? [{ role: 'user', content: input }] : rowsOf(input)
     const effort = fieldsOf(body['reasoning'])['effort']
+    const offered = toolsOf(body)
     return {
       model: stringOf(body['model']),
       stream: body['stream'] === true,
@@ -41,8 +42,9 @@ export const responses: Dialect = {
       tool: toolAskedFor(
         items.filter(isMessage).at(-1) === items.at(-1) ? items.at(-1) : undefined,
         items.at(-1)?.['content'],
-        toolsOf(body),
+        offered,
       ),
+      offered,
       option: false,
     }
   },

@@ -31,6 +31,7 @@ export const speech: Dialect = {
       choices: 1,
       thinks: false,
       tool: null,
+      offered: [],
       option: false,
     }
   },

@@ -28,6 +28,7 @@ export const transcriptions: Dialect = {
       choices: 1,
       thinks: false,
       tool: null,
+      offered: [],
       option: false,
     }
   },

@@ -1,0 +1,119 @@
+/** What is asked of every tool through every upstream, and what must come of it. */
+import type { Served } from '../../lib/simulator/books.ts'
+import { KEY, POOR_KEY } from '../support/gateway.ts'
+import type { Asked } from './recorder.ts'
+import type { Ran } from './session.ts'
+import type { Tokens, Tool } from './tool.ts'
+
+/** One run, and what gateway, recorder and simulator know of it. */
+export interface Outcome {
+  tool: Tool
+  /** Names the model, the channel and the requests of this run. */
+  name: string
+  ran: Ran
+  asked: readonly Asked[]
+  served: readonly Served[]
+  rows: readonly Record<string, unknown>[]
+}
+
+export interface Case {
+  name: string
+  key: string
+  prompt(tool: Tool, name: string): string
+  /** What is wrong; empty = nothing. */
+  problems(outcome: Outcome): string[]
+}
+
+/** A text that every answer of the simulator begins with. */
+const SAID = 'The quick brown fox'
+const WRONG_KEY = 'sk-test-wrong-0123456789'
+/** What the tool has to run, and what comes back only when it did. Some tools refuse commands with substitutions. */
+const COMMAND = 'printf ran-%d-times 0x2a'
+const RESULT = 'ran-42-times'
+/** Most requests to the upstream for one prompt that always fails. Each tool has its own number of tries; none may go on for ever. */
+const MOST_TRIES = 30
+
+const encoded = (args: object): string => Buffer.from(JSON.stringify(args)).toString('base64url')
+
+export const CASES: readonly Case[] = [
+  {
+    name: 'prompt',
+    key: KEY,
+    prompt: () => 'Say something. [[sim text tokens=20]]',
+    problems: outcome => [...answered(outcome), ...requests(outcome, 0), ...sameUsage(outcome)],
+  },
+  {
+    name: 'tool',
+    key: KEY,
+    prompt: ({ shell }, name) =>
+      `Run it. [[sim text id=${name} call=${shell.name} args=${encoded(shell.args(COMMAND))}]]`,
+    problems: outcome => [
+      ...answered(outcome),
+      ...requests(outcome, 1),
+      ...sameUsage(outcome),
+      ...(outcome.asked.at(-1)?.body.includes(RESULT) ? [] : ['the result of the call did not come back']),
+    ],
+  },
+  failure('401', WRONG_KEY, '', /request id/, 0),
+  failure('403', POOR_KEY, '', /request id/, 0),
+  failure('429', KEY, 'error=429 retry_after=1', /429|rate|limit|quota|simulated failure/i, MOST_TRIES),
+  failure('524', KEY, 'error=524', /524|simulated failure/i, MOST_TRIES),
+]
+
+/** The tool must say what is wrong, come to an end, and nobody may be charged. */
+function failure(name: string, key: string, directive: string, shown: RegExp, most: number): Case {
+  return {
+    name,
+    key,
+    prompt: () => `Say something. [[sim text ${directive}]]`,
+    problems: ({ ran, asked, rows }) => [
+      ...(ran.code === null ? ['it did not end'] : []),
+      ...(shown.test(ran.error) ? [] : [`it does not show the error: ${ran.error || ran.text || ran.output}`]),
+      ...(asked.length > most ? [`${asked.length} requests to the upstream`] : []),
+      ...(rows.some(row => Number(row['charge']) !== 0) ? ['it was charged'] : []),
+    ],
+  }
+}
+
+function answered({ ran }: Outcome): string[] {
+  if (ran.code === 0 && ran.text.includes(SAID)) return []
+  return [`exit ${ran.code}: ${ran.error || ran.text || ran.output}`]
+}
+
+function requests({ tool, asked }: Outcome, rounds: number): string[] {
+  const wanted = tool.requests.prompt + rounds
+  return asked.length === wanted ? [] : [`${asked.length} requests to the upstream, not ${wanted}`]
+}
+
+/** What the tool shows, the rows, and the simulator's books say the same. Requests beside the answer are not shown. */
+function sameUsage({ tool, ran, served, rows }: Outcome): string[] {
+  const ofBooks = served.map(({ usage }) => ({
+    input: (usage?.input ?? 0) + (usage?.cache_read ?? 0) + (usage?.cache_write_5m ?? 0) + (usage?.cache_write_1h ?? 0),
+    cached: usage?.cache_read ?? 0,
+    output: usage?.output ?? 0,
+  }))
+  const number = (row: Record<string, unknown>, ...names: string[]) =>
+    names.reduce((sum, name) => sum + Number(row[name] ?? 0), 0)
+  const ofRows = rows.map(row => ({
+    input: number(row, 'input', 'cache_read', 'cache_write_5m', 'cache_write_1h'),
+    cached: number(row, 'cache_read'),
+    output: number(row, 'output'),
+  }))
+  const shorter = ofBooks.toSorted((a, b) => b.input - a.input).slice(0, ofBooks.length - (tool.requests.prompt - 1))
+  return [
+    ...differ('the rows', sum(ofRows), 'the simulator', sum(ofBooks)),
+    ...(ran.usage === null ? [] : differ('the tool', ran.usage, 'the simulator', sum(shorter))),
+  ]
+}
+
+const sum = (all: readonly Tokens[]): Tokens =>
+  all.reduce((a, b) => ({ input: a.input + b.input, cached: a.cached + b.cached, output: a.output + b.output }), {
+    input: 0,
+    cached: 0,
+    output: 0,
+  })
+
+function differ(who: string, a: Tokens, whom: string, b: Tokens): string[] {
+  const same = a.input === b.input && a.cached === b.cached && a.output === b.output
+  return same ? [] : [`usage: ${who} ${JSON.stringify(a)}, ${whom} ${JSON.stringify(b)}`]
+}

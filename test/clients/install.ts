@@ -1,0 +1,38 @@
+/** Installs the published tools into a folder outside of the tree, where they stay for the next run. */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import path from 'node:path'
+import type { Tool } from './tool.ts'
+
+export const FOLDER = path.join(homedir(), '.cache/gateway/clients')
+const INSTALL_MS = 600_000
+const VERSION_MS = 120_000
+
+/** Returns the path of the tool's command, or why it cannot be had on this machine. */
+export async function install(tool: Tool): Promise<{ command: string } | { missing: string }> {
+  const folder = path.join(FOLDER, `${tool.name}-${tool.version}`)
+  const command = path.join(folder, 'node_modules/.bin', tool.bin)
+  if (!existsSync(command)) {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(path.join(folder, 'package.json'), '{"private":true}')
+    const words = ['install', '--no-audit', '--no-fund', '--save-exact', `${tool.package}@${tool.version}`]
+    const { code, output } = await run('npm', words, folder, INSTALL_MS)
+    if (code !== 0) return { missing: `npm install ended with ${code}: ${output.slice(-500)}` }
+  }
+  // native parts are packages of their own, and not there for every system
+  const { code, output } = await run(command, ['--version'], folder, VERSION_MS, { ...process.env, HOME: folder })
+  if (code !== 0) return { missing: `--version ended with ${code}: ${output.slice(-500)}` }
+  if (!output.includes(tool.version)) return { missing: `--version says: ${output.slice(-500)}` }
+  return { command }
+}
+
+function run(command: string, args: string[], cwd: string, timeout: number, env: NodeJS.ProcessEnv = process.env) {
+  return new Promise<{ code: number | null; output: string }>(resolve => {
+    let output = ''
+    const child = spawn(command, args, { cwd, timeout, stdio: ['ignore', 'pipe', 'pipe'], env })
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', data => (output += data))
+    child.on('error', error => resolve({ code: null, output: error.message }))
+    child.on('close', code => resolve({ code, output }))
+  })
+}

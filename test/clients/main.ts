@@ -1,0 +1,127 @@
+/**
+ * `npm run test:clients [-- --only TEXT --verbose --limit SECONDS]`: runs the published coding tools, unmodified and headless, against a
+ * gateway whose upstreams speak one protocol each: every tool, by every protocol, a prompt, a round of tools, and errors.
+ * The tools are installed by npm into ~/.cache/gateway/clients, where they stay; nothing but npm leaves the machine.
+ * --only: runs whose name (TOOL-PROTOCOL-CASE) has the text in it; several are parted by commas. --verbose: what each tool shows. --limit: the
+ * time of one run (300). Exits 1 when a run fails. A tool that cannot be installed on this machine is named, and left out.
+ */
+import type { Protocol } from '../../lib/protocols/table.ts'
+import { startGateway, testCatalog } from '../support/gateway.ts'
+import { scriptOptions } from '../support/script.ts'
+import { CASES, type Case } from './cases.ts'
+import { install } from './install.ts'
+import { startRecorder } from './recorder.ts'
+import { runTool } from './session.ts'
+import type { Tool } from './tool.ts'
+import { TOOLS } from './tools/table.ts'
+
+const values = scriptOptions(import.meta.filename, {
+  only: { type: 'string', default: '' },
+  verbose: { type: 'boolean', default: false },
+  limit: { type: 'string', default: '300' },
+})
+const limitMs = Number(values.limit) * 1000
+const UPSTREAMS: readonly Protocol[] = ['messages', 'chat', 'responses', 'generate']
+/** At the same time. Most of a run that fails is waiting. */
+const AT_ONCE = 8
+const SETTLE_MS = 1_000
+const SHOWN = 160
+const PRICE = { input: 3, output: 15, cache_read: 0.3, cache_write_5m: 3.75, cache_write_1h: 6 }
+
+interface Run {
+  name: string
+  tool: Tool
+  upstream: Protocol
+  test: Case
+}
+
+const words = values.only.split(',')
+const runs: Run[] = TOOLS.flatMap(tool =>
+  UPSTREAMS.flatMap(upstream =>
+    CASES.map(test => ({ name: `${tool.name}-${upstream}-${test.name}`, tool, upstream, test })),
+  ),
+).filter(({ name }) => words.some(word => name.includes(word)))
+if (runs.length === 0) throw new Error(`no run is called ${values.only}`)
+
+const commands = new Map<Tool, string>()
+for (const tool of new Set(runs.map(run => run.tool))) {
+  console.log(`${tool.package} ${tool.version} is looked for`)
+  const installed = await install(tool)
+  if ('command' in installed) commands.set(tool, installed.command)
+  else console.log(`${tool.name} CANNOT BE RUN on this machine, and is left out: ${installed.missing}`)
+}
+const able = runs.filter(({ tool }) => commands.has(tool))
+
+const recorder = await startRecorder()
+// a model and a channel for each run: an upstream that fails in one must not be resting in another
+const gateway = await startGateway({
+  catalog(upstream) {
+    recorder.target = upstream
+    return {
+      ...testCatalog(upstream),
+      models: able.map(({ name }) => ({ name, price: PRICE })),
+      channels: able.map(({ name, upstream: protocol }) => ({
+        name,
+        base_url: recorder.url,
+        protocols: [protocol],
+        key: 'up',
+        groups: ['default'],
+        models: [name],
+      })),
+    }
+  },
+})
+
+interface Line {
+  run: Run
+  seconds: number
+  requests: number
+  problems: string[]
+  shown: string
+}
+const lines: Line[] = []
+const waiting = [...able]
+await Promise.all(Array.from({ length: AT_ONCE }, work))
+await gateway.stop()
+recorder.close()
+report()
+
+async function work(): Promise<void> {
+  for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
+    const { name, tool, test } = run
+    const order = { gateway: gateway.main, key: test.key, model: name, prompt: test.prompt(tool, name) }
+    const ran = await runTool(tool, commands.get(tool) as string, order, limitMs)
+    // the rows of requests that have just ended
+    await new Promise(resolve => setTimeout(resolve, SETTLE_MS))
+    const { data: rows } = await gateway.admin('GET', `/admin/usage?limit=1000&model=${name}`)
+    const served = gateway.simulator.stats.served.filter(({ model }) => model === name)
+    const asked = recorder.of(name)
+    const problems = test.problems({ tool, name, ran, asked, served, rows })
+    ran.clear()
+    const shown = (ran.error || ran.text).replaceAll(/\s+/g, ' ').slice(0, SHOWN)
+    lines.push({ run, seconds: ran.seconds, requests: asked.length, problems, shown })
+    console.log(`${lines.length}/${able.length} ${name}: ${problems.length === 0 ? 'ok' : 'FAILED'}, ${ran.seconds} s`)
+    for (const problem of problems) console.log(`  ${problem.slice(0, 1000)}`)
+    if (values.verbose) console.log(`  ${shown}`)
+  }
+}
+
+function report(): void {
+  console.log(`\n${new Date().toISOString().slice(0, 10)}, Node ${process.version}\n`)
+  console.log(`| tool | speaks | upstream | ${CASES.map(({ name }) => name).join(' | ')} |`)
+  console.log(`|---|---|---|${CASES.map(() => '---|').join('')}`)
+  for (const tool of commands.keys())
+    for (const upstream of UPSTREAMS) {
+      const cells = CASES.map(test => {
+        const line = lines.find(({ run }) => run.tool === tool && run.upstream === upstream && run.test === test)
+        return line === undefined ? '' : `${line.problems.length === 0 ? 'ok' : 'FAILED'}, ${line.requests}`
+      })
+      console.log(`| ${tool.name} ${tool.version} | ${tool.protocol} | ${upstream} | ${cells.join(' | ')} |`)
+    }
+  console.log('\nThe numbers are requests to the upstream.')
+  for (const { name, requests } of commands.keys())
+    if (requests.beside !== '') console.log(`${name} asks beside the answer for ${requests.beside}.`)
+  const failed = lines.filter(({ problems }) => problems.length > 0)
+  console.log(`${lines.length - failed.length} passed, ${failed.length} failed`)
+  process.exit(failed.length === 0 && commands.size > 0 ? 0 : 1)
+}

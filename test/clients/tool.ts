@@ -1,0 +1,72 @@
+/** What the script has to know of a coding tool: where its package is, how it is started, and what its output means. */
+import type { Protocol } from '../../lib/protocols/table.ts'
+
+/** One run of a tool, in folders of its own. */
+export interface Session {
+  /** The tool's home folder. */
+  home: string
+  /** The folder in which it works. */
+  work: string
+  /** The address of the gateway. */
+  gateway: string
+  key: string
+  model: string
+  prompt: string
+}
+
+/** What a tool printed, as far as it means something. */
+export interface Told {
+  text: string
+  /** Errors that it shows; empty = none. */
+  error: string
+  /** Tokens, as the tool counts them; null = it tells none. */
+  usage: Tokens | null
+}
+
+export interface Tokens {
+  /** All input, cached or not. */
+  input: number
+  cached: number
+  output: number
+}
+
+export interface Tool {
+  name: string
+  package: string
+  version: string
+  /** The command in the package. */
+  bin: string
+  /** The protocol that it speaks. */
+  protocol: Protocol
+  /** Requests of a prompt without tools, and what those beside the answer are for. */
+  requests: { prompt: number; beside: string }
+  /** Its own tool that runs a command in a shell. */
+  shell: { name: string; args: (command: string) => object }
+  /** Files of its home folder: settings with which it asks the gateway, and nobody else. */
+  files(session: Session): Record<string, string>
+  args(session: Session): string[]
+  env(session: Session): Record<string, string>
+  read(stdout: string, stderr: string): Told
+}
+
+/** The JSON values of an output, one a line; other lines are left out. */
+export function linesOf(stdout: string): Record<string, unknown>[] {
+  return stdout.split('\n').flatMap(line => {
+    const value = jsonOf(line)
+    return value === null ? [] : [value]
+  })
+}
+
+/** A JSON object; null = the text is none. */
+export function jsonOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+export const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0)
+export const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value)

@@ -1,0 +1,43 @@
+import { fieldsOf } from '../../../lib/protocols/fields.ts'
+import { jsonOf, numberOf, textOf, type Tool } from '../tool.ts'
+
+/** Claude Code: speaks messages. */
+export const claudeCode: Tool = {
+  name: 'claude-code',
+  package: '@anthropic-ai/claude-code',
+  version: '2.1.330',
+  bin: 'claude',
+  protocol: 'messages',
+  requests: { prompt: 1, beside: '' },
+  shell: { name: 'Bash', args: command => ({ command, description: 'Runs a command' }) },
+  files: () => ({}),
+  args: ({ prompt }) => ['-p', prompt, '--output-format', 'json', '--permission-mode', 'bypassPermissions'],
+  env: ({ gateway, key, model }) => ({
+    ANTHROPIC_BASE_URL: gateway,
+    ANTHROPIC_AUTH_TOKEN: key,
+    ANTHROPIC_MODEL: model,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+    DISABLE_TELEMETRY: '1',
+    DISABLE_ERROR_REPORTING: '1',
+    // root may let it do everything only in a sandbox
+    IS_SANDBOX: '1',
+  }),
+  read(stdout, stderr) {
+    const result = jsonOf(stdout)
+    const text = textOf(result?.['result'])
+    const failed = result === null || result['is_error'] === true
+    const usage = fieldsOf(result?.['usage'])
+    const cached = numberOf(usage['cache_read_input_tokens'])
+    return {
+      text: failed ? '' : text,
+      error: failed ? text || stderr || stdout : '',
+      usage: {
+        input: numberOf(usage['input_tokens']) + numberOf(usage['cache_creation_input_tokens']) + cached,
+        cached,
+        output: numberOf(usage['output_tokens']),
+      },
+    }
+  },
+}

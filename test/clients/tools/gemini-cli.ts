@@ -1,0 +1,42 @@
+import { fieldsOf } from '../../../lib/protocols/fields.ts'
+import { jsonOf, numberOf, textOf, type Tool } from '../tool.ts'
+
+/** Gemini CLI: speaks generate-content. */
+export const geminiCli: Tool = {
+  name: 'gemini-cli',
+  package: '@google/gemini-cli',
+  version: '0.61.0',
+  bin: 'gemini',
+  protocol: 'generate',
+  requests: { prompt: 1, beside: '' },
+  shell: { name: 'run_shell_command', args: command => ({ command }) },
+  files: () => ({
+    '.gemini/settings.json': JSON.stringify({
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      privacy: { usageStatisticsEnabled: false },
+      telemetry: { enabled: false },
+      general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+    }),
+  }),
+  args: ({ model, prompt }) => ['-m', model, '--yolo', '--output-format', 'json', '-p', prompt],
+  env: ({ gateway, key }) => ({
+    GEMINI_API_KEY: key,
+    GOOGLE_GEMINI_BASE_URL: gateway,
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  }),
+  read(stdout, stderr) {
+    const printed = jsonOf(stdout.slice(stdout.indexOf('{')))
+    const models = Object.values(fieldsOf(fieldsOf(printed?.['stats'])['models'])).map(model =>
+      fieldsOf(fieldsOf(model)['tokens']),
+    )
+    const sum = (name: string) => models.reduce((total, tokens) => total + numberOf(tokens[name]), 0)
+    const text = textOf(printed?.['response'])
+    // it prints each try with where it came from
+    const error = /\{"error":.*\}$/m.exec(stderr)?.[0] ?? textOf(printed?.['error'])
+    return {
+      text,
+      error: text === '' ? error || stderr || stdout : '',
+      usage: { input: sum('prompt'), cached: sum('cached'), output: sum('candidates') + sum('thoughts') },
+    }
+  },
+}
