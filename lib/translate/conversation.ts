@@ -73,6 +73,8 @@ class Conversation {
   #ids = new CallIds()
   /** Where that round stands. */
   #at = -1
+  /** Some of them have a result, so that what the assistant says next is another round. */
+  #answered = false
   #unnamed = 0
 
   add({ role, parts }: Turn): void {
@@ -84,7 +86,7 @@ class Conversation {
   }
 
   #assistant(parts: Turn['parts']): void {
-    let round = this.#last('assistant')
+    let round = this.#answered ? null : this.#last('assistant')
     if (round === null) {
       this.answerAll()
       round = this.#push({ role: 'assistant', parts: [] })
@@ -112,7 +114,10 @@ class Conversation {
     const { id, name } = part
     const asked = this.#waiting.take(id !== '' ? `id ${id}` : name !== null ? `name ${name}` : 'any')
     if (asked === undefined) for (const one of part.parts) this.#userRound().parts.push(one)
-    else asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
+    else {
+      asked.answer = id === asked.call.id ? part : { ...part, id: asked.call.id }
+      this.#answered = true
+    }
   }
 
   #userRound(): UserRound {
@@ -124,6 +129,7 @@ class Conversation {
     if (this.#asked.length === 0) return
     const results = this.#asked.map(({ call, answer }) => answer ?? noResult(call))
     this.#asked = []
+    this.#answered = false
     this.#waiting.clear()
     this.#ids = new CallIds()
     const next = this.rounds[this.#at + 1]

@@ -79,7 +79,9 @@ export const key = (random: Random): string => text(random).replaceAll('\\', '/'
 function escaped(random: Random, value: string): string {
   const plain = JSON.stringify(value)
   if (random.next() < 0.8) return plain
-  return plain.replace(/[a-z]/g, c => (random.next() < 0.3 ? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}` : c))
+  const unicode = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`
+  // the letter of an escape is no letter
+  return plain.replace(/\\u....|\\.|[a-z]/g, c => (c.length === 1 && random.next() < 0.3 ? unicode(c) : c))
 }
 
 export function json(random: Random, depth = 4): unknown {

@@ -67,10 +67,9 @@ function turns(random: Random, takes: Takes, issuer: string, tools: readonly Too
     const calls =
       tools.length === 0 ? [] : Array.from({ length: random.int(0, 3) }, () => call(random, random.pick(tools), n++))
     all.push({ role: 'assistant', parts: [...parts, ...calls] })
-    all.push({
-      role: 'user',
-      parts: [...calls.map(({ id }) => result(random, id, takes)), ...userParts(random, takes)],
-    })
+    // agents go on without a word of the user
+    const more = calls.length > 0 && random.next() < 0.5 ? [] : userParts(random, takes)
+    all.push({ role: 'user', parts: [...calls.map(({ id }) => result(random, id, takes)), ...more] })
   }
   return all
 }
