@@ -26,6 +26,7 @@ export const messages: ProtocolRow = {
     authHeader: 'x-api-key',
     kinds: {
       anthropic: '/v1/messages',
+      azure: { path: '/anthropic/v1/messages', authHeader: 'x-api-key' },
       dashscope: '/apps/anthropic/v1/messages',
       deepseek: '/anthropic/v1/messages',
       minimax: '/anthropic/v1/messages',

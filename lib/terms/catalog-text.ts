@@ -51,13 +51,18 @@ const SPLIT: Record<Kind, (written: Fields, row: Fields) => Partial<RowText> & {
  * Splits a channel into secrets and the rest. `ca` is taken from the parsed form: the certificates, not their file's
  * name.
  */
-function splitChannel({ key, keys, proxy, headers, ...rest }: Fields, { ca }: Fields) {
-  const limits = Array.isArray(keys) ? keys.map(({ key: _, ...more }: Fields) => more) : undefined
+function splitChannel({ key, service_account, aws, keys, proxy, headers, ...rest }: Fields, { ca }: Fields) {
+  const rows = Array.isArray(keys) ? (keys as Fields[]) : undefined
+  const limits = rows?.map(({ key: _, service_account: __, aws: ___, ...more }) => more)
+  const signing = [{ service_account, aws }, ...(rows ?? [])]
+    .flatMap(row => [row['service_account'], row['aws']])
+    .filter(one => one !== undefined)
   const all = Object.entries((headers ?? {}) as Fields)
   const [open, closed] = [false, true].map(secret => all.filter(([name]) => isCredentialName(name) === secret))
   return {
     row: textOf({ ...rest, ca, keys: limits, headers: Object.fromEntries(open as [string, unknown][]) }),
-    secret: textOf([key, Array.isArray(keys) ? keys.map((one: Fields) => one['key']) : null, proxy, closed]),
+    // a channel with a plain key has the text that it had before there were other credentials
+    secret: textOf([key, rows?.map(one => one['key']), proxy, closed, ...(signing.length === 0 ? [] : [signing])]),
   }
 }
 

@@ -82,7 +82,7 @@ function fromSource(source: Source): CatalogFile {
     checkDuplicates(form, source)
     form.channels.forEach((channel, i) => {
       const problem = keyProblem(channel)
-      if (problem !== null) source.problem(['channels', i, 'key'], problem)
+      if (problem !== null) source.problem(['channels', i, 'key'], problem, { hidden: true })
       const address = addressProblem(channel)
       if (address !== null) source.problem(['channels', i, 'base_url'], address, { hidden: true })
       const reserved = reservedField(channel)
