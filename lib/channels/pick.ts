@@ -108,8 +108,7 @@ export class Candidates {
 
   #fits(candidate: Candidate): boolean {
     if (this.#asker.fits?.(candidate) ?? true) return true
-    this.#unfit ??= []
-    this.#unfit.push(candidate)
+    this.#unfit = [...(this.#unfit ?? []), candidate]
     return false
   }
 
@@ -146,13 +145,20 @@ export class Candidates {
   /** The attempt failed because of its key, so another key of the channel may be tried. */
   keyFailed(claim: Claim): void {
     if (claim.candidate.channel.keys.length === 1) return
-    this.#keyRefused ??= []
-    this.#keyRefused.push(claim.candidate)
+    this.#keyRefused = [...(this.#keyRefused ?? []), claim.candidate]
   }
 
   /** The attempt was signed with what has ended before its time: the next one is made with the same key, signed anew. */
   againWith(claim: Claim): void {
     this.#again = claim
+  }
+
+  /** The claim was for a candidate that has proved not to fit, and it is released: as if it had never been there. */
+  isUnfit(claim: Claim): void {
+    claim.release()
+    this.#unfit = [...(this.#unfit ?? []), claim.candidate]
+    if (claim === this.#tried) this.#tried = this.#triedMore?.shift() ?? null
+    else this.#triedMore?.splice(this.#triedMore.indexOf(claim), 1)
   }
 
   #pick(tier: readonly Candidate[], nowMs: number): Candidate | null {

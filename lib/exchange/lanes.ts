@@ -1,60 +1,130 @@
-/** Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each target. */
+/**
+ * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
+ * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareLane`).
+ */
 import type { Candidate, LaneOfCandidate } from '../channels/table.ts'
-import type { Facts } from '../protocols/facts.ts'
-import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Ask } from '../translate/ask.ts'
 import { type Lane, Lanes, type NoLane } from '../translate/lane.ts'
-import { Untranslatable } from '../translate/loss.ts'
+import { ManyValues, Untranslatable } from '../translate/loss.ts'
+import type { AskHead, Target } from '../translate/protocol.ts'
 import { translated } from '../translate/table.ts'
+import type { RequestJob } from '../translate/thread/jobs.ts'
+import type { Result } from '../translate/thread/thread.ts'
+import { laneFor } from '../translate/whole.ts'
 import { takeMemory } from './body-memory.ts'
 import type { Exchange } from './exchange.ts'
 import { wantsArray, wantsEvents } from './request.ts'
 import type { Services } from './services.ts'
 
-/** Reading a body holds up all other requests for some milliseconds a MiB. */
 const MOST_BYTES = 16 * 1024 * 1024
-const JSON_TYPE = 'application/json'
+/** Translating a body of this size, or of so many values, takes some milliseconds, in which all other exchanges wait. */
+export const MOST_INLINE_BYTES = 512 * 1024
+const MOST_INLINE_VALUES = 8192
 
 const isNone = (lane: Lane | Ask | NoLane): lane is NoLane => lane === 'memory' || 'field' in lane
 
-/** Throws what is a fault of ours. */
+const lanesOf = (x: Exchange): Lanes =>
+  (x.lanes ??= new Lanes(x.bodyBytes > MOST_INLINE_BYTES && x.bodyBytes <= MOST_BYTES))
+
+/** Throws `ManyValues`, and what is a fault of ours. */
 function madeFor(x: Exchange, services: Services, candidate: LaneOfCandidate): Lane | NoLane {
-  x.lanes ??= new Lanes()
-  const { made } = x.lanes
-  let lane = made.get(candidate.target)
-  if (lane === undefined) made.set(candidate.target, (lane = make(x, x.lanes, services, candidate)))
+  const lanes = lanesOf(x)
+  let lane = lanes.made.get(candidate.target)
+  if (lane === undefined) lanes.made.set(candidate.target, (lane = make(x, lanes, services, candidate)))
   return lane
 }
 
 function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: LaneOfCandidate): Lane | NoLane {
   try {
-    lanes.ask ??= readAsk(x, services)
+    lanes.ask ??= readAsk(x, lanes, services)
     const { ask } = lanes
     if (isNone(ask)) return ask
-    const { body: text, names, losses } = translated(via).writeAsk(ask, target)
-    const body = Buffer.from(text, 'latin1')
-    if (!takes(x, services, body.length)) return 'memory'
-    const scan = protocolRow(via).body.scan(JSON_TYPE)
-    scan.feed(body)
-    return { via, target, ask, body, facts: scan.end() as Facts, names, losses }
+    const lane = laneFor(ask, via, target)
+    return takes(x, services, lane.body.length) ? lane : 'memory'
   } catch (error) {
     if (error instanceof Untranslatable) return { field: error.field }
     throw error
   }
 }
 
-/** The body as one text takes as much memory as the body. */
-function readAsk(x: Exchange, services: Services): Ask | NoLane {
+function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
   if (x.bodyBytes > MOST_BYTES) throw new Untranslatable('body')
-  if (!takes(x, services, x.bodyBytes)) return 'memory'
+  if (!takesText(x, lanes, services)) return 'memory'
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
-  return translated(x.protocol as Protocol).readAsk(body, { model: x.model, stream: wantsEvents(x) || wantsArray(x) })
+  return translated(x.protocol as Protocol).readAsk(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+}
+
+const headOf = (x: Exchange): AskHead => ({ model: x.model, stream: wantsEvents(x) || wantsArray(x) })
+
+/** The body as one text takes as much memory as the body. */
+function takesText(x: Exchange, lanes: Lanes, services: Services): boolean {
+  lanes.hasMemory ||= takes(x, services, x.bodyBytes)
+  return lanes.hasMemory
 }
 
 const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>
   takeMemory(x, buffered, bytes, x.world.config.limits.bufferedBytes)
+
+// --- in another thread
+
+const isPending = ({ isHeavy, made }: Lanes, target: Target): boolean => isHeavy && !made.has(target)
+
+/**
+ * Before a candidate is asked that was chosen for a large body. null = it can be asked at once. Otherwise it says later whether the
+ * candidate can be asked at all; what is a fault of ours it throws. When the exchange ends before that, it says no.
+ */
+export function prepareLane(x: Exchange, services: Services, candidate: Candidate): Promise<boolean> | null {
+  const { lane } = candidate
+  if (lane === null) return null
+  const lanes = lanesOf(x)
+  if (!isPending(lanes, lane.target)) return null
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+  if (!takesText(x, lanes, services)) {
+    lanes.made.set(lane.target, 'memory')
+    resolve(canAsk(x, services, candidate))
+    return promise
+  }
+  const thread = services.translating.run(
+    'request',
+    () => jobOf(x, lane),
+    result => {
+      lanes.making = null
+      if (result.what === 'fault') reject(new Error(`translation failed: ${result.message}`))
+      else {
+        lanes.made.set(lane.target, taken(x, services, lane.target, result))
+        resolve(canAsk(x, services, candidate))
+      }
+    },
+  )
+  lanes.making = {
+    cancel() {
+      thread.cancel()
+      resolve(false)
+    },
+  }
+  return promise
+}
+
+function jobOf(x: Exchange, { via, target }: LaneOfCandidate): RequestJob {
+  const bytes = new Uint8Array(x.bodyBytes)
+  let at = 0
+  for (const part of x.body) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return { what: 'request', bytes, protocol: x.protocol as Protocol, head: headOf(x), via, target }
+}
+
+function taken(x: Exchange, services: Services, target: Target, result: Result): Lane | NoLane {
+  if (result.what === 'unfit') return { field: result.field }
+  if (result.what !== 'request') return 'memory' // the queue was full, or the thread died of the body
+  const { body, ...rest } = result.lane
+  return takes(x, services, body.length) ? { ...rest, target, body: Buffer.from(body.buffer) } : 'memory'
+}
+
+// --- whom it can be said to
 
 /** The lane of a candidate that was found to have one when it was chosen. null = it speaks the client's protocol. */
 export function laneOf(x: Exchange, services: Services, { lane }: Candidate): Lane | null {
@@ -64,12 +134,23 @@ export function laneOf(x: Exchange, services: Services, { lane }: Candidate): La
   return made
 }
 
-/** Whether the request can be said to a candidate. */
+/** Whether the request can be said to a candidate. What another thread has to find out may be said, until it has (`prepareLane`). */
 export function canAsk(x: Exchange, services: Services, { lane }: Candidate): boolean {
   if (lane === null) return true
-  const made = madeFor(x, services, lane)
-  const { named } = x.lanes as Lanes
+  const lanes = lanesOf(x)
+  if (isPending(lanes, lane.target)) return true
+  try {
+    return isFit(lanes, madeFor(x, services, lane))
+  } catch (error) {
+    if (!(error instanceof ManyValues)) throw error
+    lanes.isHeavy = true
+    return true
+  }
+}
+
+function isFit(lanes: Lanes, made: Lane | NoLane): boolean {
+  const { named } = lanes
   if (!isNone(made)) return named === null || [...made.losses].every(word => named.has(word))
-  ;(x.lanes as Lanes).refused ??= made
+  lanes.refused ??= made
   return false
 }

@@ -14,6 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
 import type { Metrics } from '../terms/metrics.ts'
 import type { Pools } from '../upstream/pools.ts'
+import { TranslationThread } from '../translate/thread/thread.ts'
 import type { Signers } from '../upstream/signers.ts'
 import type { World } from '../world/world.ts'
 import { ReadOns } from './read-ons.ts'
@@ -45,6 +46,8 @@ export interface Services {
   readOns: ReadOns
   upstreamLog: UpstreamLog
   refusals: RefusalLog
+  /** Where large bodies are translated. */
+  translating: TranslationThread
   /** The process is shutting down and takes no new work. */
   draining: boolean
   /** By how much timers are late at the moment. */
@@ -61,10 +64,14 @@ export const ownServices = ({
   metrics,
 }: Pick<Services, 'log' | 'clock' | 'store' | 'metrics'>): Pick<
   Services,
-  'sweeper' | 'readOns' | 'upstreamLog' | 'refusals'
+  'sweeper' | 'readOns' | 'upstreamLog' | 'refusals' | 'translating'
 > => ({
   sweeper: new Sweeper(clock),
   readOns: new ReadOns(),
   upstreamLog: new UpstreamLog(log, clock),
   refusals: new RefusalLog({ store, clock, metrics, log }),
+  translating: new TranslationThread({
+    onOver: (what, outcome) => metrics.translation(what, outcome),
+    onDied: error => log.error({ err: error }, 'the thread that translates large bodies died'),
+  }),
 })

@@ -128,6 +128,11 @@ export const METRICS = {
     ['outcome'],
     'Answers whose client left: drained (read to the end), cut (given up) or slow (cut because it took nothing for `timeouts.slow_client`).',
   ),
+  translations: counter(
+    'gateway_translations_total',
+    ['what', 'outcome'],
+    'Large bodies (request, answer) that another thread translated. `outcome`: done, unfit (the request cannot be said), left (nobody waited any more); or why the client got an error: full (too many waited), died (the thread did), fault.',
+  ),
   imbalance: gauge(
     'gateway_ledger_imbalance_cny',
     [],

@@ -4,7 +4,8 @@
  * process, sums up the snapshots of several processes and writes the Prometheus text.
  */
 import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
-import type { BreakerState, ChannelState } from './channel.ts'
+import type { ChannelState } from './channel.ts'
+import { attemptsOpenSamples, keyStateSamples, stateSamples } from './channel-samples.ts'
 import { GONE_OUTCOMES, METRICS, type MetricRow } from './metric-rows.ts'
 import { PayTallies } from './pay-tallies.ts'
 import { PictureTallies } from './picture-tallies.ts'
@@ -14,8 +15,6 @@ import { Histogram, type Sample, Tally } from './tallies.ts'
 type Values = MetricObjectWithValues<{ value: number; labels: object }>
 /** All metrics of one process as plain data, which can be sent to another process. Money is in micro-CNY. */
 export type Snapshot = Values[]
-
-const STATE_VALUES: Record<BreakerState, number> = { closed: 0, half_open: 1, open: 2 }
 
 /** State that other parts of the program keep. Each function is called when the metrics are read. */
 export interface Observed {
@@ -79,6 +78,7 @@ export class Metrics {
   readonly #storeErrors = new Tally()
   readonly #clientGone = new Tally()
   readonly #consoleRequests = new Tally()
+  readonly #translations = new Tally()
   readonly pay = new PayTallies()
   #process: Promise<Registry> | null = null
   #channels: readonly string[] = []
@@ -139,6 +139,11 @@ export class Metrics {
 
   consoleRequest(operation: string, status: number): void {
     this.#consoleRequests.add(1, operation, status)
+  }
+
+  /** Of a body that was too large to be translated on the main thread. */
+  translation(what: string, outcome: string): void {
+    this.#translations.add(1, what, outcome)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -214,11 +219,11 @@ export class Metrics {
       case 'attempts':
         return this.#attempts.samples(labels)
       case 'channelState':
-        return this.#states()
+        return stateSamples(this.#channels, observed.channelStates())
       case 'channelKeyState':
-        return this.#keyStates()
+        return keyStateSamples(observed.channelStates())
       case 'attemptsOpen':
-        return this.#attemptsOpen()
+        return attemptsOpenSamples(observed.channelStates())
       case 'hedges':
         return this.#hedges.samples(labels)
       case 'holdsOpen':
@@ -239,6 +244,8 @@ export class Metrics {
         return this.#storeQueries.samples(labels)
       case 'storeErrors':
         return this.#storeErrors.samples(labels)
+      case 'translations':
+        return this.#translations.samples(labels)
       case 'clientGone':
         return this.#clientGone.samples(labels)
       case 'consoleRequests':
@@ -256,27 +263,6 @@ export class Metrics {
       case 'imbalance':
         return plain(observed.imbalanceMicro())
     }
-  }
-
-  #states(): Sample[] {
-    const states = new Map(this.#observed.channelStates())
-    return this.#channels.map(channel => ({
-      labels: { channel },
-      value: STATE_VALUES[states.get(channel)?.state ?? 'closed'],
-    }))
-  }
-
-  /** The breakers of keys, for channels that have several. The label is the key's position, from 1, and not the key. */
-  #keyStates(): Sample[] {
-    return [...this.#observed.channelStates()].flatMap(([channel, { keys }]) =>
-      keys.length < 2
-        ? []
-        : keys.map((state, i) => ({ labels: { channel, key: String(i + 1) }, value: STATE_VALUES[state] })),
-    )
-  }
-
-  #attemptsOpen(): Sample[] {
-    return [...this.#observed.channelStates()].map(([channel, { open }]) => ({ labels: { channel }, value: open }))
   }
 }
 

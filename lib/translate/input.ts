@@ -48,6 +48,10 @@ class StreamReader implements AnswerReader, EventSink {
     return this.#rules.blocks.take()
   }
 
+  takeDocument(): null {
+    return null
+  }
+
   get held(): number {
     return this.#events.held
   }
@@ -81,6 +85,15 @@ class DocumentReader implements AnswerReader {
       blocks.fail(unreadable('the answer is too long'))
     }
     return blocks.take()
+  }
+
+  takeDocument(): Buffer<ArrayBuffer> {
+    const whole = Buffer.from(new ArrayBuffer(this.held)) // in memory of its own, which can go to another thread
+    let at = 0
+    for (const chunk of this.#chunks) at += chunk.copy(whole, at)
+    this.#chunks = []
+    this.held = 0
+    return whole
   }
 
   end(): readonly AnswerEvent[] {

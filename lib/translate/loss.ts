@@ -52,3 +52,6 @@ export class Untranslatable extends Error {
     this.field = field.slice(0, 100)
   }
 }
+
+/** The request has so many values that it should be translated elsewhere. */
+export class ManyValues extends Error {}

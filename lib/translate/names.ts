@@ -30,11 +30,22 @@ function hashed(name: string, namespace = ''): string {
   return `${cleaned.slice(0, MOST - HASH - 1)}_${digest(`${namespace}\0${name}`, 'hex').slice(0, HASH)}`
 }
 
-const NOTHING: ReadonlyMap<string, ToolName> = new Map()
+/** Upstream's name → the client's, where they differ or the tool is not an ordinary one. Plain data, which can go to another thread. */
+export type RenamedTools = ReadonlyMap<string, ToolName>
+const NOTHING: RenamedTools = new Map()
 
-export class ToolNames {
-  /** Upstream's name → the client's, where they differ or the tool is not an ordinary one. */
-  readonly #back: ReadonlyMap<string, ToolName>
+/** What a reader of answers has to know of names. */
+export interface ClientNames {
+  /** What the client calls the tool that the upstream calls so. */
+  back(name: string): ToolName
+}
+
+export const clientNames = (renamed: RenamedTools): ClientNames => ({
+  back: name => renamed.get(name) ?? { name, freeform: false },
+})
+
+export class ToolNames implements ClientNames {
+  readonly renamed: RenamedTools
   /** Two of the client's tools would have this name upstream. */
   readonly #taken: ReadonlySet<string>
 
@@ -51,7 +62,7 @@ export class ToolNames {
       if (to === name && namespace === undefined && type === 'function') continue
       back.set(to, { name, freeform: type === 'freeform', ...(namespace === undefined ? {} : { namespace }) })
     }
-    this.#back = back.size === 0 ? NOTHING : back
+    this.renamed = back.size === 0 ? NOTHING : back
   }
 
   /** What the upstream calls it. */
@@ -60,9 +71,8 @@ export class ToolNames {
     return namespace !== undefined && this.#taken.has(to) ? hashed(name, namespace) : to
   }
 
-  /** What the client calls it. */
   back(name: string): ToolName {
-    return this.#back.get(name) ?? { name, freeform: false }
+    return this.renamed.get(name) ?? { name, freeform: false }
   }
 }
 

@@ -7,7 +7,7 @@ import type { Usage } from '../protocols/usage.ts'
 import type { Ask, CacheLife, Effort, Losses } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Failure } from './failure.ts'
-import type { ToolNames } from './names.ts'
+import type { ClientNames, ToolNames } from './names.ts'
 
 export interface Translated {
   /**
@@ -37,6 +37,8 @@ export interface WrittenError {
 export interface AskHead {
   model: string
   stream: boolean
+  /** `ManyValues` is thrown when the body has more, which would take long. */
+  mostValues?: number
 }
 
 /** What is known of the model at the upstream, and of how the upstream wants to be asked. */
@@ -111,7 +113,7 @@ export interface ReaderOptions {
   events: boolean
   /** `issuerOf(protocol, upstream's model)`, for state that comes in the answer. */
   issuer: string
-  names: ToolNames
+  names: ClientNames
   /** Of the exchange, for ids of calls that have none. */
   requestId: string
 }
@@ -121,6 +123,8 @@ export interface AnswerReader {
   push(chunk: Buffer): readonly AnswerEvent[]
   /** No more bytes will come. What is then not at its end is a failure. */
   end(): readonly AnswerEvent[]
+  /** Gives away what came of a document, for a thread that reads it; null = it is a stream. Neither `push` nor `end` may follow. */
+  takeDocument(): Buffer<ArrayBuffer> | null
   /** How many bytes it holds in memory now. */
   readonly held: number
 }
@@ -141,7 +145,7 @@ export interface WriterOptions {
   /** A stream tells its usage only when the client asked for it (chat). */
   tellsUsage: boolean
   /** The client's request, where the protocol repeats parts of it in its answer (responses). */
-  ask: Ask
+  ask: Pick<Ask, 'repeated'>
 }
 
 /**

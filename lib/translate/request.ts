@@ -4,7 +4,7 @@ import type { Ask, CacheLife, Effort, Tool } from './ask.ts'
 import { EFFORTS } from './ask.ts'
 import type { Source } from './json/literal.ts'
 import { type Node, Tree } from './json/tree.ts'
-import { type LossWord, Untranslatable } from './loss.ts'
+import { type LossWord, ManyValues, Untranslatable } from './loss.ts'
 import type { AskHead } from './protocol.ts'
 
 /** What is done with a member of the body that is neither missing nor null. */
@@ -56,9 +56,11 @@ export const drop =
     if (!/^(?:false|0|0\.0|\{\s*\}|\[\s*\]|"")$/.test(tree.source(node))) ask.losses.add(word)
   }
 
-export function readBody(body: Buffer): Tree {
+export function readBody(body: Buffer, { mostValues = Number.POSITIVE_INFINITY }: AskHead): Tree {
   const tree = new Tree()
-  if (!tree.read(bytesAsText(body)) || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
+  const isRead = tree.read(bytesAsText(body), mostValues)
+  if (tree.values > mostValues) throw new ManyValues()
+  if (!isRead || tree.kind(tree.root) !== 'object') throw new Untranslatable('body')
   return tree
 }
 

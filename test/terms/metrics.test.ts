@@ -164,6 +164,11 @@ t.test('what is counted is shown', async t => {
       m => m.consoleRequest('keys.list', 200),
       ['gateway_console_requests_total{operation="keys.list",status="200"} 1'],
     ],
+    [
+      'translation',
+      m => m.translation('request', 'full'),
+      ['gateway_translations_total{what="request",outcome="full"} 1'],
+    ],
     ['clientGone', m => m.clientGone('cut'), ['gateway_client_gone_total{outcome="cut"} 1']],
     [
       'storeStatement',

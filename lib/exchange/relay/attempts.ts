@@ -5,30 +5,26 @@
  */
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
-import { ZERO } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../channels/table.ts'
-import type { Hold } from '../../ledger/ledger.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import { CredentialError } from '../../upstream/signer.ts'
 import type { Exchange } from '../exchange.ts'
-import { fail, guard } from '../fail.ts'
-import { moreFor } from '../need.ts'
+import { fail } from '../fail.ts'
 import { upstreamIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import { report, reportStatus } from './attempt-report.ts'
-import { GaveUp, NoMoney, silent } from './given-up.ts'
+import { GaveUp, silent } from './given-up.ts'
 import { nextClaim } from './next-claim.ts'
+import { whenReady } from './readying.ts'
 import { Rivals } from './rivals.ts'
 import { sign, signsAnew } from './signing.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { outcomeOf, refusesKey, retryable, saysBusy } from './upstream-status.ts'
-
-const pass = (attempt: Attempt): void => attempt.onResponseError(null, new NoMoney())
+import { faultOf, outcomeOf, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
 const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
 
@@ -73,7 +69,7 @@ export class Attempts implements AttemptEvents {
   /** Of every attempt, in the order in which they ended. `isWhole`: nothing is wrong with the answer that counts. */
   notes(isWhole: boolean): readonly AttemptNote[] {
     const { current, notes } = this.#rivals
-    return notes.all(current, this.#services.clock.monotonic(), isWhole ? null : faultOf(current))
+    return notes.all(current, this.#services.clock.monotonic(), isWhole ? null : faultOf(current.status))
   }
 
   /** Monotonic ms. */
@@ -129,21 +125,10 @@ export class Attempts implements AttemptEvents {
 
   /** What cannot be sent is an attempt that failed: it may be heard of before this returns. */
   #send(attempt: Attempt): void {
-    const { ledger } = this.#services
-    const x = this.#x
-    const more = moreFor(x, this.#services, attempt.claim.candidate)
-    if (more === ZERO || ledger.grow(x.hold as Hold, more)) {
-      this.#dispatch(attempt)
-      return
-    }
-    ledger.growLater(x.hold as Hold, more).then(
-      grown => guard(x, this.#services, () => (grown ? this.#dispatch(attempt) : pass(attempt))),
-      () => guard(x, this.#services, () => pass(attempt)),
-    )
+    whenReady(this.#x, this.#services, attempt, () => this.#dispatch(attempt))
   }
 
   #dispatch(attempt: Attempt): void {
-    if (attempt.over) return // it was closed while the store was asked
     const { claim } = attempt
     try {
       const request = upstreamRequest(this.#x, this.#services, claim)
@@ -167,7 +152,11 @@ export class Attempts implements AttemptEvents {
     if (claim === null) return false
     current.discard(this.#services.clock)
     if (retryable(current.status) && !refusesKey(current.status)) this.#answered = current
-    const note = this.#rivals.notes.giveUp(current, this.#services.clock.monotonic(), faultOf(current) ?? 'answer')
+    const note = this.#rivals.notes.giveUp(
+      current,
+      this.#services.clock.monotonic(),
+      faultOf(current.status) ?? 'answer',
+    )
     if (current.status > 0 && current.status < 300)
       this.#answer.onGivenUp({ attempt: current, note, why: 'taken back' })
     const next = this.#begin(claim)
@@ -286,10 +275,4 @@ export class Attempts implements AttemptEvents {
     const { current } = this.#rivals
     if (current.status !== 0) this.#answer.onHead(current)
   }
-}
-
-/** What is wrong with an answer that came; null = nothing that its upstream is to blame for. */
-const faultOf = ({ status }: Attempt): string | null => {
-  if (status > 0 && status < 300) return 'answer'
-  return retryable(status) ? 'status' : null
 }

@@ -33,7 +33,8 @@ export function checkDeadlines(relay: Waiting, nowMs: number): void {
     relay.giveUpOnMain()
   } else if (state === 'asking' || state === 'judging') {
     if (startsEarly(x, telling, nowMs)) telling.startEarly()
-    attempts.check(nowMs)
+    if (answer.firstByteMs < 0) attempts.check(nowMs)
+    else if (!answer.isDone && nowMs - answer.lastByteMs > timeouts.idleMs) attempts.timeOut() // a document that is to be translated
   } else if (relay.slowSinceMs > 0) {
     if (nowMs - relay.slowSinceMs > timeouts.slowClientMs) relay.slowClient()
   } else if (!relay.held && nowMs - answer.lastByteMs > timeouts.idleMs) attempts.timeOut()

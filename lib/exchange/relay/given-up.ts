@@ -19,4 +19,11 @@ export class NoMoney extends Error {
   override name = 'NoMoney'
   readonly code = 'money'
 }
+
+/** The request cannot be said to the candidate, which took a moment to find out. */
+export class Unfit extends Error {
+  override name = 'Unfit'
+  readonly code = 'unfit'
+}
+
 export const silent = (): Error => new GaveUp('timeout')

@@ -268,8 +268,8 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     else if (reading === null) this.#closing.complete('nothing')
     else if (reading.growth?.holdsBack)
       return // comes again when the growth has its answer
-    else if (reading.decoder === null) this.#judgeWhole(reading)
-    else reading.decoder.end(() => this.#m.guard(() => this.#judgeWhole(reading)))
+    else if (reading.decoder === null && reading.translation === null) this.#judgeWhole(reading)
+    else this.#translating.whenRead(reading, () => this.#judgeWhole(reading))
   }
 
   #judgeWhole(reading: Reading): void {

@@ -155,8 +155,9 @@ export class Reading {
 
   /** Nobody is told of the answer any more, which is read on for its usage. */
   dropTranslation(): void {
-    this.translation?.close()
+    const { translation } = this
     this.translation = null
+    translation?.close()
   }
 
   /** Output tokens in what came, of a translated answer in what the client was told of it. */

@@ -121,6 +121,29 @@ export class Translating {
     this.#isNone(translation)
   }
 
+  /** `act` is called when all of the answer is decoded, and a document that is to be translated is read, if it is still wanted. */
+  whenRead(reading: Reading, act: () => void): void {
+    if (reading.decoder === null) this.#readWhole(reading, act)
+    else reading.decoder.end(() => this.#m.guard(() => this.#readWhole(reading, act)))
+  }
+
+  #readWhole(reading: Reading, act: () => void): void {
+    const isElsewhere = reading.translation?.readElsewhere(fault =>
+      this.#m.guard(() => {
+        if (fault !== null) throw fault
+        if (!this.#m.closed && this.#m.answer.reading === reading) act()
+      }),
+    )
+    if (!isElsewhere) act()
+    else if (this.#m.state === 'judging') this.#judgeBefore(reading.meter)
+  }
+
+  /** The attempt is over before its document is read, and its channel has to be judged by what was counted. */
+  #judgeBefore(meter: Meter): void {
+    meter.end(true)
+    this.#m.attempts.judge(meter.terminal && !meter.failed ? 'ok' : 'failed')
+  }
+
   /** The upstream has ended its answer. False: it was none, or the rest waits for money. */
   judgeWhole(reading: Reading, translation: Translation): boolean {
     const { meter } = reading

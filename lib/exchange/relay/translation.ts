@@ -10,10 +10,14 @@ import type { Protocol, Usage } from '../../terms/records.ts'
 import type { AnswerEvent } from '../../translate/events.ts'
 import type { Failure } from '../../translate/failure.ts'
 import type { Lane } from '../../translate/lane.ts'
+import { clientNames } from '../../translate/names.ts'
 import { issuerOf } from '../../translate/opaque.ts'
-import type { AnswerReader, AnswerWriter } from '../../translate/protocol.ts'
+import type { AnswerReader, AnswerWriter, ReaderOptions } from '../../translate/protocol.ts'
 import { translated } from '../../translate/table.ts'
+import type { AnswerJob } from '../../translate/thread/jobs.ts'
+import type { Result } from '../../translate/thread/thread.ts'
 import type { Exchange } from '../exchange.ts'
+import { MOST_INLINE_BYTES } from '../lanes.ts'
 import { wantsArray, wantsEvents } from '../request.ts'
 import type { Services } from '../services.ts'
 
@@ -21,14 +25,16 @@ import type { Services } from '../services.ts'
 export const NO_MEMORY: Failure = {
   kind: 'server',
   status: 503,
-  message: 'the gateway has no memory left for the answer',
+  message: 'the gateway has no room left for the answer',
 }
 const NOTHING = ''
+const NO_EVENTS: readonly AnswerEvent[] = []
 
 export class Translation {
   readonly #x: Exchange
   readonly #services: Services
   readonly #lane: Lane
+  readonly #options: Omit<ReaderOptions, 'names'>
   readonly #reader: AnswerReader
   #writer: AnswerWriter
   /** The upstream sends events; otherwise one document. */
@@ -41,6 +47,12 @@ export class Translation {
   failure: Failure | null = null
   #isFinished = false
   #heldBytes = 0
+  /** Another thread reads the document. */
+  #reading: { cancel(): void } | null = null
+  /** Its bytes, until then. */
+  #readingBytes = 0
+  /** What it has found, until that is told; null = the document is read here. */
+  #found: readonly AnswerEvent[] | null = null
 
   constructor(x: Exchange, services: Services, lane: Lane, events: boolean) {
     this.#x = x
@@ -48,7 +60,8 @@ export class Translation {
     this.#lane = lane
     this.events = events
     const issuer = issuerOf(lane.via, lane.target.model)
-    this.#reader = translated(lane.via).answerReader({ events, issuer, names: lane.names, requestId: x.id })
+    this.#options = { events, issuer, requestId: x.id }
+    this.#reader = translated(lane.via).answerReader({ ...this.#options, names: clientNames(lane.renamed) })
     this.#writer = this.#newWriter()
     this.#count()
   }
@@ -76,7 +89,50 @@ export class Translation {
 
   /** The same, when no more will come. */
   waitForEnd(): void {
-    this.#waiting += this.#told(this.#reader.end())
+    this.#waiting += this.#told(this.#rest())
+  }
+
+  /**
+   * No more will come, and what came takes long to read, so that another thread does it. False: it does not, or has done it already.
+   * `done` is called once, also when nobody wants the answer any more, with what is a fault of ours.
+   */
+  readElsewhere(done: (fault: Error | null) => void): boolean {
+    if (this.#found !== null || this.failure !== null || this.#reader.held <= MOST_INLINE_BYTES) return false
+    const bytes = this.#reader.takeDocument()
+    if (bytes === null) return false
+    this.#found = NO_EVENTS
+    this.#readingBytes = bytes.length
+    const { via, renamed } = this.#lane
+    const job: AnswerJob = { what: 'answer', bytes, via, options: this.#options, renamed }
+    const thread = this.#services.translating.run(
+      'answer',
+      () => job,
+      result => {
+        this.#reading = null
+        this.#take(result)
+        done(result.what === 'fault' ? new Error(`translation failed: ${result.message}`) : null)
+      },
+    )
+    this.#reading = {
+      cancel() {
+        thread.cancel()
+        done(null)
+      },
+    }
+    return true
+  }
+
+  #take(result: Result): void {
+    this.#readingBytes = 0
+    if (result.what === 'answer') this.#found = result.events
+    else this.failure = NO_MEMORY
+  }
+
+  #rest(): readonly AnswerEvent[] {
+    const found = this.#found
+    if (found === null) return this.#reader.end()
+    this.#found = NO_EVENTS
+    return found
   }
 
   /** What the client is told of what has come, with what waited; null = nothing. */
@@ -88,7 +144,7 @@ export class Translation {
 
   /** The same, when no more will come. */
   end(): Buffer | null {
-    const told = this.#takeWaiting() + this.#told(this.#reader.end())
+    const told = this.#takeWaiting() + this.#told(this.#rest())
     return bytesOf(told)
   }
 
@@ -144,7 +200,7 @@ export class Translation {
   }
 
   #count(): void {
-    const held = this.#x.bodyBytes + this.#reader.held + this.#writer.held // the writer has the request, too
+    const held = this.#x.bodyBytes + this.#readingBytes + this.#reader.held + this.#writer.held // the writer has the request, too
     const { buffered } = this.#services
     const { id } = (this.#x.entry as KeyEntry).account
     const more = held - this.#heldBytes
@@ -159,8 +215,11 @@ export class Translation {
 
   /** Nobody is told any more of the answer. */
   close(): void {
+    const reading = this.#reading
+    this.#reading = null
     if (this.#heldBytes > 0) this.#services.buffered.give((this.#x.entry as KeyEntry).account.id, this.#heldBytes)
     this.#heldBytes = 0
+    reading?.cancel()
   }
 }
 

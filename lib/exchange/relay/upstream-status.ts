@@ -3,7 +3,7 @@ import type { Outcome } from '../../channels/health.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
 import { CredentialError } from '../../upstream/signer.ts'
-import { NoMoney } from './given-up.ts'
+import { NoMoney, Unfit } from './given-up.ts'
 
 /** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
 export const retryable = (status: number): boolean =>
@@ -23,12 +23,21 @@ export const refusesKey = (status: number): boolean => status === 401 || status 
 /** Errors that say that this machine has run out of something. */
 const SPENT_HERE = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 
-/** The failure says nothing of the upstream: the request cannot be sent, this machine has no socket for it, or there is no money. */
+/** The failure says nothing of the upstream: the request cannot be sent, this machine has no socket for it, or there is no money, or it does not fit. */
 const isOurs = (error: Error): boolean =>
-  error instanceof BadRequest || error instanceof NoMoney || SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
+  error instanceof BadRequest ||
+  error instanceof NoMoney ||
+  error instanceof Unfit ||
+  SPENT_HERE.has((error as NodeJS.ErrnoException).code ?? '')
 
 /** What an attempt without a status says of its channel. */
 export function outcomeOf(error: Error): Outcome {
   if (error instanceof CredentialError) return 'auth'
   return isOurs(error) ? 'ignored' : 'failed'
+}
+
+/** What is wrong with an answer that came; null = nothing that its upstream is to blame for. 0 = none came. */
+export const faultOf = (status: number): string | null => {
+  if (status > 0 && status < 300) return 'answer'
+  return retryable(status) ? 'status' : null
 }

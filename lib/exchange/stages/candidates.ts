@@ -1,25 +1,45 @@
 /** Finds the channels that may serve this exchange, and chooses the first one. The next ones are chosen as attempts fail. */
 import type { KeyEntry } from '../../access/keys.ts'
+import type { Claim } from '../../channels/claim.ts'
 import { Candidates } from '../../channels/pick.ts'
 import type { Candidate } from '../../channels/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { affinityOf } from '../affinity.ts'
 import type { Exchange } from '../exchange.ts'
-import { canAsk } from '../lanes.ts'
+import { canAsk, prepareLane } from '../lanes.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
-import { NEXT, type Verdict } from '../verdict.ts'
+import { type Answer, DONE, NEXT, type Verdict } from '../verdict.ts'
 
 export const findCandidates = stage<'model' | 'maker', 'route'>((x, services) => {
   const { group } = (x.entry as KeyEntry).key
   if (!chooseCandidate(x, services)) return refuse(x, services, 'no_channel', [group, x.model])
-  if (x.claim !== null) return NEXT
+  return judgeChoice(x, services)
+})
+
+function judgeChoice(x: Exchange, services: Services): Answer {
+  if (x.claim === null) return refuseAll(x, services)
+  return prepareLane(x, services, x.claim.candidate)?.then(fits => goOn(x, services, fits)) ?? NEXT
+}
+
+/** The candidate was found to be fit or not, which took a moment. */
+function goOn(x: Exchange, services: Services, fits: boolean): Answer {
+  if (x.left || x.finished) return DONE
+  if (fits) return NEXT
+  const candidates = x.candidates as Candidates
+  candidates.isUnfit(x.claim as Claim)
+  x.claim = candidates.next()
+  return judgeChoice(x, services)
+}
+
+function refuseAll(x: Exchange, services: Services): Verdict {
+  const { group } = (x.entry as KeyEntry).key
   const { whyNone, retryAfterS } = x.candidates as Candidates
   if (whyNone === 'unfit') return refuseUnfit(x, services)
   if (whyNone === 'saturated') return refuse(x, services, 'saturated', [], retryAfterS)
   return refuse(x, services, 'channels_resting', [group, x.model], retryAfterS)
-})
+}
 
 /** False: no channel of the group has the model for the protocol. True and `x.claim` null: all such channels rest or are full. */
 export function chooseCandidate(x: Exchange, services: Services): boolean {

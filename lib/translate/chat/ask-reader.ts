@@ -213,7 +213,7 @@ const MEMBERS: Members = {
 }
 
 export function readAsk(body: Buffer, head: AskHead): Ask {
-  const tree = readBody(body)
+  const tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)
   const { choice, tools } = ask

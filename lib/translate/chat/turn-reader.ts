@@ -65,7 +65,8 @@ class MessageReader {
       error: false,
     }
     const last = this.#ask.turns.at(-1)
-    if (last?.role === 'user' && last.parts.every(({ type }) => type === 'result')) last.parts.push(part)
+    // the first part says what the others are
+    if (last?.role === 'user' && (last.parts[0]?.type ?? 'result') === 'result') last.parts.push(part)
     else this.#ask.turns.push({ role: 'user', parts: [part] })
   }
 

@@ -116,7 +116,7 @@ const MEMBERS = spelled({
 })
 
 export function readAsk(body: Buffer, head: AskHead): Ask {
-  const tree: Tree = readBody(body)
+  const tree: Tree = readBody(body, head)
   const ask = emptyAsk(head)
   readMembers(ask, tree, MEMBERS)
   checkTools(ask)

@@ -12,17 +12,7 @@ export type Source = string
 
 export const EMPTY: Literal = '""'
 
-/** Quotes, backslashes, and all below space. */
-const MUST_BE_ESCAPED = /["\\]|[^ -\uffff]/
-const ESCAPED_EACH = /["\\]|[^ -\uffff]/g
 const NOT_ASCII = /[\x80-\uffff]/g
-const SHORT: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-}
 const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** The literal of a string of ours, or of a decoded one, all in ASCII. */
@@ -32,26 +22,22 @@ export function literal(text: string): Literal {
 }
 
 /** The literal that has JSON text in it: arguments that stood as an object, where a protocol wants them as text. */
-export const quote = (source: Source): Literal =>
-  `"${MUST_BE_ESCAPED.test(source) ? source.replace(ESCAPED_EACH, char => SHORT[char] ?? unicode(char)) : source}"`
+export const quote = (source: Source): Literal => JSON.stringify(source)
 
-const ESCAPES = /\\(?:u([0-9a-fA-F]{4})|(.))/g
-const MEANT: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+/** Runs of escapes, because a call for each would take long: of characters that are not ASCII, and of all others. */
+const ESCAPES = /((?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)|(?:\\(?:u00[0-7].|[^u]))+/g
 
 /**
  * The JSON text that stands in a literal. An escaped character that is not ASCII stays escaped: in JSON text it can stand
  * only inside a string, where the escape means the same.
  */
 export const unquote = (text: Literal): Source => {
-  const inner = text.slice(1, -1)
-  return inner.includes('\\') ? inner.replace(ESCAPES, unescaped) : inner
+  if (!text.includes('\\')) return text.slice(1, -1)
+  return JSON.parse(text.includes('\\u') ? text.replace(ESCAPES, escapedTwice) : text) as string
 }
 
-function unescaped(whole: string, hex: string | undefined, char: string | undefined): string {
-  if (hex === undefined) return MEANT[char as string] ?? (char as string)
-  const code = Number.parseInt(hex, 16)
-  return code < 0x80 ? String.fromCharCode(code) : whole
-}
+const escapedTwice = (run: string, beyond: string | undefined): string =>
+  beyond === undefined ? run : run.replaceAll('\\', '\\\\')
 
 const LINE_ENDS = /[\r\n]+/g
 

@@ -25,9 +25,9 @@ const OPEN_ARRAY = 0x5b
 const COMMA = 0x2c
 const COLON = 0x3a
 
-/** Of each node: kind, start, end, the node behind it and all that is in it. A key is a node in front of its value. */
+/** Of each node: kind, start, end, and the node behind all of it. A key is a node in front of its value. */
 const FIELDS = 4
-/** The most values of one text, and the most brackets around one. */
+/** Of one text, and of brackets around a value. */
 export const MOST_NODES = 1 << 19
 const MOST_DEPTH = 1000
 /** Deeper than anything that readers look into. */
@@ -90,15 +90,18 @@ export class Tree {
   /** The value that is the whole text. */
   readonly root: Node = 0
 
-  /** False: the text is not JSON, or it is too deep or has too many values. A tree can read one text after another. */
-  read(text: string): boolean {
+  /** How many values and keys of any depth were read. */
+  values = 0
+
+  /** False: the text is not JSON, or too deep, or has too many values. A tree can read one text after another. */
+  read(text: string, mostValues = Number.POSITIVE_INFINITY): boolean {
     this.text = text
-    this.#count = 0
+    this.#count = this.values = 0
     this.#open.length = this.#closers.length = 0
     this.#opened = this.#done = false
     for (let i = 0; ; ) {
       i = this.#value(afterSpace(text, i))
-      if (i < 0) return false
+      if (i < 0 || this.values > mostValues) return false
       if (this.#opened) {
         this.#opened = false
         continue
@@ -111,7 +114,6 @@ export class Tree {
       }
     }
   }
-
   /** The last value was a bracket, and what comes next is the first value in it. */
   #opened = false
   /** The outermost value has ended. */
@@ -184,6 +186,7 @@ export class Tree {
   }
 
   #note(kind: number, start: number, end: number): Node {
+    this.values++
     if (this.#open.length > this.#levels || this.#count > MOST_NODES) return NONE
     const at = this.#count * FIELDS
     if (at + FIELDS > this.#nodes.length) {
