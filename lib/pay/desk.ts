@@ -4,6 +4,7 @@
  */
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
+import type { UsdtConfig } from '../terms/config-pay.ts'
 import { USDT } from '../terms/deposits.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import type { PayTallies } from '../terms/pay-tallies.ts'
@@ -63,6 +64,10 @@ export class Desk {
     return [...new Set(all)].filter(currency => currency !== 'CNY').sort()
   }
 
+  get usdtConfig(): UsdtConfig | undefined {
+    return this.#parts.config().pay.usdt
+  }
+
   /** null = the config in force does not offer it. */
   async usdt(): Promise<Usdt | null> {
     const config = this.#parts.config()
@@ -73,7 +78,7 @@ export class Desk {
   async #openUsdt({ pay: { usdt: config } }: Config): Promise<Usdt | null> {
     if (config === undefined) return null
     const { Usdt } = await import('./usdt/usdt.ts')
-    return new Usdt({ ...this.#parts, till: this.till, config }, () => this.bounds().order)
+    return new Usdt({ ...this.#parts, till: this.till, marks: this.orders.marks, config }, () => this.bounds().order)
   }
 
   /** One round of reading the chain. */

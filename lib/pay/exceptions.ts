@@ -61,6 +61,7 @@ export function exceptionRow(found: PayException, order: Order | null) {
     detail: found.detail,
     credit: can !== null && 'worth' in can ? formatMicro(can.worth) : null,
     at: iso(found.atMs),
+    due_at: isoOrNull(found.dueAtMs),
     resolved_at: isoOrNull(found.resolvedAtMs),
     resolved_by: found.resolvedBy,
     resolution: found.resolution,

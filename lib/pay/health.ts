@@ -1,11 +1,13 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { PayMark, PayTotals, Store } from '../store/store.ts'
+import type { UsdtConfig } from '../terms/config-pay.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { UNCREDITED_MS } from './desk.ts'
 import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'
 import { DOUBTS, type PayMethod } from './method.ts'
 import { iso } from './own-orders.ts'
+import { chainHealth } from './usdt/health.ts'
 
 const MOST_COUNTED = 1_000
 
@@ -14,7 +16,12 @@ export interface HealthDeps {
   clock: { now(): number }
 }
 
-export async function payHealth({ store, clock }: HealthDeps, methods: ReadonlyMap<OrderMethod, PayMethod>) {
+/** `usdt`: its section of the config in force. */
+export async function payHealth(
+  { store, clock }: HealthDeps,
+  methods: ReadonlyMap<OrderMethod, PayMethod>,
+  usdt: UsdtConfig | undefined,
+) {
   const nowMs = (await store.now()) ?? clock.now()
   const [counts, uncredited, exceptions, marks, totals] = await Promise.all([
     store.pay.orderCounts(),
@@ -31,6 +38,7 @@ export async function payHealth({ store, clock }: HealthDeps, methods: ReadonlyM
     uncredited: uncredited.length,
     exceptions,
     methods: known.map(name => methodRow(name, methods.get(name), marks, totals)),
+    chain: usdt === undefined ? null : await chainHealth(store, usdt, marks, nowMs),
   }
 }
 

@@ -6,7 +6,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { Logger } from '../terms/log.ts'
-import type { OrderMethod } from '../terms/pay.ts'
+import type { OrderMethod, PayWay } from '../terms/pay.ts'
 import type { Verdict } from './callbacks.ts'
 import { DOUBTS, type Doubt, ProviderAway, ProviderRefuses } from './method.ts'
 
@@ -17,6 +17,13 @@ const EVERY_MS = 10_000
 export const ANSWERED = 'query'
 export const UNANSWERED = 'query_failed'
 export const refusedMark = (doubt: Doubt): string => `refused_${doubt}`
+/** Of USDT: the newest block and how many of them are not final; when a node last answered, and when it last did not. */
+export const HEAD = 'head'
+/** The day whose balances are compared with the deposits, and the last address or `BALANCES_DONE`. */
+export const BALANCES = 'balances'
+export const BALANCES_DONE = 'done'
+export const nodeMark = (node: number): string => `node_${node}`
+export const nodeFailedMark = (node: number): string => `node_${node}_failed`
 
 interface MarkDeps {
   store: Store
@@ -39,20 +46,20 @@ export class PayMarks {
   async asked<T>(method: OrderMethod, ask: () => Promise<T>): Promise<T> {
     try {
       const said = await ask()
-      await this.#note(method, ANSWERED)
+      await this.note(method, ANSWERED)
       return said
     } catch (error) {
-      if (error instanceof ProviderAway || error instanceof ProviderRefuses) await this.#note(method, UNANSWERED)
+      if (error instanceof ProviderAway || error instanceof ProviderRefuses) await this.note(method, UNANSWERED)
       throw error
     }
   }
 
-  async #note(method: OrderMethod, what: string): Promise<void> {
+  async note(method: PayWay, what: string, value = ''): Promise<void> {
     const now = this.#deps.clock.monotonic()
     const last = this.#written.get(`${method} ${what}`)
     if (last !== undefined && now - last < EVERY_MS) return
     this.#written.set(`${method} ${what}`, now)
-    await this.#write(this.#deps.store.pay.setPayMark(method, what, ''))
+    await this.#write(this.#deps.store.pay.setPayMark(method, what, value))
   }
 
   /** Counts a callback that was not believed. */

@@ -73,14 +73,27 @@ export interface DisputeNotice {
   amount: number
   /** `open`: undecided. `lost`: the payer keeps the money. `won`: we do. */
   state: 'open' | 'lost' | 'won'
+  /** Until when the bank waits for our answer. */
+  dueAtMs?: number
 }
 
-/** `warning`: the provider suspects a fraud. `none`: nothing that matters here. */
+/** The provider suspects a fraud, or has said something that a person has to look at. */
+export interface WarningNotice {
+  kind: 'warning'
+  orderId: string
+  reference: string
+  detail: string
+  dueAtMs?: number
+  /** What is left of the payment goes back at once, before it becomes a dispute. */
+  refund: boolean
+}
+
+/** `none`: nothing that matters here. */
 export type Notice =
   | Payment
   | RefundNotice
   | DisputeNotice
-  | { kind: 'warning'; orderId: string; reference: string; detail: string }
+  | WarningNotice
   | { kind: 'ended'; orderId: string }
   | { kind: 'none' }
 

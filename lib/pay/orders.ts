@@ -28,7 +28,8 @@ import {
 } from './order-faults.ts'
 import { afterRecall } from './recall.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
-import type { Till, TillDeps } from './till.ts'
+import type { Till } from './till.ts'
+import type { TillDeps } from './till-deps.ts'
 
 export interface PayBounds {
   /** Most money of one order. */
@@ -205,11 +206,11 @@ export class Orders {
       const { providerId, said } = await method.refund(refund, order, asked)
       if (providerId !== null)
         await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, clock.now()))
-      await this.#till.endRefund(refund, said)
+      await this.#till.back.endRefund(refund, said)
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')
-      if (error instanceof ProviderRefuses) await this.#till.refuse(refund, error.message)
+      if (error instanceof ProviderRefuses) await this.#till.back.refuse(refund, error.message)
     }
     await inForce(this.#deps)
     return (await store.pay.refund(method.name, id)) as Refund

@@ -39,7 +39,8 @@ export class Payments {
   }
 
   async health() {
-    return payHealth(this.#deps, await (await this.#deps.pay()).methods())
+    const desk = await this.#deps.pay()
+    return payHealth(this.#deps, await desk.methods(), desk.usdtConfig)
   }
 
   /** `account`: only orders of this one; undefined = of all, null = the caller named one that does not exist. */

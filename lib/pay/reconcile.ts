@@ -96,7 +96,7 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
     try {
       const said = await method.queryRefund(refund, order)
       if (said !== 'undecided') {
-        await till.endRefund(refund, said)
+        await till.back.endRefund(refund, said)
         return
       }
       if (refund.providerId === null) await orders.sendRefund(refund, order, method)

@@ -86,6 +86,7 @@ export interface ChainStore {
    * end of the transaction, so addresses become visible in the order of their numbers. `derive`: number → address.
    */
   issueAddress(issue: NewAddress, derive: (number: number) => string, act: Act): Promise<DepositAddress>
+  addressCount(chainId: number): Promise<number>
   /** Addresses in the order of their numbers, after one of them. */
   depositAddresses(chainId: number, afterNumber: number, limit: number): Promise<DepositAddress[]>
 
@@ -124,6 +125,8 @@ export interface ChainStore {
   deposit(id: number): Promise<Deposit | null>
   /** Newest first; with `afterId` oldest first. */
   deposits(filter: DepositFilter): Promise<Deposit[]>
+  /** How many deposits are in each state, and what they were credited with. */
+  depositTotals(chainId: number): Promise<{ state: DepositState; count: number; credited: Micro }[]>
   depositsIn(chainId: number, fromNo: number, toNo: number): Promise<Deposit[]>
   /**
    * Deposits that no second node has confirmed. Accounts take turns, so that thousands of the smallest amounts of one hold up

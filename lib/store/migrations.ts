@@ -10,7 +10,7 @@ import { CHAIN_DEPOSITS, DEPOSIT_REFUNDS, DEPOSIT_TABLES } from './deposit-table
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
-import { PAY_TABLES } from './pay-tables.ts'
+import { PAY_EXCEPTIONS, PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
@@ -241,6 +241,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     addColumn(CHAIN_DEPOSITS, ['decided_by', 'name?'], dialect),
     addColumn(CHAIN_DEPOSITS, ['decision', 'doc?'], dialect),
   ],
+  // Until when a person has to act.
+  ({ dialect }) => [addColumn(PAY_EXCEPTIONS, ['due_at_ms', 'int?'], dialect)],
 ]
 
 async function version(driver: Driver): Promise<number> {

@@ -77,7 +77,7 @@ export interface OrderFilter {
 }
 
 export type NewException = Pick<PayException, 'method' | 'kind' | 'reference' | 'detail'> &
-  Partial<Pick<PayException, 'orderId' | 'transactionId' | 'amount' | 'currency'>>
+  Partial<Pick<PayException, 'orderId' | 'transactionId' | 'amount' | 'currency' | 'dueAtMs'>>
 
 export interface ExceptionFilter {
   open?: boolean

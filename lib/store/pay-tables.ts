@@ -95,6 +95,7 @@ export const PAY_EXCEPTIONS: Table = {
     currency: 'code?',
     detail: 'doc',
     at_ms: 'int',
+    due_at_ms: 'int?',
     resolved_at_ms: 'int?',
     resolved_by: 'name?',
     resolution: 'doc?',

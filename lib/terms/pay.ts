@@ -103,7 +103,8 @@ export interface Proof {
 
 /**
  * What a person has to look at. Each says why verified money, or a verified message, does not fit its order.
- * `conflict`: the ledger has another entry under the reference. `chain`: nodes of the chain contradict each other, or our books.
+ * `conflict`: the ledger has another entry under the reference. `dispute`: the payer's bank asks for the money back, and waits for
+ * an answer. `chain`: nodes of the chain contradict each other, or our books.
  */
 export const PAY_EXCEPTIONS = [
   'unknown_order',
@@ -120,6 +121,7 @@ export const PAY_EXCEPTIONS = [
   'refund_amount',
   'refund_stuck',
   'fraud_warning',
+  'dispute',
   'chain',
 ] as const
 export type PayExceptionKind = (typeof PAY_EXCEPTIONS)[number]
@@ -137,6 +139,8 @@ export interface PayException {
   currency: string | null
   detail: string
   atMs: number
+  /** Until when a person has to act; null = there is no such time. */
+  dueAtMs: number | null
   /** null = open. */
   resolvedAtMs: number | null
   resolvedBy: string | null

@@ -1,5 +1,7 @@
 /** Card money that goes back: refunds, disputes, warnings; webhooks that got lost; and Stripe's balance as a bill. */
 import t from 'tap'
+import { micro } from '../../lib/base/money.ts'
+import { oneOrder } from '../../lib/pay/all-orders.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { type Card, openCard } from './card-support.ts'
 import type { Json } from './doubles/stripe-ledger.ts'
@@ -178,11 +180,11 @@ t.test('a refund that is told before its payment is sent again later', async t =
 t.test('disputes', async t => {
   const moved = [{ amount: -10_000 }]
   const rows: [name: string, opened: Json, then: Json[], fen: number, exceptions: string[]][] = [
-    ['opened', {}, [], 0, []],
+    ['opened', {}, [], 0, ['dispute']],
     ['under review', { status: 'under_review' }, [], 0, []],
-    ['of a part', { amount: 4_000 }, [], 6_000, []],
-    ['of more, because rates moved', { amount: 10_300 }, [], 0, []],
-    ['in another currency', { amount: 1_450, currency: 'usd' }, [], 0, []],
+    ['of a part', { amount: 4_000 }, [], 6_000, ['dispute']],
+    ['of more, because rates moved', { amount: 10_300 }, [], 0, ['dispute']],
+    ['in another currency', { amount: 1_450, currency: 'usd' }, [], 0, ['dispute']],
     ['won', {}, [{ status: 'under_review' }, { status: 'won' }], 10_000, []],
     ['lost', {}, [{ status: 'lost' }], 0, []],
     [
@@ -196,7 +198,13 @@ t.test('disputes', async t => {
     ['an inquiry', { status: 'warning_needs_response' }, [], 10_000, ['fraud_warning']],
     ['an inquiry under review', { status: 'warning_under_review' }, [], 10_000, []],
     ['an inquiry that ended', { status: 'warning_under_review' }, [{ status: 'warning_closed' }], 10_000, []],
-    ['an inquiry that became a dispute', { status: 'warning_under_review' }, [{ status: 'needs_response' }], 0, []],
+    [
+      'an inquiry that became a dispute',
+      { status: 'warning_under_review' },
+      [{ status: 'needs_response' }],
+      0,
+      ['dispute'],
+    ],
     ['prevented by giving the money back', {}, [{ status: 'prevented', balance_transactions: moved }], 0, []],
     ['prevented, and no money moved', {}, [{ status: 'prevented' }], 10_000, []],
   ]
@@ -215,15 +223,83 @@ t.test('disputes', async t => {
   }
 })
 
-t.test('early fraud warnings', async t => {
-  for (const actionable of [true, false]) {
+t.test('a dispute says until when it must be answered, and closes when the bank has decided', async t => {
+  const card = await openCard(t)
+  const { session, id } = await card.paid()
+  const event = card.stripe.ledger.dispute(session)
+  const dueAtMs = event.data.object.evidence_details.due_by * 1_000
+  await card.send(event)
+  t.match(await oneOrder(card, id), {
+    exceptions: [{ kind: 'dispute', due_at: new Date(dueAtMs).toISOString(), resolved_at: null }],
+  })
+  await card.send(card.stripe.ledger.moveDispute(event.data.object.id, { status: 'lost' }))
+  t.match(await card.store.pay.exceptions({ kind: 'dispute', limit: 9 }), [
+    { dueAtMs, resolvedBy: 'card', resolution: 'closed: the dispute is lost' },
+  ])
+  await card.send({ ...event, id: 'evt_again' })
+  t.same(await card.exceptions(), [])
+})
+
+t.test('what is left of a payment that Stripe warns of goes back once', async t => {
+  const back = async (card: Card, id: string) =>
+    (await card.store.pay.refunds(id)).map(({ kind, amount, state }) => [kind, amount / 10_000, state])
+  for (const [name, before, fen, refunds] of [
+    ['all of it', async () => {}, 0, [['refund', 10_000, 'done']]],
+    [
+      'what a refund has left',
+      (card, id) => refund(card, id, '40'),
+      0,
+      [
+        ['refund', 4_000, 'done'],
+        ['refund', 6_000, 'done'],
+      ],
+    ],
+    [
+      'also money that is spent',
+      async ({ store, account }) => {
+        const entry = {
+          kind: 'adjustment',
+          amount: micro(-90_000_000),
+          reference: 'spent',
+          actor: 'x',
+          note: '',
+        } as const
+        await store.addEntry(account.id, entry, ACT)
+      },
+      -9_000,
+      [['refund', 10_000, 'done']],
+    ],
+  ] as [string, (card: Card, id: string) => Promise<unknown>, number, unknown[]][]) {
     const card = await openCard(t)
-    const { session } = await card.paid()
-    const event = card.stripe.ledger.warnOfFraud(session, actionable)
-    for (let i = 0; i < 2; i++) t.equal(await card.send(event), 200)
-    t.same(await card.exceptions(), actionable ? ['fraud_warning'] : [], 'what is refunded or disputed needs nobody')
-    t.equal(await card.balance(), 10_000)
+    const { session, id } = await card.paid()
+    await before(card, id)
+    const event = card.stripe.ledger.warnOfFraud(session)
+    await Promise.all([1, 2].map(() => card.send(event)))
+    t.equal(await card.balance(), fen, `${name}: it is out of the balance at once`)
+    for (let i = 0; i < 2; i++) {
+      await card.round()
+      await card.send({ ...event, id: `${event.id}${i}` })
+    }
+    t.same(await back(card, id), refunds, name)
+    t.equal(card.stripe.ledger.total, 0, name)
+    t.same(await card.exceptions(), ['fraud_warning'], 'a person is told')
+    t.match(await card.store.audit(), { ok: true })
   }
+  const card = await openCard(t)
+  const { session, id } = await card.paid()
+  await card.send(card.stripe.ledger.warnOfFraud(session, false))
+  t.same([await card.exceptions(), await back(card, id)], [[], []], 'what is refunded or disputed needs nobody')
+})
+
+t.test('a warning before its payment is known is sent again later', async t => {
+  const card = await openCard(t)
+  const { session } = await card.open()
+  const paid = card.stripe.ledger.pay(session)
+  const event = card.stripe.ledger.warnOfFraud(session)
+  t.equal(await card.send(event), 500)
+  t.equal(await card.send(paid), 200)
+  t.equal(await card.send(event), 200)
+  t.equal(await card.balance(), 0)
 })
 
 t.test('money of other shops on the same account is nobody’s business here', async t => {
@@ -259,8 +335,8 @@ t.test('webhooks that got lost are found in the list of events', async t => {
   card.clock.advance(8 * MINUTE_MS)
   const seenBefore = card.stripe.asked.length
   await card.round()
-  t.equal(await card.balance(), 17_000)
-  t.same(await card.exceptions(), ['fraud_warning'])
+  t.equal(await card.balance(), 7_000)
+  t.same((await card.exceptions()).toSorted(), ['dispute', 'fraud_warning'])
   t.notOk(
     card.stripe.asked.slice(seenBefore).includes('GET /v1/checkout/sessions/:id'),
     'what came as a webhook is passed over',
@@ -269,7 +345,7 @@ t.test('webhooks that got lost are found in the list of events', async t => {
     card.clock.advance(6 * MINUTE_MS)
     await card.round()
   }
-  t.equal(await card.balance(), 17_000)
+  t.equal(await card.balance(), 7_000)
 })
 
 t.test('the list of events is read on where it ended when Stripe was away, page by page', async t => {

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Deposits } from '../../lib/pay/deposits.ts'
+import { Payments } from '../../lib/pay/payments.ts'
 import { allDeposits, sweepList } from '../../lib/pay/usdt/all-deposits.ts'
 import { ownAddress, ownDeposits, ownQuote } from '../../lib/pay/usdt/own-deposits.ts'
 import { checksummed } from '../../lib/terms/xpub.ts'
@@ -128,5 +129,44 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
     t.equal(await shop.micros(), 1_400_000_000 * 1_000_000)
     await shop.read()
     t.same(await shop.states(), ['credited', 'closed'])
+  })
+
+  t.test('what operators see of the chain and its nodes, without their addresses', async t => {
+    const shop = await openUsdt(t, { chain })
+    const health = async () => (await new Payments({ ...shop, pay: async () => shop.desk }).health()).chain!
+    t.match(await health(), { head: null, cursor: null, second_at: null, nodes: [{ answered_at: null }, { node: 2 }] })
+    await shop.read()
+    await shop.rate(7)
+    await chain.pay(await shop.address(), 100n * TOKEN)
+    await chain.mine()
+    shop.second.about('eth_getTransactionReceipt', () => ({ status: 502, text: 'away' }))
+    shop.clock.advance(11_000)
+    await shop.read()
+    const head = await chain.head()
+    const found = await health()
+    t.match(found, {
+      chain_id: 56,
+      sandbox: true,
+      head,
+      finality_lag_blocks: 2,
+      cursor: { block: head - 2, lag_seconds: Number },
+      nodes: [
+        { node: 1, answered_at: String, failed_at: null },
+        { node: 2, answered_at: String, failed_at: String, failed: 'away' },
+      ],
+      addresses: 1,
+      deposits: [{ state: 'final', count: 1 }],
+      credited: '0.000000',
+    })
+    t.notMatch(JSON.stringify(found), new RegExp(new URL(shop.first.url).port), 'an address may have a key in it')
+    shop.second.honest()
+    await shop.read()
+    t.match(await health(), {
+      second_at: String,
+      balances_day: String,
+      balances_done: true,
+      deposits: [{ state: 'credited', count: 1 }],
+      credited: '700.000000',
+    })
   })
 })

@@ -266,11 +266,13 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
       detail: 'one fen less',
       amount: 499,
     } as const
-    const raised = await Promise.all([one, two].map(s => s.pay.raiseException({ ...exception, currency: 'CNY' })))
+    const raised = await Promise.all(
+      [one, two].map(s => s.pay.raiseException({ ...exception, currency: 'CNY', dueAtMs: 7 })),
+    )
     t.same(raised.sort(), [false, true], 'one of the two is the first')
     t.equal(await one.pay.openExceptions(), 1)
     const [row] = await one.pay.exceptions({ open: true, limit: 9 })
-    t.match(row, { ...exception, orderId: null, resolvedAtMs: null })
+    t.match(row, { ...exception, orderId: null, dueAtMs: 7, resolvedAtMs: null })
     const by: Act = { ...ACT, operation: 'exceptions.resolve' }
     const resolved = await Promise.all([one, two].map(s => s.pay.resolveException(row!.id, 'looked at', by)))
     t.same(resolved.sort(), [false, true], 'one of the two resolves it')

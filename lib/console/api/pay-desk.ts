@@ -11,6 +11,7 @@ import {
   resolution,
 } from '../../pay/payments.ts'
 import * as kind from '../../terms/config-scalars.ts'
+import { DEPOSIT_STATES } from '../../terms/deposits.ts'
 import {
   ORDER_STATES,
   PAY_EXCEPTIONS,
@@ -49,11 +50,40 @@ const methodHealth = z
   })
   .meta({ id: 'PayMethodHealth' })
 
+const chainHealth = z
+  .strictObject({
+    chain_id: z.int(),
+    sandbox: z.boolean(),
+    minimum: money,
+    head: z.int().nullable(),
+    head_at: time.nullable(),
+    finality_lag_blocks: z.int().nullable(),
+    cursor: z.strictObject({ block: z.int(), at: time, lag_seconds: z.int() }).nullable(),
+    second_block: z.int().nullable(),
+    second_at: time.nullable(),
+    nodes: z.array(
+      z.strictObject({
+        node: z.int().meta({ description: 'Its place in the config; its address may have a key in it.' }),
+        answered_at: time.nullable(),
+        failed_at: time.nullable(),
+        failed: z.enum(['away', 'refused']).nullable(),
+      }),
+    ),
+    addresses: z.int(),
+    balances_day: z.string().nullable(),
+    balances_done: z.boolean(),
+    balances_at: time.nullable(),
+    deposits: z.array(z.strictObject({ state: z.enum(DEPOSIT_STATES), count: z.int() })),
+    credited: money,
+  })
+  .meta({ id: 'ChainHealth', description: 'How far the chain is read, and when each node last answered.' })
+
 const health = z.strictObject({
   orders: z.array(z.strictObject({ state: z.enum(ORDER_STATES), count: z.int(), oldest_at: time })),
   uncredited: z.int(),
   exceptions: z.int(),
   methods: z.array(methodHealth),
+  chain: chainHealth.nullable(),
 })
 export type PayHealth = z.output<typeof health>
 
@@ -92,6 +122,7 @@ const exception = z
     detail: z.string(),
     credit: money.nullable().meta({ description: 'What a credit would book; null = it cannot be credited.' }),
     at: time,
+    due_at: time.nullable().meta({ description: 'Until when somebody has to act.' }),
     resolved_at: time.nullable(),
     resolved_by: z.string().nullable(),
     resolution: z.string().nullable(),

@@ -86,7 +86,7 @@ async function noticesOfSession(client: StripeClient, { type, object }: StripeEv
 function unknownSession(session: Session): Notice[] {
   const orderId = orderOf(session)
   const detail = 'a signed event about a session that Stripe does not know: others may know the webhook secret'
-  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: session.id, detail }]
+  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: session.id, detail, refund: false }]
 }
 
 async function noticesOfCharge(client: StripeClient, { object }: StripeEvent): Promise<Notice[]> {

@@ -8,6 +8,7 @@ import { isOrderId } from '../numbers.ts'
 import type { StripeClient } from './client.ts'
 
 const PAGE = 100
+const SECOND_MS = 1_000
 const EXPAND = ['payment_intent']
 
 /** null = the payment is of something else that uses the same account. */
@@ -63,6 +64,10 @@ function stateOf({ status, balance_transactions }: Stripe.Dispute): DisputeNotic
   return balance_transactions.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won'
 }
 
+/** Until when Stripe takes evidence. */
+const dueOf = ({ status, evidence_details: { due_by } }: Stripe.Dispute): { dueAtMs?: number } =>
+  status.endsWith('needs_response') && due_by !== null ? { dueAtMs: due_by * SECOND_MS } : {}
+
 export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
   const dispute = await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND }))
   const intent = dispute?.payment_intent
@@ -71,12 +76,13 @@ export async function noticesOfDispute(client: StripeClient, id: string): Promis
   const state = stateOf(dispute)
   if (state === null) {
     const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
-    return dispute.status === 'warning_needs_response' ? [{ kind: 'warning', orderId, reference: id, detail }] : []
+    const warning = { kind: 'warning', orderId, reference: id, detail, ...dueOf(dispute), refund: false } as const
+    return dispute.status === 'warning_needs_response' ? [warning] : []
   }
   // Banks may dispute in the payer's own currency. All of the payment is at stake then.
   const { amount, currency } = intent as Stripe.PaymentIntent
   const disputed = dispute.currency === currency ? Math.min(dispute.amount, amount) : amount
-  return [{ kind: 'dispute', disputeId: id, orderId, amount: disputed, state }]
+  return [{ kind: 'dispute', disputeId: id, orderId, amount: disputed, state, ...dueOf(dispute) }]
 }
 
 /** An early fraud warning that nothing has been done about. */
@@ -86,6 +92,6 @@ export async function noticesOfWarning(client: StripeClient, id: string): Promis
   )
   if (warning === null || typeof warning.charge === 'string' || !warning.actionable) return []
   const orderId = orderOfIntent(warning.charge.payment_intent)
-  const detail = `Stripe warns of fraud (${warning.fraud_type}): refund the order, before it becomes a dispute`
-  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: id, detail }]
+  const detail = `Stripe warns of fraud (${warning.fraud_type}): what is left of the payment is sent back`
+  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: id, detail, refund: true }]
 }

@@ -3,6 +3,7 @@
  * A round checks some addresses, all at one block that has just become final, because nodes keep older states for a minute only.
  */
 import { type ChainCursor, tokenText } from '../../terms/deposits.ts'
+import { BALANCES, BALANCES_DONE } from '../marks.ts'
 import { storeNow, type UsdtDeps } from './deps.ts'
 import type { Reader, Watched } from './reading.ts'
 
@@ -10,8 +11,6 @@ const AT_ONCE = 25
 /** Windows of transfers out of the addresses that one round reads. */
 const WINDOWS = 20
 const CHINA_MS = 8 * 3_600_000
-const MARK = 'balances'
-const DONE = 'done'
 
 const shown = (wei: bigint): string => `${tokenText(wei)} USDT`
 
@@ -29,15 +28,15 @@ export class BalanceCheck {
   async round(cursor: ChainCursor, stopped: () => boolean): Promise<void> {
     const { store } = this.#deps
     const day = new Date((await storeNow(this.#deps)) + CHINA_MS).toISOString().slice(0, 10)
-    const mark = (await store.pay.payMarks()).find(({ method, what }) => method === 'usdt' && what === MARK)
+    const mark = (await store.pay.payMarks()).find(({ method, what }) => method === 'usdt' && what === BALANCES)
     const [markDay, next] = (mark?.value ?? '').split(' ')
-    if (markDay === day && next === DONE) return
+    if (markDay === day && next === BALANCES_DONE) return
     await this.#reader.chain.prove()
     const block = await this.#reader.chain.block(cursor.no)
     if (block?.hash !== cursor.hash || !(await this.#sweeps(cursor, stopped))) return
     const after = markDay === day ? Number(next) : -1
     const last = await this.#check(cursor, after, day)
-    await store.pay.setPayMark('usdt', MARK, `${day} ${last ?? DONE}`)
+    await store.pay.setPayMark('usdt', BALANCES, `${day} ${last ?? BALANCES_DONE}`)
   }
 
   /** Reads what left the addresses. False when more is left to read. */

@@ -5,7 +5,7 @@
 import { inForce } from '../../operations/deps.ts'
 import { StoreConflict } from '../../store/store.ts'
 import { type Deposit, depositReference } from '../../terms/deposits.ts'
-import { provider } from '../till.ts'
+import { provider } from '../till-deps.ts'
 import type { Chain } from './chain.ts'
 import type { UsdtDeps } from './deps.ts'
 

@@ -2,10 +2,12 @@
 import type { OperationDeps } from '../../operations/deps.ts'
 import type { UsdtConfig } from '../../terms/config-pay.ts'
 import type { PayTallies } from '../../terms/pay-tallies.ts'
+import type { PayMarks } from '../marks.ts'
 import type { Till } from '../till.ts'
 
 export interface UsdtDeps extends OperationDeps {
   till: Till
+  marks: Pick<PayMarks, 'note'>
   counts: Pick<PayTallies, 'credited' | 'repaired' | 'endpointError' | 'chain'>
   config: UsdtConfig
 }

@@ -1,5 +1,6 @@
 /** How far the nodes and our reading are behind, for the metrics, and for the log when it is too far for too long. */
 import type { ChainCursor } from '../../terms/deposits.ts'
+import { HEAD } from '../marks.ts'
 import type { Block } from './chain.ts'
 import type { UsdtDeps } from './deps.ts'
 
@@ -32,6 +33,7 @@ export class Lags {
     const behind = head.no - (final?.no ?? 0)
     counts.chain.head_block = head.no
     counts.chain.finalized_lag_blocks = behind
+    void this.#deps.marks.note('usdt', HEAD, `${head.no} ${behind}`)
     const now = clock.monotonic()
     this.#stalledAt = behind > MOST_LAG_BLOCKS ? (this.#stalledAt ?? now) : null
     const stalled = this.#stalledAt !== null && now - this.#stalledAt >= FINALITY_MS

@@ -19,16 +19,16 @@ const LONGEST_MESSAGE = 200
 /** Logs of a thousand busy blocks. */
 const MOST_BYTES = 16 * 2 ** 20
 
-export type CountError = (node: number, kind: 'away' | 'refused') => void
+export type CountAnswer = (node: number, kind: 'away' | 'refused' | 'answered') => void
 
 export class Rpc {
   /** Which of the nodes of the config, from 1. */
   readonly node: number
   readonly #url: string
-  readonly #count: CountError
+  readonly #count: CountAnswer
   #id = 0
 
-  constructor(url: string, node: number, count: CountError) {
+  constructor(url: string, node: number, count: CountAnswer) {
     this.#url = url
     this.node = node
     this.#count = count
@@ -61,6 +61,7 @@ export class Rpc {
     if (asked.status === TOO_LARGE) throw refused(TOO_LARGE, 'too large')
     if (asked.status !== OK || answer === null || answer.id !== id || answer.result === undefined)
       throw away(`status ${asked.status}, and no answer to the question`)
+    this.#count(this.node, 'answered')
     return answer.result
   }
 }

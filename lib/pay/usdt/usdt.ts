@@ -9,6 +9,7 @@ import { type BlockRef, type Deposit, type DepositAddress, type Quote, USDT } fr
 import type { Act } from '../../terms/people.ts'
 import { addressAt, walletOf } from '../../terms/xpub.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
+import { nodeFailedMark, nodeMark } from '../marks.ts'
 import { isWholeFen } from '../numbers.ts'
 import { type Block, Chain } from './chain.ts'
 import { storeNow, type UsdtDeps } from './deps.ts'
@@ -31,18 +32,21 @@ export class Usdt {
   #head: { at: number; block: Promise<Block> } | null = null
 
   constructor(deps: UsdtDeps, most: () => Micro) {
-    const { config, counts } = deps
+    const { config } = deps
     const { endpoints, chain_id: chainId, contract, xpub } = config
     const open = (i: 0 | 1) =>
-      new Chain(new Rpc(endpoints[i] as string, i + 1, (node, kind) => counts.endpointError(node, kind)), {
-        chainId,
-        contract,
-      })
+      new Chain(new Rpc(endpoints[i] as string, i + 1, (node, kind) => this.#note(node, kind)), { chainId, contract })
     this.deps = deps
     this.#most = most
     this.wallet = walletOf(xpub)
     this.chains = [open(0), open(1)]
     this.scanner = new Scanner(deps, this.chains)
+  }
+
+  #note(node: number, kind: 'away' | 'refused' | 'answered'): void {
+    const { counts, marks } = this.deps
+    if (kind !== 'answered') counts.endpointError(node, kind)
+    void (kind === 'answered' ? marks.note('usdt', nodeMark(node)) : marks.note('usdt', nodeFailedMark(node), kind))
   }
 
   /** Whether accounts of this kind may have an address: test money is for test accounts. */

@@ -69,6 +69,12 @@ export async function depositAddresses(
   return (await driver.query('depositAddresses', sql, [chainId, afterNumber, limit])).map(toAddress)
 }
 
+export async function addressCount(driver: Driver, chainId: number): Promise<number> {
+  const sql = 'SELECT COUNT(*) AS n FROM deposit_addresses WHERE chain_id = ?'
+  const [row] = await driver.query('addressCount', sql, [chainId])
+  return integer(row as Row, 'n')
+}
+
 export async function addressesWatched(driver: Driver, chainId: number, numbers: readonly number[]): Promise<void> {
   for (const some of chunks(numbers))
     await driver.run(

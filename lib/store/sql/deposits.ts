@@ -1,6 +1,6 @@
 /** The store's methods for deposits on a chain, put together from the files beside this one. */
 import type { Micro } from '../../base/money.ts'
-import type { BlockRef, Deposit, NewDeposit, Transfer } from '../../terms/deposits.ts'
+import type { BlockRef, Deposit, DepositState, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type {
   ChainStore,
@@ -19,7 +19,7 @@ import { creditDeposits } from './deposit-money.ts'
 import { fixRates } from './deposit-rates.ts'
 import * as refunds from './deposit-refunds.ts'
 import { toDeposit } from './deposit-rows.ts'
-import { big, integer, text } from './text.ts'
+import { big, integer, money, text } from './text.ts'
 
 /** Shown of one deposit. */
 const MOST_REFUNDS = 1_000
@@ -37,6 +37,7 @@ export class Deposits implements ChainStore {
     addresses.issueAddress(this.#driver, address, derive, act)
   depositAddresses = (chainId: number, afterNumber: number, limit: number) =>
     addresses.depositAddresses(this.#driver, chainId, afterNumber, limit)
+  addressCount = (chainId: number) => addresses.addressCount(this.#driver, chainId)
   addressesWatched = (chainId: number, numbers: readonly number[]) =>
     addresses.addressesWatched(this.#driver, chainId, numbers)
   makeQuote = (quote: NewQuote, act: Act) => addresses.makeQuote(this.#driver, quote, act)
@@ -104,6 +105,16 @@ export class Deposits implements ChainStore {
     const where = used.length === 0 ? '' : `WHERE ${used.map(([sql]) => sql).join(' AND ')} `
     const sql = `SELECT * FROM chain_deposits ${where}ORDER BY id ${afterId === undefined ? 'DESC' : 'ASC'} LIMIT ?`
     return (await this.#driver.query('deposits', sql, [...used.map(([, value]) => value), limit])).map(toDeposit)
+  }
+
+  async depositTotals(chainId: number) {
+    const sql =
+      'SELECT state, COUNT(*) AS n, SUM(credited) AS credited FROM chain_deposits WHERE chain_id = ? GROUP BY state ORDER BY state'
+    return (await this.#driver.query('depositTotals', sql, [chainId])).map(row => ({
+      state: text(row, 'state') as DepositState,
+      count: integer(row, 'n'),
+      credited: money(row, 'credited'),
+    }))
   }
 
   async depositsIn(chainId: number, fromNo: number, toNo: number): Promise<Deposit[]> {

@@ -47,13 +47,13 @@ export async function takeDueRefunds(driver: Driver, nowMs: number, leaseMs: num
 
 export async function raiseException(driver: Driver, exception: NewException): Promise<boolean> {
   const { method, kind, reference, detail, orderId = null, transactionId = null } = exception
-  const { amount = null, currency = null } = exception
+  const { amount = null, currency = null, dueAtMs = null } = exception
   try {
     await driver.run(
       'raiseException',
-      'INSERT INTO pay_exceptions (method, kind, reference, order_id, transaction_id, amount, currency, detail, at_ms) ' +
-        `VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${driver.dialect.nowMs})`,
-      [method, kind, reference, orderId, transactionId, amount, currency, detail],
+      'INSERT INTO pay_exceptions (method, kind, reference, order_id, transaction_id, amount, currency, detail, due_at_ms, ' +
+        `at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${driver.dialect.nowMs})`,
+      [method, kind, reference, orderId, transactionId, amount, currency, detail, dueAtMs],
     )
     return true
   } catch (error) {

@@ -72,6 +72,7 @@ export const toException = (row: Row): PayException => ({
   currency: textOrNull(row, 'currency'),
   detail: text(row, 'detail'),
   atMs: integer(row, 'at_ms'),
+  dueAtMs: integerOrNull(row, 'due_at_ms'),
   resolvedAtMs: integerOrNull(row, 'resolved_at_ms'),
   resolvedBy: textOrNull(row, 'resolved_by'),
   resolution: textOrNull(row, 'resolution'),

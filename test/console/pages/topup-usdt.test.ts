@@ -114,6 +114,7 @@ else
       await panel.locator('a[download]').click()
       const list = await readFile(await (await download).path(), 'utf8')
       t.match(list, new RegExp(`0/0,${address},[^,]+,6,6\\b`, 'i'), 'what an operator sweeps')
+      await desk.page.locator('section[aria-labelledby=chain]', { hasText: String((await chain.head()) - 2) }).waitFor()
       const dialog = desk.page.getByRole('dialog')
       await panel.getByRole('button', { name: say.back }).first().click()
       await dialog.locator('#amount').fill('7.12')

@@ -239,6 +239,12 @@ export class StripeLedger {
       charge: latest_charge,
       balance_transactions: [],
       status: 'needs_response',
+      evidence_details: {
+        due_by: this.#seconds + 7 * DAY_S,
+        has_evidence: false,
+        past_due: false,
+        submission_count: 0,
+      },
       ...fields,
     })
     return this.emit('charge.dispute.created', dispute)

@@ -15,6 +15,7 @@ import { methodName, ORDER_METHODS, ORDER_STATES, stateBadge, stateName } from '
 import { empty, whenLoaded } from '../parts/state.ts'
 import { moment } from '../time.ts'
 import { words } from '../words.ts'
+import { chainPanel } from './payments/chain.ts'
 import { depositsPanel } from './payments/deposits.ts'
 import { exceptionTable, resolveDialog } from './payments/exceptions.ts'
 import { methodsPanel } from './payments/methods.ts'
@@ -94,6 +95,7 @@ export default function payments(): View {
       ]),
     ),
     health.value.value !== null && methodsPanel(health.value.value),
+    health.value.value !== null && chainPanel(health.value.value),
     rates(),
     orderList(orders),
     deposits(),

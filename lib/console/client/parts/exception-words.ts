@@ -19,6 +19,7 @@ const NAMES = words({
   refund_amount: ['退款金额不符', 'Refund of another amount'],
   refund_stuck: ['退款未完成', 'Refund is stuck'],
   fraud_warning: ['欺诈预警', 'Suspected fraud'],
+  dispute: ['争议', 'Dispute'],
   chain: ['链上数据不符', 'The chain does not add up'],
 })
 
@@ -76,8 +77,12 @@ const ADVICE = words({
     'The money stays frozen, and the provider is asked again by itself. Settle the refund at the provider; then close this.',
   ],
   fraud_warning: [
-    '服务商怀疑欺诈。核实付款人，可疑时退款，以避免争议费用。',
-    'The provider suspects a fraud. Refund the order unless you know the payer: a dispute costs a fee.',
+    '服务商怀疑欺诈。银行卡付款的余款已自动退回；查看订单和付款人的账户，必要时封禁，然后关闭。',
+    'The provider suspects a fraud. What is left of a card payment is sent back by itself: look at the order and at the payer’s account, ban it if need be, then close this.',
+  ],
+  dispute: [
+    '付款人的银行要求退款，款项已冻结。请在期限前到服务商处答辩，或接受；银行作出决定后此项会自动关闭。',
+    'The payer’s bank asks for the money back, and it is frozen. Answer at the provider before the time is over, or accept it; this closes by itself when the bank has decided.',
   ],
   chain: [
     '节点之间或余额与充值之间不一致。核对节点与地址后关闭。',

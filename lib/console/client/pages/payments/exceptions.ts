@@ -34,6 +34,7 @@ const w = words({
   kept: ['将与您的名字一起永久保存。', 'It is kept for ever, with your name.'],
   confirm: ['确认', 'Confirm'],
   done: ['已处理', 'Resolved'],
+  due: ['截止', 'Act before'],
   by: [(who: string) => `由 ${who}`, (who: string) => `by ${who}`],
 })
 
@@ -49,6 +50,7 @@ export const exceptionTable = (data: readonly ShownException[], chosen: Signal<S
         cell: row => [
           badge('warn', exceptionName(row.kind)),
           span({ class: 'under' }, methodName(row.method), ' · ', moment(row.at)),
+          row.due_at !== null && span({ class: 'under' }, w.due(), ' ', moment(row.due_at, true)),
         ],
       },
       {

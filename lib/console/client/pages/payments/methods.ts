@@ -40,7 +40,9 @@ type Method = PayHealth['methods'][number]
 
 const when = (at: string | null): Child => (at === null ? w.never() : moment(at))
 
-export const methodsPanel = ({ methods }: PayHealth): Child =>
+/** USDT has a panel of its own. */
+export const methodsPanel = ({ methods, chain }: PayHealth): Child =>
+  (methods.length > 0 || chain === null) &&
   section(
     { class: 'panel', 'aria-labelledby': 'methods' },
     h2({ id: 'methods' }, w.title()),

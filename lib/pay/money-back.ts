@@ -1,0 +1,195 @@
+/**
+ * What becomes of a notice that money goes back: a refund, a dispute, a warning of fraud. What leaves a balance is frozen by an
+ * entry first, and only the provider's word ends a freeze.
+ */
+import { micro } from '../base/money.ts'
+import { inForce } from '../operations/deps.ts'
+import type { NewException, NewRefund } from '../store/store.ts'
+import type { Order, OrderMethod, PayExceptionKind, ProofSource, Refund } from '../terms/pay.ts'
+import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
+import { FEN, refundIdOf, worth } from './numbers.ts'
+import { provider, type Taken, type TillDeps } from './till-deps.ts'
+
+/** Another gateway may take money of the same order at the same moment. */
+const FREEZE_TRIES = 10
+/** Exceptions of one order. */
+const MOST_LOOKED_AT = 50
+
+/** What it needs of the till. */
+interface Counter {
+  credit(orderId: string): Promise<Taken>
+  raise(exception: NewException): Promise<'open'>
+}
+
+export class MoneyBack {
+  readonly #deps: TillDeps
+  readonly #till: Counter
+
+  constructor(deps: TillDeps, till: Counter) {
+    this.#deps = deps
+    this.#till = till
+  }
+
+  /** A refund that was begun here ends as the provider says; any other one debits its order, forced. */
+  async takeRefund(method: OrderMethod, notice: RefundNotice, source: ProofSource): Promise<Taken> {
+    const { pay } = this.#deps.store
+    const { refundId, providerId, orderId, amount, state } = notice
+    const known =
+      (refundId === null ? null : await pay.refund(method, refundId)) ??
+      (await pay.refundByProviderId(method, providerId))
+    if (known !== null) return this.endRefund(known, state)
+    if (state !== 'done') return 'none'
+    const order = await pay.order(orderId)
+    const raise = (kind: PayExceptionKind, detail: string) =>
+      this.#till.raise({
+        method,
+        kind,
+        reference: providerId,
+        orderId,
+        amount,
+        currency: order?.currency ?? null,
+        detail,
+      })
+    if (order === null || order.method !== method)
+      return raise('refund_unknown', 'a refund of an order that is not here')
+    if (!(await this.#isCredited(order))) return this.#uncredited(order, source, providerId, amount)
+    // A message does not say which of two payments it is about, and only one of them is in the balance.
+    const twice = await pay.exceptions({ orderId, kind: 'duplicate', limit: 1 })
+    if (twice.length > 0)
+      return raise('refund_unknown', 'a refund of an order that was paid twice: only one payment is in the balance')
+    const freeze = { id: providerId, providerId, kind: 'external', reason: 'refunded at the provider' } as const
+    const whole = await this.#freezeForced(order, freeze, amount)
+    await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
+    return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
+  }
+
+  /** What a crash left paid is credited first. */
+  async #isCredited({ id, state, creditedAtMs }: Order): Promise<boolean> {
+    return creditedAtMs !== null || (state === 'paid' && (await this.#till.credit(id)) !== 'open')
+  }
+
+  /**
+   * What goes back of an order that is not credited. The payment may be under way, so the message has to come again. A payment
+   * that waits for a person may wait for ever, and a bill comes once: then a person has to know of both.
+   */
+  async #uncredited(order: Order, source: ProofSource, reference: string, amount: number): Promise<Taken> {
+    const { id: orderId, method, currency } = order
+    if (source !== 'bill' && !(await this.#waits(orderId))) return 'early'
+    const detail =
+      'money went back at the provider of an order that is not credited: its payment must not be credited now'
+    return this.#till.raise({ method, kind: 'refund_unknown', reference, orderId, amount, currency, detail })
+  }
+
+  /** A refund ends as the provider says. What has ended as not sent cannot end as sent: a person has to look at it. */
+  async endRefund({ method, id, orderId, amount }: Refund, said: RefundSaid): Promise<'known' | 'open'> {
+    if (said === 'undecided') return 'known'
+    const ended = await this.#deps.store.pay.endFreeze(method, id, said, provider(method, 'refunds.end'))
+    if (said !== 'done' || ended?.state !== 'released') return 'known'
+    const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
+    return this.#till.raise({
+      method,
+      kind: 'refund_unknown',
+      reference: id,
+      orderId,
+      amount: amount / FEN,
+      currency: 'CNY',
+      detail,
+    })
+  }
+
+  async takeDispute(method: OrderMethod, notice: DisputeNotice, source: ProofSource): Promise<Taken> {
+    const { pay } = this.#deps.store
+    const { disputeId, orderId, amount, state } = notice
+    const order = await pay.order(orderId)
+    const raise = (detail: string, reference = disputeId) =>
+      this.#till.raise({ method, kind: 'refund_amount', reference, orderId, amount, detail })
+    if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
+    if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
+    let taken: Taken = 'known'
+    // One that is won is written down too: an older message, that it is open, may still be under way.
+    if ((await pay.refund(method, disputeId)) === null) {
+      const freeze = { id: disputeId, providerId: disputeId, kind: 'dispute', reason: 'disputed by the payer' } as const
+      if (!(await this.#freezeForced(order, freeze, amount)))
+        taken = await raise('more is disputed than is left of the order')
+    }
+    await this.#noteDispute(order, notice)
+    if (state === 'open') return taken
+    const end = state === 'lost' ? 'done' : 'released'
+    const ended = await pay.endFreeze(method, disputeId, end, provider(method, 'disputes.end'))
+    // A released freeze stays released: what is lost after all is taken from the balance by a person.
+    if (end === 'released' || ended?.state !== 'released') return taken
+    return raise('a dispute is lost that had ended as won: the balance has this money', `lost:${disputeId}`)
+  }
+
+  /** A dispute that waits for an answer stands among the exceptions until the bank has decided. */
+  async #noteDispute({ id: orderId, method }: Order, { disputeId, state, dueAtMs }: DisputeNotice): Promise<void> {
+    const { pay } = this.#deps.store
+    if (state === 'open') {
+      const detail = 'the payer’s bank asks for the money back: answer at the provider in time, or it is lost'
+      if (dueAtMs !== undefined)
+        await this.#till.raise({ method, kind: 'dispute', reference: disputeId, orderId, detail, dueAtMs })
+      return
+    }
+    for (const found of await pay.exceptions({ orderId, kind: 'dispute', open: true, limit: MOST_LOOKED_AT }))
+      if (found.reference === disputeId)
+        await pay.resolveException(found.id, `closed: the dispute is ${state}`, provider(method, 'disputes.end'))
+  }
+
+  /**
+   * A person is told. Where the provider warns of a fraud, what is left of the payment is frozen at once, also below zero, as a
+   * refund that is sent with the next round of asking back: a payment that goes back is not disputed later, which costs a fee.
+   */
+  async takeWarning(method: OrderMethod, notice: WarningNotice): Promise<Taken> {
+    const { orderId, reference, detail, refund, dueAtMs } = notice
+    const due = dueAtMs === undefined ? {} : { dueAtMs }
+    const order = refund ? await this.#deps.store.pay.order(orderId) : null
+    if (order !== null && order.method === method) {
+      // The payment may be under way. One that waits for a person may wait for ever: the exception says what it is about.
+      if (!(await this.#isCredited(order)) && !(await this.#waits(orderId))) return 'early'
+      const reason = 'the provider warns of fraud'
+      const id = refundIdOf(orderId, `warning ${reference}`)
+      const freeze = { id, providerId: null, kind: 'refund', reason, checkAtMs: this.#deps.clock.now() } as const
+      if ((await this.#deps.store.pay.refund(method, id)) === null) await this.#freezeForced(order, freeze, order.asked)
+    }
+    return this.#till.raise({ method, kind: 'fraud_warning', reference, orderId, detail, ...due })
+  }
+
+  /** Whether a payment of the order waits for a person. */
+  async #waits(orderId: string): Promise<boolean> {
+    const found = await this.#deps.store.pay.exceptions({ orderId, limit: MOST_LOOKED_AT })
+    return found.some(({ transactionId }) => transactionId !== null)
+  }
+
+  /**
+   * Freezes what the provider names, and never more than is left of the order. False = it was more. In another currency the
+   * parts of an order are worth a little more than the order, because what is asked for is rounded up.
+   */
+  async #freezeForced(
+    { id: orderId, method, asked: whole, rate }: Order,
+    freeze: Pick<NewRefund, 'id' | 'kind' | 'reason' | 'providerId'> & { checkAtMs?: number },
+    asked: number,
+  ): Promise<boolean> {
+    const { pay } = this.#deps.store
+    for (let tries = 0; tries < FREEZE_TRIES; tries++) {
+      const order = (await pay.order(orderId)) as Order
+      const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
+      // All of an order that is credited with another amount than it asked for is what it was credited with.
+      const wanted = asked === whole ? left : worth(asked, rate)
+      const fits = wanted - left <= (rate === null ? 0 : worth(1, rate))
+      const amount = wanted > left ? left : wanted
+      if (amount <= 0) return false
+      const { checkAtMs = null, ...refund } = freeze
+      const by = provider(method, 'refunds.freeze')
+      const { outcome } = await pay.freeze({ ...refund, method, orderId, amount }, true, checkAtMs, by)
+      if (outcome === 'frozen') await inForce(this.#deps)
+      if (outcome !== 'bound') return fits
+    }
+    throw new Error(`order ${orderId} changes faster than its money can be frozen`)
+  }
+
+  /** A refund that the provider refuses: it stays frozen and is tried again, and a person has to know why. */
+  async refuse({ id, method, orderId }: Refund, reason: string): Promise<void> {
+    const detail = `the provider refuses a refund, and its money stays frozen: ${reason}`
+    await this.#till.raise({ method, kind: 'refund_stuck', reference: id, orderId, detail })
+  }
+}
