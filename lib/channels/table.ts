@@ -7,7 +7,7 @@ import type { Catalog } from '../store/store.ts'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
 import { FORMS, isOffline, type Model, type Protocol } from '../terms/records.ts'
 import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
-import { type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
+import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
 import { countPathAt, pathAt, queryAt } from '../terms/upstream-paths.ts'
 import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
@@ -61,6 +61,8 @@ export class CompiledChannel {
   readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
   /** What is different at the kind beside the path. */
   readonly special: Kind['special']
+  /** Whose answers its upstream gives; null = those of the protocols. */
+  readonly answers: AnswersOf | null
   readonly protocols: readonly Protocol[]
   /** Added to the query of every request, encoded as in a URL; empty = nothing. */
   readonly query: string
@@ -93,6 +95,7 @@ export class CompiledChannel {
       FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
     )
     this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
+    this.answers = kindOf(channel.kind)?.answers ?? null
     this.protocols = channel.protocols
     const query = queryAt(channel)
     this.query = new URLSearchParams(query).toString()

@@ -21,7 +21,7 @@ export function headerOf({ req, world }: Exchange, name: string): string | undef
 
 /** Headers in which clients and providers name a request, each by an id of its own. */
 const CLIENT_ID_HEADERS = ['x-client-request-id', 'x-request-id', 'request-id']
-const UPSTREAM_ID_HEADERS = ['x-request-id', 'request-id']
+const UPSTREAM_ID_HEADERS = ['x-request-id', 'request-id', 'x-amzn-requestid']
 const LONGEST_ID = 128
 /** An id is one word of visible ASCII. */
 const ID = /^[\x21-\x7e]+$/

@@ -108,10 +108,11 @@ export class UpstreamLog {
   }
 }
 
-function whyOf({ status, headers, error, claim }: Attempt): object {
+function whyOf({ status, headers, error, cause, claim }: Attempt): object {
   const named = ID_HEADERS.map(name => headers[name]).find(value => typeof value === 'string')
   return {
     ...(status === 0 ? {} : { status }),
+    ...(cause === null ? {} : { reason: cause }),
     ...(error === null ? {} : { error: codeOf(error), reason: shown(reasonOf(error), claim) }),
     ...(typeof named === 'string' ? { upstream_id: shown(named, claim) } : {}),
   }

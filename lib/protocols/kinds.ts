@@ -10,6 +10,8 @@ export interface Kind {
   credential?: CredentialForm
   /** The addresses that its channels may have; undefined = any. */
   address?: AddressForm
+  /** Whose answers they are, where they are not those of the protocols. */
+  answers?: AnswersOf
   /** Added to the query of every request. */
   query?: Readonly<Record<string, string>>
 }
@@ -17,6 +19,9 @@ export interface Kind {
 /** A credential of which requests are not sent the text itself, but what is made with it. */
 export const CREDENTIAL_FORMS = ['service_account', 'aws'] as const
 export type CredentialForm = (typeof CREDENTIAL_FORMS)[number]
+
+/** Providers that answer in framing of their own. */
+export type AnswersOf = 'bedrock'
 
 export interface AddressForm {
   fits(url: URL): boolean
@@ -46,6 +51,8 @@ export const KINDS = {
   gemini: {},
   azure: { authHeader: 'api-key' },
   'azure-deployments': { authHeader: 'api-key', query: { 'api-version': '2024-10-21' } },
+  bedrock: { credential: 'aws', answers: 'bedrock' },
+  'bedrock-api-key': { answers: 'bedrock' },
   cerebras: {},
   cohere: {},
   dashscope: {},

@@ -1,5 +1,6 @@
 /** The messages protocol (alpha). */
 import { messagesAnswers } from './answers/messages.ts'
+import { MESSAGES_ON_BEDROCK } from './bedrock.ts'
 import { jsonBody } from './json-body.ts'
 import { clientPath, type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import { messagesBody } from './requests/messages.ts'
@@ -27,6 +28,8 @@ export const messages: ProtocolRow = {
     kinds: {
       anthropic: '/v1/messages',
       azure: { path: '/anthropic/v1/messages', authHeader: 'x-api-key' },
+      bedrock: MESSAGES_ON_BEDROCK,
+      'bedrock-api-key': { ...MESSAGES_ON_BEDROCK, authHeader: 'authorization' },
       dashscope: '/apps/anthropic/v1/messages',
       deepseek: '/anthropic/v1/messages',
       minimax: '/anthropic/v1/messages',

@@ -102,12 +102,18 @@ export interface AtKind {
   authHeader?: string
   /** What `{verb}` in the path stands for, where the client's path has no verb. */
   verbs?: Verbs
-  /** How tokens are counted, where that is not the path with the endpoint's suffix. */
-  count?: { path: string; body: BodyRule }
+  /** The model's name is one step of the path, whatever slashes it has. */
+  modelIsStep?: true
+  /** How tokens are counted, where that is not the path with the endpoint's suffix. null = they are not. */
+  count?: { path: string; body: BodyRule } | null
   /** What a body says elsewhere there, or in another way. */
   body?: BodyRule
   /** Nothing of a client's query goes there. */
   takesNoQuery?: true
+  /** Sent in the place of the client's header `accept`. */
+  accept?: string
+  /** A header of clients whose values commas part, and the values that are passed on. */
+  values?: { header: string; known: ReadonlySet<string> }
 }
 
 export interface ProviderHeaders {

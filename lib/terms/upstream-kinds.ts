@@ -4,6 +4,7 @@
  */
 import {
   type AddressForm,
+  type AnswersOf,
   type CredentialForm,
   type KindName,
   type Kind as KindRow,
@@ -12,7 +13,7 @@ import {
 import { type AtKind, type ProviderHeaders, SAME_HEADERS } from '../protocols/protocol.ts'
 import { PROTOCOLS, type Protocol, protocolRow } from '../protocols/table.ts'
 
-export type { KindName }
+export type { AnswersOf, KindName }
 
 export interface Kind {
   /** The protocols that it speaks. */
@@ -24,6 +25,8 @@ export interface Kind {
   special: Partial<Readonly<Record<Protocol, AtKind>>>
   /** What its channels have in the place of a plain key; null = a plain key. */
   credential: CredentialForm | null
+  /** Whose answers they are; null = those of the protocols. */
+  answers: AnswersOf | null
   /** The addresses that its channels may have; null = any. */
   address: AddressForm | null
 }
@@ -33,7 +36,7 @@ export const KIND_NAMES = Object.keys(ROWS) as KindName[]
 export const KINDS = Object.fromEntries(KIND_NAMES.map(name => [name, kind(name)])) as Record<KindName, Kind>
 
 function kind(name: KindName): Kind {
-  const { authHeader, query = {}, credential, address }: KindRow = ROWS[name]
+  const { authHeader, query = {}, answers, credential, address }: KindRow = ROWS[name]
   const paths: Kind['paths'] = {}
   const auth: Kind['auth'] = {}
   const special: Partial<Record<Protocol, AtKind>> = {}
@@ -45,7 +48,15 @@ function kind(name: KindName): Kind {
     const header = typeof at === 'string' ? authHeader : at.authHeader
     if (header !== undefined) auth[protocol] = header
   }
-  return { paths, auth, query, special, credential: credential ?? null, address: address ?? null }
+  return {
+    paths,
+    auth,
+    query,
+    special,
+    credential: credential ?? null,
+    answers: answers ?? null,
+    address: address ?? null,
+  }
 }
 
 export const kindOf = (name: KindName | null): Kind | null => (name === null ? null : KINDS[name])

@@ -26,7 +26,7 @@ export function pathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol
 export function countPathAt({ baseUrl, kind: name, paths }: Asked, protocol: Protocol): string | undefined {
   const kind = kindOf(name)
   const count = kind?.special[protocol]?.count
-  if (kind === null || count === undefined || paths[protocol] !== undefined) return undefined
+  if (kind === null || count == null || paths[protocol] !== undefined) return undefined
   return rootOf(new URL(baseUrl).pathname.replace(/\/+$/, ''), Object.values(kind.paths)) + count.path
 }
 

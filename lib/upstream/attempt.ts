@@ -52,6 +52,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   sent = false
   /** Why the attempt failed; null = it has not. */
   error: Error | null = null
+  /** Why the upstream answered an error, for operators; null = its status says all that is known. */
+  cause: string | null = null
   /** The first bytes of the answer, for the log; null = they are not kept. */
   excerpt: Buffer | null = null
   #excerptBytes = 0

@@ -10,6 +10,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
+import type { AtKind } from '../protocols/protocol.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import { providerHeaders } from '../terms/upstream-kinds.ts'
@@ -17,10 +18,11 @@ import { providerHeaders } from '../terms/upstream-kinds.ts'
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const CONTENT_TYPE = 'content-type'
 const JSON_TYPE = 'application/json'
+const ACCEPT = 'accept'
 /** Client headers that go upstream with a translated request, beside those that the channel passes. */
 const TRANSLATED = [IDEMPOTENCY_KEY]
 /** Client headers that go upstream, beside those of the setting `wire` and of the channel's settings. */
-const PASSED = [CONTENT_TYPE, 'accept', 'openai-beta', IDEMPOTENCY_KEY]
+const PASSED = [CONTENT_TYPE, ACCEPT, 'openai-beta', IDEMPOTENCY_KEY]
 /** The header among those of `wire` that carries the client's key, and so never goes upstream. */
 const CREDENTIAL = 'x-gamma-api-key'
 
@@ -32,6 +34,8 @@ class HeaderPlan {
   readonly set: string[] = ['accept-encoding', 'identity']
   /** A header that is set when the client does not send it; null = none. */
   readonly fallback: readonly [name: string, value: string] | null
+  /** Of a client header's values those that go upstream; null = of every header all of them. */
+  readonly #values: NonNullable<AtKind['values']> | null
   /** Makes the content type that goes upstream from the client's; the form of the body decides. */
   readonly #typeUpstream: (contentType: string) => string
 
@@ -47,6 +51,12 @@ class HeaderPlan {
     const row = protocolRow(protocol)
     this.#typeUpstream = row.body.typeUpstream
     const provider = providerHeaders(channel.kind, protocol)
+    const { accept, values } = channel.special[protocol] ?? {}
+    this.#values = values ?? null
+    if (accept !== undefined) {
+      this.set.push(ACCEPT, accept)
+      taken.add(ACCEPT)
+    }
     for (const [name, value] of Object.entries({ ...provider.renamed, ...channel.headers })) {
       if (value.startsWith('=')) {
         this.set.push(name.toLowerCase(), constant(value))
@@ -71,15 +81,21 @@ class HeaderPlan {
     }
   }
 
-  /** The value of a client header as it goes upstream. */
-  passed(name: string, value: string, accountId: number): string {
-    if (name === CONTENT_TYPE) return this.#typeUpstream(value)
-    return name === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
+  /** The value of a client header as it goes upstream; null = it does not. */
+  passed(from: string, to: string, value: string, accountId: number): string | null {
+    if (this.#values !== null && to === this.#values.header) return knownOf(value, this.#values.known)
+    if (from === CONTENT_TYPE) return this.#typeUpstream(value)
+    return from === IDEMPOTENCY_KEY ? ofAccount(accountId, value) : value
   }
 
   #copy(from: string, to: string, taken: ReadonlySet<string>): void {
     if (!taken.has(to) && !taken.has(from)) this.copied.push(from, to)
   }
+}
+
+function knownOf(value: string, known: ReadonlySet<string>): string | null {
+  const passed = value.split(',').filter(one => known.has(one.trim()))
+  return passed.length === 0 ? null : passed.join(',')
 }
 
 /** The text of a constant `=text`. In `="text"` the quotes only make YAML easier to read, and are dropped. */
@@ -149,8 +165,9 @@ function headersBy(plan: HeaderPlan, client: IncomingHttpHeaders, accountId: num
     const value = client[plan.copied[i] as string]
     const name = plan.copied[i + 1] as string
     if (value === undefined || name === copied) continue // an alias of what was copied already
-    headers.push(name, plan.passed(plan.copied[i] as string, value as string, accountId))
     copied = name
+    const passed = plan.passed(plan.copied[i] as string, name, value as string, accountId)
+    if (passed !== null) headers.push(name, passed)
   }
   if (plan.fallback !== null && !headers.includes(plan.fallback[0])) headers.push(...plan.fallback)
   return headers

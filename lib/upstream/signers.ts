@@ -4,6 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Connection } from '../channels/connection.ts'
 import type { CompiledChannel, CompiledKey } from '../channels/table.ts'
 import type { Credential } from '../terms/upstream-credentials.ts'
+import { awsSigner } from './aws/aws-signer.ts'
 import { googleSigner } from './google-signer.ts'
 import type { Pools } from './pools.ts'
 import { CredentialError, type Signer, type SignerDeps } from './signer.ts'
@@ -12,6 +13,7 @@ type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
 const MAKERS: { [F in Credential['form']]?: Make<Extract<Credential, { form: F }>> } = {
   service_account: googleSigner,
+  aws: awsSigner,
 }
 
 /** What a question asks that is never sent: only whether it could be signed matters. */

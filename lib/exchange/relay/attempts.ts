@@ -9,6 +9,7 @@ import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../channels/table.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
+import { readerOf } from '../../upstream/answers.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import { CredentialError } from '../../upstream/signer.ts'
 import type { Exchange } from '../exchange.ts'
@@ -140,7 +141,8 @@ export class Attempts implements AttemptEvents {
   }
 
   #ask(attempt: Attempt, request: Dispatcher.DispatchOptions): void {
-    this.#services.pools.of(attempt.claim.candidate.channel.connection).dispatch(request, attempt)
+    const { connection, answers } = attempt.claim.candidate.channel
+    this.#services.pools.of(connection).dispatch(request, answers === null ? attempt : readerOf(answers, attempt))
   }
 
   /** Goes on with the next candidate if there is one and it is allowed. */

@@ -49,7 +49,8 @@ function headersOf(x: Exchange, claim: Claim, lane: Lane | null): string[] {
   const { id } = (x.entry as KeyEntry).account
   if (lane !== null) {
     const headers = translatedHeaders(claim, lane.via, x.req.headers, id)
-    headers.push('accept', lane.ask.stream ? 'text/event-stream' : 'application/json')
+    if (claim.candidate.channel.special[lane.via]?.accept === undefined)
+      headers.push('accept', lane.ask.stream ? 'text/event-stream' : 'application/json')
     return headers
   }
   return requestHeaders(claim, x.form as Protocol, x.world.config.wire, x.req.headers, id)
@@ -107,7 +108,7 @@ function envelopeEdits(x: Exchange, places: readonly StatePlace[], model: string
 function translatedPath({ channel, upstreamModel }: Candidate, { via, ask }: Lane): string {
   const verbs = channel.special[via]?.verbs ?? protocolRow(via).upstream.verbs
   const verb = verbs === undefined ? '' : ask.stream ? verbs.stream : verbs.document
-  const path = filled(channel.paths[via], nameInPath(upstreamModel), verb)
+  const path = filled(channel.paths[via], nameInPath(upstreamModel, channel, via), verb)
   const query = [ask.stream ? (verbs?.streamQuery ?? '') : '', channel.query].filter(part => part !== '').join('&')
   return query === '' ? path : `${path}?${query}`
 }
@@ -119,7 +120,7 @@ function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): strin
   const path = (isCount(x) ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
   if (!path.includes('{')) return path + query
   // when the name is the same, it goes on as the client wrote it
-  const name = upstreamModel === model ? rawModel : nameInPath(upstreamModel)
+  const name = upstreamModel === model ? rawModel : nameInPath(upstreamModel, channel, form)
   return filled(path, name, verb === '' ? verbAt(x, channel, form) : verb) + query
 }
 
@@ -134,11 +135,10 @@ const filled = (path: string, name: string, verb: string): string =>
   path.replace(/\{(?:model|verb)\}/g, what => (what === '{verb}' ? verb : name))
 
 /** Versions of models follow an `@` at some providers, which need not be escaped in a path. */
-const nameInPath = (model: string): string =>
-  model
-    .split('/')
-    .map(step => encodeURIComponent(step).replaceAll('%40', '@'))
-    .join('/')
+function nameInPath(model: string, { special }: CompiledChannel, form: Protocol): string {
+  const steps = special[form]?.modelIsStep ? [model] : model.split('/')
+  return steps.map(step => encodeURIComponent(step).replaceAll('%40', '@')).join('/')
+}
 
 /** The path of one endpoint of a protocol, at an upstream that has the protocol at `path`. */
 const pathOf = (path: string, { lastStep, suffix }: Endpoint): string =>

@@ -47,7 +47,8 @@ export function chooseCandidate(x: Exchange, services: Services): boolean {
   const { account, key } = x.entry as KeyEntry
   const route = x.world.routes.find(key.group, x.model, x.protocol as Protocol)
   if (route === undefined) return false
-  const asker = { account: account.id, only: x.maker, free: x.free, fits: route.translates ? fits(x, services) : null }
+  const fitting = x.free ? counts(x) : route.translates ? fits(x, services) : null
+  const asker = { account: account.id, only: x.maker, free: x.free, fits: fitting }
   x.candidates = new Candidates(route, health, affinityOf(x), Math.random, asker)
   x.claim = x.candidates.next()
   return true
@@ -57,6 +58,12 @@ const fits =
   (x: Exchange, services: Services) =>
   (candidate: Candidate): boolean =>
     canAsk(x, services, candidate)
+
+/** Some kinds of provider count no tokens. */
+const counts =
+  (x: Exchange) =>
+  ({ channel }: Candidate): boolean =>
+    channel.special[x.form as Protocol]?.count !== null
 
 /** All candidates translate, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): Verdict {

@@ -1,5 +1,5 @@
 /**
- * Decodes an answer that the upstream compressed although it was asked not to. Only the meter gets what is decoded; the client
+ * Decodes an answer that the upstream compressed although it was asked not to. Mostly only the meter gets what is decoded; the client
  * gets the bytes as they came. Decoding takes a moment, so whoever needs its result hands over a function to call.
  */
 import type { Transform } from 'node:stream'

@@ -1,0 +1,41 @@
+/** Claude on Bedrock: what is different there in the messages protocol. Model and stream stand in the path, version and betas in the body. */
+import type { AtKind } from './protocol.ts'
+
+const BETAS = 'anthropic-beta'
+
+/**
+ * The betas that Bedrock knows. It refuses a request that names any other, and clients name those of the maker's own API with every
+ * request. A constant header of the channel says others.
+ */
+const KNOWN_BETAS: ReadonlySet<string> = new Set([
+  'compact-2026-01-12',
+  'computer-use-2024-10-22',
+  'computer-use-2025-01-24',
+  'computer-use-2025-11-24',
+  'context-1m-2025-08-07',
+  'context-management-2025-06-27',
+  'dev-full-thinking-2025-05-14',
+  'effort-2025-11-24',
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+  'output-128k-2025-02-19',
+  'token-efficient-tools-2025-02-19',
+  'tool-examples-2025-10-29',
+  'tool-search-tool-2025-10-19',
+])
+
+export const MESSAGES_ON_BEDROCK: AtKind = {
+  path: '/model/{model}/{verb}',
+  modelIsStep: true,
+  verbs: { document: 'invoke', stream: 'invoke-with-response-stream', streamQuery: '' },
+  // tokens are counted there for few models only, and not under the names by which most are asked
+  count: null,
+  body: {
+    leftOut: ['model', 'stream'],
+    set: { anthropic_version: 'bedrock-2023-05-31' },
+    listed: { header: BETAS, member: 'anthropic_beta' },
+  },
+  takesNoQuery: true,
+  accept: 'application/json',
+  values: { header: BETAS, known: KNOWN_BETAS },
+}

@@ -1,0 +1,143 @@
+/**
+ * Stands between a connection and the attempt that it serves, and turns what Claude on Bedrock answers into an answer of the
+ * messages protocol: streams of binary frames into event streams, errors into errors of the protocol. A whole answer passes as it
+ * comes. The attempt hears of an error when it has come to its end, because only then it is known what it says.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Attempt } from '../attempt.ts'
+import { decoderFor, type SideDecoder } from '../decode.ts'
+import { Gate } from '../gate.ts'
+import { bedrockError } from './bedrock-errors.ts'
+import { BedrockEvents } from './bedrock-events.ts'
+import { BadFrame } from './frames.ts'
+
+type Controller = Dispatcher.DispatchController
+
+const FRAMES = /^application\/vnd\.amazon\.eventstream\b/i
+const NAMED = 'x-amzn-errortype'
+/** As much of an error is read. */
+const MOST_ERROR_BYTES = 64 * 1024
+const NOTHING = Buffer.alloc(0)
+
+class ErrorAnswer {
+  readonly #status: number
+  readonly #headers: IncomingHttpHeaders
+  readonly #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(status: number, headers: IncomingHttpHeaders) {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  keep(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes <= MOST_ERROR_BYTES) this.#parts.push(chunk)
+  }
+
+  tell(attempt: Attempt, controller: Controller): void {
+    const named = this.#headers[NAMED]
+    const body = isPlain(this.#headers) ? Buffer.concat(this.#parts) : NOTHING
+    const said = bedrockError(this.#status, typeof named === 'string' ? named : undefined, body)
+    attempt.cause = said.cause
+    attempt.onResponseStart(controller, said.status, { ...bare(this.#headers), 'content-type': 'application/json' })
+    attempt.onResponseData(controller, Buffer.from(said.body))
+    attempt.onResponseEnd()
+  }
+}
+
+export class BedrockAnswer implements Dispatcher.DispatchHandler {
+  readonly #attempt: Attempt
+  #error: ErrorAnswer | null = null
+  /** null = the answer is no stream of frames. */
+  #events: BedrockEvents | null = null
+  /** null = the stream is not compressed. */
+  #decoder: SideDecoder | null = null
+  #gate: Gate | null = null
+
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#attempt.onRequestStart(controller)
+  }
+
+  onRequestSent(): void {
+    this.#attempt.onRequestSent()
+  }
+
+  onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
+    if (status >= 300) this.#error = new ErrorAnswer(status, headers)
+    else if (status >= 200 && FRAMES.test(String(headers['content-type'] ?? '')))
+      this.#begin(controller, status, headers)
+    else this.#attempt.onResponseStart(controller, status, headers)
+  }
+
+  #begin(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
+    this.#events = new BedrockEvents()
+    const told = { ...bare(headers), 'content-type': 'text/event-stream' }
+    if (isPlain(headers)) {
+      this.#attempt.onResponseStart(controller, status, told)
+      return
+    }
+    const gate = (this.#gate = new Gate(controller))
+    this.#decoder = decoderFor(String(headers['content-encoding']).toLowerCase(), {
+      onDecoded: chunk => this.#take(gate, chunk),
+      onFault: error => controller.abort(error as Error),
+    })
+    if (this.#decoder === null) controller.abort(new BadFrame('the stream is compressed in an unknown way'))
+    else this.#attempt.onResponseStart(gate, status, told)
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.#error !== null) this.#error.keep(chunk)
+    else if (this.#decoder !== null) this.#unpack(chunk, this.#decoder)
+    else if (this.#events !== null) this.#take(controller, chunk)
+    else this.#attempt.onResponseData(controller, chunk)
+  }
+
+  /** The connection waits for a decoder that is behind, so that what is unpacked stays bounded. */
+  #unpack(chunk: Buffer, decoder: SideDecoder): void {
+    const gate = this.#gate as Gate
+    if (!decoder.write(chunk, () => gate.release())) gate.hold()
+  }
+
+  #take(controller: Controller, chunk: Buffer): void {
+    const events = this.#events as BedrockEvents
+    const told = events.push(chunk)
+    if (told.length > 0) this.#attempt.onResponseData(controller, told)
+    if (events.broken !== null) controller.abort(events.broken)
+  }
+
+  onResponseEnd(controller: Controller): void {
+    if (this.#error !== null) this.#error.tell(this.#attempt, controller)
+    else if (this.#decoder === null) this.#end(controller)
+    else this.#decoder.end(() => this.#end(controller))
+  }
+
+  #end(controller: Controller): void {
+    this.#events?.end()
+    const broken = this.#decoder?.broken ? new BadFrame('the stream cannot be unpacked') : this.#events?.broken
+    if (broken) this.#attempt.onResponseError(controller, broken)
+    else this.#attempt.onResponseEnd()
+  }
+
+  /** An error that breaks off says what it is all the same. */
+  onResponseError(controller: Controller | null, error: Error): void {
+    this.#decoder?.stop()
+    if (this.#error === null || controller === null || controller.aborted)
+      this.#attempt.onResponseError(controller, error)
+    else this.#error.tell(this.#attempt, controller)
+  }
+}
+
+const isPlain = (headers: IncomingHttpHeaders): boolean =>
+  /^(identity)?$/i.test(String(headers['content-encoding'] ?? ''))
+
+/** The headers without those that are about bytes which are told in another way. */
+function bare(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { 'content-length': _, 'content-encoding': __, 'transfer-encoding': ___, ...rest } = headers
+  return rest
+}

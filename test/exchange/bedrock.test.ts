@@ -1,0 +1,296 @@
+/** Claude on Bedrock through the whole gateway: the official SDK as a client of messages, a chat client by translation, and what goes wrong. */
+import Anthropic, { APIError } from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import t, { type Test } from 'tap'
+import { simulate } from '../../lib/simulator/main.ts'
+import { Bedrock } from '../support/bedrock.ts'
+import { seeded } from '../support/random.ts'
+import { KEY, MODEL, NOTHING_LEFT, OTHER_KEY, type Options, open } from './support/gateway.ts'
+
+type Json = Record<string, unknown>
+/** Of a profile, as most models there are asked. */
+const ARN = 'arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc123xyz'
+const ID = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } } }
+const WEATHER = { name: 'weather', input_schema: SCHEMA }
+const FUNCTION = { type: 'function' as const, function: { name: 'weather', parameters: SCHEMA } }
+
+/** A gateway whose channels are all at one double; `change`: what differs in them. */
+async function scene(t: Test, changes: readonly Json[] = [{}], options: Options = {}) {
+  const simulator = await simulate()
+  t.teardown(() => simulator.close())
+  const at = { now: () => 0 }
+  const double = await Bedrock.open(t, { simulator: simulator.url, random: seeded(t), now: () => at.now() })
+  double.models.add(ID).add(ARN)
+  const models = { [MODEL]: ID, profile: ARN }
+  const channels = Object.fromEntries(
+    changes.map((change, i) => [`b${i}`, { key: undefined, models, ...double.channel(change) }]),
+  )
+  const s = await open(t, { models: ['profile'], ...options, channels })
+  at.now = () => s.clock.now()
+  const anthropic = new Anthropic({ baseURL: s.urls.direct, apiKey: KEY, maxRetries: 0 })
+  const openai = new OpenAI({ baseURL: `${s.urls.direct}/v1`, apiKey: KEY, maxRetries: 0 })
+  /** What the books say and what the simulator has sent are the same, for every request that it served. */
+  const same = async (t: Test) => {
+    const { rows, left, ok } = await s.books()
+    t.ok(ok)
+    t.same(left, NOTHING_LEFT)
+    const paid = rows.filter(row => row.end === 'completed').map(row => [row.input, row.output, row.basis])
+    const served = simulator.stats.served.filter(one => one.end === 'completed')
+    t.same(
+      paid,
+      served.map(({ usage }) => [usage?.input, usage?.output, 'reported']),
+    )
+    return rows
+  }
+  /** Another account is answered, so that failures of one account make no channel rest. */
+  const answerOther = async () => {
+    const other = new Anthropic({ baseURL: s.urls.direct, apiKey: OTHER_KEY, maxRetries: 0 })
+    await other.messages.create(ask('Hello!'))
+    double.asked.length = 0
+  }
+  /** The rows of the one account, of which the others say nothing. */
+  const failed = async (t: Test) => {
+    const { rows, left } = await s.books()
+    t.same(left, NOTHING_LEFT)
+    t.ok((await s.store.audit()).ok)
+    return rows.filter(row => row.accountId === 1)
+  }
+  return { ...s, double, simulator, anthropic, openai, same, answerOther, failed }
+}
+
+const failure = (asked: PromiseLike<unknown>): PromiseLike<unknown> =>
+  asked.then(
+    () => null,
+    (error: unknown) => error,
+  )
+
+const ask = (content: string, more: object = {}) => ({
+  model: MODEL,
+  max_tokens: 2000,
+  messages: [{ role: 'user' as const, content }],
+  ...more,
+})
+
+t.test('a client of messages: whole, streamed, tools', async t => {
+  const s = await scene(t)
+  const betas =
+    'claude-code-20250219, interleaved-thinking-2025-05-14,prompt-caching-scope-2026-01-05,context-1m-2025-08-07'
+  const headers = { 'anthropic-beta': betas }
+  const whole = await s.anthropic.messages.create(ask('Hello! [[sim tokens=21]]'), { headers })
+  t.match(whole, {
+    id: /^msg_/,
+    stop_reason: 'end_turn',
+    content: [{ type: 'text', text: /quick brown fox/ }],
+    usage: { output_tokens: 21 },
+  })
+  const final = await s.anthropic.messages.stream(ask('Hello! 你好 [[sim tokens=22]]'), { headers }).finalMessage()
+  t.match(final, {
+    stop_reason: 'end_turn',
+    content: [{ type: 'text', text: /quick brown fox/ }],
+    usage: { output_tokens: 22 },
+  })
+  const tool = await s.anthropic.messages.stream(ask('use tool', { tools: [WEATHER] })).finalMessage()
+  t.match(tool, { stop_reason: 'tool_use', content: [{ type: 'tool_use', input: { city: 'Paris' } }] })
+  const thought = await s.anthropic.messages
+    .stream(ask('Hello! [[sim thinking=5]]', { thinking: { type: 'enabled', budget_tokens: 1024 } }))
+    .finalMessage()
+  t.match(thought.content, [{ type: 'thinking' }, { type: 'text' }])
+  const profile = await s.anthropic.messages.create({ ...ask('Hello!'), model: 'profile' })
+  t.equal(profile.stop_reason, 'end_turn')
+  const raw = await fetch(`${s.urls.direct}/v1/messages`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify(ask('Hello!', { stream: true })),
+  })
+  t.match(raw.headers.get('content-type'), /^text\/event-stream/)
+  const text = await raw.text()
+  t.match(text, /^event: message_start\ndata: \{"type":"message_start"/)
+  t.ok(text.endsWith('event: message_stop\ndata: {"type":"message_stop"}\n\n'))
+  t.same(
+    s.double.asked.map(one => one.url),
+    [
+      `/model/${encodeURIComponent(ID)}/invoke`,
+      ...[1, 2, 3].map(() => `/model/${encodeURIComponent(ID)}/invoke-with-response-stream`),
+      `/model/${encodeURIComponent(ARN)}/invoke`,
+      `/model/${encodeURIComponent(ID)}/invoke-with-response-stream`,
+    ],
+  )
+  t.same(s.double.asked[0]?.body, {
+    anthropic_version: 'bedrock-2023-05-31',
+    anthropic_beta: ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07'],
+    max_tokens: 2000,
+    messages: ask('Hello! [[sim tokens=21]]').messages,
+  })
+  for (const { headers } of s.double.asked) t.equal(headers.accept, 'application/json')
+  const rows = await s.same(t)
+  t.match(
+    rows,
+    rows.map(() => ({ protocol: 'messages', channel: 'b0', via: null, upstreamId: /^[0-9a-f-]{36}$/ })),
+  )
+  t.equal(rows.length, 6)
+})
+
+t.test('a chat client by translation', async t => {
+  const s = await scene(t)
+  const whole = await s.openai.chat.completions.create(ask('Hello! [[sim tokens=31]]'))
+  t.match(whole.choices, [{ finish_reason: 'stop', message: { content: /quick brown fox/ } }])
+  t.equal(whole.usage?.completion_tokens, 31)
+  const stream = { stream_options: { include_usage: true } }
+  const final = await s.openai.chat.completions
+    .stream({ ...ask('Hello! [[sim tokens=32]]'), ...stream })
+    .finalChatCompletion()
+  t.match(final, { usage: { completion_tokens: 32 }, choices: [{ finish_reason: 'stop' }] })
+  const called = await s.openai.chat.completions.stream({ ...ask('use tool'), tools: [FUNCTION] }).finalChatCompletion()
+  t.match(called.choices[0]?.message.tool_calls, [{ function: { name: 'weather', arguments: '{"city":"Paris"}' } }])
+  for (const { body } of s.double.asked)
+    t.match(body, { anthropic_version: 'bedrock-2023-05-31', model: undefined, stream: undefined })
+  const rows = await s.same(t)
+  t.match(
+    rows,
+    rows.map(() => ({ protocol: 'chat', via: 'messages', charge: Number })),
+  )
+  t.match(await failure(s.openai.chat.completions.create(ask('[[sim error=429]]'))), {
+    status: 429,
+    type: 'rate_limit_error',
+  })
+})
+
+/** By an API key in the place of signatures. */
+const BY_KEY = { kind: 'bedrock-api-key', aws: undefined, key: 'bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t' }
+
+t.test('an API key in the place of signatures, and betas that the channel says', async t => {
+  const s = await scene(t, [{ ...BY_KEY, headers: { 'anthropic-beta': '=context-1m-2025-08-07' } }])
+  const headers = { 'anthropic-beta': 'interleaved-thinking-2025-05-14' }
+  t.equal((await s.anthropic.messages.stream(ask('Hello!'), { headers }).finalMessage()).stop_reason, 'end_turn')
+  t.same(s.double.asked[0]?.body['anthropic_beta'], ['context-1m-2025-08-07'])
+  await s.same(t)
+})
+
+t.test('errors before an answer', async t => {
+  const s = await scene(t, [{}], { retriesFloor: 0 })
+  await s.answerOther()
+  const rows: [directive: string, status: number, type: string][] = [
+    ['[[sim error=400]]', 400, 'invalid_request_error'],
+    ['[[sim error=408]]', 408, 'timeout_error'],
+    ['[[sim error=429]]', 429, 'rate_limit_error'],
+    ['[[sim error=500]]', 500, 'api_error'],
+    ['[[sim error=529]]', 503, 'overloaded_error'],
+  ]
+  for (const [directive, status, type] of rows) {
+    for (const stream of [false, true]) {
+      const asked = s.anthropic.messages.create(ask(directive, { stream }))
+      t.match(await failure(asked), { status, error: { type: 'error', error: { type } } }, `${directive} ${stream}`)
+    }
+  }
+  s.double.models.clear()
+  await t.rejects(s.anthropic.messages.create(ask('Hello!')), { status: 400, message: /model identifier is invalid/ })
+  t.ok((await s.failed(t)).every(row => row.charge === 0))
+})
+
+t.test('what is not counted there is estimated', async t => {
+  const s = await scene(t)
+  t.ok((await s.anthropic.messages.countTokens({ model: MODEL, messages: ask('Hello!').messages })).input_tokens > 0)
+  t.same(s.double.asked, [])
+})
+
+t.test('a stream that fails before its first word goes on at the next channel', async t => {
+  const s = await scene(t, [{}, BY_KEY])
+  for (const how of ['exception', 'spoilt', 'half'] as const) {
+    s.double.fault = { after: 0, how }
+    const asked = s.anthropic.messages.stream(ask('Hello!'))
+    await t.rejects(asked.finalMessage(), /./, `${how}: nobody else is left`)
+    t.equal(s.double.asked.length, 2, 'both were asked')
+    s.double.asked.length = 0
+  }
+  t.ok((await s.failed(t)).every(row => row.charge === 0))
+})
+
+t.test('a stream that breaks off is never a clean end, for either client', async t => {
+  const s = await scene(t)
+  await s.answerOther()
+  const told = async (stream: AsyncIterable<unknown>) => {
+    for await (const _ of stream);
+  }
+  for (const how of ['exception', 'spoilt', 'half'] as const) {
+    s.double.fault = { after: 6, how }
+    const native = await s.anthropic.messages.create(ask('Hello!', { stream: true as const }) as never)
+    await t.rejects(told(native as never), APIError, how)
+    const translated = await s.openai.chat.completions.create({ ...ask('Hello!'), stream: true })
+    await t.rejects(told(translated), /./, how)
+  }
+  s.double.fault = null
+  for (const directive of ['[[sim cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]']) {
+    const native = await s.anthropic.messages.create(ask(directive, { stream: true as const }) as never)
+    await t.rejects(told(native as never), APIError, directive)
+  }
+  const rows = await s.failed(t)
+  t.equal(rows.length, 9)
+  t.ok(
+    rows.every(row => row.end !== 'completed' && row.charge > 0),
+    'what was told is charged',
+  )
+})
+
+t.test('an exception in mid-stream is told in the words of the protocol', async t => {
+  const s = await scene(t)
+  s.double.fault = { after: 5, how: 'exception' }
+  const raw = await fetch(`${s.urls.direct}/v1/messages`, {
+    method: 'POST',
+    headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
+    body: JSON.stringify(ask('Hello!', { stream: true })),
+  })
+  const error = {
+    type: 'error',
+    error: { type: 'rate_limit_error', message: 'Too many tokens, please wait before trying again.' },
+  }
+  t.match(await raw.text().catch(String), `event: error\ndata: ${JSON.stringify(error)}\n\n`)
+})
+
+t.test('a clock or a credential that is wrong is a logged cause', async t => {
+  const s = await scene(t, [{}], { config: { log: { level: 'debug' } } })
+  await s.answerOther()
+  const { keys } = s.double
+  const { secretAccessKey, sessionToken } = keys
+  const rows: [what: string, change: () => void, reason: RegExp][] = [
+    ['behind', () => (s.double.aheadMs = 600_000), /the clock of this machine/],
+    ['ahead', () => (s.double.aheadMs = -600_000), /the clock of this machine/],
+    ['another secret', () => (keys.secretAccessKey = 'x'.repeat(40)), /the secret access key or the region/],
+    ['another session', () => (keys.sessionToken = 'other'), /does not know the access key, or the session/],
+  ]
+  let told = ''
+  for (const [what, change, reason] of rows) {
+    change()
+    s.logged.length = 0
+    const failed = await failure(s.anthropic.messages.create(ask('Hello!')))
+    t.match(failed, { status: 502 }, what)
+    const line = s.logged.find(one => one['msg'] === 'attempt failed')
+    t.match(line, { channel: 'b0', outcome: 'auth', status: 403, reason }, what)
+    told += `${JSON.stringify(s.logged)} ${JSON.stringify(failed)}`
+    s.double.aheadMs = 0
+    keys.secretAccessKey = secretAccessKey
+  }
+  const booked = await s.failed(t)
+  t.ok(booked.length === rows.length && booked.every(row => row.charge === 0))
+  told += JSON.stringify(booked)
+  t.match(told, 'what the upstream said')
+  for (const secret of [secretAccessKey, sessionToken as string])
+    for (let i = 0; i + 12 <= secret.length; i += 4)
+      if (told.includes(secret.slice(i, i + 12))) t.fail('a secret is seen')
+})
+
+t.test('what comes compressed although nobody asked for that', async t => {
+  const s = await scene(t)
+  s.double.compresses = true
+  t.equal((await s.anthropic.messages.create(ask('Hello!'))).stop_reason, 'end_turn', 'a whole answer')
+  const long = s.anthropic.messages.stream(ask('Hello! [[sim tokens=5000]]', { max_tokens: 9000 }))
+  t.equal((await long.finalMessage()).stop_reason, 'end_turn', 'a stream')
+  t.equal((await s.openai.chat.completions.create(ask('Hello!'))).choices[0]?.finish_reason, 'stop')
+  await s.same(t)
+  s.double.fault = { after: 6, how: 'half' }
+  const cut = s.anthropic.messages.stream(ask('Hello!')).finalMessage()
+  t.match(await failure(cut), APIError, 'a stream that breaks off')
+  const { rows, ok } = await s.books()
+  t.match(rows.at(-1), { end: 'upstream_cut', basis: 'counted' })
+  t.ok(ok)
+})

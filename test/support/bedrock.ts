@@ -1,0 +1,215 @@
+/**
+ * A double of Claude on Bedrock in front of the simulator. It checks the signature over the very bytes that came, or the API key, and
+ * refuses bodies and betas as Bedrock does. Streams are sent as binary frames, with checksums, cut anywhere. What is right is answered by
+ * the simulator, whose books so hold what the gateway has to charge.
+ */
+import { randomUUID } from 'node:crypto'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { chunkFrame, exceptionFrame } from '../upstream/aws/frames.ts'
+import { type Known, verify } from '../upstream/aws/signature.ts'
+import { cut, type Random } from './random.ts'
+
+interface Test {
+  teardown(fn: () => unknown): unknown
+}
+type Json = Record<string, unknown>
+
+const PATH = /^\/model\/([^/?]+)\/(invoke|invoke-with-response-stream)$/
+const VERSION = 'bedrock-2023-05-31'
+/** The betas of this model. */
+const BETAS = ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07']
+const METRICS = { inputTokenCount: 1, outputTokenCount: 1, invocationLatency: 900, firstByteLatency: 300 }
+const NAMES: Record<number, string> = {
+  400: 'ValidationException',
+  408: 'ModelTimeoutException',
+  429: 'ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/',
+  503: 'ServiceUnavailableException',
+  529: 'ServiceUnavailableException',
+}
+
+/** A request for an answer, as it came. */
+export interface Asked {
+  url: string
+  headers: http.IncomingHttpHeaders
+  body: Json
+}
+
+export interface BedrockOptions {
+  /** Its URL. */
+  simulator: string
+  random: Random
+  /** Wall clock, in ms. */
+  now(): number
+}
+
+export class Bedrock {
+  readonly #server = http.createServer((req, res) => this.#receive(req, res))
+  readonly #options: BedrockOptions
+  readonly asked: Asked[] = []
+  readonly keys: Known = {
+    accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
+    secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+    sessionToken: 'IQoJb3JpZ2luX2VjEXAMPLE//////////wEaCXVzLWVhc3QtMSJHMEUCIQ==',
+    region: 'eu-west-1',
+    service: 'bedrock',
+  }
+  apiKey = 'bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t'
+  /** Models by their ids. */
+  readonly models = new Set<string>()
+  /** How much the clock of AWS is ahead of ours. */
+  aheadMs = 0
+  /** What a stream does in the place of going on, behind so many frames: an exception, half a frame, or a spoilt checksum. */
+  fault: { after: number; how: 'exception' | 'half' | 'spoilt' } | null = null
+  /** The answer comes compressed, although nobody asked for that. */
+  compresses = false
+
+  private constructor(options: BedrockOptions) {
+    this.#options = options
+  }
+
+  static async open(t: Test, options: BedrockOptions): Promise<Bedrock> {
+    const double = new Bedrock(options)
+    const server = double.#server
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return double
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** A channel of the catalogue that leads here. */
+  channel(change: Json = {}): Json {
+    const { accessKeyId, secretAccessKey, sessionToken, region } = this.keys
+    const aws = { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token: sessionToken, region }
+    return { base_url: this.origin, kind: 'bedrock', protocols: ['messages'], aws, ...change }
+  }
+
+  #receive(req: IncomingMessage, res: ServerResponse): void {
+    const parts: Buffer[] = []
+    req.on('data', (part: Buffer) => parts.push(part))
+    req.on('end', () => {
+      res.setHeader('x-amzn-requestid', randomUUID())
+      this.#answer(req, res, Buffer.concat(parts))
+    })
+  }
+
+  #answer(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
+    const { method = '', url = '', headers } = req
+    const received = { method, path: url, headers: headers as Record<string, string>, body: bytes }
+    const isKnown = headers.authorization === `Bearer ${this.apiKey}`
+    const refused = isKnown ? null : verify(received, this.keys, this.#options.now() + this.aheadMs)
+    if (refused !== null) {
+      // AWS quotes what it has made of the request, the token in it
+      const quoted = `${refused.message} The Canonical String should have been: x-amz-security-token:${headers['x-amz-security-token']}`
+      refuse(res, 403, refused.name, quoted)
+      return
+    }
+    const body = JSON.parse(bytes.toString()) as Json
+    this.asked.push({ url, headers, body })
+    const [, model = '', verb] = PATH.exec(url) ?? []
+    const betas = (body['anthropic_beta'] ?? []) as string[]
+    if (verb === undefined) refuse(res, 404, 'UnknownOperationException', '')
+    else if (!this.models.has(decodeURIComponent(model)))
+      refuse(res, 400, 'ValidationException', 'The provided model identifier is invalid.')
+    else if ('model' in body || 'stream' in body)
+      refuse(res, 400, 'ValidationException', 'Malformed input request: extraneous key is not permitted')
+    else if (body['anthropic_version'] !== VERSION)
+      refuse(res, 400, 'ValidationException', 'Malformed input request: required key [anthropic_version] not found')
+    else if (betas.some(beta => !BETAS.includes(beta))) refuse(res, 400, 'ValidationException', 'invalid beta flag')
+    else this.#pass(res, { ...body, model: decodeURIComponent(model), stream: verb !== 'invoke' })
+  }
+
+  #pass(res: ServerResponse, body: Json): void {
+    const headers = { 'content-type': 'application/json' }
+    const up = http.request(`${this.#options.simulator}/v1/messages`, { method: 'POST', headers }, from => {
+      const status = from.statusCode as number
+      if (status === 200 && body['stream'] === true) {
+        this.#frames(res, from)
+        return
+      }
+      const parts: Buffer[] = []
+      from.on('data', (part: Buffer) => parts.push(part))
+      from.on('error', () => res.destroy())
+      from.on('end', () => {
+        const said = JSON.parse(Buffer.concat(parts).toString()) as Json & { error?: { message: string } }
+        if (status !== 200) {
+          refuse(
+            res,
+            status === 529 ? 503 : status,
+            NAMES[status] ?? 'InternalServerException',
+            said.error?.message ?? '',
+          )
+          return
+        }
+        const text = Buffer.from(JSON.stringify(said))
+        res.writeHead(200, { ...headers, ...(this.compresses ? { 'content-encoding': 'gzip' } : {}) })
+        res.end(this.compresses ? gzipSync(text) : text)
+      })
+    })
+    up.on('error', () => res.destroy())
+    res.on('close', () => up.destroy())
+    up.end(JSON.stringify(body))
+  }
+
+  /** The events of the simulator, one a frame. */
+  #frames(res: ServerResponse, from: IncomingMessage): void {
+    const { fault } = this
+    let text = ''
+    let sent = 0
+    res.writeHead(200, {
+      'content-type': 'application/vnd.amazon.eventstream',
+      ...(this.compresses ? { 'content-encoding': 'gzip' } : {}),
+    })
+    from.setEncoding('utf8')
+    from.on('data', (part: string) => {
+      text += part
+      const events = text.split('\n\n')
+      text = events.pop() as string
+      const frames: Buffer[] = []
+      for (const event of events) {
+        if (fault !== null && sent === fault.after) break
+        frames.push(frameOf(event))
+        sent++
+      }
+      this.#write(res, Buffer.concat(frames))
+      if (fault !== null && sent === fault.after) this.#fail(res, from, fault.how)
+    })
+    from.on('error', () => res.destroy())
+    from.on('end', () => res.end())
+  }
+
+  #fail(res: ServerResponse, from: IncomingMessage, how: 'exception' | 'half' | 'spoilt'): void {
+    from.destroy()
+    if (res.writableEnded) return
+    const frame = exceptionFrame('throttlingException', 'Too many tokens, please wait before trying again.')
+    if (how === 'spoilt') frame.writeUInt8(frame.readUInt8(frame.length - 1) ^ 1, frame.length - 1)
+    this.#write(res, how === 'half' ? frame.subarray(0, 40) : frame)
+    res.end()
+  }
+
+  #write(res: ServerResponse, bytes: Buffer): void {
+    if (this.compresses) res.write(gzipSync(bytes))
+    else for (const piece of cut(this.#options.random, bytes)) res.write(piece)
+  }
+}
+
+function frameOf(event: string): Buffer {
+  const data = event.slice(event.indexOf('data: ') + 6)
+  const { type, error } = JSON.parse(data) as { type: string; error?: { message: string } }
+  if (type === 'error') return exceptionFrame('modelStreamErrorException', error?.message ?? '')
+  return chunkFrame(
+    type === 'message_stop' ? JSON.stringify({ type, 'amazon-bedrock-invocationMetrics': METRICS }) : data,
+  )
+}
+
+function refuse(res: ServerResponse, status: number, name: string, message: string): void {
+  res.writeHead(status, { 'content-type': 'application/json', 'x-amzn-errortype': name })
+  res.end(JSON.stringify({ message }))
+}
