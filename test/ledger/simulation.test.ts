@@ -1,7 +1,8 @@
 import t from 'tap'
 import { Runner } from './simulation/run.ts'
 
-const SEEDS = 300
+/** `npm run simulate:books` runs more. */
+const SEEDS = 50
 
 /** `npm run simulate:books -- --seed N --trace` shows a failing one step by step. */
 t.test('seeded runs of several gateways on one database, with everything that can go wrong', async t => {

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import type { Test } from 'tap'
+import root, { type Test } from 'tap'
 
 export const CHROMIUM =
   process.env['CHROMIUM'] ??
@@ -50,23 +50,19 @@ export interface VisitorOptions {
 
 let running: Promise<Browser> | null = null
 
-/** One browser serves all tests of a file. The first test that asks for it closes it, so that is the parent of the others. */
-function launch(t: Test): Promise<Browser> {
+/** One browser serves all tests of the process. */
+function launch(): Promise<Browser> {
   if (running === null) {
     running = chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu', HOSTS] })
-    t.teardown(async () => {
-      const browser = await running
-      running = null
-      await browser?.close()
-    })
+    root.teardown(async () => (await running)?.close())
   }
   return running
 }
 
-/** A test that needs a browser. `file`: the test of the whole file, which keeps the browser open for the others. */
+/** A test that needs a browser. */
 export function browserTest(file: Test, name: string, run: (t: Test, newcomer: Newcomer) => Promise<void>): void {
   void file.test(name, async t => {
-    if (CHROMIUM_MISSING === null) return run(t, options => visitor(t, file, options))
+    if (CHROMIUM_MISSING === null) return run(t, options => visitor(t, options))
     if (process.env['CI']) t.fail(CHROMIUM_MISSING)
     else t.pass(CHROMIUM_MISSING)
   })
@@ -74,9 +70,9 @@ export function browserTest(file: Test, name: string, run: (t: Test, newcomer: N
 
 export type Newcomer = (options?: VisitorOptions) => Promise<Visitor>
 
-async function visitor(t: Test, file: Test, options: VisitorOptions = {}): Promise<Visitor> {
+async function visitor(t: Test, options: VisitorOptions = {}): Promise<Visitor> {
   const { language = 'zh-CN', scheme = 'light', width = 1440 } = options
-  const browser = await launch(file)
+  const browser = await launch()
   const context = await browser.newContext({
     locale: language,
     colorScheme: scheme,

@@ -1,6 +1,6 @@
 /**
  * Looks at every page of the sitemap, with data: each address is opened once, and language, theme, width and what else a
- * reader sets are switched in place, because opening a page costs more than everything that is looked at in it.
+ * reader sets are switched in place, because opening a page costs more than each thing that is looked at in it.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import type { Test } from 'tap'
@@ -12,6 +12,7 @@ import { giveSession } from '../../support/pages.ts'
 const HEIGHT = 900
 const PHONE = 360
 const WIDTHS = [1440, 768, PHONE]
+const AREAS: readonly Area[] = ['public', 'entry', 'account', 'person', 'operator']
 type Language = 'zh' | 'en'
 
 /** A page, open in the browser. */
@@ -24,7 +25,29 @@ interface Looked extends Visitor {
   speak(language: Language): Promise<void>
 }
 
-/** How the pages of these areas look. The areas share out among a few files, which a machine can run beside each other. */
+/** Every page once, in a language and a theme that take turns: what `npm test` has time for. */
+export function glances(t: Test): void {
+  browserTest(t, 'every page', async (t, newcomer) => {
+    const at = await furnish(t)
+    let turn = 0
+    for (const area of AREAS)
+      await everywhere(
+        t,
+        at,
+        newcomer,
+        area,
+        async looked => {
+          await glance(t, looked, turn++)
+        },
+        true,
+      )
+  })
+}
+
+/**
+ * How the pages of these areas look in every state, language, theme and width. The areas share out among a few files, which
+ * a machine can run beside each other.
+ */
 export function looks(t: Test, areas: readonly Area[]): void {
   const furnished = furnish(t)
   for (const area of areas)
@@ -42,6 +65,7 @@ async function everywhere(
   newcomer: Newcomer,
   wanted: Area,
   look: (looked: Looked) => Promise<void>,
+  firstOnly = false,
 ): Promise<void> {
   const visitor = await newcomer()
   const { page, context } = visitor
@@ -50,6 +74,7 @@ async function everywhere(
     if (area !== wanted) continue
     if (isOwn(name)) await giveSession(visitor, at.house, at)
     for (const [i, path] of PLACES[name](at).entries()) {
+      if (i > 0 && firstOnly) break
       await visitor.visit(`${at.house.url}/console${path}`)
       await visitor.drawn()
       await look({
@@ -87,24 +112,38 @@ const tooWide = ({ page }: Visitor) => page.evaluate(() => document.documentElem
 /** Where axe looks: at what stands under a finger in one language, under a mouse in the other. */
 const AXE_WIDTH: Record<Language, number> = { zh: 1440, en: PHONE }
 
+async function glance(t: Test, looked: Looked, turn: number): Promise<void> {
+  const language = turn % 2 === 0 ? 'en' : 'zh'
+  await looked.speak(language)
+  await fits(t, looked, language)
+  if (language === 'en') t.same(await stillChinese(looked.page), [], `${looked.path} is in English`)
+  await looked.resize(AXE_WIDTH[language])
+  await looked.page.emulateMedia({ colorScheme: turn % 4 < 2 ? 'light' : 'dark' })
+  t.same(await looked.axe(), [], `${looked.path} ${language}`)
+}
+
+async function fits(t: Test, looked: Looked, language: Language): Promise<void> {
+  for (const width of WIDTHS) {
+    await looked.resize(width)
+    const wide = await tooWide(looked)
+    t.ok(wide <= 0, `${looked.path} ${language} is ${wide} wider than a window of ${width}`)
+  }
+}
+
 /**
  * In both languages, both themes and three widths: nothing that axe finds, nothing wider than the window, no Chinese in the
  * English page; enlarged and with wider spacing nothing is lost. Of a page's further states axe sees the English one.
  */
 async function inEveryLook(t: Test, looked: Looked): Promise<void> {
-  const { page, path } = looked
+  const { page } = looked
   const isChinese = await page.evaluate(() => document.documentElement.lang.startsWith('zh'))
   // a switch of the language draws the page anew, and asks for its data
   for (const language of isChinese ? (['zh', 'en'] as const) : (['en', 'zh'] as const)) {
     await looked.speak(language)
     if (looked.first || language === 'en') await noFindings(t, looked, language)
-    for (const width of WIDTHS) {
-      await looked.resize(width)
-      const wide = await tooWide(looked)
-      t.ok(wide <= 0, `${path} ${language} is ${wide} wider than a window of ${width}`)
-    }
+    await fits(t, looked, language)
     if (language === 'zh') continue
-    t.same(await stillChinese(page), [], `${path} is in English`)
+    t.same(await stillChinese(page), [], `${looked.path} is in English`)
     await enlarged(t, looked)
   }
 }

@@ -1,7 +1,6 @@
 /**
  * What every store must do, and two gateways in trouble, on OceanBase's engine. One server serves them all, because it
- * takes long to start. The file stands in a folder of its own because tap begins files in the order of their names: in
- * test/store it would begin last, and the whole run would wait for it.
+ * takes long to start.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
