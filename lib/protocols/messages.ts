@@ -42,6 +42,7 @@ export const messages: ProtocolRow = {
         count: { path: '/publishers/anthropic/models/count-tokens:rawPredict', body: VERTEX_COUNT },
         body: { ...VERTEX_COUNT, leftOut: ['model'], listed: { header: 'anthropic-beta', member: 'anthropic_beta' } },
         takesNoQuery: true,
+        withholds: 'vertex_event',
       },
       zhipu: { path: '/api/anthropic/v1/messages', authHeader: 'authorization' },
     },

@@ -114,6 +114,8 @@ export interface AtKind {
   accept?: string
   /** A header of clients whose values commas part, and the values that are passed on. */
   values?: { header: string; known: ReadonlySet<string> }
+  /** The type of events that only this provider has, and that some clients stumble over: they are kept from clients. */
+  withholds?: string
 }
 
 export interface ProviderHeaders {

@@ -1,10 +1,10 @@
 /**
- * Takes the usage event out of a chat stream when the gateway asked for it and the client did not. Everything else
- * passes byte for byte. The usage event is the one with empty choices and a usage object. An event is held back only
- * while it is incomplete.
+ * Takes events out of a stream that its client does not know: of a chat stream the usage event, when the gateway asked for it and
+ * the client did not; of any stream the events of a type that only its provider has. Everything else passes byte for byte. The
+ * usage event is the one with empty choices and a usage object. An event is held back only while it is incomplete.
  */
 import { BLANK_LINE, endsEvent } from './events.ts'
-import { isFields } from './fields.ts'
+import { fieldsOf, isFields } from './fields.ts'
 import { bytesAsText, Patterns } from './patterns.ts'
 
 const LF = 0x0a
@@ -19,6 +19,8 @@ const USAGE = new Patterns(['usage":{', 'usage": {', 'usage" :'])
 const MOST_PIECES = 512
 
 export class Withholder {
+  /** The type of events that are taken out; null = the usage event is. */
+  readonly #own: string | null
   /** The pieces of an incomplete event. */
   #held: Buffer[] = []
   #heldBytes = 0
@@ -28,11 +30,19 @@ export class Withholder {
   #lineBytes = 0
   #boundary = true
 
+  constructor(own: string | null = null) {
+    this.#own = own
+  }
+
   /**
    * Takes a chunk and returns what may pass now; null = nothing yet. `matters`: no event with usage ends before this
    * position; 0 = not known.
    */
   push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
+    return this.#push(chunk, this.#own === null ? matters : firstOf(this.#own, chunk))
+  }
+
+  #push(chunk: Buffer, matters: number): Buffer | Buffer[] | null {
     const fresh = this.#boundary && this.#heldBytes === 0 && this.#lineBytes === 0
     if (!fresh) return this.#sort(chunk)
     if (matters === chunk.length && endsEvent(chunk)) return chunk
@@ -63,9 +73,13 @@ export class Withholder {
 
   #endEvent(bytes: Buffer, out: Buffer[]): void {
     const event = this.#heldBytes === 0 ? bytes : Buffer.concat([this.#takeHeld(), bytes])
-    if (this.#passing || !isUsageOnly(event)) out.push(event)
+    if (this.#passing || !this.#isUnwanted(event)) out.push(event)
     this.#passing = false
     this.#boundary = true
+  }
+
+  #isUnwanted(event: Buffer): boolean {
+    return this.#own === null ? isUsageOnly(event) : event.includes(this.#own) && typeOf(event) === this.#own
   }
 
   #hold(bytes: Buffer, out: Buffer[]): void {
@@ -90,12 +104,12 @@ export class Withholder {
   }
 
   /**
-   * The stream has ended. Returns what was held back, unless it is the usage event without its blank line; null =
-   * nothing.
+   * The stream has ended. Returns what was held back, unless it is an event without its blank line that is taken out;
+   * null = nothing.
    */
   flush(): Buffer | null {
     const rest = this.#takeHeld()
-    if (rest.length === 0 || isUsageOnly(rest)) return null
+    if (rest.length === 0 || this.#isUnwanted(rest)) return null
     this.#boundary = false
     return rest
   }
@@ -109,15 +123,25 @@ export class Withholder {
 const lineLength = (chunk: Buffer, start: number, end: number): number =>
   end - start - (end > start && chunk[end - 1] === CR ? 1 : 0)
 
+/** No event that has the word ends before this position. */
+function firstOf(word: string, chunk: Buffer): number {
+  const at = chunk.indexOf(word)
+  return at < 0 ? chunk.length : at
+}
+
 function isUsageOnly(event: Buffer): boolean {
   if (!USAGE.isIn(bytesAsText(event))) return false
+  const { choices, usage } = fieldsOf(valueOf(event))
+  return Array.isArray(choices) && choices.length === 0 && isFields(usage)
+}
+
+const typeOf = (event: Buffer): unknown => fieldsOf(valueOf(event))['type']
+
+function valueOf(event: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(dataOf(event.toString().trimEnd()))
-    return (
-      isFields(value) && Array.isArray(value['choices']) && value['choices'].length === 0 && isFields(value['usage'])
-    )
+    return JSON.parse(dataOf(event.toString().trimEnd()))
   } catch {
-    return false
+    return undefined
   }
 }
 

@@ -249,6 +249,38 @@ t.test('the withheld event, and nothing else', async t => {
   t.pass('600 streams')
 })
 
+t.test('events of a type that only one provider has are taken out, wherever the bytes are cut', t => {
+  const said = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+  const own = said('vertex_event', { usage: { input_tokens: 9, output_tokens: 1 } })
+  const delta = said('content_block_delta', {
+    index: 0,
+    delta: { type: 'text_delta', text: 'a "vertex_event" is no text' },
+  })
+  const start = said('message_start', { message: { usage: { input_tokens: 9, output_tokens: 1 } } })
+  const end = said('message_delta', { delta: {}, usage: { output_tokens: 7 } }) + said('message_stop', {})
+  for (const parts of [
+    [own, start, delta, end],
+    [start, own, delta, own, delta, end],
+    [start, delta, end, own],
+    [start, delta, end],
+  ])
+    for (const size of [1, 2, 7, 50, 300, 10_000]) {
+      const bytes = Buffer.from(parts.join(''))
+      const withholder = new Withholder('vertex_event')
+      const meter = protocolRow('messages').meter(OPTIONS)
+      const out: Buffer[] = []
+      for (let at = 0; at < bytes.length; at += size) {
+        const chunk = bytes.subarray(at, at + size)
+        feed(meter, chunk)
+        out.push(...[withholder.push(chunk, meter.matters) ?? []].flat())
+      }
+      t.equal(withholder.flush(), null)
+      t.equal(Buffer.concat(out).toString(), parts.filter(part => part !== own).join(''), `by ${size}`)
+      t.match([meter.usage, meter.terminal, meter.foreign], [{ input: 9, output: 7 }, true, false])
+    }
+  t.end()
+})
+
 t.test('the same output is counted wherever the bytes are cut, also beside keys without a text', t => {
   for (const delta of [
     '{"content":"","reasoning_content":"one two three four"}',

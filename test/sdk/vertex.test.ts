@@ -1,6 +1,8 @@
 /** Ordinary clients of messages, generate and chat, served by Claude and Gemini on Vertex AI: what they get, and what is charged. */
+import { createAnthropic } from '@ai-sdk/anthropic'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
+import { streamText } from 'ai'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { Served } from '../../lib/simulator/books.ts'
@@ -9,6 +11,9 @@ import { outputOf } from '../../lib/protocols/usage.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
 import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
 import { Vertex } from '../support/vertex.ts'
+
+// it does not know these models' limits, and would say so each time
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 const CLAUDE = 'alpha-sonnet-5-5'
 const GEMINI = 'gamma-3.8-flash'
@@ -69,6 +74,21 @@ t.test('messages: whole, streamed, tools, betas, a count', async t => {
   t.ok((await anthropic.messages.countTokens({ model: CLAUDE, messages })).input_tokens > 0)
   t.match(last(), { url: /\/count-tokens:rawPredict$/, body: { model: 'claude-sonnet-5-5@20260101' } })
   t.equal(double.tokensAsked, 1, 'one token for all of them')
+})
+
+t.test('a client that stumbles over events of Vertex AI alone does not get them', async t => {
+  const provider = createAnthropic({ baseURL: `${gateway.main}/v1`, apiKey: KEY })
+  const errors: unknown[] = []
+  const result = streamText({
+    model: provider(CLAUDE),
+    prompt: 'Hello! [[sim input=105 tokens=25]]',
+    maxOutputTokens: 2000,
+    onError: ({ error }) => void errors.push(error),
+  })
+  t.match(await result.text, /quick brown fox/)
+  t.match(await result.usage, { inputTokens: 105, outputTokens: 25 })
+  t.same(errors, [])
+  await same(t, { protocol: 'messages', channel: 'claude', charge: '0.00069' })
 })
 
 t.test('generate: whole, streamed, a count', async t => {

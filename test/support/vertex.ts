@@ -6,6 +6,7 @@
 import { generateKeyPairSync, randomBytes, verify } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Transform } from 'node:stream'
 
 interface Test {
   teardown(fn: () => unknown): unknown
@@ -187,8 +188,10 @@ export class Vertex {
     }
     const headers = { 'content-type': 'application/json' }
     const up = http.request(this.#simulator + path, { method: 'POST', headers }, from => {
+      const isStream = String(from.headers['content-type']).startsWith('text/event-stream')
       res.writeHead(from.statusCode as number, from.headers)
-      from.pipe(res)
+      if (isStream && path === '/v1/messages') from.pipe(withOwnEvents()).pipe(res)
+      else from.pipe(res)
       from.on('error', () => res.destroy())
     })
     up.on('error', () => res.destroy())
@@ -196,6 +199,28 @@ export class Vertex {
     up.end(JSON.stringify(body))
   }
 }
+
+/** Events that Vertex AI adds to the streams of Claude: here one behind the first event of the protocol, and one before the last. */
+function withOwnEvents(): Transform {
+  let rest = ''
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const events = (rest + chunk.toString()).split(/(?<=\n\n)/)
+      rest = events.at(-1)?.endsWith('\n\n') ? '' : (events.pop() ?? '')
+      for (const event of events) {
+        if (event.startsWith('event: message_stop')) this.push(OWN_EVENT)
+        this.push(event)
+        if (event.startsWith('event: message_start')) this.push(OWN_EVENT)
+      }
+      done()
+    },
+    flush(done) {
+      this.push(rest)
+      done()
+    },
+  })
+}
+const OWN_EVENT = `event: vertex_event\ndata: ${JSON.stringify({ type: 'vertex_event', usage: { input_tokens: 9, output_tokens: 1, tiers: { '0-to-200000': { input_tokens: 9 } } } })}\n\n`
 
 /** 100 tokens in, 10 out. */
 const DOCUMENT = {

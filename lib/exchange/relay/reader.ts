@@ -6,7 +6,6 @@
  * the reading what the client is told of them → the client.
  */
 import type { Meter } from '../../protocols/meter.ts'
-import { protocolRow } from '../../protocols/table.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { mayBeCount } from '../count-answers.ts'
@@ -54,8 +53,9 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     answer.lane = laneOf(x, services, claim.candidate)
     if (status >= 300) this.#judgeStatus(status)
     else {
-      const row = protocolRow(answer.lane?.via ?? (x.form as Protocol))
-      const reading = (answer.reading = new Reading(x, services, row, answer.lane, headers, this))
+      const spoken = answer.lane?.via ?? (x.form as Protocol)
+      const own = claim.candidate.channel.special[spoken]?.withholds ?? null
+      const reading = (answer.reading = new Reading(x, services, spoken, answer.lane, own, headers, this))
       if (reading.unreadable && reading.translation !== null) this.#translating.refuse(reading.translation)
       else if (x.free && !mayBeCount(reading)) this.#closing.noCount()
     }

@@ -8,8 +8,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Facts } from '../../protocols/facts.ts'
 import type { Meter } from '../../protocols/meter.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
-import type { ProtocolRow } from '../../protocols/protocol.ts'
+import { protocolRow } from '../../protocols/table.ts'
 import { Withholder } from '../../protocols/withhold.ts'
+import type { Protocol } from '../../terms/records.ts'
 import type { Lane } from '../../translate/lane.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
@@ -45,7 +46,7 @@ export class Reading {
   readonly encoded: boolean
   readonly meter: Meter
   readonly decoder: SideDecoder | null
-  /** Takes out the usage that was asked for by us and not by the client. */
+  /** Takes out the usage that was asked for by us and not by the client, or events that only the provider has. */
   readonly #withholder: Withholder | null
   /** null = the hold covers all that the answer can cost. */
   readonly growth: Growth | null
@@ -63,15 +64,17 @@ export class Reading {
   /** Bytes of the answer so far, before any decoding. */
   bytes = 0
 
-  /** `row`: of the protocol that the upstream speaks. `lane`: as in `Answer`. */
+  /** `protocol`: what the upstream speaks. `lane`: as in `Answer`. `own`: the type of events that only the provider has. */
   constructor(
     x: Exchange,
     services: Services,
-    row: ProtocolRow,
+    protocol: Protocol,
     lane: Lane | null,
+    own: string | null,
     headers: IncomingHttpHeaders,
     events: ReadingEvents,
   ) {
+    const row = protocolRow(protocol)
     this.#events = events
     this.sent = lane?.facts ?? null
     const { hold } = x
@@ -108,7 +111,7 @@ export class Reading {
     this.translation = lane === null ? null : new Translation(x, services, lane, this.#asEvents)
     const ours = this.events && !this.encoded && lane === null
     const asked = row.asksForUsage && facts?.stream === true && !facts.includeUsage
-    this.#withholder = ours && asked ? new Withholder() : null
+    this.#withholder = ours && (asked || own !== null) ? new Withholder(own) : null
     this.links = this.#asEvents || isEncoded || lane !== null ? null : linksFor(x, services, row, events)
     this.growth = lengthStop && hold !== null ? new Growth(x, services, hold, events) : null
     this.#terminalIsLast = row.terminalIsLast

@@ -26,7 +26,8 @@ const event = (type: string, data: object): string => `event: ${type}\ndata: ${J
 /** The ends of `message_`, `content_block_st` and `error`: a search is faster when patterns begin with rare letters. */
 const MARKERS = new Patterns(['sage_', 'block_st', 'rror'])
 
-const EVENTS = /^(message_|content_block_|ping$|error$)/
+/** The last one is of Vertex AI alone, which repeats the usage in it. */
+const EVENTS = /^(message_|content_block_|ping$|error$|vertex_event$)/
 
 function noteBlock(tally: Pick<Tally, 'search'>, block: Fields, index: number): void {
   if (block['type'] === 'server_tool_use' && block['name'] === 'web_search') tally.search(`${index}`)
