@@ -4,9 +4,7 @@ import { MESSAGES_ON_BEDROCK } from './bedrock.ts'
 import { jsonBody } from './json-body.ts'
 import { clientPath, type ProtocolRow, TEXT_COVER } from './protocol.ts'
 import { messagesBody } from './requests/messages.ts'
-
-/** The version of the protocol at Vertex AI stands in the body. */
-const VERTEX_COUNT = { leftOut: [], set: { anthropic_version: 'vertex-2023-10-16' }, listed: null }
+import { MESSAGES_ON_VERTEX } from './vertex.ts'
 
 export const messages: ProtocolRow = {
   place: 1,
@@ -36,14 +34,7 @@ export const messages: ProtocolRow = {
       moonshot: '/anthropic/v1/messages',
       openrouter: { path: '/api/v1/messages', authHeader: 'authorization' },
       siliconflow: '/v1/messages',
-      vertex: {
-        path: '/publishers/anthropic/models/{model}:{verb}',
-        verbs: { document: 'rawPredict', stream: 'streamRawPredict', streamQuery: '' },
-        count: { path: '/publishers/anthropic/models/count-tokens:rawPredict', body: VERTEX_COUNT },
-        body: { ...VERTEX_COUNT, leftOut: ['model'], listed: { header: 'anthropic-beta', member: 'anthropic_beta' } },
-        takesNoQuery: true,
-        withholds: 'vertex_event',
-      },
+      vertex: MESSAGES_ON_VERTEX,
       zhipu: { path: '/api/anthropic/v1/messages', authHeader: 'authorization' },
     },
     atProvider: {

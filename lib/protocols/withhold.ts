@@ -131,13 +131,13 @@ function firstOf(word: string, chunk: Buffer): number {
 
 function isUsageOnly(event: Buffer): boolean {
   if (!USAGE.isIn(bytesAsText(event))) return false
-  const { choices, usage } = fieldsOf(valueOf(event))
+  const { choices, usage } = fieldsOf(valueIn(event))
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }
 
-const typeOf = (event: Buffer): unknown => fieldsOf(valueOf(event))['type']
+const typeOf = (event: Buffer): unknown => fieldsOf(valueIn(event))['type']
 
-function valueOf(event: Buffer): unknown {
+function valueIn(event: Buffer): unknown {
   try {
     return JSON.parse(dataOf(event.toString().trimEnd()))
   } catch {

@@ -11,7 +11,7 @@ import { CredentialError, type Signer, type SignerDeps } from './signer.ts'
 
 type Make<C> = (credential: C, deps: SignerDeps) => Signer
 
-const MAKERS: { [F in Credential['form']]?: Make<Extract<Credential, { form: F }>> } = {
+const MAKERS: { readonly [F in Credential['form']]: Make<Extract<Credential, { form: F }>> } = {
   service_account: googleSigner,
   aws: awsSigner,
 }
@@ -51,8 +51,7 @@ export class Signers {
   }
 
   #make(credential: Credential, connection: Connection): Signer {
-    const make = MAKERS[credential.form] as Make<Credential> | undefined
-    if (make === undefined) throw new Error(`nothing signs with ${credential.form}`)
+    const make = MAKERS[credential.form] as Make<Credential>
     return make(credential, {
       clock: this.#clock,
       pools: this.#pools,

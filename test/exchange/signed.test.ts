@@ -7,7 +7,7 @@ import { answers } from './support/speech.ts'
 type Json = Record<string, unknown>
 const ASK = {
   path: PATHS.messages,
-  headers: { ...HEADERS, 'anthropic-beta': 'b-1,b-2' },
+  headers: { ...HEADERS, 'anthropic-beta': 'context-1m-2025-08-07,other-1, interleaved-thinking-2025-05-14' },
   body: { model: MODEL, max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
 }
 const TOO = { path: PATHS.chat, headers: HEADERS, body: ASK.body }
@@ -41,7 +41,7 @@ t.test('a messages client and a chat client at Claude on Vertex', async t => {
   t.equal(native?.url, url)
   t.same(native?.body, {
     anthropic_version: 'vertex-2023-10-16',
-    anthropic_beta: ['b-1', 'b-2'],
+    anthropic_beta: ['context-1m-2025-08-07', 'interleaved-thinking-2025-05-14'],
     max_tokens: 100,
     messages: ASK.body.messages,
   })

@@ -67,9 +67,12 @@ t.test('messages: whole, streamed, tools, betas, a count', async t => {
   await same(t, { protocol: 'messages', channel: 'claude', charge: '0.000636' })
   const called = await anthropic.messages.stream(message('use tool', { tools: [WEATHER] })).finalMessage()
   t.match(called, { stop_reason: 'tool_use', content: [{ type: 'tool_use', input: { city: 'Paris' } }] })
-  const beta = await anthropic.beta.messages.create({ ...message('Hello!'), betas: ['b-1', 'b-2'] })
+  const beta = await anthropic.beta.messages.create({
+    ...message('Hello!'),
+    betas: ['context-1m-2025-08-07', 'files-api-2025-04-14'],
+  })
   t.match(beta.content, [{ type: 'text', text: /quick brown fox/ }])
-  t.match(last(), { url: /:rawPredict$/, body: { anthropic_beta: ['b-1', 'b-2'] } })
+  t.match(last(), { url: /:rawPredict$/, body: { anthropic_beta: ['context-1m-2025-08-07'] } })
   const { messages } = message('Hello!')
   t.ok((await anthropic.messages.countTokens({ model: CLAUDE, messages })).input_tokens > 0)
   t.match(last(), { url: /\/count-tokens:rawPredict$/, body: { model: 'claude-sonnet-5-5@20260101' } })

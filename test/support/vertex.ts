@@ -169,6 +169,8 @@ export class Vertex {
     if (names.some(name => name !== 'alt')) refuse(res, 400, `Unknown name "${names}": Cannot bind query parameter.`)
     else if (claude !== null && body['anthropic_version'] !== VERSION)
       refuse(res, 400, 'anthropic_version: Field required')
+    else if (claude !== null && unknownBetas(req, body) !== '')
+      refuse(res, 400, `Unexpected value(s) \`${unknownBetas(req, body)}\` for the \`anthropic-beta\` header.`)
     else if (claude !== null && 'model' in body !== isCount) refuse(res, 400, 'model: Extra inputs are not permitted')
     else if (claude !== null && !isCount && (body['stream'] === true) !== (claude[2] === 'streamRawPredict'))
       refuse(res, 400, 'stream: does not fit the method')
@@ -232,6 +234,15 @@ const DOCUMENT = {
   stop_reason: 'end_turn',
   stop_sequence: null,
   usage: { input_tokens: 100, output_tokens: 10 },
+}
+
+const BETAS = ['context-1m-2025-08-07', 'interleaved-thinking-2025-05-14']
+
+/** Betas that are named and that the double does not know. */
+function unknownBetas({ headers }: IncomingMessage, body: Json): string {
+  const inHeader = String(headers['anthropic-beta'] ?? '').split(',')
+  const named = [...inHeader, ...((body['anthropic_beta'] as string[] | undefined) ?? [])]
+  return named.filter(beta => beta !== '' && !BETAS.includes(beta.trim())).join()
 }
 
 function decoded(part: string): Json {
