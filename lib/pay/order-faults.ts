@@ -5,6 +5,8 @@ import type { OrderMethod, Refund } from '../terms/pay.ts'
 
 /** Most orders of an account that can still be paid. */
 export const MOST_OPEN = 5
+/** Most orders of an account in an hour that a provider has refused. */
+export const MOST_FAILED = 10
 
 export const NO_ORDER: Words = { en: 'There is no such order', zh: '没有这个订单' }
 
@@ -44,6 +46,10 @@ const TOO_MANY = {
   open: {
     en: `at most ${MOST_OPEN} orders may be open: pay one, or wait until one expires`,
     zh: `最多可有 ${MOST_OPEN} 个未支付订单,请先支付或等待其过期`,
+  },
+  failed: {
+    en: 'the provider has refused several orders: use another way to pay, or try again in an hour',
+    zh: '支付服务商已拒绝多个订单,请换一种支付方式,或一小时后再试',
   },
   anHour: { en: 'too many orders of this kind in an hour: try again later', zh: '一小时内此类订单过多,请稍后再试' },
   anHourOfAll: { en: 'too many orders of this kind at the moment: try again later', zh: '当前此类订单过多,请稍后再试' },

@@ -16,6 +16,7 @@ import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, refundIdOf } from './numbers.ts'
 import {
   ANOTHER_AMOUNT,
+  MOST_FAILED,
   MOST_OPEN,
   NO_ORDER,
   NO_RATE,
@@ -90,7 +91,13 @@ export class Orders {
         expiresAtMs,
         checkAtMs: nextCheck({ createdAtMs: nowMs, expiresAtMs }, nowMs),
       },
-      { open: MOST_OPEN, anHour: method.anHour, anHourOfAll: method.anHourOfAll, aDay: this.#bounds().day },
+      {
+        open: MOST_OPEN,
+        failed: MOST_FAILED,
+        anHour: method.anHour,
+        anHourOfAll: method.anHourOfAll,
+        aDay: this.#bounds().day,
+      },
       act,
     )
     if (!('order' in made)) throw tooMany(made.bound)

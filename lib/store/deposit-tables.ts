@@ -54,7 +54,7 @@ export const CHAIN_CURSORS: Table = {
   key: ['chain_id'],
 }
 
-/** Rows are never deleted. */
+/** Rows are never deleted. `worth`: see `depositWorth`. */
 export const CHAIN_DEPOSITS: Table = {
   name: 'chain_deposits',
   columns: {
@@ -74,6 +74,7 @@ export const CHAIN_DEPOSITS: Table = {
     quoted: 'name',
     quoted_rate: 'int?',
     rate: 'int?',
+    worth: 'int?',
     credited: 'int',
     at_ms: 'int',
     credited_at_ms: 'int?',
@@ -85,6 +86,7 @@ export const CHAIN_DEPOSITS: Table = {
   unique: [['chain_id', 'tx', 'log_index']],
   index: [
     ['account_id', 'id'],
+    ['account_id', 'state'],
     ['state', 'id'],
     ['chain_id', 'address', 'id'],
     ['chain_id', 'block_no'],

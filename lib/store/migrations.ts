@@ -16,6 +16,7 @@ import { PRICE_VERSIONS } from './price-tables.ts'
 import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
 import { BY_ACCOUNT, BY_CREATOR } from './sql/key-page.ts'
+import { fillWorth } from './sql/deposit-worth.ts'
 import { fillModelHours } from './sql/model-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
@@ -243,6 +244,15 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   ],
   // Until when a person has to act.
   ({ dialect }) => [addColumn(PAY_EXCEPTIONS, ['due_at_ms', 'int?'], dialect)],
+  // What deposits are worth, so that those of an account can be summed without being read.
+  ({ dialect }) => [
+    addColumn(CHAIN_DEPOSITS, ['worth', 'int?'], dialect),
+    createIndex(CHAIN_DEPOSITS, ['account_id', 'state'], dialect),
+  ],
+  async driver => {
+    await fillWorth(driver)
+    return []
+  },
 ]
 
 async function version(driver: Driver): Promise<number> {

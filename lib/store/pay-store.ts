@@ -36,6 +36,8 @@ export type NewOrder = Pick<
 export interface OrderBounds {
   /** Most orders that can still be paid. */
   open: number
+  /** Most orders of the last hour that the provider has refused: each was a question to it. */
+  failed: number
   /** Most orders of this method in the last hour; null = no bound. */
   anHour: number | null
   /** Most orders of this method in the last hour in all accounts together; null = no bound. */

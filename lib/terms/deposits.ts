@@ -150,6 +150,12 @@ export function worthOf({
   return quoted * BigInt(quotedRate ?? 0) + rest * BigInt(rate ?? 0)
 }
 
+/**
+ * Whether a transfer takes the rate of a quote, and uses it up. Exchanges send a little less than they were told to, so it may be
+ * less; but nobody else's dust may take a quote away.
+ */
+export const takesQuote = ({ wei }: Pick<Quote, 'wei'>, value: bigint): boolean => value * 2n >= wei
+
 /** What is sent back is rounded down to as many places as wallets take. */
 const SENT_STEP = WEI / 10_000n
 

@@ -1,5 +1,6 @@
 /** Nodes that are behind, that forget, that refuse and that lie, and a chain that changes its mind. */
 import t from 'tap'
+import { Silence } from '../../lib/pay/usdt/silence.ts'
 import { ANVIL_MISSING } from '../support/anvil.ts'
 import { type Lie, Node, TestChain, TOKEN } from './doubles/chain.ts'
 import { ACT, faultOf } from './support.ts'
@@ -351,6 +352,29 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.send(`0x5b940312${shop.at.slice(2).padStart(64, '0')}${1n.toString(16).padStart(64, '0')}`)
     await final()
     t.same(await day(), ['chain'], 'a single wei that left without a log is noticed')
+    t.same(await day(), ['chain'], 'and told once, however many days it stays')
+  })
+
+  t.test('a node that has no logs at all is noticed, but on a test network', async t => {
+    const shop = await open(t)
+    const { deps, chains } = shop.usdt
+    const live = { ...deps, config: { ...deps.config, sandbox: false } }
+    const ask = async (given = live) => new Silence(given, chains).round({ no: await chain.head() })
+    const kinds = async () =>
+      (await shop.store.pay.exceptions({ limit: 9 })).map(({ reference }) => reference.slice(0, 11))
+    await chain.pay(shop.at, five)
+    await ask()
+    await chain.mine(15)
+    await ask()
+    await chain.mine(15)
+    shop.first.about('eth_getLogs', () => ({ error: { code: -32005, message: 'limit exceeded' } }))
+    await ask(deps)
+    t.same(await kinds(), [], 'logs among the last blocks, a node that refuses, and a test network')
+    shop.second.about('eth_getLogs', () => ({ result: [] }))
+    for (let i = 0; i < 2; i++) await ask()
+    t.same(await kinds(), ['silent:56:2'], 'once a day')
+    shop.second.about('eth_getLogs', () => ({ status: 502, text: 'away' }))
+    await t.rejects(ask(), /node 2/, 'as every other question of a round')
   })
 
   t.test('the chain and the token are those of the config', async t => {

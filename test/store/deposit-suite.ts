@@ -4,6 +4,7 @@ import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { fillWorth } from '../../lib/store/sql/deposit-worth.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/terms/people.ts'
@@ -374,5 +375,68 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.same(await one.chain.resolveDeposit(held!.id, true, 'x', ACT), { outcome: 'elsewhere' })
     t.same(await one.chain.resolveDeposit(paid.id, true, 'x', ACT), { outcome: 'settled' }, 'it is not held')
     t.equal(await balanceOf(one, account.id), 700 * CNY)
+  })
+  check('thousands of the smallest amounts are summed without being read', async (t, one, _, driver) => {
+    const { account } = await fund(one, 'a', 0)
+    await rate(one, 1)
+    const dust = Array.from({ length: 50 }, () => deposit(account.id, 10n ** 12n))
+    await confirmed(one, dust)
+    const values = (value: string) => driver.run('t', `UPDATE chain_deposits SET value = ${value}`, [])
+    await values("'nobody reads it'")
+    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
+    await values("'1000000000000'")
+    const half = 10n ** 12n / 2n
+    await confirmed(one, [deposit(account.id, 40n * WEI - 51n * 10n ** 12n + half)])
+    t.same(
+      (await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited,
+      [],
+      'half a millionth is missing',
+    )
+    await confirmed(one, [deposit(account.id, half - 1n)])
+    t.same((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited, [], 'a wei is missing')
+    await confirmed(one, [deposit(account.id, 10n ** 12n + 1n)])
+    t.equal((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited.length, 53)
+  })
+
+  check('what deposits of before are worth is filled in', async (t, one, _, driver) => {
+    const { account } = await fund(one, 'a', 0)
+    await rate(one, 7)
+    await confirmed(one, [deposit(account.id, 10n * WEI), deposit(account.id, 10n ** 12n * WEI)])
+    await driver.run('t', 'UPDATE chain_deposits SET worth = NULL', [])
+    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
+    await fillWorth(driver)
+    const done = await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
+    t.match([done.credited.length, done.held.length], [1, 1])
+  })
+
+  check('dust takes no quote away, and few quotes are kept', async (t, one, _, driver) => {
+    const { account } = await fund(one, 'a', 0)
+    await rate(one, 8)
+    const quote = {
+      accountId: account.id,
+      amount: micro(1),
+      wei: 10n * WEI,
+      rate: 5 * CNY,
+      fromMs: 1_000,
+      untilMs: 5_000,
+    }
+    await one.chain.makeQuote(quote, ACT)
+    const at = (value: bigint) => deposit(account.id, value, { blockAtMs: 2_000 })
+    await one.chain.addDeposits(CHAIN, [at(1n), at(5n * WEI - 1n), at(5n * WEI), at(10n * WEI)])
+    t.same(
+      (await one.chain.deposits({ afterId: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
+      [null, null, 5 * CNY, null],
+    )
+    for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, ACT)
+    const [row] = await driver.query('t', 'SELECT COUNT(*) AS n FROM deposit_quotes', [])
+    t.equal(Number(row!['n']), 100)
+    t.match(await one.chain.quote(account.id), { used: false }, 'the newest is there')
+  })
+
+  check('a transaction that was read in two blocks counts once among the balances', async (t, one) => {
+    const { deposit: paid } = await credited(one)
+    const elsewhere = { ...paid, logIndex: paid.logIndex + 1, block: { no: 9, hash: hash('elsewhere') } }
+    await one.chain.addDeposits(CHAIN, [elsewhere, deposit(paid.accountId, WEI)])
+    t.same(await one.chain.addressSums(CHAIN, paid.to, 9), { deposits: 101n * WEI, sweeps: 0n })
   })
 }

@@ -11,7 +11,13 @@ import { seeded } from '../support/random.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
 
 export const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
-export const LOOSE: OrderBounds = { open: 1_000, anHour: null, anHourOfAll: null, aDay: micro(Number.MAX_SAFE_INTEGER) }
+export const LOOSE: OrderBounds = {
+  open: 1_000,
+  failed: 1_000,
+  anHour: null,
+  anHourOfAll: null,
+  aDay: micro(Number.MAX_SAFE_INTEGER),
+}
 const FEN = 10_000
 
 let count = 0
@@ -87,7 +93,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
 
   check('an order is made within its bounds, with its line in the log of actions', async (t, one) => {
     const { account } = await fund(one, 'a', 0)
-    const bounds: OrderBounds = { open: 2, anHour: null, anHourOfAll: null, aDay: micro(2_000 * FEN) }
+    const bounds: OrderBounds = { open: 2, failed: 1_000, anHour: null, anHourOfAll: null, aDay: micro(2_000 * FEN) }
     const first = newOrder(account.id)
     const result = await one.pay.makeOrder(first, bounds, ACT)
     t.match(result, { order: { ...first, state: 'created', credited: 0, providerId: null, checks: 0, late: false } })
@@ -108,6 +114,13 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     t.same(await card({ anHour: 0 }), { bound: 'anHour' })
     t.same(await card({ anHourOfAll: 0 }), { bound: 'anHourOfAll' })
     t.hasProp(await card({ anHour: 1, anHourOfAll: 1 }), 'order')
+    const { account: other } = await fund(one, 'refused', 0)
+    for (let i = 0; i < 2; i++) {
+      const refused = newOrder(other.id)
+      t.hasProp(await one.pay.makeOrder(refused, { ...LOOSE, failed: 2 }, ACT), 'order')
+      await one.pay.endOrder(refused.id, 'failed', null)
+    }
+    t.same(await one.pay.makeOrder(newOrder(other.id), { ...LOOSE, failed: 2 }, ACT), { bound: 'failed' })
   })
 
   check('of many orders at once, no more are made than may be open', async (t, one, two) => {
@@ -119,6 +132,20 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     )
     t.equal(results.filter(result => 'order' in result).length, 3)
   })
+
+  check(
+    'of many orders of many accounts at once, no more are made than all may begin in an hour',
+    async (t, one, two) => {
+      const accounts = await Promise.all(Array.from({ length: 8 }, (_, i) => fund(one, `a${i}`, 0)))
+      const bounds = { ...LOOSE, anHourOfAll: 3 }
+      const results = await Promise.all(
+        accounts.map(({ account }, i) =>
+          (i % 2 ? one : two).pay.makeOrder(newOrder(account.id, { method: 'card' }), bounds, ACT),
+        ),
+      )
+      t.equal(results.filter(result => 'order' in result).length, 3)
+    },
+  )
 
   const steps: [name: string, from: OrderState, to: OrderState, late: boolean][] = [
     ['a proof before the payer was shown anything', 'created', 'paid', false],

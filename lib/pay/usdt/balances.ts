@@ -35,7 +35,7 @@ export class BalanceCheck {
     const block = await this.#reader.chain.block(cursor.no)
     if (block?.hash !== cursor.hash || !(await this.#sweeps(cursor, stopped))) return
     const after = markDay === day ? Number(next) : -1
-    const last = await this.#check(cursor, after, day)
+    const last = await this.#check(cursor, after)
     await store.pay.setPayMark('usdt', BALANCES, `${day} ${last ?? BALANCES_DONE}`)
   }
 
@@ -53,7 +53,7 @@ export class BalanceCheck {
   }
 
   /** Checks some addresses after one; returns the last one, null when there are no more. */
-  async #check({ no }: ChainCursor, after: number, day: string): Promise<number | null> {
+  async #check({ no }: ChainCursor, after: number): Promise<number | null> {
     const { store, config, till } = this.#deps
     const rows = await store.chain.depositAddresses(config.chain_id, after, AT_ONCE)
     for (const { address, accountId } of rows) {
@@ -64,7 +64,8 @@ export class BalanceCheck {
       await till.raise({
         method: 'usdt',
         kind: 'chain',
-        reference: `balance:${address}:${day}`,
+        // the same difference is told once, however many days it stays
+        reference: `balance:${address}:${balance - deposits + sweeps}`,
         detail:
           `account ${accountId}: ${address} has ${shown(balance)} at block ${no}, but ${shown(deposits)} of deposits less ` +
           `${shown(sweeps)} that left it`,

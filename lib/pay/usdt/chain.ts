@@ -110,6 +110,14 @@ export class Chain {
     })
   }
 
+  /** Whether there is any transfer of the token in some blocks, whoever pays whom. */
+  async hasTransfers(fromNo: number, toNo: number): Promise<boolean> {
+    const range = { fromBlock: quantity(fromNo), toBlock: quantity(toNo) }
+    const logs = await this.#rpc.call('eth_getLogs', [{ address: this.#token.contract, ...range, topics: [TRANSFER] }])
+    if (!Array.isArray(logs)) throw this.#odd('the logs')
+    return logs.length > 0
+  }
+
   #isTransfer({ address, topics }: Fields): boolean {
     const ours = String(address).toLowerCase() === this.#token.contract
     return ours && Array.isArray(topics) && topics.length === 3 && topics[0] === TRANSFER

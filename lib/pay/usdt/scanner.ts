@@ -18,6 +18,7 @@ import { Lags } from './lags.ts'
 import { Reader, Watched } from './reading.ts'
 import { NodeError } from './rpc.ts'
 import { SecondPass } from './second-pass.ts'
+import { Silence } from './silence.ts'
 
 const LEASE_MS = 30_000
 const SECOND_MS = 1_000
@@ -33,6 +34,7 @@ export class Scanner {
   readonly #first: Reader
   readonly #second: SecondPass
   readonly #balances: BalanceCheck
+  readonly #silence: Silence
   readonly #lags: Lags
   readonly #holder = randomUUID()
   /** What `chain_seen` has, as a text; null = nobody knows. */
@@ -46,6 +48,7 @@ export class Scanner {
     this.crediting = new Crediting(deps, chains)
     this.#second = new SecondPass(deps, new Reader(second), this.watched)
     this.#balances = new BalanceCheck(deps, new Reader(second), this.watched)
+    this.#silence = new Silence(deps, chains)
     this.#lags = new Lags(deps)
   }
 
@@ -58,6 +61,7 @@ export class Scanner {
       if (cursor === null || stopped()) return
       await this.crediting.round()
       if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
+      await this.#silence.round(cursor)
     } catch (error) {
       if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'deposits cannot be read')
       else if (isAway(error)) log.warn({ reason: error.message }, 'a node of the chain cannot be asked')

@@ -3,12 +3,13 @@
  * and changes it only from where the caller has read on, so two processes that read one chain cannot both go on.
  */
 import type { BlockRef, ChainCursor, NewDeposit, Transfer } from '../../terms/deposits.ts'
-import { USDT } from '../../terms/deposits.ts'
+import { takesQuote, USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import type { Recorded } from '../deposit-store.ts'
 import { recordAction } from './actions.ts'
 import { toCursor, toQuote } from './deposit-rows.ts'
+import { depositWorth } from './deposit-worth.ts'
 import { payRateAt } from './pay-notes.ts'
 import { integer, text } from './text.ts'
 
@@ -51,7 +52,7 @@ export async function beginChain(
 }
 
 /** The quote that a transfer of this account uses up, by the time of its block. */
-async function useQuote(tx: Statements, { accountId, blockAtMs }: NewDeposit) {
+async function useQuote(tx: Statements, { accountId, blockAtMs, value }: NewDeposit) {
   const [row] = await tx.query(
     'SELECT * FROM deposit_quotes WHERE account_id = ? AND used = 0 AND from_ms <= ? AND until_ms > ? ' +
       'ORDER BY id DESC LIMIT 1',
@@ -59,6 +60,7 @@ async function useQuote(tx: Statements, { accountId, blockAtMs }: NewDeposit) {
   )
   if (row === undefined) return null
   const quote = toQuote(row)
+  if (!takesQuote(quote, value)) return null
   const { changes } = await tx.run(
     'UPDATE deposit_quotes SET used = 1 WHERE id = ? AND used = 0 AND from_ms <= ? AND until_ms > ?',
     [quote.id, blockAtMs, blockAtMs],
@@ -76,11 +78,12 @@ async function insertDeposit(
   const { value, accountId } = deposit
   const quote = await useQuote(tx, deposit)
   const quoted = quote === null ? 0n : quote.wei < value ? quote.wei : value
-  const rate = quoted === value ? null : await payRateAt(tx, USDT, nowMs)
+  const found = quoted === value ? null : await payRateAt(tx, USDT, nowMs)
+  const [quotedRate, rate] = [quote?.rate ?? null, found?.rate ?? null]
   await tx.run(
     'INSERT INTO chain_deposits (chain_id, tx, log_index, account_id, address, sender, value, block_no, block_hash, ' +
-      'block_at_ms, node, state, quoted, quoted_rate, rate, credited, at_ms, checks) ' +
-      'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0)',
+      'block_at_ms, node, state, quoted, quoted_rate, rate, worth, credited, at_ms, checks) ' +
+      'VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0)',
     [
       chainId,
       deposit.tx,
@@ -95,8 +98,9 @@ async function insertDeposit(
       deposit.node,
       state,
       String(quoted),
-      quote?.rate ?? null,
-      rate?.rate ?? null,
+      quotedRate,
+      rate,
+      depositWorth({ value, quoted, quotedRate, rate }),
       nowMs,
     ],
   )

@@ -84,6 +84,19 @@ export async function addressesWatched(driver: Driver, chainId: number, numbers:
     )
 }
 
+/**
+ * Quotes of an account that are kept. Older ones end long before the blocks of their time are read, unless somebody makes so many
+ * on purpose, who loses the rates of the oldest.
+ */
+const QUOTES_KEPT = 100
+
+async function forgetQuotes(tx: Statements, accountId: number): Promise<void> {
+  const oldest = 'SELECT id FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?'
+  const [row] = await tx.query(oldest, [accountId, QUOTES_KEPT])
+  if (row !== undefined)
+    await tx.run('DELETE FROM deposit_quotes WHERE account_id = ? AND id <= ?', [accountId, integer(row, 'id')])
+}
+
 export function makeQuote(driver: Driver, quote: NewQuote, act: Act): Promise<Quote> {
   const { accountId, amount, wei, rate, fromMs, untilMs } = quote
   return driver.transaction('makeQuote', async tx => {
@@ -96,6 +109,7 @@ export function makeQuote(driver: Driver, quote: NewQuote, act: Act): Promise<Qu
       'INSERT INTO deposit_quotes (account_id, amount, wei, rate, from_ms, until_ms, used) VALUES (?, ?, ?, ?, ?, ?, 0)',
       [accountId, amount, String(wei), rate, fromMs, untilMs],
     )
+    await forgetQuotes(tx, accountId)
     const after = { amount, wei: String(wei), rate, until_ms: untilMs }
     const subject = { kind: 'deposit', id: `quote:${insertId}` } as const
     await recordAction(tx, driver, act, { subject, accountId, before: null, after })

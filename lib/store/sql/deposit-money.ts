@@ -3,18 +3,17 @@
  * one account, each finds what the one before it did.
  */
 import { type Micro, micro } from '../../base/money.ts'
-import { type Deposit, depositReference, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
+import { type Deposit, depositReference, floorOf, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { DepositsCredited } from '../deposit-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
 import { accountPurse } from '../store.ts'
 import { toDeposit } from './deposit-rows.ts'
+import { lastOfEnough, MOST, waitingDeposits } from './deposit-worth.ts'
 import { bookPayment } from './pay-money.ts'
 
 /** Most deposits of one transaction: somebody may send thousands of the smallest amounts. */
 const BATCH = 100
-/** A billion CNY. A deposit that is worth more is for people to look at; many of them fit into a balance's integer. */
-const MOST = 10n ** 15n
 
 const OF_ACCOUNT = 'FROM chain_deposits WHERE account_id = ? AND chain_id = ?'
 
@@ -37,18 +36,14 @@ interface Whose {
 
 /** What has no rate goes on waiting; so does everything that is together worth less than the minimum. Returns what is held. */
 async function markDue(tx: Statements, { chainId, accountId, minimum, byHand }: Whose): Promise<Deposit[]> {
-  const sql = `SELECT * ${OF_ACCOUNT} AND state = 'confirmed' ORDER BY id`
-  const rows = (await tx.query(sql, [accountId, chainId])).map(toDeposit)
-  const tooLarge = rows.filter(deposit => floorOf(worthOf(deposit) ?? 0n) > MOST)
+  const tooLarge = await waitingDeposits(tx, chainId, accountId, ` AND worth > ${MOST}`)
   await hold(tx, tooLarge)
-  const rest = rows.filter(deposit => !tooLarge.includes(deposit))
-  const sum = rest.reduce((total, deposit) => total + (worthOf(deposit) ?? 0n), 0n)
-  const last = rest.at(-1)
-  if (last !== undefined && sum >= BigInt(minimum) * WEI)
+  const last = await lastOfEnough(tx, chainId, accountId, minimum)
+  if (last !== null)
     await tx.run(
       "UPDATE chain_deposits SET state = 'due', decided_by = ?, decision = ? WHERE account_id = ? AND chain_id = ? " +
-        "AND state = 'confirmed' AND id <= ? AND (rate IS NOT NULL OR quoted = value)",
-      [byHand?.actor ?? null, byHand?.reason ?? null, accountId, chainId, last.id],
+        "AND state = 'confirmed' AND id <= ? AND worth IS NOT NULL",
+      [byHand?.actor ?? null, byHand?.reason ?? null, accountId, chainId, last],
     )
   return tooLarge
 }

@@ -4,15 +4,17 @@
  */
 import { USDT } from '../../terms/deposits.ts'
 import type { Driver, Statements } from '../driver.ts'
+import { toDeposit } from './deposit-rows.ts'
+import { depositWorth } from './deposit-worth.ts'
 import { integer } from './text.ts'
 
 /** At a time. Deposits that came first get their rates first, so those behind them have their turn. */
 const MOST = 1_000
 
 const WAITING =
-  "SELECT id, at_ms FROM chain_deposits WHERE state IN ('final', 'confirmed', 'held') AND rate IS NULL " +
+  "SELECT * FROM chain_deposits WHERE state IN ('final', 'confirmed', 'held') AND rate IS NULL " +
   'AND quoted <> value ORDER BY at_ms, id LIMIT ?'
-const FIX = 'UPDATE chain_deposits SET rate = ? WHERE id = ? AND rate IS NULL'
+const FIX = 'UPDATE chain_deposits SET rate = ?, worth = ? WHERE id = ? AND rate IS NULL'
 
 async function rateAfter(tx: Statements, atMs: number, nowMs: string): Promise<number | null> {
   const sql =
@@ -27,10 +29,11 @@ export const fixRates = (driver: Driver): Promise<number> =>
   driver.transaction('fixRates', async tx => {
     let fixed = 0
     for (const row of await tx.query(WAITING, [MOST])) {
-      const rate = await rateAfter(tx, integer(row, 'at_ms'), driver.dialect.nowMs)
+      const deposit = toDeposit(row)
+      const rate = await rateAfter(tx, deposit.atMs, driver.dialect.nowMs)
       // none has begun since, so none has since the later ones either
       if (rate === null) break
-      fixed += (await tx.run(FIX, [rate, integer(row, 'id')])).changes
+      fixed += (await tx.run(FIX, [rate, depositWorth({ ...deposit, rate }), deposit.id])).changes
     }
     return fixed
   })

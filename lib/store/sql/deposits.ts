@@ -11,7 +11,7 @@ import type {
   NewQuote,
   Seen,
 } from '../deposit-store.ts'
-import type { Driver, Param } from '../driver.ts'
+import type { Driver, Param, Row } from '../driver.ts'
 import * as cursor from './chain-cursor.ts'
 import * as addresses from './deposit-addresses.ts'
 import { resolveDeposit } from './deposit-decisions.ts'
@@ -58,14 +58,22 @@ export class Deposits implements ChainStore {
   recordSweeps = (chainId: number, toNo: number, sweeps: readonly Transfer[]) =>
     cursor.recordSweeps(this.#driver, chainId, toNo, sweeps)
 
-  /** Sums of texts are no work for an engine's numbers, so they are made here. */
+  /**
+   * Sums of texts are no work for an engine's numbers, so they are made here. A transaction stands in one block: of one that was
+   * read in two, what was read last counts.
+   */
   async addressSums(chainId: number, address: string, toNo: number) {
-    const total = async (table: string) => {
-      const sql = `SELECT value FROM ${table} WHERE chain_id = ? AND address = ? AND block_no <= ?`
-      const rows = await this.#driver.query('addressSums', sql, [chainId, address, toNo])
-      return rows.reduce((sum, row) => sum + big(row, 'value'), 0n)
-    }
-    return { deposits: await total('chain_deposits'), sweeps: await total('chain_sweeps') }
+    const rows = (table: string, columns: string, order: string) =>
+      this.#driver.query(
+        'addressSums',
+        `SELECT ${columns} FROM ${table} WHERE chain_id = ? AND address = ? AND block_no <= ?${order}`,
+        [chainId, address, toNo],
+      )
+    const deposits = await rows('chain_deposits', 'tx, block_hash, value', ' ORDER BY id')
+    const blocks = new Map(deposits.map(row => [text(row, 'tx'), text(row, 'block_hash')]))
+    const standing = deposits.filter(row => blocks.get(text(row, 'tx')) === text(row, 'block_hash'))
+    const total = (some: readonly Row[]) => some.reduce((sum, row) => sum + big(row, 'value'), 0n)
+    return { deposits: total(standing), sweeps: total(await rows('chain_sweeps', 'value', '')) }
   }
 
   setSeen(chainId: number, seen: readonly Seen[]): Promise<void> {

@@ -149,6 +149,17 @@ export async function setPayMark(driver: Driver, method: PayWay, what: string, v
   await driver.run('setPayMark', sql, [method, what, value])
 }
 
+/** Whoever wants the same mark waits until this transaction has ended. */
+export async function lockMark(tx: Statements, { dialect }: Driver, method: PayWay, what: string): Promise<void> {
+  const lock = () => tx.run('UPDATE pay_marks SET value = value WHERE method = ? AND what = ?', [method, what])
+  if ((await lock()).changes > 0) return
+  await tx.run(`INSERT ${dialect.ignore} INTO pay_marks (method, what, at_ms, value) VALUES (?, ?, 0, '')`, [
+    method,
+    what,
+  ])
+  await lock()
+}
+
 /** Several processes count at the same time: each adds to what stands there. */
 export function countPayMark(driver: Driver, method: PayWay, what: string, more: number): Promise<void> {
   const { ignore, nowMs } = driver.dialect

@@ -10,6 +10,7 @@ import { type Driver, DuplicateKey, type Param, type Row, type Statements } from
 import type { NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { recordAction } from './actions.ts'
+import { lockMark } from './pay-notes.ts'
 import { toOrder, toProof } from './pay-rows.ts'
 import { integer, marks, money, toJson } from './text.ts'
 
@@ -42,7 +43,9 @@ async function boundAgainst(
     integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
   if ((await count(`account_id = ? AND state IN (${quoted(OPEN)})`, [accountId])) >= bounds.open) return 'open'
   const since = nowMs - HOUR_MS
-  const { anHour, anHourOfAll, aDay } = bounds
+  const { failed, anHour, anHourOfAll, aDay } = bounds
+  if ((await count("account_id = ? AND state = 'failed' AND created_at_ms > ?", [accountId, since])) >= failed)
+    return 'failed'
   if (anHour !== null) {
     const made = await count('account_id = ? AND created_at_ms > ? AND method = ?', [accountId, since, method])
     if (made >= anHour) return 'anHour'
@@ -61,8 +64,9 @@ async function boundAgainst(
 
 export async function makeOrder(driver: Driver, order: NewOrder, bounds: OrderBounds, act: Act): Promise<OrderMade> {
   return driver.transaction('makeOrder', async tx => {
-    // The lock of the purse lets the orders of one account be counted and made one after the other.
+    // The lock of the purse lets the orders of one account be counted and made one after the other, that of the mark those of all.
     await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
+    if (bounds.anHourOfAll !== null) await lockMark(tx, driver, order.method, 'orders')
     const [clock] = await tx.query(`SELECT ${driver.dialect.nowMs} AS now`, [])
     const nowMs = integer(clock as Row, 'now')
     const bound = await boundAgainst(tx, order, bounds, nowMs)

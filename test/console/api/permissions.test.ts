@@ -345,7 +345,7 @@ async function orderOf(store: Store): Promise<string> {
   const id = newOrderId(NOW_MS)
   const form = { id, accountId: theirs.id, userId: null, method: 'alipay', currency: 'CNY', rate: null } as const
   const order = { ...form, amount: micro(5_000_000), asked: 500, merchant: '2088', sandbox: false }
-  const bounds = { open: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
+  const bounds = { open: 5, failed: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
   await store.pay.makeOrder({ ...order, expiresAtMs: NOW_MS, checkAtMs: null }, bounds, BY)
   return id
 }
