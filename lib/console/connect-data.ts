@@ -14,7 +14,7 @@ export interface ClientsData extends PublicUrls {
 
 /** A group, those among which the reader can choose, and the models that the files can name. */
 export interface Offered extends Pick<GroupCatalogue, 'group' | 'groups'> {
-  models: Pick<GroupCatalogue['models'][number], 'name' | 'protocols'>[]
+  models: Pick<GroupCatalogue['models'][number], 'name' | 'protocols' | 'translated'>[]
 }
 
 export interface ConnectData extends ClientsData {
@@ -37,7 +37,11 @@ export function connectData(urls: PublicUrls, catalogue: GroupCatalogue): Connec
   const known = connected.get(site)
   if (known?.of === catalogue) return known.data
   const { group, groups, models } = catalogue
-  const offered = { group, groups, models: models.map(({ name, protocols }) => ({ name, protocols })) }
+  const offered = {
+    group,
+    groups,
+    models: models.map(({ name, protocols, translated }) => ({ name, protocols, translated })),
+  }
   const data = { ...site, offered }
   connected.set(site, { of: catalogue, data })
   return data

@@ -3,7 +3,7 @@
  * `events.ts` promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
  */
 import type { Opaque } from './ask.ts'
-import { type AnswerEvent, reasonFor, type StopReason } from './events.ts'
+import { type AnswerEvent, type Citation, reasonFor, type StopReason } from './events.ts'
 import type { Failure } from './failure.ts'
 import { TextOfInput } from './freeform.ts'
 import { fitId } from './ids.ts'
@@ -129,9 +129,10 @@ export class Blocks {
     this.#events.push({ type: 'open', index, kind: 'media', mime, base64 }, { type: 'close', index })
   }
 
-  /** An annotation of the text that is open. */
-  note(source: string): void {
-    if (this.#live >= 0 && this.#liveKind === 'text') this.#events.push({ type: 'note', index: this.#live, source })
+  /** Of the text that is open. */
+  note(citation: Citation | null): void {
+    if (citation === null || this.#live < 0 || this.#liveKind !== 'text' || this.done) return
+    this.#events.push({ type: 'note', index: this.#live, citation })
   }
 
   closeText(): void {

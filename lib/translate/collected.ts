@@ -1,8 +1,9 @@
 /** The blocks of an answer that is written as one document, when all of it has come. */
 import type { Opaque } from './ask.ts'
 import { unreadable } from './blocks.ts'
-import type { AnswerEvent, CallHead, StopReason } from './events.ts'
-import { join, type Literal, type Source } from './json/literal.ts'
+import { sizeOfNote } from './citation.ts'
+import type { AnswerEvent, CallHead, Citation, StopReason } from './events.ts'
+import { join, type Literal } from './json/literal.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
 export const MOST_HELD = 32 * 1024 * 1024
@@ -17,7 +18,7 @@ export interface CollectedBlock {
   /** Media only. */
   mime: string
   opaque: Opaque | null
-  notes: Source[]
+  notes: Citation[]
   /** The block has come to its end. */
   closed: boolean
 }
@@ -53,8 +54,8 @@ export class Collected {
         this.held += event.opaque.value.length
         return
       case 'note':
-        this.#blocks[event.index]?.notes.push(event.source)
-        this.held += event.source.length
+        this.#blocks[event.index]?.notes.push(event.citation)
+        this.held += sizeOfNote(event.citation)
         return
       case 'close':
         this.#put(event.index, { closed: true })

@@ -66,11 +66,19 @@ export interface SealEvent {
   opaque: Opaque
 }
 
-/** An annotation of a text, in the upstream's words: for protocols that know the same. */
+/** The text cites what stands at an address. Protocols without a place for it leave it out. */
 export interface NoteEvent {
   type: 'note'
   index: number
-  source: Source
+  citation: Citation
+}
+
+/** `start` and `end`: where in the text, in characters. */
+export interface Citation {
+  url: Literal
+  title: Literal
+  start: Source
+  end: Source
 }
 
 export interface CloseEvent {

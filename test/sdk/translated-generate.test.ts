@@ -14,11 +14,17 @@ import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 /** Models that upstreams of one protocol have. */
-const AT = { chat: 'beta-4.7', messages: 'alpha-sonnet-5-5', generate: 'gamma-3.8-flash' } as const
+const AT = {
+  chat: 'beta-4.7',
+  messages: 'alpha-sonnet-5-5',
+  generate: 'gamma-3.8-flash',
+  responses: 'delta-2',
+} as const
 type Via = keyof typeof AT
 const gateway = await startGateway({
   catalog: upstream => ({
     ...testCatalog(upstream),
+    models: Object.values(AT).map(name => ({ name, price: { input: 2, output: 8, cache_read: 0.5 } })),
     channels: Object.entries(AT).map(([protocol, model]) => ({
       name: protocol,
       base_url: upstream,
@@ -78,7 +84,7 @@ async function same(t: Test, protocol: Via, via: Via): Promise<Served> {
 
 let tokens = 20
 
-for (const via of ['chat', 'messages'] as const) {
+for (const via of ['chat', 'messages', 'responses'] as const) {
   t.test(`generate by ${via}: whole and streamed, and the row is what was shown`, async t => {
     const whole = await create(via, `Hello! [[sim tokens=${++tokens}]]`, { systemInstruction: 'You are' })
     t.match(whole.text, /quick brown fox/)

@@ -13,11 +13,17 @@ import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 /** Models that upstreams of one protocol have. */
-const AT = { chat: 'beta-4.7', messages: 'alpha-sonnet-5-5', responses: 'gamma-3.8-flash' } as const
+const AT = {
+  chat: 'beta-4.7',
+  messages: 'alpha-sonnet-5-5',
+  responses: 'gamma-3.8-flash',
+  generate: 'gamma-3.9-flash',
+} as const
 type Via = keyof typeof AT
 const gateway = await startGateway({
   catalog: upstream => ({
     ...testCatalog(upstream),
+    models: Object.values(AT).map(name => ({ name, price: { input: 2, output: 8, cache_read: 0.5 } })),
     channels: Object.entries(AT).map(([protocol, model]) => ({
       name: protocol,
       base_url: upstream,
@@ -66,7 +72,7 @@ async function same(t: Test, protocol: Via, via: Via): Promise<Served> {
 
 let tokens = 20
 
-for (const via of ['chat', 'messages'] as const) {
+for (const via of ['chat', 'messages', 'generate'] as const) {
   t.test(`responses by ${via}: whole and streamed, and the row is what was shown`, async t => {
     const whole = await create(via, `Hello! [[sim tokens=${++tokens}]]`)
     t.match(whole, { model: AT[via], status: 'completed', output_text: /quick brown fox/, error: null, store: false })
@@ -144,8 +150,9 @@ for (const via of ['chat', 'messages'] as const) {
       t.type(error, Reflect.get(openaiErrors, name), String(sent))
       t.match(error, { status, error: { type } }, String(sent))
     }
-    for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
-      await t.rejects(stream(via, content).finalResponse(), { message: /request id: \w{21}/ }, content)
+    // upstreams of generate-content send few events, each with many tokens
+    for (const how of ['cut=6', 'end_early=6', 'event_error=6'].map(how => `[[sim tokens=200 ${how}]]`))
+      await t.rejects(stream(via, how).finalResponse(), { message: /request id: \w{21}/ }, how)
     const input = `[[sim tokens=${60 + ++tokens} tps=100]]`
     const long = await openai.responses.create({ model: AT[via], input, stream: true })
     for await (const event of long) if (event.type === 'response.output_text.delta') break
@@ -169,6 +176,12 @@ for (const via of ['chat', 'messages'] as const) {
     const calling = streamText({ model, prompt: 'use tool', tools, maxRetries: 0 })
     t.match((await calling.toolCalls)[0], { toolName: 'weather', input: { city: 'Paris' } })
     t.equal(await calling.finishReason, 'tool-calls')
+    // it names what it thinks is stored, unless it is told that nothing is
+    const messages = [{ role: 'user' as const, content: 'Hello!' }, ...whole.response.messages]
+    const next = { model, messages: [...messages, { role: 'user' as const, content: 'Again!' }], maxRetries: 0 }
+    await t.rejects(generateText(next), { statusCode: 400, message: /item_reference \(store: false\)/ })
+    const again = await generateText({ ...next, providerOptions: { openai: { store: false } } })
+    t.match(again.text, /\w/)
   })
 }
 
@@ -262,6 +275,11 @@ t.test('the list says what is translated', async t => {
       id: AT.responses,
       protocols: ['responses', 'messages', 'chat', 'generate'],
       translated: ['messages', 'chat', 'generate'],
+    },
+    {
+      id: AT.generate,
+      protocols: ['generate', 'messages', 'chat', 'responses'],
+      translated: ['messages', 'chat', 'responses'],
     },
   ])
 })

@@ -1,10 +1,11 @@
 /** The accumulators of the official clients, which throw at what they do not expect, over what our writers write. */
-import Anthropic from '@anthropic-ai/sdk'
-import { GoogleGenAI, type Part } from '@google/genai'
-import OpenAI from 'openai'
+
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI, type Part } from '@google/genai'
 import { jsonSchema, streamText, type ToolSet, tool } from 'ai'
+import OpenAI from 'openai'
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
 import type { AnswerEvent } from '../../lib/translate/events.ts'
@@ -13,9 +14,9 @@ import { generate } from '../../lib/translate/generate/generate.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { responses } from '../../lib/translate/responses/responses.ts'
 import { seeded } from '../support/random.ts'
-import { come, cuts, randomAnswer, usageOf, writeAll, writerOptions, tell } from './support/answers.ts'
+import { come, cuts, randomAnswer, tell, usageOf, writeAll, writerOptions } from './support/answers.ts'
 
-const RUNS = 100
+const RUNS = 50
 
 /** A `fetch` that answers with these bytes. */
 const answering = (chunks: readonly Buffer[], type: string) => async (): Promise<Response> =>
@@ -130,7 +131,7 @@ t.test('responses: the client has what the answer is', async t => {
 
 t.test('responses: the same for a client that reads it otherwise', async t => {
   const random = seeded(t)
-  for (let run = 0; run < RUNS / 2; run++) {
+  for (let run = 0; run < RUNS / 4; run++) {
     const answer = randomAnswer(random)
     const chunks = cuts(random, writeAll(responses, answer, usageOf({ cache_read: 3 })))
     const model = createOpenAI({ apiKey: 'k', fetch: answering(chunks, EVENTS) }).responses('m')
@@ -171,7 +172,7 @@ t.test('generate: the client has what the answer is', async t => {
 
 t.test('generate: the same for a client that reads it otherwise', async t => {
   const random = seeded(t)
-  for (let run = 0; run < RUNS / 2; run++) {
+  for (let run = 0; run < RUNS / 4; run++) {
     const answer = randomAnswer(random)
     // it refuses whole events that have such a member, wherever it stands
     if (JSON.stringify(callsOf(answer)).includes('__proto__')) continue

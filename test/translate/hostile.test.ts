@@ -1,11 +1,9 @@
 /** Upstreams that speak chat completions as they like, and what a client of the messages protocol is told of them. */
-import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import type { AnswerEvent } from '../../lib/translate/events.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
-import { type Random, seeded } from '../support/random.ts'
-import { come, cuts, readAll, tell, usageOf, writerOptions } from './support/answers.ts'
+import { come, readAll, tell, writerOptions } from './support/answers.ts'
+import { accumulated } from './support/clients.ts'
 
 const chunk = (delta: object, finish_reason: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`
@@ -185,31 +183,16 @@ for (const [what, stream, calls, stop] of TABLE)
     t.equal(found.stop, stop)
   })
 
-/** What the client's accumulator makes of it; throws as the client does. */
-function accumulated(events: readonly AnswerEvent[]): Promise<Anthropic.Message> {
-  const writer = messages.answerWriter(writerOptions())
-  const failed = events.some(({ type }) => type === 'fail')
-  const text = tell(writer, events)
-  const broken = failed || writer.failure !== null
-  const failure = { kind: 'server', status: 500, message: 'broken off' } as const
-  const bytes = Buffer.from(text + (broken ? writer.breakOff(failure) : writer.finish(usageOf())), 'latin1')
-  const fetch = async () => new Response(bytes, { headers: { 'content-type': 'text/event-stream' } })
-  const client = new Anthropic({ apiKey: 'k', maxRetries: 0, fetch })
-  return client.messages
-    .stream({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
-    .finalMessage()
-}
-
 t.test('a client of the messages protocol takes each of them, or is told that it broke off', async t => {
   for (const [what, stream, calls, stop] of TABLE) {
-    const message = accumulated(readAll(chat, [Buffer.from(stream)]))
+    const message = accumulated('messages', readAll(chat, [Buffer.from(stream)]))
     if (stop.startsWith('failed')) {
       await t.rejects(message, /broken off/, what)
       continue
     }
-    const { content, stop_reason } = await message
-    t.equal(content.filter(({ type }) => type === 'tool_use').length, calls.length, what)
-    t.equal(stop_reason === 'tool_use', stop === 'tool', what)
+    const told = await message
+    t.equal(told.calls.length, calls.length, what)
+    t.equal(told.runs, stop === 'tool', what)
   }
 })
 
@@ -234,48 +217,6 @@ t.test('a call whose arguments are no object is not told to a client that would 
       t.match(writer.failure?.message, why, pieces.join(' '))
     }
     t.notOk(seen(stream).stop.startsWith('failed'), 'in chat, arguments are any text')
-    await t.rejects(accumulated(readAll(chat, [Buffer.from(stream)])), /broken off/)
+    await t.rejects(accumulated('messages', readAll(chat, [Buffer.from(stream)])), /broken off/)
   }
 })
-
-t.test('random chunks of anything: no reader throws, and no client is surprised', async t => {
-  const random = seeded(t)
-  for (let run = 0; run < 300; run++) {
-    const stream = Buffer.from(
-      Array.from({ length: random.int(1, 12) }, () => randomChunk(random)).join('') + random.pick([DONE, TOOLS, '']),
-    )
-    const events = readAll(chat, [stream])
-    t.same(readAll(chat, cuts(random, stream)), events, `run ${run}, cut`)
-    const told = await accumulated(events).then(
-      ({ stop_reason, content }) => ({ stop_reason, calls: content.some(({ type }) => type === 'tool_use') }),
-      (error: Error) => error.message,
-    )
-    if (typeof told === 'string') t.match(told, /broken off/, `run ${run}`)
-    else
-      t.equal(
-        told.stop_reason === 'tool_use',
-        told.calls && !['max_tokens', 'refusal'].includes(String(told.stop_reason)),
-        `run ${run}`,
-      )
-  }
-})
-
-function randomChunk(random: Random): string {
-  const value = (): unknown =>
-    random.pick([null, '', 'x', 1, [], {}, '{"a":', '1}', '{}', { a: 1 }, [{ type: 'text', text: 'y' }]])
-  const maybe = (name: string, make: () => unknown): object => (random.next() < 0.5 ? { [name]: make() } : {})
-  const call = (): object => ({
-    ...maybe('index', () => random.pick([0, 0, 1, 2, null])),
-    ...maybe('id', () => random.pick(['a', 'b', '', null])),
-    ...maybe('function', () => ({
-      ...maybe('name', () => random.pick(['f', 'g', '', null])),
-      ...maybe('arguments', value),
-    })),
-  })
-  const delta = {
-    ...maybe('content', value),
-    ...(random.next() < 0.2 ? { reasoning_content: value() } : {}),
-    ...maybe('tool_calls', () => [call(), call()].slice(0, random.int(0, 2))),
-  }
-  return chunk(delta, random.next() < 0.1 ? random.pick(['stop', 'length', 'tool_calls', 'content_filter']) : null)
-}

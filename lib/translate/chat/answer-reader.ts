@@ -1,5 +1,6 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
 import { Blocks, unreadable } from '../blocks.ts'
+import { citationOf } from '../citation.ts'
 import type { StopReason } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import type { Node, Tree } from '../json/tree.ts'
@@ -87,7 +88,7 @@ class Rules implements AnswerRules {
     this.#content(tree, tree.get(message, 'content'))
     const refusal = tree.literal(tree.get(message, 'refusal'))
     if (refusal !== null) this.blocks.text('refusal', refusal)
-    for (const note of tree.elements(tree.get(message, 'annotations'))) this.blocks.note(tree.source(note))
+    for (const note of tree.elements(tree.get(message, 'annotations'))) this.blocks.note(citationOf(tree, note))
     this.#calls.read(tree, tree.get(message, 'tool_calls'))
     this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
   }

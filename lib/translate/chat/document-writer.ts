@@ -1,10 +1,11 @@
 /** An answer as one document of chat completions. */
+import { nestedCitation } from '../citation.ts'
 import type { CollectedBlock } from '../collected.ts'
 import { Document } from '../document.ts'
 import { EMPTY, join, type Literal, literal, type Source } from '../json/literal.ts'
 import { array, object } from '../json/write.ts'
 import type { ShownUsage } from '../protocol.ts'
-import { callState, head, reasonWord, thoughtState, usageOf } from './words.ts'
+import { callState, head, imageOf, reasonWord, thoughtState, usageOf } from './words.ts'
 
 export class DocumentWriter extends Document {
   override finish(usage: ShownUsage): string {
@@ -20,12 +21,16 @@ export class DocumentWriter extends Document {
 
   #message(blocks: readonly CollectedBlock[]): Source {
     const calls = blocks.filter(({ kind }) => kind === 'call')
+    const notes = blocks.flatMap(block => block.notes)
+    const media = blocks.filter(({ kind }) => kind === 'media')
     const state = blocks.filter(({ opaque }) => opaque !== null && opaque.value !== EMPTY)
     const details = state.map(({ opaque }) => thoughtState(opaque as NonNullable<typeof opaque>).slice(1, -1))
     return object({
       role: '"assistant"',
       content: textOf(blocks, 'text') ?? (calls.length > 0 || textOf(blocks, 'refusal') !== null ? 'null' : EMPTY),
       refusal: textOf(blocks, 'refusal') ?? 'null',
+      annotations: notes.length === 0 ? undefined : array(notes.map(nestedCitation)),
+      images: media.length === 0 ? undefined : array(media.map(({ mime, text }) => imageOf(mime, text))),
       reasoning_content: textOf(blocks, 'thought') ?? undefined,
       reasoning_details: details.length === 0 ? undefined : array(details),
       tool_calls: calls.length === 0 ? undefined : array(calls.map(callOf)),

@@ -1,11 +1,13 @@
 /** An answer as chunks of chat completions. Calls may be mixed here, so that nothing waits. */
-import type { AnswerEvent, OpenEvent, StopReason } from '../events.ts'
+import { nestedCitation, sizeOfNote } from '../citation.ts'
+import { MOST_HELD, TOO_MUCH } from '../collected.ts'
+import type { AnswerEvent, Citation, OpenEvent, StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
-import { object } from '../json/write.ts'
+import { array, object } from '../json/write.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
-import { callState, errorEvent, head, reasonWord, thoughtState, usageOf } from './words.ts'
+import { callState, errorEvent, head, imageOf, reasonWord, thoughtState, usageOf } from './words.ts'
 
 interface Call {
   /** Among the calls. */
@@ -24,13 +26,15 @@ export class StreamWriter implements AnswerWriter {
   /** What the blocks are, by the reader's index. */
   readonly #kinds = new Map<number, OpenEvent['kind']>()
   readonly #calls = new Map<number, Call>()
+  /** Citations of the open text, which are told at its end. */
+  #notes: Citation[] = []
   #nextCall = 0
   #begun = false
   #thinking = 0
   #reason: StopReason = 'end'
   readonly keepAlive = '\n'
-  readonly failure: Failure | null = null
-  readonly held = 0
+  failure: Failure | null = null
+  held = 0
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -52,8 +56,13 @@ export class StreamWriter implements AnswerWriter {
         return this.#piece(event.index, event.text)
       case 'seal':
         return event.opaque.value === EMPTY ? '' : this.#chunk(`"reasoning_details":${thoughtState(event.opaque)}`)
+      case 'note':
+        this.#notes.push(event.citation)
+        this.held += sizeOfNote(event.citation)
+        if (this.held > MOST_HELD) this.failure = TOO_MUCH
+        return ''
       case 'close':
-        return this.#close(event.index)
+        return this.#close(event.index) + this.#cited()
       case 'thinking':
         this.#thinking = event.tokens
         return ''
@@ -96,6 +105,7 @@ export class StreamWriter implements AnswerWriter {
 
   #open(event: OpenEvent): string {
     this.#kinds.set(event.index, event.kind)
+    if (event.kind === 'media') return this.#chunk(`"images":[${imageOf(event.mime, event.base64)}]`)
     if (event.kind !== 'call') return ''
     const { id, name, freeform, opaque } = event.call
     const index = this.#nextCall++
@@ -133,6 +143,14 @@ export class StreamWriter implements AnswerWriter {
     call.hasArgs = true
     const inner = call.freeform ? `"custom":{"input":${text}}` : `"function":{"arguments":${text}}`
     return this.#chunk(`"tool_calls":[{"index":${call.index},${inner}}]`)
+  }
+
+  #cited(): string {
+    if (this.#notes.length === 0) return ''
+    const annotations = array(this.#notes.map(nestedCitation))
+    this.#notes = []
+    this.held = 0
+    return this.#chunk(`"annotations":${annotations}`)
   }
 
   /** Clients parse the arguments when the call ends, and there must be something to parse. */

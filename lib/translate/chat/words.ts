@@ -1,12 +1,13 @@
 /** What streams and documents of chat completions have in common: reasons, usage, errors, the names of the answer. */
 import { outputOf } from '../../protocols/usage.ts'
-import type { StopReason } from '../events.ts'
-import { errorObject } from '../error-object.ts'
-import type { Failure } from '../failure.ts'
-import { literal, type Source } from '../json/literal.ts'
-import { object } from '../json/write.ts'
-import { seal } from '../opaque.ts'
 import type { Opaque } from '../ask.ts'
+import { asDataUrl } from '../data-url.ts'
+import { errorObject } from '../error-object.ts'
+import type { StopReason } from '../events.ts'
+import type { Failure } from '../failure.ts'
+import { type Literal, literal, type Source } from '../json/literal.ts'
+import { object, typed } from '../json/write.ts'
+import { seal } from '../opaque.ts'
 import type { ShownUsage, WriterOptions } from '../protocol.ts'
 
 const REASONS: Readonly<Record<StopReason, string>> = {
@@ -54,5 +55,9 @@ export const head = ({ requestId, createdS, model }: WriterOptions, kind: string
 export const thoughtState = (opaque: Opaque): Source =>
   `[{"type":"reasoning.encrypted","data":${seal(opaque)},"format":"gateway"}]`
 export const callState = (opaque: Opaque): Source => `{"google":{"thought_signature":${seal(opaque)}}}`
+
+/** Pictures in answers have the form that gateways to models that draw have given them. */
+export const imageOf = (mime: string, base64: Literal): Source =>
+  typed('image_url', { image_url: object({ url: asDataUrl(mime, base64) }) })
 
 export const errorEvent = (failure: Failure): string => `data: ${errorObject(failure)}\n\n`

@@ -1,22 +1,17 @@
 /** Requests for upstreams that speak generate-content. The model and whether the answer is streamed stand in the path. */
-import type { Ask, Choice, Effort, Tool } from '../ask.ts'
+import type { Ask, Choice, Tool } from '../ask.ts'
 import { asFunction } from '../freeform.ts'
 import { isBlank, literal, type Source } from '../json/literal.ts'
 import { array, object } from '../json/write.ts'
 import { ToolNames } from '../names.ts'
 import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request.ts'
-import { budgetOf, nearestEffort, wantedEffort } from '../thinking.ts'
 import { formatOf, parametersOf } from './schemas.ts'
-import { isThird } from './state.ts'
+import { thinkingOf } from './thinking.ts'
 import { writeContents } from './turn-writer.ts'
 
 const MOST_STOPS = 5
 const LARGEST_SEED = 2 ** 31 - 1
-const LEVELS: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
-const MOST_BUDGET = 32_768
-/** With no more output than this, nothing is left for thoughts. */
-const LEAST_OUTPUT = 1024
 const TIERS = /^(?:flex|standard|priority)$/
 const USUAL_TIERS = /^(?:auto|default|standard_only)$/
 
@@ -60,7 +55,7 @@ class Writer {
       maxOutputTokens: maxOutput === null ? undefined : String(maxOutput),
       stopSequences: stop.length === 0 ? undefined : array(stop.slice(0, MOST_STOPS)),
       ...this.#format(),
-      thinkingConfig: this.#thinking(maxOutput),
+      thinkingConfig: thinkingOf(this.#ask.thinking, this.#target, { maxOutput, losses: this.#losses }),
     })
   }
 
@@ -155,51 +150,5 @@ class Writer {
     const responseMimeType = '"application/json"'
     if (format.type !== 'schema') return { responseMimeType }
     return { responseMimeType, responseJsonSchema: formatOf(format.schema) }
-  }
-
-  #thinking(maxOutput: number | null): Source | undefined {
-    const { thinking } = this.#ask
-    const target = this.#target
-    if (target.thinking === 'none') {
-      if (thinking.mode !== 'off' && wantedEffort(thinking) !== null) this.#losses.add('thinking')
-      return undefined
-    }
-    const isShown = thinking.mode === 'off' ? false : (thinking.show ?? thinking.mode === 'on')
-    const amount = target.thinking !== 'budget' && isThird(target) ? this.#level() : this.#budget(maxOutput)
-    const config = object({ ...amount, includeThoughts: isShown ? 'true' : undefined })
-    return config === '{}' ? undefined : config
-  }
-
-  /** Thinking cannot be switched off here, only be made little. */
-  #level(): { thinkingLevel?: Source } {
-    const { thinking } = this.#ask
-    const wanted = thinking.mode === 'off' ? 'minimal' : wantedEffort(thinking)
-    if (thinking.mode === 'off') this.#losses.add('thinking')
-    if (wanted === null) return {}
-    const effort = nearestEffort(wanted, this.#target, LEVELS)
-    const level = LEVELS.includes(effort) ? effort : 'high'
-    if (level !== wanted && thinking.mode !== 'off') this.#losses.add('effort')
-    return { thinkingLevel: `"${level.toUpperCase()}"` }
-  }
-
-  /** Thoughts count into the maximum of the output. */
-  #budget(maxOutput: number | null): { thinkingBudget?: Source } {
-    const { thinking } = this.#ask
-    const { thinkingOff } = this.#target
-    if (thinking.mode === 'off') {
-      if (!thinkingOff) this.#losses.add('thinking')
-      return thinkingOff ? { thinkingBudget: '0' } : {}
-    }
-    const wanted = wantedEffort(thinking)
-    if (wanted === null) return {}
-    if (maxOutput !== null && maxOutput <= LEAST_OUTPUT) {
-      this.#losses.add('thinking')
-      return thinkingOff ? { thinkingBudget: '0' } : {}
-    }
-    const effort = nearestEffort(wanted, this.#target)
-    const asked = effort === wanted && thinking.effort === null ? thinking.budget : null
-    const budget = Math.min(asked ?? budgetOf(effort), MOST_BUDGET)
-    if (effort !== wanted || budget < (asked ?? budgetOf(wanted))) this.#losses.add('effort')
-    return { thinkingBudget: String(maxOutput === null ? budget : Math.min(budget, maxOutput - 1)) }
   }
 }

@@ -6,10 +6,10 @@ import { fitId } from '../ids.ts'
 import { EMPTY, isBlank, join, type Literal, literal, type Source, unquote } from '../json/literal.ts'
 import { Tree } from '../json/tree.ts'
 import { array, object } from '../json/write.ts'
-import { Untranslatable } from '../loss.ts'
 import type { ToolNames } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
 import type { Target } from '../protocol.ts'
+import { partOf } from './part-writer.ts'
 import { isThird, NO_STATE } from './state.ts'
 
 export function writeContents(ask: Ask, target: Target, names: ToolNames, losses: Ask['losses']): Source {
@@ -21,15 +21,6 @@ interface Content {
   /** All parts are results, beside which nothing else may stand. */
   results: boolean
   parts: Source[]
-}
-
-const TYPES: Readonly<Record<string, string>> = { png: 'png', gif: 'gif', webp: 'webp', heic: 'heic', heif: 'heif' }
-const ENDING = /\.(\w{3,4})(?:[?#][^"]*)?"$/
-const MIMES: Readonly<Record<MediaPart['kind'], string>> = {
-  image: 'image/jpeg',
-  document: 'application/pdf',
-  audio: 'audio/wav',
-  video: 'video/mp4',
 }
 
 class ContentWriter {
@@ -84,7 +75,7 @@ class ContentWriter {
     const own = [...media, ...parts].filter(part => part.type !== 'text' || !isBlank(part.text))
     this.#add(
       'user',
-      own.map(part => this.#part(part)),
+      own.map(part => partOf(part, this.#losses)),
     )
     if (own.length === 0 && results.length === 0) this.#add('user', [SPACE])
   }
@@ -95,7 +86,7 @@ class ContentWriter {
     const tool = this.#called.get(id) ?? name ?? own
     const texts = parts.filter(part => part.type === 'text').map(({ text }) => text)
     const media = parts.filter(part => part.type === 'media')
-    const inside = this.#isThird ? media.map(part => this.#part(part)) : []
+    const inside = this.#isThird ? media.map(part => partOf(part, this.#losses)) : []
     if (media.length > 0 && !this.#isThird)
       others.push({ type: 'text', text: literal(`Output of tool call ${own}:`) }, ...media)
     const text = texts.length === 0 ? EMPTY : join(texts, '\\n')
@@ -117,17 +108,6 @@ class ContentWriter {
     if (isObject) this.#tree.members(this.#tree.root, name => names.push(name))
     const isMistaken = names.length < 2 && (names.length === 0 || names[0] === 'output' || names[0] === 'error')
     return isObject && !isMistaken ? source : object({ output: text })
-  }
-
-  #part(part: TextPart | MediaPart): Source {
-    if (part.type === 'text') return object({ text: part.text })
-    const { kind, base64, url, text, name } = part
-    if (text !== undefined) return object({ text: name === undefined ? text : join([name, text], '\\n\\n') })
-    if (name !== undefined) this.#losses.add('documents')
-    const mimeType = literal(mimeOf(part))
-    if (url !== undefined) return object({ fileData: object({ mimeType, fileUri: url }) })
-    if (base64 === undefined) throw new Untranslatable(kind)
-    return object({ inlineData: object({ mimeType, data: base64 }) })
   }
 
   // --- the assistant
@@ -192,10 +172,3 @@ class ContentWriter {
 
 /** A content cannot be empty. */
 const SPACE = object({ text: '" "' })
-
-function mimeOf({ mime, kind, url }: MediaPart): string {
-  if (mime !== null) return mime
-  const ending = kind === 'image' && url !== undefined ? ENDING.exec(url)?.[1]?.toLowerCase() : undefined
-  if (ending !== undefined && Object.hasOwn(TYPES, ending)) return `image/${TYPES[ending]}`
-  return kind === 'image' && url === undefined ? 'image/png' : MIMES[kind]
-}

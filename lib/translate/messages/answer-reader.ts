@@ -1,5 +1,5 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
-import { Blocks, unreadable } from '../blocks.ts'
+import { Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
 import type { StopReason } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
@@ -119,7 +119,6 @@ class Rules implements AnswerRules {
         open.type = 'text'
         this.blocks.closeText()
         this.blocks.text('text', text('text'))
-        for (const note of tree.elements(tree.get(block, 'citations'))) this.blocks.note(tree.source(note))
         break
       case 'thinking':
         open.type = 'thought'
@@ -134,6 +133,7 @@ class Rules implements AnswerRules {
         this.#call(tree, block, open)
     }
     this.#open.set(index, open)
+    if (this.#open.size > MOST_BLOCKS) this.blocks.fail(unreadable('the answer has too many open blocks'))
   }
 
   #call(tree: Tree, block: Node, open: Open): void {
@@ -160,9 +160,6 @@ class Rules implements AnswerRules {
       case 'input_json_delta':
         if (text('partial_json').length > 2) open.input = EMPTY
         this.blocks.args(open.index, text('partial_json'))
-        return
-      case 'citations_delta':
-        this.blocks.note(tree.source(tree.get(delta, 'citation')))
     }
   }
 

@@ -6,7 +6,7 @@ import { EMPTY, type Source } from '../json/literal.ts'
 import { array, object, typed } from '../json/write.ts'
 import { seal } from '../opaque.ts'
 import type { ShownUsage } from '../protocol.ts'
-import { callMembers, messageHead, stopMembers, usageMembers } from './words.ts'
+import { callMembers, leftOut, messageHead, stopMembers, usageMembers } from './words.ts'
 
 export class DocumentWriter extends DocumentOfObjects {
   override finish(usage: ShownUsage): string {
@@ -24,15 +24,16 @@ export class DocumentWriter extends DocumentOfObjects {
     })
   }
 
-  #block({ kind, text, call, opaque }: CollectedBlock): Source[] {
+  #block({ kind, text, call, opaque, mime }: CollectedBlock): Source[] {
     if (kind === 'call') return this.#call(call as CallHead, text)
+    if (kind === 'media') return [typed('text', { text: leftOut(mime), citations: 'null' })]
     const hidden = opaque === null ? [] : [typed('redacted_thinking', { data: seal(opaque) })]
     if (kind === 'thought') {
       const isShown = text !== EMPTY || (opaque?.of === 'signed' && opaque.value !== EMPTY)
       if (!isShown || opaque === null) return hidden
       return [typed('thinking', { thinking: text, signature: seal(opaque) })]
     }
-    if (kind === 'media' || text === EMPTY) return hidden
+    if (text === EMPTY) return hidden
     return [typed('text', { text, citations: 'null' }), ...hidden]
   }
 

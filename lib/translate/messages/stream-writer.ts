@@ -6,34 +6,19 @@
 import type { Opaque } from '../ask.ts'
 import { unreadable } from '../blocks.ts'
 import { MOST_HELD, TOO_MUCH } from '../collected.ts'
-import { type AnswerEvent, type CallHead, isCut, type StopReason } from '../events.ts'
+import { type AnswerEvent, isCut, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
-import { ObjectCheck } from '../json/check.ts'
 import { EMPTY, isBlank, type Literal, type Source } from '../json/literal.ts'
 import { object, typed } from '../json/write.ts'
 import { seal } from '../opaque.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
-import { callMembers, errorEvent, event, messageHead, stopMembers, usageMembers } from './words.ts'
+import { type Block, beginningOf, deltaOf, newBlock, sizeOf, THINKING } from './open-block.ts'
+import { errorEvent, event, startEvent, stopMembers, usageMembers } from './words.ts'
 
 const PING = event('ping', {})
 const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
-const TEXT = '{"type":"text","text":"","citations":null}'
-const THINKING = '{"type":"thinking","thinking":"","signature":""}'
-
-interface Block {
-  kind: 'text' | 'thought' | 'refusal' | 'call' | 'media'
-  call: CallHead | null
-  /** Of calls: what tells whether the arguments are whole. */
-  check: ObjectCheck | null
-  /** What waits for the blocks before it. */
-  waiting: (Literal | Opaque)[]
-  /** Its start has been written. */
-  started: boolean
-  /** It has come to its end, as the reader says. */
-  closed: boolean
-}
 
 export class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
@@ -71,15 +56,7 @@ export class StreamWriter implements AnswerWriter {
       case 'begin':
         return this.#begin()
       case 'open':
-        this.#blocks.push({
-          kind: event.kind,
-          call: event.kind === 'call' ? event.call : null,
-          check: event.kind === 'call' ? new ObjectCheck() : null,
-          waiting: [],
-          started: false,
-          closed: false,
-        })
-        return this.#live()
+        return this.#open(newBlock(event))
       case 'delta':
         return this.#piece(event.index, event.text)
       case 'seal':
@@ -115,21 +92,7 @@ export class StreamWriter implements AnswerWriter {
   #begin(): string {
     if (this.#begun) return ''
     this.#begun = true
-    const usage = object({
-      input_tokens: String(this.#options.inputEstimate),
-      cache_creation_input_tokens: '0',
-      cache_read_input_tokens: '0',
-      output_tokens: '0',
-    })
-    const message = object({
-      ...messageHead(this.#options),
-      content: '[]',
-      stop_reason: 'null',
-      stop_sequence: 'null',
-      stop_details: 'null',
-      usage,
-    })
-    return event('message_start', { message })
+    return startEvent(this.#options)
   }
 
   #end(usage: ShownUsage, reason: StopReason): string {
@@ -143,6 +106,12 @@ export class StreamWriter implements AnswerWriter {
   }
 
   // --- blocks
+
+  #open(block: Block): string {
+    this.#blocks.push(block)
+    for (const piece of block.waiting) this.held += sizeOf(piece)
+    return this.#live()
+  }
 
   #piece(index: number, piece: Literal | Opaque): string {
     const block = this.#blocks[index - this.#gone]
@@ -160,7 +129,7 @@ export class StreamWriter implements AnswerWriter {
     }
     if (block !== this.#blocks[0]) {
       block.waiting.push(piece)
-      this.held += typeof piece === 'string' ? piece.length : piece.value.length
+      this.held += sizeOf(piece)
       if (this.held > MOST_HELD) this.failure = TOO_MUCH
       return ''
     }
@@ -180,10 +149,9 @@ export class StreamWriter implements AnswerWriter {
   #live(): string {
     let text = ''
     for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
-      if (block.kind === 'call' && !block.started)
-        text += this.#start(block, typed('tool_use', callMembers(block.call as CallHead, '{}')))
+      if (block.kind === 'call' && !block.started) text += this.#start(block, beginningOf(block))
       for (const piece of block.waiting) {
-        this.held -= typeof piece === 'string' ? piece.length : piece.value.length
+        this.held -= sizeOf(piece)
         text += this.#tell(block, piece)
       }
       block.waiting = []
@@ -198,7 +166,7 @@ export class StreamWriter implements AnswerWriter {
   #tell(block: Block, piece: Literal | Opaque): string {
     if (typeof piece !== 'string') return this.#seal(block, piece)
     this.#told.add(piece)
-    const start = block.started ? '' : this.#start(block, block.kind === 'thought' ? THINKING : TEXT)
+    const start = block.started ? '' : this.#start(block, beginningOf(block))
     return `${start}event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${deltaOf(block, piece)}}\n\n`
   }
 
@@ -234,10 +202,4 @@ export class StreamWriter implements AnswerWriter {
     const rest = block.check?.empty ? this.#delta(typed('input_json_delta', { partial_json: '"{}"' })) : ''
     return rest + event('content_block_stop', { index: String(this.#next++) })
   }
-}
-
-function deltaOf({ kind }: Block, piece: Literal): Source {
-  if (kind === 'thought') return `{"type":"thinking_delta","thinking":${piece}}`
-  if (kind === 'call') return `{"type":"input_json_delta","partial_json":${piece}}`
-  return `{"type":"text_delta","text":${piece}}`
 }

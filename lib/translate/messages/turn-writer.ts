@@ -3,7 +3,7 @@ import type { Ask, CallPart, MediaPart, ResultPart, TextPart, ThoughtPart } from
 import { type AssistantRound, type Round, roundsOf, type SystemRound, type UserRound } from '../conversation.ts'
 import { asObject } from '../freeform.ts'
 import { fitId } from '../ids.ts'
-import { isBlank, join, literal, type Source, trimEnd, unquote } from '../json/literal.ts'
+import { isBlank, literal, type Source, trimEnd, unquote } from '../json/literal.ts'
 import { Tree } from '../json/tree.ts'
 import { array, object, optional, typed } from '../json/write.ts'
 import { Untranslatable } from '../loss.ts'
@@ -11,6 +11,7 @@ import type { ToolNames } from '../names.ts'
 import { issuerOf } from '../opaque.ts'
 import type { Target } from '../protocol.ts'
 import type { Marks } from './marks.ts'
+import { placeSystem } from './system-turns.ts'
 
 interface Tools {
   names: ToolNames
@@ -47,62 +48,13 @@ class TurnWriter {
   }
 
   write(rounds: Round[]): WrittenTurns {
-    const placed = this.#placeSystem(rounds)
+    const placed = placeSystem(rounds, this.#target.systemTurns)
     if (placed[0]?.role !== 'user') this.#message('user', [typed('text', { text: DOT })])
     const last = placed.at(-1)
     if (last?.role === 'assistant') trimLast(last)
     for (const round of placed) this.#round(round)
     const inTools = last?.role === 'user' && last.results.length > 0
     return { messages: array(this.#messages), mayThink: !inTools || this.#lastThought }
-  }
-
-  /**
-   * System turns stand behind the user's turn that follows, where the model knows them; elsewhere they are text of the user, between
-   * tags that say so.
-   */
-  #placeSystem(rounds: Round[]): Round[] {
-    const placed: Round[] = []
-    let waiting: TextPart[] = []
-    for (const round of rounds) {
-      if (round.role === 'system') waiting = [...waiting, ...round.parts]
-      else if (round.role === 'user') {
-        this.#join(placed, { ...round, parts: [...round.parts] })
-        waiting = this.#putSystem(placed, waiting)
-      } else {
-        waiting = this.#putSystem(placed, waiting)
-        placed.push(round)
-      }
-    }
-    this.#putSystem(placed, waiting)
-    return placed
-  }
-
-  /** Two turns of the user become one when a system turn between them has moved away. */
-  #join(placed: Round[], round: UserRound): void {
-    const last = placed.at(-1)
-    if (last?.role === 'user' && round.results.length === 0) for (const part of round.parts) last.parts.push(part)
-    else placed.push(round)
-  }
-
-  #putSystem(placed: Round[], parts: TextPart[]): TextPart[] {
-    if (parts.length === 0) return []
-    const user = placed.at(-1)
-    if (user?.role === 'user' && this.#target.systemTurns) {
-      placed.push({ role: 'system', parts })
-      return []
-    }
-    const text = join([
-      literal('<system-reminder>\n'),
-      join(
-        parts.map(part => part.text),
-        '\\n',
-      ),
-      literal('\n</system-reminder>'),
-    ])
-    const part: TextPart = { type: 'text', text }
-    if (user?.role === 'user') user.parts.push(part)
-    else placed.push({ role: 'user', results: [], parts: [part] })
-    return []
   }
 
   #round(round: Round): void {

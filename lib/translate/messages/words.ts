@@ -52,6 +52,14 @@ export const callMembers = ({ id, name }: CallHead, input: Source): Record<strin
   caller: '{"type":"direct"}',
 })
 
+const MIME = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/
+
+/** Stands where a picture was that has no place here. */
+export const leftOut = (mime: string): Literal =>
+  literal(
+    `[A file (${MIME.test(mime) ? mime : 'unknown'}) was left out: this protocol has no place for it in answers.]`,
+  )
+
 const TYPES: Readonly<Record<FailureKind, string>> = {
   invalid: 'invalid_request_error',
   context: 'invalid_request_error',
@@ -78,3 +86,15 @@ export const event = (type: string, members: Record<string, Source>): string =>
   `event: ${type}\ndata: ${typed(type, members)}\n\n`
 
 export const errorEvent = (failure: Failure): string => `event: error\ndata: ${errorOf(failure)}\n\n`
+
+/** How a stream begins. What was read is not known yet, and clients want to see more than nothing. */
+export function startEvent(options: WriterOptions): string {
+  const usage = object({
+    input_tokens: String(options.inputEstimate),
+    cache_creation_input_tokens: '0',
+    cache_read_input_tokens: '0',
+    output_tokens: '0',
+  })
+  const unsaid = { stop_reason: 'null', stop_sequence: 'null', stop_details: 'null' }
+  return event('message_start', { message: object({ ...messageHead(options), content: '[]', ...unsaid, usage }) })
+}

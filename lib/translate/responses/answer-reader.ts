@@ -39,7 +39,7 @@ class Rules implements AnswerRules {
         this.#output.done(tree)
         return
       case 'response.output_text.annotation.added':
-        this.blocks.note(tree.source(tree.get(root, 'annotation')))
+        this.#output.noted(tree)
         return
       case 'response.completed':
       case 'response.incomplete':

@@ -35,7 +35,7 @@ export class DocumentWriter extends Document {
     const hidden = (opaque: Opaque): void => {
       output.push(thoughtItem(itemId(this.options, 'thought', output.length), EMPTY, opaque))
     }
-    for (const { kind, text, call, opaque, closed } of blocks) {
+    for (const { kind, text, call, opaque, notes, closed } of blocks) {
       const id = itemId(this.options, kind, output.length, call?.freeform)
       if (kind === 'thought') output.push(thoughtItem(id, text, opaque))
       else if (kind === 'media') output.push(mediaItem(id, text))
@@ -45,7 +45,11 @@ export class DocumentWriter extends Document {
       } else {
         if (text !== EMPTY)
           output.push(
-            messageItem(id, [contentOf(kind === 'refusal' ? kind : 'text', text)], closed ? 'completed' : 'incomplete'),
+            messageItem(
+              id,
+              [contentOf(kind === 'refusal' ? kind : 'text', text, notes)],
+              closed ? 'completed' : 'incomplete',
+            ),
           )
         if (opaque !== null) hidden(opaque)
       }

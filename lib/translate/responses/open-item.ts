@@ -1,6 +1,6 @@
 /** An item of a stream while it is written, and the words of the events that belong to its form. */
 import type { Opaque } from '../ask.ts'
-import type { CallHead } from '../events.ts'
+import type { CallHead, Citation } from '../events.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY, type Literal, type Source } from '../json/literal.ts'
 import { typed } from '../json/write.ts'
@@ -52,6 +52,7 @@ export interface Item {
   /** Of functions: whether the arguments are whole. */
   check: ObjectCheck | null
   opaque: Opaque | null
+  notes: Citation[]
 }
 
 export const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
@@ -64,15 +65,16 @@ export const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   pieces: new Pieces(),
   check: call === null || call.freeform ? null : new ObjectCheck(),
   opaque: null,
+  notes: [],
 })
 
-export const partOf = (form: Form, text: Literal): Source =>
-  form === 'text' || form === 'refusal' ? contentOf(form, text) : typed('summary_text', { text })
+export const partOf = ({ form, notes }: Item, text: Literal): Source =>
+  form === 'text' || form === 'refusal' ? contentOf(form, text, notes) : typed('summary_text', { text })
 
 /** The item with the text that it has come to. */
-export function itemOf({ kind, id, call, opaque }: Item, status: ItemStatus, text: Literal): Source {
+export function itemOf({ kind, id, call, opaque, notes }: Item, status: ItemStatus, text: Literal): Source {
   if (call !== null) return callItem(id, call, text, status)
   if (kind === 'thought') return thoughtItem(id, text, opaque)
-  const content = status === 'in_progress' ? [] : [contentOf(kind === 'refusal' ? kind : 'text', text)]
+  const content = status === 'in_progress' ? [] : [contentOf(kind === 'refusal' ? kind : 'text', text, notes)]
   return messageItem(id, content, status)
 }

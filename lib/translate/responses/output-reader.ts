@@ -1,5 +1,6 @@
 /** The output of an upstream of the responses protocol: its items, as they come in pieces, at their end and in the last event. */
-import type { Blocks } from '../blocks.ts'
+import { type Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
+import { citationOf } from '../citation.ts'
 import { EMPTY, type Literal, literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 
@@ -15,6 +16,8 @@ interface Item {
 
 /** Between the parts of a thought. */
 const BLANK_LINE = literal('\n\n')
+/** Among the parts of an item of which something has been told. */
+const NOTES = 'notes'
 const CALLS = { function_call: 'arguments', custom_tool_call: 'input' } as const
 
 export class OutputReader {
@@ -48,8 +51,18 @@ export class OutputReader {
 
   #known(key: string): Item {
     let item = this.#items.get(key)
-    if (item === undefined) this.#items.set(key, (item = { block: -1, told: new Set(), done: false }))
+    if (item !== undefined) return item
+    this.#items.set(key, (item = { block: -1, told: new Set(), done: false }))
+    if (this.#items.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many items'))
     return item
+  }
+
+  /** The text cites an address. */
+  noted(tree: Tree): void {
+    const item = this.#itemOf(tree)
+    if (item.done) return
+    item.told.add(NOTES)
+    this.#blocks.note(citationOf(tree, tree.get(tree.root, 'annotation')))
   }
 
   /** More of a text, or all of it. */
@@ -88,6 +101,7 @@ export class OutputReader {
     if (text === EMPTY || (when === 'done' && item.told.has(part))) return
     if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.#blocks.text(kind, BLANK_LINE)
     item.told.add(part)
+    if (item.told.size > MOST_BLOCKS) this.#blocks.fail(unreadable('an item of the answer has too many parts'))
     if (kind === 'thought') this.#anyThought = true
     else this.#anyText = true
     this.#blocks.text(kind, text)
@@ -132,6 +146,8 @@ export class OutputReader {
       const kind = tree.string(tree.get(part, 'type')) === 'refusal' ? 'refusal' : 'text'
       const text = tree.literal(tree.get(part, kind)) ?? EMPTY
       this.#text(item, kind, `content_index ${index}`, text, 'done')
+      if (item.told.has(NOTES)) return
+      for (const note of tree.elements(tree.get(part, 'annotations'))) this.#blocks.note(citationOf(tree, note))
     })
     this.#blocks.closeText()
   }

@@ -3,45 +3,32 @@
  * the whole answer, which is kept until then.
  */
 import type { Opaque } from '../ask.ts'
+import { flatCitation, sizeOfNote } from '../citation.ts'
 import { MOST_HELD, TOO_MUCH } from '../collected.ts'
-import { type AnswerEvent, isCut, type OpenEvent, type StopReason } from '../events.ts'
+import { type AnswerEvent, type Citation, isCut, type OpenEvent, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { CallIds } from '../ids.ts'
-import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
-import { object } from '../json/write.ts'
+import { EMPTY, type Literal, literal } from '../json/literal.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
 import { type Item, itemOf, newItem, partOf, WORDS } from './open-item.ts'
-import {
-  BEGUN,
-  endingOf,
-  failed,
-  type ItemStatus,
-  itemId,
-  mediaItem,
-  responseOf,
-  thoughtItem,
-  usageOf,
-  wholeArgs,
-  wordOf,
-} from './words.ts'
+import { StreamEvents } from './stream-events.ts'
+import { endingOf, type ItemStatus, itemId, mediaItem, thoughtItem, usageOf, wholeArgs } from './words.ts'
 
 /** What an item costs besides its text. */
 const ITEM_BYTES = 400
 
 export class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
+  readonly #events: StreamEvents
   readonly #told = new Told()
   readonly #ids = new CallIds()
   /** By the reader's index. */
   readonly #items = new Map<number, Item>()
   /** Calls that ended before their arguments were whole: what becomes of them is known at the end. */
   readonly #half: Item[] = []
-  readonly #output: (Source | undefined)[] = []
   readonly #kinds = new Set<string>()
   #next = 0
-  #sequence = 0
-  #begun = false
   #thinking = 0
   #reason: StopReason = 'end'
   readonly keepAlive = '\n'
@@ -50,6 +37,7 @@ export class StreamWriter implements AnswerWriter {
 
   constructor(options: WriterOptions) {
     this.#options = options
+    this.#events = new StreamEvents(options)
   }
 
   get counted(): number {
@@ -60,13 +48,15 @@ export class StreamWriter implements AnswerWriter {
     if (this.failure !== null) return ''
     switch (event.type) {
       case 'begin':
-        return this.#begin()
+        return this.#events.begin()
       case 'open':
         return this.#open(event)
       case 'delta':
         return this.#piece(this.#items.get(event.index), event.text)
       case 'seal':
         return this.#seal(this.#items.get(event.index), event.opaque)
+      case 'note':
+        return this.#note(this.#items.get(event.index), event.citation)
       case 'close':
         return this.#close(event.index)
       case 'thinking':
@@ -88,39 +78,15 @@ export class StreamWriter implements AnswerWriter {
     return this.#end(usage, 'length')
   }
 
-  /** Clients differ in which of the two they look for. */
   breakOff(failure: Failure): string {
-    const code = literal(wordOf(failure))
-    const message = literal(failure.message)
-    const error = object({ type: code, code, message, param: 'null' })
-    return (
-      this.#event('error', `"code":${code},"message":${message},"param":null,"error":${error}`) +
-      this.#event('response.failed', `"response":${responseOf(this.#options, failed(failure), this.#written)}`)
-    )
-  }
-
-  #event(type: string, members: string): string {
-    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},${members}}\n\n`
-  }
-
-  #begin(): string {
-    if (this.#begun) return ''
-    this.#begun = true
-    const response = `"response":${responseOf(this.#options, BEGUN, [])}`
-    return this.#event('response.created', response) + this.#event('response.in_progress', response)
+    return this.#events.breakOff(failure)
   }
 
   #end(usage: ShownUsage, reason: StopReason): string {
     const status = isCut(reason) ? 'incomplete' : 'completed'
-    let text = this.#begin()
+    let text = this.#events.begin()
     for (const item of [...this.#half, ...this.#items.values()]) if (item.place >= 0) text += this.#stop(item, status)
-    const ending = endingOf(reason, this.#kinds)
-    const response = responseOf(this.#options, ending, this.#written, usageOf(usage, this.#thinking))
-    return text + this.#event(`response.${ending.status}`, `"response":${response}`)
-  }
-
-  get #written(): Source[] {
-    return this.#output.filter(item => item !== undefined)
+    return text + this.#events.end(endingOf(reason, this.#kinds), usageOf(usage, this.#thinking))
   }
 
   // --- items
@@ -149,12 +115,12 @@ export class StreamWriter implements AnswerWriter {
     item.id = itemId(this.#options, item.kind, item.place, item.call?.freeform)
     item.head = `"item_id":${item.id},"output_index":${item.place}${WORDS[item.form].at}`
     const added = `"output_index":${item.place},"item":${itemOf(item, 'in_progress', EMPTY)}`
-    return this.#event('response.output_item.added', added) + this.#part(item, 'added', EMPTY)
+    return this.#events.one('response.output_item.added', added) + this.#part(item, 'added', EMPTY)
   }
 
-  #part({ form, head }: Item, when: string, text: Literal): string {
-    const { part } = WORDS[form]
-    return part === null ? '' : this.#event(`${part}.${when}`, `${head},"part":${partOf(form, text)}`)
+  #part(item: Item, when: string, text: Literal): string {
+    const { part } = WORDS[item.form]
+    return part === null ? '' : this.#events.one(`${part}.${when}`, `${item.head},"part":${partOf(item, text)}`)
   }
 
   #piece(item: Item | undefined, text: Literal): string {
@@ -165,7 +131,15 @@ export class StreamWriter implements AnswerWriter {
     this.#hold(text.length)
     item.pieces.add(text)
     item.check?.feed(text)
-    return start + this.#event(`${events}.delta`, `${item.head},"delta":${text}${more}`)
+    return start + this.#events.one(`${events}.delta`, `${item.head},"delta":${text}${more}`)
+  }
+
+  #note(item: Item | undefined, citation: Citation): string {
+    if (item === undefined || item.place < 0) return ''
+    this.#hold(sizeOfNote(citation))
+    const place = item.notes.push(citation) - 1
+    const members = `${item.head},"annotation_index":${place},"annotation":${flatCitation(citation)}`
+    return this.#events.one('response.output_text.annotation.added', members)
   }
 
   #seal(item: Item | undefined, opaque: Opaque): string {
@@ -195,29 +169,22 @@ export class StreamWriter implements AnswerWriter {
     const text = call === null ? pieces.text : wholeArgs(call, pieces.text)
     const source = itemOf(item, status, text)
     const name = form === 'call' && call !== null ? `,"name":${literal(call.name)}` : ''
-    this.#output[place] = source
     return (
-      this.#event(`${events}.done`, `${head}${name},"${whole}":${text}${more}`) +
+      this.#events.one(`${events}.done`, `${head}${name},"${whole}":${text}${more}`) +
       this.#part(item, 'done', text) +
-      this.#event('response.output_item.done', `"output_index":${place},"item":${source}`)
+      this.#events.done(place, source)
     )
   }
 
   /** State that belongs to nothing that is shown. */
   #hidden(opaque: Opaque): string {
     const place = this.#next++
-    return this.#whole(place, thoughtItem(itemId(this.#options, 'thought', place), EMPTY, opaque))
+    return this.#events.whole(place, thoughtItem(itemId(this.#options, 'thought', place), EMPTY, opaque))
   }
 
   #media(base64: Literal): string {
     this.#hold(base64.length)
     const place = this.#next++
-    return this.#whole(place, mediaItem(itemId(this.#options, 'media', place), base64))
-  }
-
-  #whole(place: number, item: Source): string {
-    this.#output[place] = item
-    const members = `"output_index":${place},"item":${item}`
-    return this.#event('response.output_item.added', members) + this.#event('response.output_item.done', members)
+    return this.#events.whole(place, mediaItem(itemId(this.#options, 'media', place), base64))
   }
 }

@@ -1,8 +1,9 @@
 /** What streams and documents of responses have in common: the response itself, its items, how it ended, usage. */
 import { outputOf } from '../../protocols/usage.ts'
 import type { Opaque } from '../ask.ts'
+import { flatCitation } from '../citation.ts'
 import { codeOf } from '../error-object.ts'
-import type { CallHead, StopReason } from '../events.ts'
+import type { CallHead, Citation, StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
 import { array, object, optional, typed } from '../json/write.ts'
@@ -119,10 +120,10 @@ export const itemId = (
 ): Literal => literal(`${freeform ? 'ctc' : PREFIXES[kind]}_${requestId}_${place}`)
 
 /** The part of a message that has its text. */
-export const contentOf = (kind: 'text' | 'refusal', text: Literal): Source =>
+export const contentOf = (kind: 'text' | 'refusal', text: Literal, notes: readonly Citation[]): Source =>
   kind === 'refusal'
     ? typed('refusal', { refusal: text })
-    : typed('output_text', { text, annotations: '[]', logprobs: '[]' })
+    : typed('output_text', { text, annotations: array(notes.map(flatCitation)), logprobs: '[]' })
 
 export const messageItem = (id: Literal, content: readonly Source[], status: ItemStatus): Source =>
   object({ id, type: '"message"', status: `"${status}"`, role: '"assistant"', content: array(content) })

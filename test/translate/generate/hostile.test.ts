@@ -1,14 +1,6 @@
-/** Upstreams that speak generate-content as they like, and what clients of the other protocols are told of them. */
-import Anthropic from '@anthropic-ai/sdk'
-import OpenAI from 'openai'
 import t from 'tap'
-import { chat } from '../../../lib/translate/chat/chat.ts'
-import type { AnswerEvent } from '../../../lib/translate/events.ts'
 import { generate } from '../../../lib/translate/generate/generate.ts'
-import { messages } from '../../../lib/translate/messages/messages.ts'
-import type { Translated } from '../../../lib/translate/protocol.ts'
-import { type Random, seeded } from '../../support/random.ts'
-import { come, cuts, readAll, tell, usageOf, writerOptions } from '../support/answers.ts'
+import { come, readAll, tell, writerOptions } from '../support/answers.ts'
 
 const event = (data: unknown): string => `data: ${JSON.stringify(data)}\r\n\r\n`
 const said = (parts: object[], more: object = {}): object => ({
@@ -115,52 +107,3 @@ t.test('state stands where it was', async t => {
   const again = Buffer.from(tell(generate.answerWriter(writerOptions()), events), 'latin1').toString()
   t.equal(again.match(/"thoughtSignature":"Z3cxL/g)?.length, 3)
 })
-
-const PARTS: ((random: Random) => unknown)[] = [
-  () => ({ text: 'a' }),
-  () => ({ text: 'h', thought: true, thoughtSignature: 'YQ==' }),
-  () => ({ text: '', thoughtSignature: 'YQ==' }),
-  random => call(random.pick(['f', 'g']), random.pick([{}, '{"x":1}', { x: [1] }, undefined, '{"x'])),
-  () => ({ inlineData: { mimeType: 'image/png', data: 'aGk=' } }),
-  () => ({ executableCode: { code: 'x' } }),
-  () => null,
-  () => 7,
-  () => ({}),
-]
-const REASONS = [undefined, undefined, 'STOP', 'MAX_TOKENS', 'SAFETY', 'OTHER', 'MALFORMED_FUNCTION_CALL', 9]
-
-const randomStream = (random: Random): string =>
-  Array.from({ length: random.int(0, 6) }, () => {
-    const parts = Array.from({ length: random.int(0, 3) }, () => random.pick(PARTS)(random))
-    return event(
-      random.next() < 0.9
-        ? said(parts as object[], { finishReason: random.pick(REASONS) })
-        : random.pick([{}, 1, [], { candidates: 1 }]),
-    )
-  }).join('')
-
-const answering = (bytes: Buffer) => async (): Promise<Response> =>
-  new Response(new Uint8Array(bytes), { status: 200, headers: { 'content-type': 'text/event-stream' } })
-
-t.test('whatever comes, clients of other protocols get an answer or an error', async t => {
-  const random = seeded(t)
-  for (let run = 0; run < 150; run++) {
-    const stream = Buffer.from(randomStream(random))
-    const events = readAll(generate, [stream])
-    t.same(come(readAll(generate, cuts(random, stream))), come(events), `run ${run}, cut`)
-    t.match(events.at(-1)?.type, /^(?:end|fail)$/)
-    for (const protocol of [messages, chat]) await client(protocol, events)
-  }
-})
-
-async function client(protocol: Translated, events: readonly AnswerEvent[]): Promise<void> {
-  const writer = protocol.answerWriter(writerOptions())
-  const text = tell(writer, events)
-  if (events.at(-1)?.type !== 'end' || writer.failure !== null) return
-  const fetch = answering(Buffer.from(text + writer.finish(usageOf()), 'latin1'))
-  const messages = [{ role: 'user' as const, content: 'x' }]
-  if (protocol === chat)
-    await new OpenAI({ apiKey: 'k', fetch }).chat.completions.stream({ model: 'm', messages }).finalChatCompletion()
-  else
-    await new Anthropic({ apiKey: 'k', fetch }).messages.stream({ model: 'm', max_tokens: 9, messages }).finalMessage()
-}

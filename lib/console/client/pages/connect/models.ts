@@ -33,8 +33,14 @@ export function modelChoice(given: Offered): ModelChoice {
   const group = signal(given.group ?? '')
   let own = false
 
-  const speaking = ({ protocols }: ClientRow) =>
-    offered.value.models.filter(model => model.protocols.some(protocol => protocols.includes(protocol)))
+  /** Those that speak a protocol of the client themselves come first. */
+  const speaking = ({ protocols }: ClientRow) => {
+    const all = offered.value.models.filter(model => model.protocols.some(protocol => protocols.includes(protocol)))
+    const own = all.filter(model =>
+      model.protocols.some(protocol => protocols.includes(protocol) && !model.translated.includes(protocol)),
+    )
+    return [...own, ...all.filter(model => !own.includes(model))]
+  }
   const modelOf = (row: ClientRow) => {
     const models = speaking(row)
     return (models.find(({ name }) => name === chosen.value) ?? models[0])?.name ?? PLACEHOLDER

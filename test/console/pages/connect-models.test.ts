@@ -1,0 +1,18 @@
+/** Which model the files of a client name on the page Connect. */
+import t from 'tap'
+import { modelChoice } from '../../../lib/console/client/pages/connect/models.ts'
+import type { ClientRow } from '../../../lib/console/clients.ts'
+import type { Offered } from '../../../lib/console/connect-data.ts'
+import type { Protocol } from '../../../lib/terms/records.ts'
+
+t.test('models that speak the protocol of the client themselves come first', async t => {
+  const model = (name: string, protocols: Protocol[], translated: Protocol[]) => ({ name, protocols, translated })
+  const both: Protocol[] = ['chat', 'messages']
+  const models = [model('a', both, ['messages']), model('b', both, ['chat']), model('c', ['images'], [])]
+  const { modelOf } = modelChoice({ group: 'default', groups: ['default'], models } satisfies Offered)
+  const chosen = (protocols: Protocol[]) => modelOf({ id: 'x', protocols } as unknown as ClientRow)
+  t.equal(chosen(['messages']), 'b')
+  t.equal(chosen(['chat']), 'a')
+  t.equal(chosen(['images']), 'c')
+  t.equal(chosen(['responses']), 'MODEL', 'none has it')
+})
