@@ -9,7 +9,7 @@ import { type KnownRows, warnOf } from './catalog-warnings.ts'
 import type { Channel, ChannelKey } from './channel.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
-import { keyProblem, textOf } from './config-credentials.ts'
+import { keyProblem, regionProblem, textOf } from './config-credentials.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
 import type { SetLimit } from './limits.ts'
 import type { Group, Model, OverList, Price } from './records.ts'
@@ -243,9 +243,9 @@ const toKeys = (form: ChannelForm): ChannelKey[] =>
     : form.keys.map(one => ({ key: textOf(one), maxConcurrency: one.max_concurrency }))
 
 /** Complains, as the text that follows "expected", of an address that the kind of the channel cannot have; null = it can. */
-export function addressProblem({ kind, base_url: address }: ChannelForm): string | null {
-  const form = kindOf(kind ?? null)?.address ?? null
-  return form === null || form.fits(new URL(address)) ? null : form.expected
+export function addressProblem(channel: ChannelForm): string | null {
+  const form = kindOf(channel.kind ?? null)?.address ?? null
+  return form === null || form.fits(new URL(channel.base_url)) ? regionProblem(channel) : form.expected
 }
 
 export const toChannel = (channel: ChannelForm): Channel => ({

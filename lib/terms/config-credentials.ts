@@ -131,6 +131,21 @@ export function keyProblem(form: Form): string | null {
   return new Set(texts).size === texts.length ? null : 'keys that differ from each other'
 }
 
+/** AWS has the region in the names of its hosts, each of which refuses what is signed for another one. */
+const AWS_HOST = /\.([a-z]{2,}(?:-[a-z]+)+-\d{1,2})\.(?:amazonaws\.com(?:\.cn)?|api\.aws)$/
+
+/** What is wrong with the address for the regions of the credentials, as the text that follows "expected"; null = nothing. */
+export function regionProblem({
+  base_url: address,
+  aws: keys,
+  keys: list = [],
+}: Form & { base_url: string }): string | null {
+  const region = AWS_HOST.exec(new URL(address).hostname)?.[1]
+  const signed = [keys, ...list.map(one => one.aws)].flatMap(one => one?.region ?? [])
+  const other = signed.find(one => one !== region)
+  return region === undefined || other === undefined ? null : `a host in ${other}, the region of the credential`
+}
+
 /** The text of the one credential that is given. */
 export function textOf({ key, service_account: account, aws: keys }: Given): string {
   if (account !== undefined) return credentialText(account)

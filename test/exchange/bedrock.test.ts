@@ -188,9 +188,15 @@ t.test('errors before an answer', async t => {
   t.ok((await s.failed(t)).every(row => row.charge === 0))
 })
 
-t.test('what is not counted there is estimated', async t => {
-  const s = await scene(t)
-  t.ok((await s.anthropic.messages.countTokens({ model: MODEL, messages: ask('Hello!').messages })).input_tokens > 0)
+t.test('tokens are never counted there', async t => {
+  const s = await scene(t, [{}, { kind: 'anthropic', aws: undefined, key: 'k' }])
+  await s.changeChannel('b1', { baseUrl: s.simulator.url })
+  const count = () => s.anthropic.messages.countTokens({ model: MODEL, messages: ask('one two three').messages })
+  const counted = await count()
+  await s.changeChannel('b1', { status: 'disabled' })
+  const estimated = await count()
+  t.ok(counted.input_tokens > 0 && estimated.input_tokens > 0)
+  t.not(counted.input_tokens, estimated.input_tokens, 'another channel counts; without one it is an estimate')
   t.same(s.double.asked, [])
 })
 

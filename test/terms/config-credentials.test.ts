@@ -66,6 +66,27 @@ t.test('a service account as Google gives it: as a text, as a map, by a variable
     t.doesNotThrow(() => parse({ ...VERTEX, base_url: `https://${host}/v1/projects/p-1/locations/${location}/` }), host)
 })
 
+const BEDROCK = { ...BASE, kind: 'bedrock', base_url: 'https://bedrock-runtime.us-east-1.amazonaws.com', aws: AWS }
+
+t.test('keys of AWS: of one channel, several of them, temporary ones', async t => {
+  const wanted = {
+    form: 'aws',
+    accessKeyId: AWS.access_key_id,
+    secretAccessKey: AWS.secret_access_key,
+    sessionToken: null,
+    region: 'us-east-1',
+  }
+  const list = { ...BEDROCK, aws: undefined, keys: [{ aws: AWS }, { aws: { ...AWS, session_token: 'IQo+/=' } }] }
+  t.same(credentialOf('bedrock', parse(BEDROCK).channels[0]?.keys[0]?.key ?? ''), wanted)
+  const [first, second] = parse(list).channels[0]?.keys ?? []
+  t.same(credentialOf('bedrock', first?.key ?? ''), wanted)
+  t.same(credentialOf('bedrock', second?.key ?? ''), { ...wanted, sessionToken: 'IQo+/=' })
+  const models = { m: 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc' }
+  t.same(parse({ ...BEDROCK, models }).channels[0]?.models, models)
+  for (const base_url of ['http://127.0.0.1:4000', 'https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com'])
+    t.doesNotThrow(() => parse({ ...BEDROCK, base_url }), base_url)
+})
+
 t.test('half of it, the wrong one, or too much of it is refused, and never quoted', async t => {
   const { service_account: _, ...without } = VERTEX
   const rows: [channel: Json, expected: RegExp][] = [
@@ -83,6 +104,17 @@ t.test('half of it, the wrong one, or too much of it is refused, and never quote
       { ...BASE, base_url: 'https://up.example', key: 'k', aws: { ...AWS, region: undefined } },
       /aws\.region: expected a region/,
     ],
+    [{ ...BEDROCK, aws: undefined }, /expected aws \(the kind bedrock takes no plain key\)/],
+    [{ ...BEDROCK, key: 'up-secret' }, /expected aws .*, and no key/],
+    [{ ...BEDROCK, kind: 'bedrock-api-key' }, /expected an upstream key, and no aws/],
+    [{ ...BEDROCK, aws: { ...AWS, secret_access_key: undefined } }, /secret_access_key: expected a secret access key/],
+    [{ ...BEDROCK, aws: { ...AWS, access_key_id: 'x' } }, /access_key_id: expected an access key id/],
+    [{ ...BEDROCK, aws: { ...AWS, region: 'eu-west-1' } }, /base_url: expected a host in eu-west-1, the region of the/],
+    [
+      { ...BEDROCK, aws: undefined, keys: [{ aws: AWS }, { aws: { ...AWS, region: 'eu-west-1' } }] },
+      /base_url: expected a host in eu-west-1/,
+    ],
+    [{ ...BEDROCK, protocols: ['chat'] }, /kind: expected a kind that speaks chat/],
     ...[
       'not JSON',
       text({ type: 'authorized_user' }),

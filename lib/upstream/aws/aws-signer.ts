@@ -2,12 +2,13 @@
 import type { Dispatcher } from 'undici'
 import type { AwsKeys } from '../../terms/upstream-credentials.ts'
 import { CredentialError, type Signer, type SignerDeps } from '../signer.ts'
-import { signatureHeaders } from './sigv4.ts'
+import { library, signatureHeaders } from './sigv4.ts'
 
 const SERVICE = 'bedrock'
 const NONE: readonly string[] = []
 
 export function awsSigner(keys: AwsKeys, { clock }: Pick<SignerDeps, 'clock'>): Signer {
+  const aws4 = library()
   return {
     minted: NONE,
     sign({ origin, method, path, headers, body }: Dispatcher.DispatchOptions): readonly string[] {
@@ -16,7 +17,7 @@ export function awsSigner(keys: AwsKeys, { clock }: Pick<SignerDeps, 'clock'>): 
       const type = headerIn(headers as readonly string[], 'content-type')
       if (type !== undefined) signed['content-type'] = type
       const parts = Buffer.isBuffer(body) ? [body] : ((body ?? []) as unknown as readonly Buffer[])
-      return signatureHeaders({ service: SERVICE, method, path, headers: signed, body: parts }, keys, clock.now())
+      return signatureHeaders(aws4, { service: SERVICE, method, path, headers: signed, body: parts }, keys, clock.now())
     },
     refused: () => false,
   }

@@ -17,7 +17,7 @@ export interface ToSign {
   body: readonly Buffer[]
 }
 
-interface Aws4 {
+export interface Aws4 {
   sign(
     request: {
       service: string
@@ -31,16 +31,23 @@ interface Aws4 {
 }
 
 const load = createRequire(import.meta.url)
+/** It is loaded when a signer is made, and not with its first request. */
+export const library = (): Aws4 => load('aws4') as Aws4
 
 /** The headers to add, as `[name, value, …]`. */
-export function signatureHeaders(request: ToSign, keys: Omit<AwsKeys, 'form'>, nowMs: number): string[] {
+export function signatureHeaders(
+  { sign }: Aws4,
+  request: ToSign,
+  keys: Omit<AwsKeys, 'form'>,
+  nowMs: number,
+): string[] {
   const { service, method, path, headers, body } = request
   const added: Record<string, string> = {
     'x-amz-date': new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, ''),
     'x-amz-content-sha256': digestOf(body),
     ...(keys.sessionToken === null ? {} : { 'x-amz-security-token': keys.sessionToken }),
   }
-  const signed = (load('aws4') as Aws4).sign(
+  const signed = sign(
     {
       service,
       region: keys.region,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { signatureHeaders, type ToSign } from '../../../lib/upstream/aws/sigv4.ts'
+import { library, signatureHeaders, type ToSign } from '../../../lib/upstream/aws/sigv4.ts'
 import { seeded } from '../../support/random.ts'
 import { type Known, type Received, verify } from './signature.ts'
 
@@ -82,7 +82,7 @@ t.test('the example of AWS in which the digest of the body is a header', async t
     headers: { host: 'examplebucket.s3.amazonaws.com' },
     body: [],
   }
-  const { authorization } = asRecord(signatureHeaders(request, keys, at))
+  const { authorization } = asRecord(signatureHeaders(library(), request, keys, at))
   const signature = 'fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543'
   t.match(authorization, `SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=${signature}`)
 })
@@ -92,7 +92,11 @@ const BEDROCK: Known = { ...known, service: 'bedrock', region: 'eu-west-1' }
 const received = (request: ToSign, keys: Known): Received => ({
   method: request.method,
   path: request.path,
-  headers: { ...request.headers, accept: 'application/json', ...asRecord(signatureHeaders(request, keys, NOW)) },
+  headers: {
+    ...request.headers,
+    accept: 'application/json',
+    ...asRecord(signatureHeaders(library(), request, keys, NOW)),
+  },
   body: Buffer.concat(request.body),
 })
 
