@@ -131,7 +131,7 @@ t.test('a client of messages: whole, streamed, tools', async t => {
   t.equal(rows.length, 6)
 })
 
-t.test('a chat client by translation', async t => {
+t.test('clients of other protocols by translation', async t => {
   const s = await scene(t)
   const whole = await s.openai.chat.completions.create(ask('Hello! [[sim tokens=31]]'))
   t.match(whole.choices, [{ finish_reason: 'stop', message: { content: /quick brown fox/ } }])
@@ -143,12 +143,14 @@ t.test('a chat client by translation', async t => {
   t.match(final, { usage: { completion_tokens: 32 }, choices: [{ finish_reason: 'stop' }] })
   const called = await s.openai.chat.completions.stream({ ...ask('use tool'), tools: [FUNCTION] }).finalChatCompletion()
   t.match(called.choices[0]?.message.tool_calls, [{ function: { name: 'weather', arguments: '{"city":"Paris"}' } }])
+  const answered = await s.openai.responses.create({ model: MODEL, input: 'Hello! [[sim tokens=33]]' })
+  t.match(answered, { status: 'completed', output_text: /quick brown fox/, usage: { output_tokens: 33 } })
   for (const { body } of s.double.asked)
     t.match(body, { anthropic_version: 'bedrock-2023-05-31', model: undefined, stream: undefined })
   const rows = await s.same(t)
   t.match(
     rows,
-    rows.map(() => ({ protocol: 'chat', via: 'messages', charge: Number })),
+    rows.map(() => ({ via: 'messages', charge: Number })),
   )
   t.match(await failure(s.openai.chat.completions.create(ask('[[sim error=429]]'))), {
     status: 429,

@@ -16,7 +16,7 @@ type Controller = Dispatcher.DispatchController
 
 const FRAMES = /^application\/vnd\.amazon\.eventstream\b/i
 const NAMED = 'x-amzn-errortype'
-/** As much of an error is read. */
+/** An error that is longer is told as far as it has come, and its connection closed. */
 const MOST_ERROR_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 
@@ -31,9 +31,11 @@ class ErrorAnswer {
     this.#headers = headers
   }
 
-  keep(chunk: Buffer): void {
+  /** False: no more of it is wanted. */
+  keep(chunk: Buffer): boolean {
     this.#bytes += chunk.length
-    if (this.#bytes <= MOST_ERROR_BYTES) this.#parts.push(chunk)
+    this.#parts.push(chunk)
+    return this.#bytes <= MOST_ERROR_BYTES
   }
 
   tell(attempt: Attempt, controller: Controller): void {
@@ -92,10 +94,16 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#error !== null) this.#error.keep(chunk)
+    if (this.#error !== null) this.#keep(controller, chunk, this.#error)
     else if (this.#decoder !== null) this.#unpack(chunk, this.#decoder)
     else if (this.#events !== null) this.#take(controller, chunk)
     else this.#attempt.onResponseData(controller, chunk)
+  }
+
+  #keep(controller: Controller, chunk: Buffer, error: ErrorAnswer): void {
+    if (error.keep(chunk)) return
+    error.tell(this.#attempt, controller)
+    controller.abort(new Error('an error without end'))
   }
 
   /** The connection waits for a decoder that is behind, so that what is unpacked stays bounded. */
