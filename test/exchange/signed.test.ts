@@ -1,6 +1,7 @@
 /** Requests to upstreams whose channels have no plain key: what they are, what happens when nothing can be signed, and what is never seen. */
 import t from 'tap'
 import { Vertex } from '../support/vertex.ts'
+import { until } from '../support/wait.ts'
 import { HEADERS, MODEL, NOTHING_LEFT, type Options, open, PATHS } from './support/gateway.ts'
 import { answers } from './support/speech.ts'
 
@@ -126,6 +127,59 @@ t.test('alone, what cannot be signed is a 502, and the client pays nothing', asy
   t.ok(rows.every(row => row.charge === 0))
   t.same(left, NOTHING_LEFT)
   t.ok(ok)
+})
+
+t.test('many at once wait for one token; who leaves meanwhile, and who waits for too long, asks nobody', async t => {
+  const s = await scene(t, true)
+  s.double.lifeS = 20
+  const all = Array.from({ length: 8 }, () => s.ask(ASK))
+  for (const asked of all) {
+    t.equal(await asked.end(), 'whole')
+    t.equal(asked.status, 200)
+  }
+  t.equal(s.double.tokensAsked, 1)
+  s.clock.advance(20_000)
+  s.double.tokenFault = 'silent'
+  const leaves = s.ask(ASK)
+  await until('the token is asked for', () => s.double.tokensAsked === 2)
+  leaves.socket.destroy()
+  await until('the client has left', () => s.services.openCount === 0)
+  const waits = s.ask(ASK)
+  await until('it waits too', () => s.health.states().get('v')?.open === 1)
+  s.clock.advance(10_000)
+  t.equal(await waits.end(), 'whole')
+  t.equal(waits.status, 502)
+  t.equal(s.double.tokensAsked, 2, 'for the same answer')
+  t.equal(s.double.asked.length, 8)
+  const { rows, left, ok } = await s.books()
+  t.equal(rows.filter(row => row.charge > 0).length, 8)
+  t.same(left, NOTHING_LEFT)
+  t.ok(ok)
+})
+
+t.test('a token is replaced ahead of its end, and nobody waits for that', async t => {
+  const s = await scene(t, true)
+  s.double.lifeS = 100
+  await s.ask(ASK).end()
+  const [first] = s.double.tokens
+  s.clock.advance(80_001)
+  s.double.tokenFault = 'silent'
+  const asked = s.ask(ASK)
+  t.equal(await asked.end(), 'whole')
+  t.equal(asked.status, 200)
+  t.equal(s.double.tokensAsked, 2)
+  t.equal(s.double.asked.at(-1)?.headers.authorization, `Bearer ${first}`)
+  s.clock.advance(10_000)
+  await until('it is logged', () => s.lines('no new token: the present one is used while it lasts').length === 1)
+  t.match(s.lines('no new token: the present one is used while it lasts'), [
+    { upstream: s.double.origin, error: 'CREDENTIAL_UNREACHABLE', reason: /no answer within 10000 ms/ },
+  ])
+  s.double.tokenFault = null
+  s.clock.advance(2_000)
+  await s.ask(ASK).end()
+  await until('there is a new one', () => s.double.tokens.size === 2)
+  await s.ask(ASK).end()
+  t.equal(s.double.asked.at(-1)?.headers.authorization, `Bearer ${[...s.double.tokens][1]}`)
 })
 
 t.test('neither credential nor token is ever seen', async t => {

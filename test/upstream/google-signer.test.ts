@@ -1,9 +1,11 @@
 /** Tokens of a service account, from an endpoint that checks the assertion as Google does. */
+import { createRequire } from 'node:module'
 import t from 'tap'
 import { compileRoutes } from '../../lib/channels/table.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { CredentialError } from '../../lib/upstream/signer.ts'
 import { Signers } from '../../lib/upstream/signers.ts'
+import { channel } from '../channels/support.ts'
 import { TestClock } from '../support/clock.ts'
 import { rsaKey, Vertex } from '../support/vertex.ts'
 import { connectProxy, listen, pools } from './support.ts'
@@ -39,6 +41,16 @@ async function scene(t: import('tap').Test, change: Json = {}, file: Json = {}) 
   }
   return { double, clock, key, sign, failure, signers, compiled }
 }
+
+t.test('the library is not loaded for plain keys', async t => {
+  const signers = new Signers(new TestClock(), pools(t), () => {})
+  signers.keep(compileRoutes({ channels: [channel('plain')] }).channels)
+  const loaded = () =>
+    Object.keys(createRequire(import.meta.url).cache).some(file => file.includes('google-auth-library'))
+  t.notOk(loaded())
+  await scene(t)
+  t.ok(loaded())
+})
 
 t.test('a token that the endpoint has given, which outlives a reload and stays out of sight', async t => {
   const s = await scene(t)
