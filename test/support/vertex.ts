@@ -37,6 +37,9 @@ export const rsaKey = () =>
     publicKeyEncoding: { type: 'spki', format: 'pem' },
   })
 
+/** Of the account, in all doubles of a process, because making one takes long. */
+let keys: ReturnType<typeof rsaKey> | null = null
+
 /** A request for an answer, as it came. */
 export interface Asked {
   url: string
@@ -46,7 +49,7 @@ export interface Asked {
 
 export class Vertex {
   readonly #server = http.createServer((req, res) => this.#receive(req, res))
-  readonly #keys = rsaKey()
+  readonly #keys = (keys ??= rsaKey())
   readonly #simulator: string | null
   readonly asked: Asked[] = []
   /** How often a token was asked for. */
