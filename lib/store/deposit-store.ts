@@ -67,6 +67,11 @@ export type DepositFrozen =
   | { outcome: 'short'; refundable: Micro }
   | { outcome: 'bound' | 'conflict' | 'own' | 'dust' }
 
+export interface DepositBack {
+  frozen: Micro
+  refunded: Micro
+}
+
 /** `tx`: the transaction that sent the tokens. `reason`: why they were not sent. */
 export type DepositRefundEnd = { tx: string } | { reason: string }
 
@@ -161,6 +166,8 @@ export interface ChainStore {
   endDepositRefund(id: string, end: DepositRefundEnd, act: Act): Promise<DepositRefundEnded>
   depositRefund(id: string): Promise<DepositRefund | null>
   depositRefunds(depositId: number): Promise<DepositRefund[]>
+  /** What of deposits went back, or is frozen to go back, by their ids; those of which nothing did are left out. */
+  depositsBack(ids: readonly number[]): Promise<Map<number, DepositBack>>
   /** Those whose tokens nobody has said to be sent; oldest first. */
   frozenDepositRefunds(limit: number): Promise<DepositRefund[]>
   /** What of a deposit could be sent back now. */

@@ -33,14 +33,24 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
     await chain.mine()
     await shop.read()
     t.match(await look(), {
-      usdt: { address, waiting: '14.240000', minimum: '40.000000', quote: null, rate: { rate: '7.120000' } },
+      usdt: {
+        address,
+        waiting: '14.240000',
+        minimum: '40.000000',
+        quote: { tokens: '5.618' },
+        rate: { rate: '7.120000' },
+      },
       data: [{ amount: '2', state: 'confirmed', worth: '14.240000', credited: '0.000000' }],
       seen: [],
     })
     await chain.pay(address, 4n * TOKEN)
     await chain.mine()
     await shop.read()
-    t.match(await look(), { usdt: { waiting: null }, data: [{ state: 'credited' }, { state: 'credited' }], next: null })
+    t.match(await look(), {
+      usdt: { waiting: null, quote: null },
+      data: [{ state: 'credited' }, { state: 'credited' }],
+      next: null,
+    })
     t.match(await ownDeposits(null, shop.account, undefined), { usdt: null, data: [] })
 
     const list = (await Array.fromAsync(sweepList(shop.usdt))).join('')

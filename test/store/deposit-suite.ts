@@ -267,6 +267,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     })
     t.equal(await balanceOf(two, account.id), 400 * CNY, 'it is out of the balance before anything is sent')
     t.equal(await one.chain.depositRefundable(paid.id), 400 * CNY)
+    t.same([...(await one.chain.depositsBack([paid.id, 99]))], [[paid.id, { frozen: 300 * CNY, refunded: 0 }]])
     for (const [refund, outcome] of [
       [{ ...first, amount: micro(1) }, 'conflict'],
       [{ ...first, receiver: paid.to }, 'conflict'],
@@ -300,6 +301,7 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     })
     t.match(await one.chain.endDepositRefund(second.id, { tx: hash('b') }, END), { refund: { state: 'released' } })
     t.same(await one.chain.endDepositRefund('R0', { tx }, END), { outcome: 'missing' })
+    t.same([...(await one.chain.depositsBack([paid.id]))], [[paid.id, { frozen: 0, refunded: 300 * CNY }]])
     t.equal(await balanceOf(one, account.id), 50 * CNY)
     t.match(await one.audit(), { ok: true, proven: 700 * CNY, byHand: -350 * CNY })
     const { entries } = await one.book(account.id, { fromMs: 0, toMs: Date.now() + HOUR_MS, limit: 99 })

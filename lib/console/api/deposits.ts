@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
-import { ownAddress, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
+import { ownAddress, ownDeposit, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
@@ -21,10 +21,12 @@ export const depositFields = {
   state: z.enum(['final', 'confirmed', 'credited', 'held', 'closed']),
   worth: money.nullable(),
   credited: money,
+  frozen: money,
+  refunded: money,
   at: time,
   credited_at: time.nullable(),
 }
-const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
+export const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
 export type ShownDeposit = z.output<typeof depositAnswer>
 
 const quoteAnswer = z
@@ -93,6 +95,18 @@ export const DEPOSITS: Operation<ConsoleDeps>[] = [
     refuses: [400],
     run: async (deps: ConsoleDeps, { account, query }) =>
       ownDeposits(await (await deps.pay()).usdt(), account, query.after),
+  }),
+  operation({
+    id: 'deposits.read',
+    call: 'GET /accounts/{account}/deposits/{deposit}',
+    summary: 'A deposit of USDT of the account.',
+    who: READS_MONEY,
+    effect: 'read',
+    scope: 'read',
+    path: z.strictObject({ deposit: z.string().max(64) }),
+    answer: { status: 200, body: depositAnswer },
+    refuses: [404],
+    run: async (deps: ConsoleDeps, { account, path }) => ownDeposit(await usdtOf(deps), account, path.deposit),
   }),
   operation({
     id: 'deposits.address',

@@ -1,6 +1,6 @@
 /** What operators see of deposits: what came, what was sent back of it, and the list for sweeping. */
 import { formatMicro } from '../../base/money.ts'
-import type { DepositFilter, Store } from '../../store/store.ts'
+import type { DepositBack, DepositFilter, Store } from '../../store/store.ts'
 import { type Deposit, type DepositRefund, tokenText } from '../../terms/deposits.ts'
 import { checksummed } from '../../terms/xpub.ts'
 import { shownDeposit } from './own-deposits.ts'
@@ -10,8 +10,12 @@ const PAGE = 100
 
 const iso = (ms: number): string => new Date(ms).toISOString()
 
-const shown = (deposit: Deposit, names: ReadonlyMap<number, { publicId: string; name: string }>) => ({
-  ...shownDeposit(deposit),
+const shown = (
+  deposit: Deposit,
+  names: ReadonlyMap<number, { publicId: string; name: string }>,
+  backs: ReadonlyMap<number, DepositBack>,
+) => ({
+  ...shownDeposit(deposit, backs.get(deposit.id)),
   account: { id: names.get(deposit.accountId)?.publicId ?? '', name: names.get(deposit.accountId)?.name ?? '' },
   address: checksummed(deposit.to),
   sender: checksummed(deposit.from),
@@ -22,9 +26,9 @@ const shown = (deposit: Deposit, names: ReadonlyMap<number, { publicId: string; 
 
 export async function allDeposits(store: Store, filter: DepositFilter) {
   const rows = await store.chain.deposits(filter)
-  const names = await namesOf(store, rows)
+  const [names, backs] = await Promise.all([namesOf(store, rows), store.chain.depositsBack(rows.map(({ id }) => id))])
   const last = rows.length === filter.limit ? rows.at(-1) : undefined
-  return { data: rows.map(row => shown(row, names)), next: last === undefined ? null : String(last.id) }
+  return { data: rows.map(row => shown(row, names, backs)), next: last === undefined ? null : String(last.id) }
 }
 
 export const refundRow = (refund: DepositRefund) => ({
@@ -44,12 +48,13 @@ export const refundRow = (refund: DepositRefund) => ({
 
 /** A deposit with everything that was sent back of it, and what could be. */
 export async function oneDeposit(store: Store, deposit: Deposit) {
-  const [names, refunds, refundable] = await Promise.all([
+  const [names, backs, refunds, refundable] = await Promise.all([
     namesOf(store, [deposit]),
+    store.chain.depositsBack([deposit.id]),
     store.chain.depositRefunds(deposit.id),
     store.chain.depositRefundable(deposit.id),
   ])
-  return { ...shown(deposit, names), refundable: formatMicro(refundable), refunds: refunds.map(refundRow) }
+  return { ...shown(deposit, names, backs), refundable: formatMicro(refundable), refunds: refunds.map(refundRow) }
 }
 
 async function namesOf(store: Store, rows: readonly { accountId: number }[]) {

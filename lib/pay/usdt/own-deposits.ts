@@ -1,10 +1,12 @@
 /** What people see of their account's deposits: the address, what a quote promises, and what became of each transfer. */
-import { formatMicro, micro } from '../../base/money.ts'
+import { formatMicro, micro, ZERO } from '../../base/money.ts'
+import type { DepositBack } from '../../store/store.ts'
 import { type Deposit, floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { checksummed } from '../../terms/xpub.ts'
 import { storeNow } from './deps.ts'
+import { NO_DEPOSIT } from './faults.ts'
 import type { Usdt } from './usdt.ts'
 
 const PAGE = 50
@@ -19,7 +21,7 @@ const worthText = (deposit: Deposit): string | null => {
   return worth === null ? null : formatMicro(floorOf(worth))
 }
 
-export const shownDeposit = (deposit: Deposit) => ({
+export const shownDeposit = (deposit: Deposit, back: DepositBack | undefined) => ({
   id: String(deposit.id),
   tx: deposit.tx,
   log_index: deposit.logIndex,
@@ -27,6 +29,8 @@ export const shownDeposit = (deposit: Deposit) => ({
   state: deposit.state === 'due' ? ('confirmed' as const) : deposit.state,
   worth: worthText(deposit),
   credited: formatMicro(deposit.credited),
+  frozen: formatMicro(back?.frozen ?? ZERO),
+  refunded: formatMicro(back?.refunded ?? ZERO),
   at: iso(deposit.blockAtMs),
   credited_at: deposit.creditedAtMs === null ? null : iso(deposit.creditedAtMs),
 })
@@ -51,6 +55,7 @@ export async function ownDeposits(usdt: Usdt | null, account: Account, beforeId:
     store.chain.deposits({ accountId: account.id, state: 'confirmed', limit: MOST_WAITING }),
     store.chain.seen(config.chain_id, account.id),
   ])
+  const backs = await store.chain.depositsBack(rows.map(({ id }) => id))
   const open = quote !== null && !quote.used && quote.untilMs > nowMs ? shownQuote(quote) : null
   const sum = waiting.reduce((total, deposit) => total + (worthOf(deposit) ?? 0n), 0n)
   const last = rows.length === PAGE ? rows.at(-1) : undefined
@@ -64,10 +69,18 @@ export async function ownDeposits(usdt: Usdt | null, account: Account, beforeId:
       quote: open,
       waiting: waiting.length === 0 ? null : formatMicro(floorOf(sum)),
     },
-    data: rows.map(shownDeposit),
+    data: rows.map(row => shownDeposit(row, backs.get(row.id))),
     seen: seen.map(({ tx, logIndex, value }) => ({ tx, log_index: logIndex, amount: tokenText(value) })),
     next: last === undefined ? null : String(last.id),
   }
+}
+
+/** A deposit of the account, for its receipt. */
+export async function ownDeposit(usdt: Usdt, account: Account, id: string) {
+  const { chain } = usdt.deps.store
+  const deposit = /^\d{1,15}$/.test(id) ? await chain.deposit(Number(id)) : null
+  if (deposit === null || deposit.accountId !== account.id) throw NO_DEPOSIT()
+  return shownDeposit(deposit, (await chain.depositsBack([deposit.id])).get(deposit.id))
 }
 
 export async function ownAddress(usdt: Usdt, account: Account, act: Act) {

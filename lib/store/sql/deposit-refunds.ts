@@ -7,12 +7,19 @@ import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, type DepositRefund, tokensBack } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
-import type { DepositFrozen, DepositRefundEnd, DepositRefundEnded, NewDepositRefund } from '../deposit-store.ts'
+import type {
+  DepositBack,
+  DepositFrozen,
+  DepositRefundEnd,
+  DepositRefundEnded,
+  NewDepositRefund,
+} from '../deposit-store.ts'
 import type { EntryKind } from '../entry-store.ts'
 import { accountPurse } from '../store.ts'
 import { toDeposit, toDepositRefund } from './deposit-rows.ts'
 import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
+import { chunks, integer, marks, money } from './text.ts'
 
 const LOCK_PURSE = 'UPDATE purses SET promised = promised WHERE id = ?'
 
@@ -24,6 +31,22 @@ export async function depositRefunds(
 ): Promise<DepositRefund[]> {
   const sql = `SELECT * FROM deposit_refunds WHERE ${where} ORDER BY at_ms, id LIMIT ?`
   return (await driver.query('depositRefunds', sql, [value, limit])).map(toDepositRefund)
+}
+
+export async function depositsBack(
+  driver: Pick<Driver, 'query'>,
+  ids: readonly number[],
+): Promise<Map<number, DepositBack>> {
+  const backs = new Map<number, DepositBack>()
+  for (const some of chunks(ids)) {
+    const sums = (state: string) => `SUM(CASE WHEN state = '${state}' THEN amount ELSE 0 END)`
+    const sql =
+      `SELECT deposit_id, ${sums('frozen')} AS frozen, ${sums('done')} AS refunded FROM deposit_refunds ` +
+      `WHERE deposit_id IN (${marks(some.length)}) AND state <> 'released' GROUP BY deposit_id`
+    for (const row of await driver.query('depositsBack', sql, some))
+      backs.set(integer(row, 'deposit_id'), { frozen: money(row, 'frozen'), refunded: money(row, 'refunded') })
+  }
+  return backs
 }
 
 async function refundOf(tx: Pick<Statements, 'query'>, id: string): Promise<DepositRefund | null> {

@@ -165,6 +165,7 @@ export class Deposits implements ChainStore {
   depositRefund = async (id: string) => (await refunds.depositRefunds(this.#driver, 'id = ?', id, 1))[0] ?? null
   depositRefunds = (depositId: number) =>
     refunds.depositRefunds(this.#driver, 'deposit_id = ?', depositId, MOST_REFUNDS)
+  depositsBack = (ids: readonly number[]) => refunds.depositsBack(this.#driver, ids)
   frozenDepositRefunds = (limit: number) => refunds.depositRefunds(this.#driver, 'state = ?', 'frozen', limit)
   depositRefundable = (id: number) => refunds.depositRefundable(this.#driver, id)
 }

@@ -42,7 +42,7 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await chain.mine()
     await read()
     t.match((await ann.call('deposits.list', { account })).json, {
-      usdt: { waiting: '7.120000', quote: null },
+      usdt: { waiting: '7.120000', quote: { tokens: '5.618' } },
       data: [{ amount: '1', state: 'confirmed' }],
     })
     t.match((await operator.call('deposits.all', { query: { state: 'confirmed' } })).json, {
@@ -69,11 +69,15 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     const { json, status } = await refund(form)
     t.match([status, json], [201, { tokens: '1', state: 'frozen', by: 'op@example.com' }])
     t.match((await operator.call('deposits.to_send')).json, { data: [{ id: json['id'] }] })
+    const read = async () => (await ann.call('deposits.read', { account, path: { deposit: row.id } })).json
+    t.match(await read(), { credited: '7.120000', frozen: '7.120000', refunded: '0.000000' })
+    t.equal((await bob.call('deposits.read', { account: other, path: { deposit: row.id } })).status, 404)
     t.match((await ann.call('balance.read', { account })).json, { balance: '0.000000' })
     const end = (body: object) => operator.call('deposits.refund_end', { path: { refund: String(json['id']) }, body })
     t.equal((await end({})).status, 400)
     t.equal((await end({ tx: `0x${'1'.repeat(64)}` })).status, 409)
     t.match((await end({ reason: 'not now' })).json, { state: 'released', ending: 'not now' })
+    t.match(await read(), { frozen: '0.000000', refunded: '0.000000' })
     t.match((await operator.call('deposits.one', { path: { deposit: row.id } })).json, {
       refunds: [{}],
       decided_by: 'op@example.com',

@@ -17,6 +17,7 @@ import { OperationError } from '../../../lib/operations/error.ts'
 import { newOrderId } from '../../../lib/pay/numbers.ts'
 import type { Store } from '../../../lib/store/store.ts'
 import { request } from '../../api/support/api.ts'
+import { newWallet } from '../../pay/usdt-support.ts'
 import { fund, settlement, usageRow } from '../../support/store.ts'
 import { type Client, type House, openConsole, rowOf } from '../support/console.ts'
 
@@ -127,6 +128,7 @@ const LET_IN: Record<string, string> = {
   'payments.rates': 'operator',
   'payments.set_rate': 'operator',
   'deposits.list': MONEY,
+  'deposits.read': MONEY,
   'deposits.address': 'billing owner',
   'deposits.quote': 'billing owner',
   'deposits.all': 'operator',
@@ -175,7 +177,9 @@ async function serve(house: House): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-const house = await openConsole(t)
+const { xpub, first } = newWallet()
+const usdt = { xpub, check_address: first, endpoints: ['http://127.0.0.1:9', 'http://localhost:10'], sandbox: true }
+const house = await openConsole(t, JSON.stringify({ pay: { usdt } }))
 const port = await serve(house)
 const ours = await house.account('ours')
 const theirs = await house.account('theirs')
@@ -320,6 +324,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'payments.order': null, // operators see all orders
   'payments.refund': null,
   'payments.resolve': null,
+  'deposits.read': async ({ store }) => ({ deposit: await depositOf(store) }),
   'deposits.one': null,
   'deposits.resolve': null,
   'deposits.refund': null,
@@ -348,6 +353,13 @@ async function orderOf(store: Store): Promise<string> {
   const bounds = { open: 5, failed: 5, anHour: null, anHourOfAll: null, aDay: micro(5_000_000) }
   await store.pay.makeOrder({ ...order, expiresAtMs: NOW_MS, checkAtMs: null }, bounds, BY)
   return id
+}
+
+async function depositOf({ chain }: Store): Promise<string> {
+  const block = { no: 1, hash: `0x${'b'.repeat(64)}` }
+  const transfer = { from: first, to: first, value: 1n, block, accountId: theirs.id, blockAtMs: NOW_MS, node: 1 }
+  await chain.addDeposits(56, [{ ...transfer, tx: `0x${'c'.repeat(64)}`, logIndex: 0 }])
+  return String((await chain.deposits({ limit: 1 }))[0]?.id)
 }
 
 let members = 0

@@ -28,6 +28,7 @@ const WORDS = {
     back: '退还充值',
     end: '填写退款',
     confirm: '确认',
+    receipt: /的收据$/,
   },
   'en-US': {
     noRate: 'There is no rate',
@@ -43,6 +44,7 @@ const WORDS = {
     back: /^Send deposit/,
     end: /^Enter the end/,
     confirm: 'Confirm',
+    receipt: /^Receipt of/,
   },
 } as const
 
@@ -83,7 +85,7 @@ else
       await page.getByRole('button', { name: say.fix, exact: true }).click()
       await page.getByText(say.quoted).waitFor()
 
-      await chain.pay(address, 2n * TOKEN)
+      const paidBy = await chain.pay(address, 2n * TOKEN)
       await page.getByText(say.seen).waitFor()
       await chain.mine()
       await page.getByText(say.waiting).waitFor()
@@ -130,6 +132,10 @@ else
       await dialog.getByRole('button', { name: say.confirm }).click()
       await panel.getByRole('button', { name: say.end }).waitFor({ state: 'detached' })
       t.equal((await ann.call('balance.read', { account })).json['balance'], '35.600000')
+      await visitor.visit(`${house.url}/console/topup`)
+      await page.getByRole('link', { name: say.receipt }).last().click()
+      await page.locator('section[aria-labelledby=receipt]', { hasText: paidBy }).waitFor()
+      t.same(await visitor.axe(), [])
       await desk.page.selectOption('#by-deposits', 'held')
       await panel.locator('tbody tr').first().waitFor({ state: 'detached' })
       t.same(await desk.axe(), [])

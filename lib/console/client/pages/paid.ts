@@ -1,4 +1,5 @@
-/** The receipt of a payment, for the screen and for paper. */
+/** The receipt of a payment by an order or a deposit, for the screen and for paper. */
+import type { ShownDeposit } from '../../api/deposits.ts'
 import type { ShownOrder } from '../../api/orders.ts'
 import { hrefOf } from '../address.ts'
 import { get } from '../ask.ts'
@@ -6,6 +7,7 @@ import { a, button, type Child, code, dd, dl, dt, h2, section, strong } from '..
 import { load } from '../load.ts'
 import { money } from '../money.ts'
 import { actions, type View } from '../page.ts'
+import { depositBadge } from '../parts/deposit-words.ts'
 import { methodName, orderSaid, stateBadge } from '../parts/order-words.ts'
 import { whenLoaded } from '../parts/state.ts'
 import { account, accountPath } from '../session.ts'
@@ -28,40 +30,65 @@ const w = words({
   begun: ['下单时间', 'Begun'],
   creditedAt: ['入账时间', 'Credited at'],
   zone: ['时区', 'Time zone'],
+  transaction: ['交易', 'Transaction'],
+  arrived: ['到账时间', 'Arrived'],
 })
 
 const idOf = () => decodeURIComponent(location.pathname.split('/').at(-1) ?? '')
 const NOTHING = '0.000000'
+/** Orders begin with a letter. */
+const DEPOSIT = /^\d+$/
 
 export default function paid(): View {
-  const loaded = load(() => get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(idOf())}`))
   actions.value = () => [
     a({ class: 'button', href: hrefOf('/topup') }, w.back()),
     button({ type: 'button', onClick: () => print() }, w.print()),
   ]
-  const pair = (title: string, value: Child): Child => [dt({}, title), dd({}, value)]
-  const sum = (title: string, amount: string): Child => amount !== NOTHING && pair(title, money(amount))
-  return () =>
-    whenLoaded(loaded, order =>
-      section(
-        { class: 'panel', 'aria-labelledby': 'receipt' },
-        h2({ id: 'receipt' }, w.receipt()),
-        orderSaid(order),
-        dl(
-          { class: 'pairs' },
-          pair(w.order(), code({}, order.id)),
-          pair(w.account(), account.value?.name ?? '–'),
-          pair(w.state(), stateBadge(order.state)),
-          pair(w.method(), methodName(order.method)),
-          order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
-          pair(w.credited(), strong({}, money(order.credited))),
-          sum(w.refunded(), order.refunded),
-          sum(w.frozen(), order.frozen),
-          sum(w.reversed(), order.reversed),
-          pair(w.begun(), moment(order.created_at, true)),
-          order.credited_at !== null && pair(w.creditedAt(), moment(order.credited_at, true)),
-          pair(w.zone(), zoneName()),
-        ),
-      ),
-    )
+  const id = idOf()
+  if (DEPOSIT.test(id)) {
+    const deposit = load(() => get<ShownDeposit>(`${accountPath()}/deposits/${id}`))
+    return () => whenLoaded(deposit, ofDeposit)
+  }
+  const order = load(() => get<ShownOrder>(`${accountPath()}/orders/${encodeURIComponent(id)}`))
+  return () => whenLoaded(order, ofOrder)
 }
+
+const pair = (title: string, value: Child): Child => [dt({}, title), dd({}, value)]
+const sum = (title: string, amount: string): Child => amount !== NOTHING && pair(title, money(amount))
+
+const receipt = (said: Child, ...pairs: Child[]): Child =>
+  section(
+    { class: 'panel', 'aria-labelledby': 'receipt' },
+    h2({ id: 'receipt' }, w.receipt()),
+    said,
+    dl({ class: 'pairs' }, pair(w.account(), account.value?.name ?? '–'), pairs, pair(w.zone(), zoneName())),
+  )
+
+const ofOrder = (order: ShownOrder): Child =>
+  receipt(
+    orderSaid(order),
+    pair(w.order(), code({}, order.id)),
+    pair(w.state(), stateBadge(order.state)),
+    pair(w.method(), methodName(order.method)),
+    order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
+    pair(w.credited(), strong({}, money(order.credited))),
+    sum(w.refunded(), order.refunded),
+    sum(w.frozen(), order.frozen),
+    sum(w.reversed(), order.reversed),
+    pair(w.begun(), moment(order.created_at, true)),
+    order.credited_at !== null && pair(w.creditedAt(), moment(order.credited_at, true)),
+  )
+
+const ofDeposit = (deposit: ShownDeposit): Child =>
+  receipt(
+    null,
+    pair(w.transaction(), code({}, deposit.tx)),
+    pair(w.state(), depositBadge(deposit.state)),
+    pair(w.method(), methodName('usdt')),
+    pair(w.paid(), `${deposit.amount} USDT`),
+    pair(w.credited(), strong({}, money(deposit.credited))),
+    sum(w.refunded(), deposit.refunded),
+    sum(w.frozen(), deposit.frozen),
+    pair(w.arrived(), moment(deposit.at, true)),
+    deposit.credited_at !== null && pair(w.creditedAt(), moment(deposit.credited_at, true)),
+  )

@@ -32,6 +32,7 @@ const w = words({
   releaseOf: [(id: string) => `立即入账充值 ${id}`, (id: string) => `Credit deposit ${id} now`],
   refund: ['退还', 'Send back'],
   refundOf: [(id: string) => `退还充值 ${id}`, (id: string) => `Send deposit ${id} back`],
+  back: [(amount: string) => `退还 ${amount}`, (amount: string) => `${amount} back`],
   toSend: ['待转出的退款', 'Tokens to send back'],
   receiver: ['收款地址', 'To'],
   worth: ['金额', 'Amount'],
@@ -40,6 +41,7 @@ const w = words({
 })
 
 const HASH_SHOWN = 12
+const NOTHING = '0.000000'
 
 /** Nothing is drawn where USDT is not offered. */
 export function depositsPanel(): () => Child {
@@ -125,7 +127,16 @@ const table = (data: readonly AnyDeposit[], ask: Ask): Child =>
       { title: w.address(), cell: row => code({ title: row.address }, `${row.address.slice(0, HASH_SHOWN)}…`) },
       { title: w.state(), cell: row => depositBadge(row.state) },
       { title: w.tokens(), number: true, cell: row => row.amount },
-      { title: w.credited(), number: true, cell: row => money(row.credited) },
+      {
+        title: w.credited(),
+        number: true,
+        cell: row => [
+          money(row.credited),
+          [row.refunded, row.frozen].map(
+            amount => amount !== NOTHING && span({ class: 'under' }, w.back(money(amount))),
+          ),
+        ],
+      },
       { title: w.decision(), cell: row => decision(row, ask) },
     ],
   })

@@ -2,7 +2,8 @@
 import { effect, signal } from '@preact/signals'
 import type { ShownDeposit, ShownDeposits } from '../../../api/deposits.ts'
 import { get, Refused, send } from '../../ask.ts'
-import { code, div, h2, p, section, span } from '../../element.ts'
+import { hrefOf } from '../../address.ts'
+import { a, code, div, h2, p, section, span } from '../../element.ts'
 import { type Loaded, load } from '../../load.ts'
 import { money, unitPrice } from '../../money.ts'
 import { say } from '../../page.ts'
@@ -69,6 +70,10 @@ const w = words({
   tokens: ['数量（USDT）', 'Amount (USDT)'],
   state: ['状态', 'State'],
   worth: ['金额', 'Worth'],
+  receipt: ['收据', 'Receipt'],
+  receiptOf: [(tx: string) => `交易 ${tx} 的收据`, (tx: string) => `Receipt of ${tx}`],
+  refunded: [(amount: string) => `已退还 ${amount}`, (amount: string) => `${amount} went back`],
+  frozen: [(amount: string) => `冻结待退 ${amount}`, (amount: string) => `${amount} is about to go back`],
 })
 
 type Usdt = NonNullable<ShownDeposits['usdt']>
@@ -164,11 +169,24 @@ const table = (deposits: Loaded<ShownDeposits>) =>
         number: true,
         cell: row =>
           row.state === 'credited'
-            ? money(row.credited)
+            ? [money(row.credited), back(row)]
             : row.worth !== null && span({ class: 'soft' }, money(row.worth)),
+      },
+      {
+        title: w.receipt(),
+        cell: ({ id, tx, credited_at }) =>
+          credited_at !== null &&
+          a({ href: hrefOf(`/topup/${id}`), 'aria-label': w.receiptOf(tx.slice(0, TX_SHOWN)) }, w.receipt()),
       },
     ],
   })
+
+const NOTHING = '0.000000'
+
+const back = ({ frozen, refunded }: ShownDeposit) => [
+  refunded !== NOTHING && span({ class: 'under' }, w.refunded(money(refunded))),
+  frozen !== NOTHING && span({ class: 'under' }, w.frozen(money(frozen))),
+]
 
 /** While somebody looks at an address, the page asks what has come, less and less often. */
 function keepAsking(deposits: Loaded<ShownDeposits>): void {
