@@ -106,8 +106,17 @@ function parsed(body: Buffer): Fields | null {
   }
 }
 
-/** What is no object is the message itself. */
+/** Bedrock's words for a prompt that the model has no room for, and those by which clients of the messages protocol know it. */
+const TOO_LONG = /^input is too long/i
+const THEIR_WORDS = 'prompt is too long'
+
 function messageOf(fields: Fields | null, body: Buffer): string {
+  const said = saidIn(fields, body)
+  return TOO_LONG.test(said) ? `${THEIR_WORDS}: ${said}` : said
+}
+
+/** What is no object is the message itself. */
+function saidIn(fields: Fields | null, body: Buffer): string {
   if (fields === null) return body.toString('utf8', 0, LONGEST_MESSAGE).trim()
   return textOf(fields['message']) ?? textOf(fields['Message']) ?? textOf(fields['originalMessage']) ?? ''
 }

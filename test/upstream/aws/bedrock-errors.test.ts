@@ -16,6 +16,14 @@ t.test('errors of Bedrock as errors of the messages protocol', async t => {
       'max_tokens: Field required',
     ],
     [
+      400,
+      'ValidationException',
+      '{"message":"Input is too long for requested model."}',
+      'invalid_request_error',
+      400,
+      'prompt is too long: Input is too long for requested model.',
+    ],
+    [
       429,
       'ThrottlingException:http://internal.amazon.com/coral/com.amazon.bedrock/',
       '{"message":"Too many tokens"}',
