@@ -18,13 +18,14 @@ export class DocumentWriter extends DocumentOfObjects {
     }
     return object({
       ...messageHead(this.options),
-      content: array(blocks.flatMap(block => this.#block(block))),
+      content: array(blocks.flatMap((block, n) => this.#block(block, n === blocks.length - 1))),
       ...stopMembers(reason ?? 'length', sequence),
       usage: object({ ...members, cache_creation: object(split) }),
     })
   }
 
-  #block({ kind, text, call, opaque, mime }: CollectedBlock): Source[] {
+  /** State of a text stands behind it, unless it is the last block, which clients take for the answer. */
+  #block({ kind, text, call, opaque, mime }: CollectedBlock, isLast: boolean): Source[] {
     if (kind === 'call') return this.#call(call as CallHead, text)
     if (kind === 'media') return [typed('text', { text: leftOut(mime), citations: 'null' })]
     const hidden = opaque === null ? [] : [typed('redacted_thinking', { data: seal(opaque) })]
@@ -33,8 +34,9 @@ export class DocumentWriter extends DocumentOfObjects {
       if (!isShown || opaque === null) return hidden
       return [typed('thinking', { thinking: text, signature: seal(opaque) })]
     }
-    if (text === EMPTY) return hidden
-    return [typed('text', { text, citations: 'null' }), ...hidden]
+    const behind = isLast ? [] : hidden
+    if (text === EMPTY) return behind
+    return [typed('text', { text, citations: 'null' }), ...behind]
   }
 
   /** In an answer that was cut, a call that is not whole has no place. */

@@ -35,6 +35,8 @@ export class StreamWriter implements AnswerWriter {
   #halfCall = false
   #reason: StopReason = 'end'
   #sequence: Literal | null = null
+  /** State of the text before, for which there is a place when another block follows. */
+  #behind: Literal | null = null
   failure: Failure | null = null
   held = 0
 
@@ -170,13 +172,18 @@ export class StreamWriter implements AnswerWriter {
     return `${start}event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${deltaOf(block, piece)}}\n\n`
   }
 
-  /** A thought that shows nothing is hidden; state that belongs to a text has a hidden thought of its own behind it. */
+  /**
+   * A thought that shows nothing is hidden. State that belongs to a text has a hidden thought of its own behind it, unless the text
+   * is the last block: Claude Code takes the last block for the answer, and would show nothing.
+   */
   #seal(block: Block, opaque: Opaque): string {
     const data = seal(opaque)
     if (block.kind === 'thought' && block.started) return this.#delta(typed('signature_delta', { signature: data }))
     if (block.kind === 'thought' && opaque.of === 'signed' && opaque.value !== EMPTY)
       return this.#start(block, THINKING) + this.#delta(typed('signature_delta', { signature: data }))
-    return this.#stop(block) + this.#hidden(data)
+    if (block.kind === 'thought') return this.#stop(block) + this.#stateBefore() + this.#hidden(data)
+    this.#behind = data
+    return ''
   }
 
   #hidden(data: Literal): string {
@@ -185,11 +192,19 @@ export class StreamWriter implements AnswerWriter {
     return event('content_block_start', { index, content_block }) + event('content_block_stop', { index })
   }
 
-  /** State that belongs to a call stands before it. */
+  /** What belongs to the text before. */
+  #stateBefore(): string {
+    const data = this.#behind
+    this.#behind = null
+    return data === null ? '' : this.#hidden(data)
+  }
+
+  /** State that belongs to a call, or to the text before, stands before the block. */
   #start(block: Block, content_block: Source): string {
-    const before = block.call?.opaque === undefined ? '' : this.#hidden(seal(block.call.opaque))
+    const ofText = this.#stateBefore()
+    const ofCall = block.call?.opaque === undefined ? '' : this.#hidden(seal(block.call.opaque))
     block.started = true
-    return before + event('content_block_start', { index: String(this.#next), content_block })
+    return ofText + ofCall + event('content_block_start', { index: String(this.#next), content_block })
   }
 
   #delta(delta: Source): string {
