@@ -667,6 +667,7 @@ const REFUSED: [from: Translated, to: Translated, body: object, field: RegExp][]
     },
     /tool_choice/,
   ],
+  [messages, chat, { ...ASK, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, /tools/],
   [messages, chat, talk(['user', [{ type: 'image', source: { type: 'file', file_id: 'f' } }]]), /file_id/],
   [
     messages,

@@ -138,5 +138,8 @@ export function readAsk(body: Buffer, head: AskHead): Ask {
   // a tool that is gone cannot be called, and what was to be forced is not what would be answered
   if (choice.type === 'one' && !tools.some(({ name }) => name === choice.name)) throw new Untranslatable('tool_choice')
   if (choice.type === 'any' && tools.length === 0) throw new Untranslatable('tool_choice')
+  // Claude Code searches the web with such a request: without its only tool, a model would invent what was found
+  if (tools.length === 0 && ask.losses.has('hosted_tools') && tree.elements(tree.get(tree.root, 'tools')).length > 0)
+    throw new Untranslatable('tools')
   return ask
 }

@@ -182,6 +182,7 @@ export class StreamWriter implements AnswerWriter {
     if (block.kind === 'thought' && opaque.of === 'signed' && opaque.value !== EMPTY)
       return this.#start(block, THINKING) + this.#delta(typed('signature_delta', { signature: data }))
     if (block.kind === 'thought') return this.#stop(block) + this.#stateBefore() + this.#hidden(data)
+    this.held += data.length - (this.#behind?.length ?? 0)
     this.#behind = data
     return ''
   }
@@ -196,7 +197,9 @@ export class StreamWriter implements AnswerWriter {
   #stateBefore(): string {
     const data = this.#behind
     this.#behind = null
-    return data === null ? '' : this.#hidden(data)
+    if (data === null) return ''
+    this.held -= data.length
+    return this.#hidden(data)
   }
 
   /** State that belongs to a call, or to the text before, stands before the block. */
