@@ -32,7 +32,7 @@ type Flags = { readonly [name in (typeof FLAGS)[number]]?: true }
 export interface Directive extends Numbers, Flags {
   /** The name of the request in the books. */
   readonly id?: string
-  /** The tool that is called, once for each `id`, when a request offers it. */
+  /** The tool that is called, once or `times` times for each `id`, when a request offers it. */
   readonly call?: string
   /** The arguments of that call: JSON text. */
   readonly args?: string

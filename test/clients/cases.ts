@@ -1,13 +1,17 @@
 /** What is asked of every tool through every upstream, and what must come of it. */
+import { fieldsOf } from '../../lib/protocols/fields.ts'
+import type { Protocol } from '../../lib/protocols/table.ts'
 import type { Served } from '../../lib/simulator/books.ts'
 import { KEY, POOR_KEY } from '../support/gateway.ts'
 import type { Asked } from './recorder.ts'
 import type { Ran } from './session.ts'
-import type { Tokens, Tool } from './tool.ts'
+import { jsonOf, type Tokens, type Tool } from './tool.ts'
 
 /** One run, and what gateway, recorder and simulator know of it. */
 export interface Outcome {
   tool: Tool
+  /** The only protocol of the upstream. */
+  upstream: Protocol
   /** Names the model, the channel and the requests of this run. */
   name: string
   ran: Ran
@@ -30,6 +34,8 @@ const WRONG_KEY = 'sk-test-wrong-0123456789'
 /** What the tool has to run, and what comes back only when it did. Some tools refuse commands with substitutions. */
 const COMMAND = 'printf ran-%d-times 0x2a'
 const RESULT = 'ran-42-times'
+/** Rounds of tools, one right behind the other. */
+const ROUNDS = 2
 /** Most requests to the upstream for one prompt that always fails. Each tool has its own number of tries; none may go on for ever. */
 const MOST_TRIES = 30
 
@@ -46,12 +52,13 @@ export const CASES: readonly Case[] = [
     name: 'tool',
     key: KEY,
     prompt: ({ shell }, name) =>
-      `Run it. [[sim text id=${name} call=${shell.name} args=${encoded(shell.args(COMMAND))}]]`,
+      `Run it. [[sim text id=${name} times=${ROUNDS} call=${shell.name} args=${encoded(shell.args(COMMAND))}]]`,
     problems: outcome => [
       ...answered(outcome),
-      ...requests(outcome, 1),
+      ...requests(outcome, ROUNDS),
       ...sameUsage(outcome),
-      ...(outcome.asked.at(-1)?.body.includes(RESULT) ? [] : ['the result of the call did not come back']),
+      ...results(outcome),
+      ...samePrefix(outcome),
     ],
   },
   failure('401', WRONG_KEY, '', /request id/, 0),
@@ -84,6 +91,34 @@ function requests({ tool, asked }: Outcome, rounds: number): string[] {
   const wanted = tool.requests.prompt + rounds
   return asked.length === wanted ? [] : [`${asked.length} requests to the upstream, not ${wanted}`]
 }
+
+function results({ asked }: Outcome): string[] {
+  const found = asked.at(-1)?.body.split(RESULT).length ?? 0
+  return found - 1 === ROUNDS ? [] : [`the results of ${ROUNDS} calls did not come back`]
+}
+
+/**
+ * What is translated begins with what was sent before it, so that prompt caches are found. What is not translated is the tool's own
+ * business. Requests beside the answer have no tools.
+ */
+function samePrefix({ tool, upstream, asked }: Outcome): string[] {
+  if (upstream === tool.protocol) return []
+  const turns = asked.map(({ body }) => fieldsOf(jsonOf(body))).filter(body => 'tools' in body)
+  const texts = turns.map(body => {
+    const { messages, input, contents, ...rest } = body
+    return { head: JSON.stringify(rest), turns: listOf(messages ?? input ?? contents).map(withoutMarks) }
+  })
+  const wrong = texts.slice(1).findIndex(({ head, turns }, n) => {
+    const before = texts[n] as (typeof texts)[number]
+    return head !== before.head || before.turns.some((turn, i) => turn !== turns[i])
+  })
+  return wrong < 0 ? [] : [`request ${wrong + 2} does not begin with the one before`]
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+/** Marks of caches move to the end from request to request. */
+const withoutMarks = (turn: unknown): string =>
+  JSON.stringify(turn, (name, value) => (name === 'cache_control' ? undefined : value))
 
 /** What the tool shows, the rows, and the simulator's books say the same. Requests beside the answer are not shown. */
 function sameUsage({ tool, ran, served, rows }: Outcome): string[] {

@@ -88,7 +88,7 @@ report()
 
 async function work(): Promise<void> {
   for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
-    const { name, tool, test } = run
+    const { name, tool, upstream, test } = run
     const order = { gateway: gateway.main, key: test.key, model: name, prompt: test.prompt(tool, name) }
     const ran = await runTool(tool, commands.get(tool) as string, order, limitMs)
     // the rows of requests that have just ended
@@ -96,7 +96,7 @@ async function work(): Promise<void> {
     const { data: rows } = await gateway.admin('GET', `/admin/usage?limit=1000&model=${name}`)
     const served = gateway.simulator.stats.served.filter(({ model }) => model === name)
     const asked = recorder.of(name)
-    const problems = test.problems({ tool, name, ran, asked, served, rows })
+    const problems = test.problems({ tool, upstream, name, ran, asked, served, rows })
     ran.clear()
     const shown = (ran.error || ran.text).replaceAll(/\s+/g, ' ').slice(0, SHOWN)
     lines.push({ run, seconds: ran.seconds, requests: asked.length, problems, shown })
