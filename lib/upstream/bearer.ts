@@ -63,7 +63,8 @@ export class Bearer implements Signer {
 
   refused(headers: readonly string[]): boolean {
     const now = this.#clock.monotonic()
-    if (!headers.includes(this.#headers[1] ?? '')) return true // a newer one is there already
+    // a newer one is there already, or is being asked for
+    if (!headers.includes(this.#headers[1] ?? '') || this.#endMs === 0) return true
     if (now - this.#renewedMs < RENEWED_MS) return false
     this.#renewedMs = now
     this.#replaceMs = this.#endMs = 0

@@ -88,6 +88,7 @@ t.test('a token that is refused before its end is replaced once, and again only 
   void s.bearer.sign()
   await s.give('one')
   t.ok(s.bearer.refused(header('one')))
+  t.ok(s.bearer.refused(header('one')), 'and so it is for all who had it')
   const [a, b] = [s.bearer.sign(), s.bearer.sign()]
   t.equal(s.waiting.length, 2)
   await s.give('two')
