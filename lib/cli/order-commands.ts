@@ -32,7 +32,7 @@ type Row = Readonly<Record<string, unknown>>
 
 const MOST = 1_000
 const ORDER = 'id created_at account method state amount credited refunded frozen'.split(' ')
-const EXCEPTION = 'id at method kind order amount currency credit detail'.split(' ')
+const EXCEPTION = 'id at due_at method kind order amount currency credit detail'.split(' ')
 const DEPOSIT = 'id at account state amount worth credited decision tx'.split(' ')
 const TO_SEND = 'id at deposit amount tokens receiver reason'.split(' ')
 const NUMBERS = new Set('amount credited refunded frozen credit worth tokens'.split(' '))

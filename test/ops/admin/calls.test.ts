@@ -12,10 +12,16 @@ const NAMES: Record<string, string[]> = { kind: ['groups', 'models', 'channels']
 
 /** The routes as the code writes them, with the statuses that each answers when all is well. */
 function routes(): string[] {
-  const [, ...parts] = read('lib/ops/admin.ts')
-    .split('const routes: Route[] = [')[1]!
-    .split('\n  }\n')[0]!
-    .split(/\broute\(/)
+  const tables = [
+    ['lib/ops/admin.ts', 'const routes: Route[] = ['],
+    ['lib/ops/pay-routes.ts', 'return ['],
+  ] as const
+  const parts = tables.flatMap(([file, begin]) => {
+    const table = read(file)
+      .split(begin)[1]!
+      .split(/\n {2}\}\n|\n\}\n/)[0]!
+    return table.split(/\broute\(/).slice(1)
+  })
   return parts.flatMap(part => {
     const call = /^['`]([^'`]+)['`]/.exec(part)![1]!
     const statuses: [mark: string, statuses: string][] = [
