@@ -5,10 +5,13 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 
 export const USDT_CONTRACT = '0x55d398326f99059ff775485246999027b3197955'
 export const TOKEN = 10n ** 18n
+/** How often is looked whether a block is there, which takes the chain less than this. */
+const BLOCK_MS = 2
 
 const compiled = JSON.parse(readFileSync(new URL('token/token.json', import.meta.url), 'utf8')) as {
   functions: Record<string, string>
@@ -58,9 +61,14 @@ export class TestChain {
     return chain
   }
 
-  /** Sends a transaction, which stands in the next block. Returns its hash. */
+  /**
+   * Sends a transaction, and waits for its block: the chain answers before it makes the block, and a fork at that moment leaves holes
+   * in what is final. Returns its hash.
+   */
   async send(data: string, { from = this.payer, to = USDT_CONTRACT } = {}): Promise<string> {
-    return this.anvil.call<string>('eth_sendTransaction', { from, to, data, gas: hex(1_000_000) })
+    const hash = await this.anvil.call<string>('eth_sendTransaction', { from, to, data, gas: hex(1_000_000) })
+    while ((await this.anvil.call('eth_getTransactionReceipt', hash)) === null) await sleep(BLOCK_MS)
+    return hash
   }
 
   /** Pays tokens. The transaction is in a block, and nothing follows it yet. */
