@@ -102,8 +102,10 @@ export interface LengthStopState {
   model: string
   answerId: string
   createdS: number
-  /** Input tokens. */
+  /** Input tokens, those that were read from a cache or written to one included. */
   input: number
+  /** Of them, those that were read from a cache. */
+  cached: number
   output: number
   /** Index of the open content block (messages), when one is open. */
   openBlock: number | null

@@ -143,8 +143,6 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   }
 
   lengthStopState(): Partial<LengthStopState> {
-    const { usage } = this
-    if (usage === null) return this.stop
-    return { ...this.stop, input: usage.input + usage.input_audio + usage.input_image }
+    return this.stop
   }
 }

@@ -3,7 +3,8 @@ import type { Opaque } from './ask.ts'
 import { unreadable } from './blocks.ts'
 import { sizeOfNote } from './citation.ts'
 import type { AnswerEvent, CallHead, Citation, StopReason } from './events.ts'
-import { join, type Literal } from './json/literal.ts'
+import type { Literal } from './json/literal.ts'
+import { Pieces } from './pieces.ts'
 
 /** The most bytes of an answer that is kept, of a document or of what waits in a stream. */
 export const MOST_HELD = 32 * 1024 * 1024
@@ -24,7 +25,7 @@ export interface CollectedBlock {
 }
 
 export class Collected {
-  readonly #blocks: (CollectedBlock & { pieces: Literal[] })[] = []
+  readonly #blocks: (CollectedBlock & { pieces: Pieces })[] = []
   reason: StopReason | null = null
   sequence: Literal | null = null
   thinking = 0
@@ -41,12 +42,13 @@ export class Collected {
           opaque: null,
           notes: [],
           closed: false,
-          pieces: event.kind === 'media' ? [event.base64] : [],
+          pieces: new Pieces(),
         }
+        if (event.kind === 'media') this.#blocks[event.index]?.pieces.add(event.base64)
         this.held += event.kind === 'media' ? event.base64.length : 100
         return
       case 'delta':
-        this.#blocks[event.index]?.pieces.push(event.text)
+        this.#blocks[event.index]?.pieces.add(event.text)
         this.held += event.text.length
         return
       case 'seal':
@@ -76,7 +78,7 @@ export class Collected {
 
   /** All blocks, in the order in which they were opened. */
   get blocks(): readonly CollectedBlock[] {
-    for (const block of this.#blocks) block.text = block.pieces.length === 0 ? '""' : join(block.pieces)
+    for (const block of this.#blocks) block.text = block.pieces.text
     return this.#blocks
   }
 }

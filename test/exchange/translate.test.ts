@@ -171,6 +171,103 @@ for (const [what, script] of Object.entries(NO_ANSWER))
     ),
   )
 
+each((client, via, other) => {
+  add(
+    `${client}: a document for who asked for a stream, and a stream for who asked for a document`,
+    [via],
+    async (t, on) => {
+      on.at().script = whole(via)
+      const stream = await only(on.s.ask(asks(client, on.model, { stream: true })))
+      t.equal(stream.answer.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+      t.match(stream.text, SEEN[client].end)
+      on.at().script = streamed(via)
+      const document = await only(on.s.ask(asks(client, on.model)))
+      t.equal(document.answer.headers.get('content-type'), 'application/json; charset=utf-8')
+      t.doesNotThrow(() => JSON.parse(document.text))
+      for (const asked of [stream, document]) {
+        t.match(asked.text, TEXT)
+        t.same(shown(client, asked), [100, 10])
+      }
+      const row = { basis: 'reported', charge: 280, end: 'completed' }
+      t.match(await on.rows(t), [row, row])
+    },
+  )
+
+  add(
+    `${client}: an error that was kept is told when who was asked after it says nothing`,
+    [via, other],
+    async (t, on) => {
+      on.at(0).script = call => call.whole(500, { error: { message: 'so it is' } })
+      on.at(1).script = call => call.reset()
+      const asked = await only(on.s.ask(asks(client, on.model)))
+      t.equal(asked.status, 500)
+      t.match(JSON.parse(asked.text).error.message, /so it is/)
+      t.equal(asked.answer.headers.get('x-gateway-via'), via)
+      t.match(await on.rows(t), [{ charge: 0, via, attempts: [{ status: 500 }, { status: 0 }] }])
+    },
+  )
+})
+
+const MIXED: Record<Exclude<Four, 'chat'>, (text: string) => [string, unknown][]> = {
+  messages: text =>
+    [...text.matchAll(/"index":(\d),"content_block":\{"type":"tool_use".*?"name":"(\w)"/g)].map(([, index, name]) => {
+      const pieces = text.matchAll(
+        new RegExp(`"index":${index},"delta":\\{"type":"input_json_delta","partial_json":(".*?")\\}\\}`, 'g'),
+      )
+      return [name as string, JSON.parse([...pieces].map(([, piece]) => JSON.parse(piece as string)).join(''))]
+    }),
+  responses: text => {
+    const { response } = JSON.parse(/^data: (.*"type":"response.completed".*)$/m.exec(text)?.[1] ?? '')
+    return response.output.map((item: Json) => [item['name'], JSON.parse(item['arguments'] as string)])
+  },
+  generate: text => {
+    const calls = [...text.matchAll(/"functionCall":\{.*?"name":"(\w)","args":(\{.*?\})\}/g)]
+    return calls.map(([, name, args]) => [name as string, JSON.parse(args as string)])
+  },
+}
+for (const [client, callsIn] of Object.entries(MIXED) as [Four, (text: string) => unknown][])
+  add(`${client} by chat: parallel calls whose pieces are mixed`, ['chat'], async (t, on) => {
+    const call = (index: number, args: string, name?: string): object => ({
+      index,
+      ...(name === undefined ? {} : { id: `call_${name}` }),
+      function: { name, arguments: args },
+    })
+    const pieces = [
+      [call(0, '', 'f'), call(1, '{"y"', 'g')],
+      [call(1, ':2'), call(0, '{"x":')],
+      [call(0, '1}'), call(1, '}')],
+    ]
+    const asked = on.s.ask(asks(client, on.model, { stream: true }))
+    const upstream = await on.at().call()
+    upstream.stream()
+    upstream.chunk(SENT.chat.start)
+    for (const tool_calls of pieces)
+      upstream.chunk(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls } }] })}\n\n`)
+    upstream.chunk(SENT.chat.rest)
+    upstream.end()
+    t.equal(await asked.end(), 'whole')
+    t.same(callsIn(asked.text), [
+      ['f', { x: 1 }],
+      ['g', { y: 2 }],
+    ])
+    t.match(await on.rows(t), [{ charge: 280, via: 'chat' }])
+  })
+
+add(
+  'a hold has what it costs to write the cache that the client asks for',
+  ['messages'],
+  async (t, on) => {
+    on.at().script = whole('messages')
+    const text = { type: 'text', text: 'x'.repeat(4000) }
+    for (const part of [text, { ...text, cache_control: { type: 'ephemeral' } }])
+      await only(on.s.ask(asks('chat', on.model, { more: { messages: [{ role: 'user', content: [part] }] } })))
+    const [plain, cached] = await on.rows(t)
+    t.ok((cached?.held ?? 0) > 2 * (plain?.held ?? 0), `${cached?.held} and ${plain?.held}`)
+    t.match((await on.at().call(1)).body, '"cache_control":{"type":"ephemeral"}')
+  },
+  'dear-caches',
+)
+
 // --- answers that are not whole
 
 each((client, via) => {
@@ -517,7 +614,10 @@ const s = await open(t, {
   channels,
   model: { default_output: 100 },
   prices: Object.fromEntries(
-    CASES.map(({ model }) => [model, model.startsWith('unpriced') ? { image: 0.5 } : { input: 2, output: 8 }]),
+    CASES.map(({ model }) => {
+      const more = model === 'dear-caches' ? { cache_write_5m: 20 } : {}
+      return [model, model.startsWith('unpriced') ? { image: 0.5 } : { input: 2, output: 8, ...more }]
+    }),
   ),
   hedge: '5s',
   keys: [

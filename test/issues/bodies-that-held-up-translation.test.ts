@@ -42,6 +42,18 @@ t.test('many parts', async t => {
   t.doesNotThrow(() => through(chat, messages, { messages: [...turns, { role: 'system', content: 'x' }, turn] }))
 })
 
+t.test('many results, many pieces of one thought, and an address with many endings', async t => {
+  const results = list(50_000, n => ({ role: 'tool', tool_call_id: `c${n}`, content: 'x' }))
+  const turns = [{ role: 'user', content: 'q' }, ...results]
+  t.equal(read(chat, { messages: turns }).turns.at(-1)?.parts.length, 50_000)
+  const parts = list(80_000, () => ({ text: 'hm', thought: true }))
+  const contents = [{ parts: [{ text: 'q' }] }, { role: 'model', parts }, { parts: [{ text: 'q' }] }]
+  t.equal(read(generate, { contents }).turns[1]?.parts.length, 1)
+  const url = `https://a.example/${'.png?'.repeat(1_000_000)}"`
+  const content = [{ type: 'image_url', image_url: { url } }]
+  t.match(through(chat, generate, { messages: [{ role: 'user', content }] }), '"mimeType":"image/png"')
+})
+
 t.test('ids that are alike', async t => {
   const call = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} })
   const sent = (ids: string[]): string[] => {

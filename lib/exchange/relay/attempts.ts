@@ -176,6 +176,7 @@ export class Attempts implements AttemptEvents {
       this.#answer.onNoAnswer(name)
       return
     }
+    this.#rivals.notes.giveUp(this.#rivals.current, this.#services.clock.monotonic(), 'answer')
     this.#rivals.current = answered
     this.#answer.onAsked()
     this.#answer.onHead(answered)

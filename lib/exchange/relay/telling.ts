@@ -281,7 +281,7 @@ export class Telling {
       return
     }
     const createdS = Math.floor(this.#services.clock.now() / 1000)
-    const unknown = { model: x.model, answerId: x.id, createdS, input: x.row?.input ?? 0, openBlock: null }
+    const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null }
     const state = { ...unknown, ...reading?.meter.lengthStopState(), output: reading?.growth?.delivered ?? 0 }
     const words = this.#between(this.#row.words.lengthStop(state))
     const last = this.#takeLast()
@@ -294,4 +294,11 @@ export class Telling {
   #between(words: string): Buffer {
     return Buffer.from((this.#betweenEvents ? '' : '\n\n') + words)
   }
+}
+
+/** The prompt as it was charged. */
+function promptOf({ row }: Exchange): { input: number; cached: number } {
+  if (row === null) return { input: 0, cached: 0 }
+  const { input, cache_read: cached, cache_write_5m, cache_write_1h } = row
+  return { input: input + cached + cache_write_5m + cache_write_1h, cached }
 }

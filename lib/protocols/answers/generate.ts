@@ -156,10 +156,15 @@ export const generateAnswers: AnswerForm = {
   words: {
     keepAlive: '\n',
     error: (status, message) => event({ error: { code: status, message, status: 'UNAVAILABLE' } }),
-    lengthStop: ({ answerId, model, input, output }) =>
+    lengthStop: ({ answerId, model, input, cached, output }) =>
       event({
         candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }],
-        usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
+        usageMetadata: {
+          promptTokenCount: input,
+          ...(cached === 0 ? {} : { cachedContentTokenCount: cached }),
+          candidatesTokenCount: output,
+          totalTokenCount: input + output,
+        },
         modelVersion: model,
         responseId: answerId,
       }),

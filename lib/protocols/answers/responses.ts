@@ -233,7 +233,7 @@ export const responsesAnswers: AnswerForm = {
           incomplete_details: { reason: 'max_output_tokens' },
           usage: {
             input_tokens: s.input,
-            input_tokens_details: { cached_tokens: 0 },
+            input_tokens_details: { cached_tokens: s.cached },
             output_tokens: s.output,
             output_tokens_details: { reasoning_tokens: 0 },
             total_tokens: s.input + s.output,

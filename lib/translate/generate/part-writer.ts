@@ -1,11 +1,12 @@
 /** Texts and media, for upstreams that speak generate-content. */
 import type { Losses, MediaPart, TextPart } from '../ask.ts'
-import { join, literal, type Source } from '../json/literal.ts'
+import { join, type Literal, literal, type Source } from '../json/literal.ts'
 import { object } from '../json/write.ts'
 import { Untranslatable } from '../loss.ts'
 
 const TYPES: Readonly<Record<string, string>> = { png: 'png', gif: 'gif', webp: 'webp', heic: 'heic', heif: 'heif' }
-const ENDING = /\.(\w{3,4})(?:[?#][^"]*)?"$/
+const ENDING = /\.(\w{3,4})$/
+const LONGEST_ENDING = 5
 const MIMES: Readonly<Record<MediaPart['kind'], string>> = {
   image: 'image/jpeg',
   document: 'application/pdf',
@@ -26,7 +27,14 @@ export function partOf(part: TextPart | MediaPart, losses: Losses): Source {
 
 function mimeOf({ mime, kind, url }: MediaPart): string {
   if (mime !== null) return mime
-  const ending = kind === 'image' && url !== undefined ? ENDING.exec(url)?.[1]?.toLowerCase() : undefined
+  const ending = kind === 'image' && url !== undefined ? endingOf(url) : undefined
   if (ending !== undefined && Object.hasOwn(TYPES, ending)) return `image/${TYPES[ending]}`
   return kind === 'image' && url === undefined ? 'image/png' : MIMES[kind]
+}
+
+/** Of the path of an address, before its query. */
+function endingOf(url: Literal): string | undefined {
+  const query = url.search(/[?#]/)
+  const path = url.slice(1, query < 0 ? -1 : query)
+  return ENDING.exec(path.slice(-LONGEST_ENDING))?.[1]?.toLowerCase()
 }

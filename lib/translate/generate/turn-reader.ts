@@ -1,5 +1,5 @@
 /** Requests of generate-content: the system prompt and the conversation. */
-import type { Ask, CallPart, MediaPart, Opaque, Part, ResultPart, TextPart, Turn } from '../ask.ts'
+import type { Ask, CallPart, MediaPart, Opaque, Part, ResultPart, TextPart, ThoughtPart, Turn } from '../ask.ts'
 import { EMPTY, isBlank, join, type Literal, literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import { Untranslatable } from '../loss.ts'
@@ -37,6 +37,7 @@ export const readTurns: Member = (ask, tree, node) => {
     if (!Object.hasOwn(ROLES, role)) throw new Untranslatable('contents.role')
     reader.turn(ROLES[role] as Turn['role'], tree.elements(tree.get(content, 'parts')))
   }
+  reader.end()
   // the answer would have to go on where this text ends, which no other protocol can ask for
   if (ask.turns.at(-1)?.role === 'assistant') throw new Untranslatable('contents')
 }
@@ -50,6 +51,8 @@ class PartReader {
   readonly #ask: Ask
   readonly #tree: Tree
   #turn: Turn | null = null
+  /** Thoughts that came in pieces, which may be many. */
+  readonly #thoughts = new Map<ThoughtPart, Literal[]>()
 
   constructor(ask: Ask, tree: Tree) {
     this.#ask = ask
@@ -102,10 +105,21 @@ class PartReader {
     const last = parts.at(-1)
     if (isThought) {
       const isMore = last?.type === 'thought' && last.opaque === undefined
-      if (isMore) Object.assign(last, { text: join([last.text, text]), ...state })
+      if (isMore) this.#more(Object.assign(last, state), text)
       else parts.push({ type: 'thought', text, ...state })
     } else if (text === EMPTY && last?.type === 'text' && last.opaque === undefined) Object.assign(last, state)
     else if (text !== EMPTY || opaque !== null) parts.push({ type: 'text', text, ...state })
+  }
+
+  #more(thought: ThoughtPart, text: Literal): void {
+    const pieces = this.#thoughts.get(thought)
+    if (pieces === undefined) this.#thoughts.set(thought, [thought.text, text])
+    else pieces.push(text)
+  }
+
+  /** No more contents will come. */
+  end(): void {
+    for (const [thought, pieces] of this.#thoughts) thought.text = join(pieces)
   }
 
   #call(call: Node, opaque: Opaque | null): CallPart {
