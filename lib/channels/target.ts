@@ -1,6 +1,6 @@
 /** What a translated request needs to know of a model at an upstream: the model's row, the channel's, and its kind. */
 import type { Channel } from '../terms/channel.ts'
-import type { Model, Protocol } from '../terms/records.ts'
+import type { Model, ModelEffort, Protocol } from '../terms/records.ts'
 import type { KindName } from '../terms/upstream-kinds.ts'
 import { plainTarget, type Target } from '../translate/protocol.ts'
 
@@ -16,6 +16,12 @@ const AT_KIND: Partial<Readonly<Record<KindName, Partial<Target>>>> = {
   zhipu: { thoughtMember: 'reasoning_content' },
 }
 
+/** Messages has a member of its own by which thinking is switched off. */
+function effortsOf(efforts: readonly ModelEffort[], via: Protocol): Pick<Target, 'efforts' | 'thinkingOff'> {
+  const thinkingOff = via === 'messages' || efforts.length === 0 || efforts.includes('none')
+  return { efforts: efforts.filter(effort => effort !== 'none'), thinkingOff }
+}
+
 export function targetOf(
   { kind, cacheMarks }: Pick<Channel, 'kind' | 'cacheMarks'>,
   row: Model | undefined,
@@ -27,7 +33,7 @@ export function targetOf(
     ...(kind !== null && via === 'chat' ? AT_KIND[kind] : {}),
     thinking: row?.thinking ?? (via === 'messages' ? 'adaptive' : 'effort'),
     maxOutput: row?.maxOutput ?? null,
-    efforts: row?.efforts ?? [],
+    ...effortsOf(row?.efforts ?? [], via),
     sampling: row?.sampling ?? 'all',
     systemTurns: row?.systemTurns ?? false,
     cacheMarks: cacheMarks === 'auto' ? 'auto' : 'asked',

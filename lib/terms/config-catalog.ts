@@ -10,10 +10,10 @@ import { price } from './config-price.ts'
 import { rate } from './config-rate.ts'
 import * as kind from './config-scalars.ts'
 import {
-  EFFORTS,
-  type Effort,
   IMAGE_FORMS,
   type ImageForm,
+  MODEL_EFFORTS,
+  type ModelEffort,
   type Offline,
   SAMPLING_FORMS,
   type SamplingForm,
@@ -36,7 +36,7 @@ export const MODEL_DEFAULTS = {
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
   thinking: null as ThinkingForm | null,
-  efforts: [] as Effort[],
+  efforts: [] as ModelEffort[],
   sampling: 'all' as SamplingForm,
   systemTurns: false,
 }
@@ -131,10 +131,11 @@ const model = z.strictObject({
         'How the model takes it that it shall think, in requests that are translated: by an `effort`, `adaptive`, by a `budget` of tokens, or `none`: not at all. Default: adaptive on messages, else by an effort.',
     }),
   efforts: z
-    .array(kind.oneOf(...EFFORTS))
+    .array(kind.oneOf(...MODEL_EFFORTS))
     .prefault([])
     .meta({
-      description: 'Efforts that the model knows, in requests that are translated. Default: those of its protocol.',
+      description:
+        'Efforts that the model knows, in requests that are translated, with `none` where thinking can be switched off. Default: those of its protocol.',
     }),
   sampling: kind
     .oneOf(...SAMPLING_FORMS)

@@ -163,8 +163,8 @@ export interface Model {
   imageForm: ImageForm | null
   /** What follows is asked only when a request is translated for the model. null = as its protocol is usually asked. */
   thinking: ThinkingForm | null
-  /** The efforts that it knows; empty = all. */
-  efforts: Effort[]
+  /** The efforts that it knows; empty = all. `none`: thinking can be switched off. */
+  efforts: ModelEffort[]
   sampling: SamplingForm
   /** Messages: system turns may stand in the middle of a conversation. */
   systemTurns: boolean
@@ -175,6 +175,8 @@ export const THINKING_FORMS = ['none', 'effort', 'adaptive', 'budget'] as const
 export type ThinkingForm = (typeof THINKING_FORMS)[number]
 export const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof EFFORTS)[number]
+export const MODEL_EFFORTS = ['none', ...EFFORTS] as const
+export type ModelEffort = (typeof MODEL_EFFORTS)[number]
 /** Whether temperature and top-p may be set: both, one of them, or none. */
 export const SAMPLING_FORMS = ['all', 'one', 'none'] as const
 export type SamplingForm = (typeof SAMPLING_FORMS)[number]

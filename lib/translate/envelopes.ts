@@ -39,8 +39,12 @@ const MARKS = STARTS.map(start => Buffer.from(start))
 const LONGEST_MARK = Math.max(...MARKS.map(({ length }) => length))
 const hasMark = (bytes: Buffer): boolean => MARKS.some(mark => bytes.includes(mark))
 
+/** No provider takes longer bodies of text, and looking for the places of envelopes takes as much memory as the body. */
+const LONGEST_BODY = 32 * 1024 * 1024
+
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
+  if (parts.reduce((sum, { length }) => sum + length, 0) > LONGEST_BODY) return false
   let tail: Buffer = Buffer.alloc(0)
   for (const part of parts) {
     if (hasMark(part)) return true

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { generate } from '../../../lib/translate/generate/generate.ts'
-import { come, readAll, tell, writerOptions } from '../support/answers.ts'
+import { come, type Loose, readAll, tell, usageOf, writerOptions } from '../support/answers.ts'
 
 const event = (data: unknown): string => `data: ${JSON.stringify(data)}\r\n\r\n`
 const said = (parts: object[], more: object = {}): object => ({
@@ -106,4 +106,22 @@ t.test('state stands where it was', async t => {
   // the same through a client of the protocol itself
   const again = Buffer.from(tell(generate.answerWriter(writerOptions()), events), 'latin1').toString()
   t.equal(again.match(/"thoughtSignature":"Z3cxL/g)?.length, 3)
+})
+
+t.test('a client that wants an array: elements, the length stop, and an end that is none', async t => {
+  const part = (name: string): string => chunk({ text: name })
+  const written = (stream: string, end: 'finish' | 'stopByLength' | 'breakOff'): string => {
+    const writer = generate.answerWriter(writerOptions({ events: false, array: true }))
+    const text = tell(writer, readAll(generate, [Buffer.from(stream)]))
+    const failure = { kind: 'server', status: 502, message: 'broken off' } as const
+    return text + (end === 'breakOff' ? writer.breakOff(failure) : writer[end](usageOf()))
+  }
+  const reasons = (text: string) => JSON.parse(text).map((one: Loose) => one['candidates'][0].finishReason)
+  t.same(reasons(written(part('a') + part('b') + STOP, 'finish')), [undefined, undefined, 'STOP'])
+  t.same(reasons(written(part('a') + stop('MAX_TOKENS'), 'finish')), [undefined, 'MAX_TOKENS'])
+  t.same(reasons(written(part('a'), 'stopByLength')), [undefined, 'MAX_TOKENS'])
+  t.same(reasons(written('', 'stopByLength')), ['MAX_TOKENS'], 'when nothing has been told')
+  const broken = written(part('a'), 'breakOff')
+  t.match(broken, /^\[\{[^\n]*\},\r\n\{"error":\{"code":502,[^\n]*\}\}$/)
+  t.throws(() => JSON.parse(broken))
 })

@@ -520,6 +520,7 @@ t.test('on the way to an upstream of the protocol, only state of ours goes', asy
   })
   t.ok(mayHaveEnvelope([Buffer.from(body.slice(0, 90)), Buffer.from(body.slice(90))]))
   t.notOk(mayHaveEnvelope([Buffer.from('{"thoughtSignature":"Zm9yZWlnbg=="}')]))
+  t.notOk(mayHaveEnvelope([Buffer.from(body), Buffer.alloc(32 * 1024 * 1024, ' ')]), 'longer than any provider takes')
   const text = Buffer.from(body).toString('latin1')
   const places = translatedRow('generate')?.state ?? []
   const sent = (upstreamModel: string): unknown => {
