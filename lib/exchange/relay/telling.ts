@@ -17,6 +17,7 @@ import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
 import { saysBusy } from './upstream-status.ts'
+import { promptOf } from './used.ts'
 
 const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -294,11 +295,4 @@ export class Telling {
   #between(words: string): Buffer {
     return Buffer.from((this.#betweenEvents ? '' : '\n\n') + words)
   }
-}
-
-/** The prompt as it was charged. */
-function promptOf({ row }: Exchange): { input: number; cached: number } {
-  if (row === null) return { input: 0, cached: 0 }
-  const { input, cache_read: cached, cache_write_5m, cache_write_1h } = row
-  return { input: input + cached + cache_write_5m + cache_write_1h, cached }
 }

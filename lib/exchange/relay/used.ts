@@ -112,3 +112,10 @@ const estimate = (x: Exchange): Usage =>
   protocolRow(x.protocol as Protocol).price.tokensAsReported
     ? noUsage()
     : { ...noUsage(), input: (x.tariff as Tariff).estimatedInput((x.facts as Facts).prompt) }
+
+/** The prompt as it was charged. */
+export function promptOf({ row }: Exchange): { input: number; cached: number } {
+  if (row === null) return { input: 0, cached: 0 }
+  const { input, cache_read: cached, cache_write_5m, cache_write_1h } = row
+  return { input: input + cached + cache_write_5m + cache_write_1h, cached }
+}
