@@ -61,6 +61,12 @@ export const CASES: readonly Case[] = [
       ...samePrefix(outcome),
     ],
   },
+  {
+    name: 'cut',
+    key: KEY,
+    prompt: (_tool, name) => `Say much. [[sim text id=${name} tokens=200 cut=6 times=2]]`,
+    problems: cutShort,
+  },
   failure('401', WRONG_KEY, '', /request id/, 0),
   failure('403', POOR_KEY, '', /request id/, 0),
   failure('429', KEY, 'error=429 retry_after=1', /429|rate|limit|quota|simulated failure/i, MOST_TRIES),
@@ -90,6 +96,18 @@ function answered({ ran }: Outcome): string[] {
 function requests({ tool, asked }: Outcome, rounds: number): string[] {
   const wanted = tool.requests.prompt + rounds
   return asked.length === wanted ? [] : [`${asked.length} requests to the upstream, not ${wanted}`]
+}
+
+/** An answer that broke off is repeated until it is whole, or shown as an error; it is never taken for a whole one. */
+function cutShort({ ran, asked, served, rows }: Outcome): string[] {
+  const isWhole = ran.code === 0 && ran.text.split(SAID).length > 2
+  return [
+    ...(ran.code === null ? ['it did not end'] : []),
+    ...(isWhole || ran.error !== '' ? [] : [`it shows a part as the answer: ${ran.text || ran.output}`]),
+    ...(served.some(({ end }) => end === 'cut') ? [] : ['nothing broke off']),
+    ...(asked.length > MOST_TRIES ? [`${asked.length} requests to the upstream`] : []),
+    ...(rows.some(row => row['end'] === 'completed') === isWhole ? [] : ['the rows say something else']),
+  ]
 }
 
 function results({ asked }: Outcome): string[] {

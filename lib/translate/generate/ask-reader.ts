@@ -5,7 +5,7 @@ import { Untranslatable } from '../loss.ts'
 import type { AskHead } from '../protocol.ts'
 import { drop, effortOf, emptyAsk, ignore, type Member, readBody, readMembers, refuse } from '../request.ts'
 import { get, numberOf, numberText, spelled, stringOf } from './members.ts'
-import { schemaSource } from './schema-reader.ts'
+import { jsonSchemaSource, schemaSource } from './schema-reader.ts'
 import { checkTools, readToolConfig, readTools } from './tool-reader.ts'
 import { readSystem, readTurns } from './turn-reader.ts'
 
@@ -55,7 +55,7 @@ const schema =
   (isOpenApi: boolean): Member =>
   (ask, tree, node) => {
     if (tree.kind(node) !== 'object') return
-    const source = isOpenApi ? schemaSource(tree.source(node)) : tree.source(node)
+    const source = isOpenApi ? schemaSource(tree.source(node)) : jsonSchemaSource(tree, node)
     ask.format = { type: 'schema', name: null, schema: source, strict: null, description: null }
   }
 

@@ -27,6 +27,15 @@ const LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 const NAMED = new Set(['properties', '$defs', 'definitions'])
 const ONE = new Set(['items', 'additionalProperties', 'not'])
 
+/**
+ * A schema where JSON Schema is expected. Gemini CLI writes the older form there, too, which is known by the capitals of its type; other
+ * upstreams refuse such types. What is JSON Schema stays as it is.
+ */
+export function jsonSchemaSource(tree: Tree, node: Node, isTop = false): Source {
+  const type = tree.string(tree.get(node, 'type')) ?? ''
+  return type === type.toLowerCase() ? tree.source(node) : schemaSource(tree.source(node), isTop)
+}
+
 /** `isTop`: it stands for the arguments of a call, which are never null. */
 export function schemaSource(source: Source, isTop = false): Source {
   const tree = new Tree(LEVELS)

@@ -4,7 +4,7 @@ import type { Node, Tree } from '../json/tree.ts'
 import { Untranslatable } from '../loss.ts'
 import type { Member } from '../request.ts'
 import { get, stringOf } from './members.ts'
-import { schemaSource } from './schema-reader.ts'
+import { jsonSchemaSource, schemaSource } from './schema-reader.ts'
 
 const FUNCTIONS = /^function_?[dD]eclarations$/
 
@@ -28,7 +28,7 @@ function declare(ask: Ask, tree: Tree, node: Node): void {
 /** There are two forms of schemas. */
 function schemaOf(tree: Tree, node: Node): Pick<FunctionTool, 'schema'> {
   const json = get(tree, node, 'parametersJsonSchema')
-  if (tree.kind(json) === 'object') return { schema: tree.source(json) }
+  if (tree.kind(json) === 'object') return { schema: jsonSchemaSource(tree, json, true) }
   const parameters = tree.get(node, 'parameters')
   return { schema: tree.kind(parameters) === 'object' ? schemaSource(tree.source(parameters), true) : null }
 }

@@ -211,6 +211,19 @@ const ROWS: Row[] = [
     gets: { output_config: { format: { type: 'json_schema' } } },
   },
   {
+    what: 'an answer by a schema of the older form where JSON Schema is expected, as Gemini CLI asks for one',
+    to: chat,
+    body: config({
+      responseMimeType: 'application/json',
+      responseJsonSchema: { type: 'OBJECT', properties: { score: { type: 'INTEGER', minimum: '1' } } },
+    }),
+    gets: {
+      response_format: {
+        json_schema: { schema: { type: 'object', properties: { score: { type: 'integer', minimum: 1 } } } },
+      },
+    },
+  },
+  {
     what: 'an answer in JSON',
     to: chat,
     body: config({ responseMimeType: 'application/json' }),
