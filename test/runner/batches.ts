@@ -2,10 +2,15 @@
 import { readdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** So many of a folder: enough to share the start of a process, and few enough that the last ones do not wait for each other. */
-const MOST = 12
-/** Files in which real processes fail and come back: they mostly wait, so they begin first, each in a process of its own. */
-const WAITING = /^test\/faults\//
+/**
+ * How many files of a folder share a process, and which folders begin first. Most share the start of a process with many
+ * others. Those that wait for processes and browsers come first, with few others, so that no processor is idle at the end.
+ */
+const SHARED: readonly (readonly [folder: RegExp, most: number])[] = [
+  [/^test\/(faults|store)$/, 1],
+  [/^test\/(cli|ledger|pay|process|sdk|console\/pages)$/, 4],
+  [/./, 12],
+]
 
 /** Endings of the files for `npm test`, and of those for `npm run test:long`. */
 export const ENDINGS = { short: '.test.ts', long: '.long.ts' }
@@ -19,12 +24,13 @@ export function filesOf(argument: string, ending: string): string[] {
 }
 
 export function batches(files: readonly string[]): string[][] {
-  const waiting = files.filter(file => WAITING.test(file))
-  const others = Map.groupBy(
-    files.filter(file => !WAITING.test(file)),
-    file => dirname(file),
+  const folders = [...Map.groupBy(files, file => dirname(file))]
+  const kind = (folder: string) => SHARED.findIndex(([pattern]) => pattern.test(folder))
+  return SHARED.flatMap(([, most], i) =>
+    folders
+      .filter(([folder]) => kind(folder) === i)
+      .flatMap(([, all]) =>
+        Array.from({ length: Math.ceil(all.length / most) }, (_, n) => all.slice(n * most, (n + 1) * most)),
+      ),
   )
-  const parts = (all: string[]) =>
-    Array.from({ length: Math.ceil(all.length / MOST) }, (_, i) => all.slice(i * MOST, (i + 1) * MOST))
-  return [...waiting.map(file => [file]), ...[...others.values()].flatMap(parts)]
 }

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { drains } from './drained.ts'
+
+t.test('SQLite', t => drains(t, 'sqlite'))

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { killOnSqlite } from './killed.ts'
+
+t.test('SQLite', killOnSqlite)
