@@ -21,6 +21,7 @@ import { measureIdle } from './kinds/idle.ts'
 import { measureMixed } from './kinds/mixed.ts'
 import { measureStart } from './kinds/start.ts'
 import { measureSteady } from './kinds/steady.ts'
+import { measureTranslated } from './kinds/translated.ts'
 import { checkOut, lastRevision } from './parts/checkout.ts'
 import { ROOT } from './parts/subjects.ts'
 import { WORKLOADS, type Workload } from './parts/workloads.ts'
@@ -76,6 +77,8 @@ function measure(w: Workload): Promise<void> {
   switch (w.kind) {
     case 'closed':
       return measureClosed(w, context)
+    case 'translated':
+      return measureTranslated(w, context)
     case 'steady':
       return measureSteady(w, context)
     case 'idle':
@@ -86,6 +89,9 @@ function measure(w: Workload): Promise<void> {
       return measureStart(w, context)
   }
 }
+
+const unitOf = (w: Workload): string =>
+  w.kind === 'closed' ? w.unit : w.kind === 'translated' && w.stream ? 'event' : 'request'
 
 const beganMs = performance.now()
 for (const w of wanted) {
@@ -99,7 +105,7 @@ for (const w of wanted) {
   }
   console.error(`${w.name}: ${((performance.now() - before) / 1000).toFixed(0)} s`)
 }
-const units = new Map(wanted.map(w => [w.name, w.kind === 'closed' ? w.unit : 'request']))
+const units = new Map(wanted.map(w => [w.name, unitOf(w)]))
 const seconds = ((performance.now() - beganMs) / 1000).toFixed(0)
 const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'cpu'}`
 const about = `Node ${process.version}, ${machine}, ${context.rounds} rounds, medians, ${seconds} s in all, ${new Date().toISOString().slice(0, 10)}.`

@@ -20,23 +20,45 @@ export interface Reading {
   rssBytes: number
   /** The longest delay of the event loop since `watch`; 0 without `watch` or without an event loop. */
   stallMs: number
+  /** The most CPU time of the main thread between two of these checks: what of `stallMs` is its own work. */
+  stallCpuMs: number
 }
 
 const RESOLUTION_MS = 1
 const address = process.env['BENCH_PROBE']
 if (isMainThread && address !== undefined) {
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const threadUs = (): number => {
+    const { user, system } = process.threadCpuUsage()
+    return user + system
+  }
+  let checkedUs = 0
+  let mostUs = 0
+  let isWatched = false
+  const check = () => {
+    const nowUs = threadUs()
+    mostUs = Math.max(mostUs, nowUs - checkedUs)
+    checkedUs = nowUs
+  }
+  const watch = () => {
+    loop.enable()
+    loop.reset()
+    checkedUs = threadUs()
+    mostUs = 0
+    if (!isWatched) setInterval(check, RESOLUTION_MS).unref()
+    isWatched = true
+  }
   const read = (): Reading => {
     const { user, system } = process.cpuUsage()
-    const thread = process.threadCpuUsage()
     const heap = getHeapStatistics() as { total_allocated_bytes?: number }
     return {
       userUs: user,
       systemUs: system,
-      mainThreadUs: thread.user + thread.system,
+      mainThreadUs: threadUs(),
       allocatedBytes: heap.total_allocated_bytes ?? null,
       rssBytes: process.memoryUsage.rss(),
       stallMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),
+      stallCpuMs: mostUs / 1000,
     }
   }
   setFlagsFromString('--expose-gc')
@@ -46,10 +68,8 @@ if (isMainThread && address !== undefined) {
     socket.on('error', () => {})
     socket.on('data', data => {
       const order = data.toString()
-      if (order === 'watch') {
-        loop.enable()
-        loop.reset()
-      } else if (order === 'collect') collect()
+      if (order === 'watch') watch()
+      else if (order === 'collect') collect()
       socket.end(JSON.stringify(read()))
     })
     socket.unref()

@@ -72,6 +72,7 @@ export function readProc(pid: number): Reading {
     allocatedBytes: null,
     rssBytes: rssOf(pid),
     stallMs: 0,
+    stallCpuMs: 0,
   }
 }
 

@@ -11,6 +11,7 @@ import { servingOf } from '../../test/support/processes.ts'
 import { BARE, GATEWAY } from '../report/targets.ts'
 import type { Reading } from './probe.ts'
 import { end, keep, type Part, readProc, rssOf, startPart } from './process.ts'
+import { type Lane, MODEL_OF } from './translated-workloads.ts'
 
 export const ROOT = path.resolve(import.meta.dirname, '../..')
 export const KEY = 'sk-bench-0123456789abcdef'
@@ -105,19 +106,21 @@ export async function startGateway(
   }
 }
 
+const price = { input: 2, output: 8, cache_read: 0.5 }
+/** Each model has an upstream of one protocol, so that clients of the other one are answered by translation. */
+const channel = (name: string, protocol: Lane, upstreamPort: number): object => ({
+  name,
+  base_url: `http://127.0.0.1:${upstreamPort}`,
+  protocols: [protocol],
+  key: 'up',
+  groups: ['default'],
+  models: [MODEL_OF[protocol]],
+})
+
 const catalog = (upstreamPort: number): object => ({
   groups: [{ name: 'default', rate: { requests: 100_000_000, minutes: 1 } }],
-  models: [{ name: 'beta-4.7', price: { input: 2, output: 8, cache_read: 0.5 } }],
-  channels: [
-    {
-      name: 'one',
-      base_url: `http://127.0.0.1:${upstreamPort}`,
-      protocols: ['chat'],
-      key: 'up',
-      groups: ['default'],
-      models: ['beta-4.7'],
-    },
-  ],
+  models: Object.values(MODEL_OF).map(name => ({ name, price })),
+  channels: [channel('one', 'chat', upstreamPort), channel('two', 'messages', upstreamPort)],
   accounts: [{ name: 'bench', groups: ['default'], balance: 100_000_000 }],
   keys: [{ account: 'bench', name: 'k', secret: KEY, group: 'default', cap: 50_000_000, allow_ips: ['127.0.0.1'] }],
 })

@@ -1,6 +1,6 @@
 /**
  * The upstream of all benches, in a separate process. It sends prepared bytes on raw sockets, so that it takes little
- * of the machine. The path and body of a request decide the answer: a stream when the body contains `"stream":true`.
+ * of the machine. The path and body of a request decide the answer: its protocol, and a stream when the body contains `"stream":true`.
  *   env EVENTS (100), GAP_MS (0 = all at once)
  */
 import net from 'node:net'
@@ -8,53 +8,111 @@ import net from 'node:net'
 const EVENTS = Number(process.env['EVENTS'] ?? 100)
 const GAP_MS = Number(process.env['GAP_MS'] ?? 0)
 
-const JSON_BODY = JSON.stringify({
-  id: 'chatcmpl-bench',
-  object: 'chat.completion',
-  created: 1790000000,
-  model: 'beta-4.7',
-  choices: [
-    { index: 0, message: { role: 'assistant', content: 'Hello! How can I help you today?' }, finish_reason: 'stop' },
-  ],
-  usage: { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 },
-})
-const WHOLE = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(JSON_BODY)}\r\nconnection: keep-alive\r\n\r\n${JSON_BODY}`,
-)
 const STREAM_HEAD =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: keep-alive\r\n\r\n'
 
-const event = (fields: object): string =>
-  `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1790000000, model: 'beta-4.7', service_tier: 'default', system_fingerprint: 'fp_0123456789', ...fields })}\n\n`
+const whole = (answer: object): Buffer => {
+  const body = JSON.stringify(answer)
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: keep-alive\r\n\r\n${body}`,
+  )
+}
 const framed = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
-const delta = framed(
-  event({
+
+/** What the upstream says in one protocol. */
+interface Speech {
+  whole: Buffer
+  /** The head of a stream, and what comes before its deltas. */
+  begin: string
+  delta: string
+  end: string
+}
+
+const chunk = (fields: object): string =>
+  framed(
+    `data: ${JSON.stringify({ id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1790000000, model: 'beta-4.7', service_tier: 'default', system_fingerprint: 'fp_0123456789', ...fields })}\n\n`,
+  )
+const CHAT: Speech = {
+  whole: whole({
+    id: 'chatcmpl-bench',
+    object: 'chat.completion',
+    created: 1790000000,
+    model: 'beta-4.7',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: 'Hello! How can I help you today?' }, finish_reason: 'stop' },
+    ],
+    usage: { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 },
+  }),
+  begin: STREAM_HEAD,
+  delta: chunk({
     choices: [{ index: 0, delta: { content: ' token' }, finish_reason: null }],
     usage: null,
     obfuscation: 'Zk3x9QpLm',
   }),
-)
-const ending =
-  framed(event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: null })) +
-  framed(event({ choices: [], usage: { prompt_tokens: 12, completion_tokens: EVENTS, total_tokens: 12 + EVENTS } })) +
-  framed('data: [DONE]\n\n') +
-  '0\r\n\r\n'
-const BURST = Buffer.from(STREAM_HEAD + delta.repeat(EVENTS) + ending)
-const FIRST = Buffer.from(STREAM_HEAD + delta)
-const DELTA = Buffer.from(delta)
-const ENDING = Buffer.from(ending)
+  end:
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage: null }) +
+    chunk({ choices: [], usage: { prompt_tokens: 12, completion_tokens: EVENTS, total_tokens: 12 + EVENTS } }) +
+    framed('data: [DONE]\n\n') +
+    '0\r\n\r\n',
+}
+
+const named = (type: string, fields: object): string =>
+  framed(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`)
+const MESSAGE = { id: 'msg_bench', type: 'message', role: 'assistant', model: 'alpha-5' }
+const MESSAGES: Speech = {
+  whole: whole({
+    ...MESSAGE,
+    content: [{ type: 'text', text: 'Hello! How can I help you today?' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 12, output_tokens: 9 },
+  }),
+  begin:
+    STREAM_HEAD +
+    named('message_start', {
+      message: {
+        ...MESSAGE,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 12, output_tokens: 1 },
+      },
+    }) +
+    named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+  delta: named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: ' token' } }),
+  end:
+    named('content_block_stop', { index: 0 }) +
+    named('message_delta', {
+      delta: { stop_reason: 'end_turn', stop_sequence: null },
+      usage: { output_tokens: EVENTS },
+    }) +
+    named('message_stop', {}) +
+    '0\r\n\r\n',
+}
+
+const prepared = ({ whole, begin, delta, end }: Speech) => ({
+  whole,
+  burst: Buffer.from(begin + delta.repeat(EVENTS) + end),
+  first: Buffer.from(begin + delta),
+  delta: Buffer.from(delta),
+  ending: Buffer.from(end),
+})
+type Prepared = ReturnType<typeof prepared>
+const SAID = { chat: prepared(CHAT), messages: prepared(MESSAGES) }
 
 const server = net.createServer(socket => {
   socket.setNoDelay(true)
   socket.on('error', () => {})
   let need = -1
   let stream = false
+  let said = SAID.chat
   socket.on('data', (chunk: Buffer) => {
     if (need < 0) {
       const end = chunk.indexOf('\r\n\r\n')
       const head = chunk.subarray(0, end).toString('latin1')
       need = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? 0)
       stream = chunk.includes('"stream":true')
+      said = head.startsWith('POST /v1/messages') ? SAID.messages : SAID.chat
       need -= chunk.length - end - 4
     } else {
       stream ||= chunk.includes('"stream":true')
@@ -62,21 +120,21 @@ const server = net.createServer(socket => {
     }
     if (need > 0) return
     need = -1
-    if (!stream) socket.write(WHOLE)
-    else if (GAP_MS === 0) socket.write(BURST)
-    else pace(socket)
+    if (!stream) socket.write(said.whole)
+    else if (GAP_MS === 0) socket.write(said.burst)
+    else pace(socket, said)
   })
 })
 
-function pace(socket: net.Socket): void {
-  socket.write(FIRST)
+function pace(socket: net.Socket, { first, delta, ending }: Prepared): void {
+  socket.write(first)
   let sent = 1
   const timer = setInterval(() => {
     if (socket.destroyed) clearInterval(timer)
-    else if (sent++ < EVENTS) socket.write(DELTA)
+    else if (sent++ < EVENTS) socket.write(delta)
     else {
       clearInterval(timer)
-      socket.write(ENDING)
+      socket.write(ending)
     }
   }, GAP_MS)
 }

@@ -1,4 +1,5 @@
 /** The standard workloads, one row each. How a row is measured is in `bench/kinds`. */
+import { TRANSLATED_WORKLOADS, type TranslatedWorkload } from './translated-workloads.ts'
 
 /** A workload that runs in a closed loop, in which subjects take turns. */
 export interface ClosedWorkload {
@@ -28,6 +29,7 @@ export interface ClosedWorkload {
 
 export type Workload =
   | ClosedWorkload
+  | TranslatedWorkload
   | { kind: 'idle'; name: string; streams: number; rampMs: number; settleMs: number; warmup: number }
   | { kind: 'steady'; name: string; rate: number; seconds: number }
   | { kind: 'mixed'; name: string; rate: number; seconds: number }
@@ -71,6 +73,7 @@ export const WORKLOADS: Workload[] = [
     bodyBytes: 20_000_000,
     stalls: true,
   },
+  ...TRANSLATED_WORKLOADS,
   { ...closed, name: '401 flood', upstream: null, warmup: 20_000, inventedKeys: 'few' },
   { ...closed, name: '401 flood, new keys', upstream: null, inventedKeys: 'new', requests: 6000 },
   { kind: 'steady', name: '200 requests/s', rate: 200, seconds: 8 },

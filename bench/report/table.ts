@@ -4,14 +4,14 @@
  */
 import { FIGURES, type Figure } from './figures.ts'
 import type { Results } from './results.ts'
-import { BARE, GATEWAY, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
+import { BARE, GATEWAY, NATIVE, NGINX, type Target, type Verdict, verdicts } from './targets.ts'
 
 /** `against`: the name of another revision, which gets a column; a second column has the gateway's ratio to it. */
 export function tableLines(results: Results, units: ReadonlyMap<string, string>, against: string | null): string[] {
   const measured = (name: string) =>
     results.workloads.some(w => results.figures(w).some(figure => results.rounds(w, name, figure).length > 0))
-  const subjects = [BARE, NGINX, ...(against === null ? [] : [against]), GATEWAY].filter(measured)
-  const ratios = [BARE, ...(against === null ? [] : [against])].filter(name => subjects.includes(name))
+  const subjects = [BARE, NGINX, NATIVE, ...(against === null ? [] : [against]), GATEWAY].filter(measured)
+  const ratios = [BARE, NATIVE, ...(against === null ? [] : [against])].filter(name => subjects.includes(name))
   const head = ['workload', 'figure', ...subjects, ...ratios.map(name => `÷ ${name}`), 'target', '']
   const reached = verdicts(results)
   const rows = results.workloads.flatMap(workload =>

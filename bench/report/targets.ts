@@ -6,6 +6,8 @@ export const GATEWAY = 'gateway'
 /** The subject for comparison: the bare relay, or for refusals the bare refusal. */
 export const BARE = 'bare'
 export const NGINX = 'nginx'
+/** The same gateway, to clients who speak the upstream's protocol. */
+export const NATIVE = 'native lane'
 
 export interface Target {
   workload: string
@@ -25,6 +27,12 @@ export const TARGETS: readonly Target[] = [
   { workload: 'paced stream', figure: 'cpuUs', kind: 'times', than: NGINX, most: 1.8 },
   { workload: '20 MB body', figure: 'cpuUs', kind: 'times', than: BARE, most: 1.15 },
   { workload: '20 MB body', figure: 'stallMs', kind: 'value', most: 10 },
+  { workload: 'burst stream, messages by chat', figure: 'cpuUs', kind: 'times', than: NATIVE, most: 2 },
+  { workload: 'burst stream, chat by messages', figure: 'cpuUs', kind: 'times', than: NATIVE, most: 2 },
+  { workload: 'paced stream, messages by chat', figure: 'cpuUs', kind: 'times', than: NATIVE, most: 2 },
+  { workload: 'paced stream, chat by messages', figure: 'cpuUs', kind: 'times', than: NATIVE, most: 2 },
+  { workload: '2 MB body, messages by chat', figure: 'stallCpuMs', kind: 'value', most: 10 },
+  { workload: '2 MB body, chat by messages', figure: 'stallCpuMs', kind: 'value', most: 10 },
   { workload: 'idle streams', figure: 'streamKiB', kind: 'times', than: BARE, most: 1.2 },
   { workload: '401 flood', figure: 'cpuUs', kind: 'times', than: BARE, most: 2 },
   { workload: '401 flood', figure: 'lookUps', kind: 'value', most: 0 },

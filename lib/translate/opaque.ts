@@ -6,7 +6,7 @@
 import type { Opaque } from './ask.ts'
 import { digest } from './ids.ts'
 import { type Literal, literal } from './json/literal.ts'
-import { stringEnd } from './json/tree.ts'
+import { stringEnd } from './json/scan.ts'
 
 /** How every envelope begins, so that it can be found in a body that goes upstream untranslated. */
 export const ENVELOPE = 'gw1.'

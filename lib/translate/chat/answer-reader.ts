@@ -72,8 +72,7 @@ class Rules implements AnswerRules {
   }
 
   #chunk(tree: Tree, member: 'delta' | 'message'): void {
-    const text = (name: string): string => tree.string(tree.get(tree.root, name)) ?? ''
-    this.blocks.begin(text('id'), text('model'))
+    if (!this.blocks.began) this.#begin(tree)
     const details = tree.get(tree.get(tree.root, 'usage'), 'completion_tokens_details')
     this.blocks.thinking(tree.number(tree.get(details, 'reasoning_tokens')))
     for (const choice of tree.elements(tree.get(tree.root, 'choices'))) {
@@ -81,6 +80,11 @@ class Rules implements AnswerRules {
       this.#message(tree, tree.get(choice, member))
       this.#reason(tree.string(tree.get(choice, 'finish_reason')))
     }
+  }
+
+  #begin(tree: Tree): void {
+    const text = (name: string): string => tree.string(tree.get(tree.root, name)) ?? ''
+    this.blocks.begin(text('id'), text('model'))
   }
 
   #message(tree: Tree, message: Node): void {

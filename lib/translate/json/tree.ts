@@ -5,6 +5,7 @@
  */
 import { decode } from '../../protocols/json-text.ts'
 import type { Literal, Source } from './literal.ts'
+import { afterSpace, scalarEnd, stringEnd } from './scan.ts'
 
 /** A value in a tree; NONE = there is none. */
 export type Node = number
@@ -15,10 +16,11 @@ const OBJECT = 0
 const ARRAY = 1
 const STRING = 2
 const SCALAR = 3
-const KINDS: readonly NodeKind[] = ['object', 'array', 'string', 'scalar']
+/** Of a key. */
+const ESCAPED = 4
+const KINDS: readonly NodeKind[] = ['object', 'array', 'string', 'scalar', 'string']
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
@@ -33,50 +35,9 @@ const MOST_DEPTH = 1000
 /** Deeper than anything that readers look into. */
 const LEVELS = 9
 
-const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-const HEX = /[0-9a-fA-F]{4}/y
-
-/** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
-export function stringEnd(text: string, from: number): number {
-  for (let i = from; i < text.length; i++) {
-    const c = text.charCodeAt(i)
-    if (c === QUOTE) return i + 1
-    if (c < 0x20) return -1
-    if (c !== BACKSLASH) continue
-    i++
-    switch (text.charCodeAt(i)) {
-      case QUOTE:
-      case BACKSLASH:
-      case 0x2f: // the letters of / b f n r t
-      case 0x62:
-      case 0x66:
-      case 0x6e:
-      case 0x72:
-      case 0x74:
-        break
-      case 0x75: // u
-        HEX.lastIndex = i + 1
-        if (!HEX.test(text)) return -1
-        i += 4
-        break
-      default:
-        return -1
-    }
-  }
-  return -1
-}
-
-function afterSpace(text: string, from: number): number {
-  let i = from
-  for (; i < text.length; i++) {
-    const c = text.charCodeAt(i)
-    if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) break
-  }
-  return i
-}
-
 export class Tree {
   text = ''
+  #hasEscapes = false
   #nodes = new Int32Array(64 * FIELDS)
   #count = 0
   /** The node of each open bracket, outermost first; NONE = it is too deep to be noted. */
@@ -96,6 +57,7 @@ export class Tree {
   /** False: the text is not JSON, or too deep, or has too many values. A tree can read one text after another. */
   read(text: string, mostValues = Number.POSITIVE_INFINITY): boolean {
     this.text = text
+    this.#hasEscapes = text.includes('\\')
     this.#count = this.values = 0
     this.#open.length = this.#closers.length = 0
     this.#opened = this.#done = false
@@ -131,10 +93,9 @@ export class Tree {
       return end
     }
     if (c === OPEN_OBJECT || c === OPEN_ARRAY) return this.#bracket(i, c)
-    SCALARS.lastIndex = i
-    if (!SCALARS.test(text)) return -1
-    this.#note(SCALAR, i, SCALARS.lastIndex)
-    return SCALARS.lastIndex
+    const end = scalarEnd(text, i)
+    if (end > 0) this.#note(SCALAR, i, end)
+    return end
   }
 
   #bracket(i: number, c: number): number {
@@ -163,7 +124,7 @@ export class Tree {
     if (text.charCodeAt(i) !== QUOTE) return -1
     const end = stringEnd(text, i + 1)
     if (end < 0) return -1
-    this.#note(STRING, i, end)
+    this.#note(this.#hasEscapes && text.slice(i, end).includes('\\') ? ESCAPED : STRING, i, end)
     const colon = afterSpace(text, end)
     return text.charCodeAt(colon) === COLON ? colon + 1 : -1
   }
@@ -220,8 +181,11 @@ export class Tree {
 
   /** The member of an object; of several with the same name the last one. NONE: there is none, or it is no object. */
   get(node: Node, name: string): Node {
+    const nodes = this.#nodes
+    if (node === NONE || nodes[node * FIELDS] !== OBJECT) return NONE
+    const end = nodes[node * FIELDS + 3] as number
     let found = NONE
-    for (let key = this.#first(node, OBJECT); key !== NONE; key = this.#next(node, this.#after(key)))
+    for (let key = node + 1; key < end; key = nodes[(key + 1) * FIELDS + 3] as number)
       if (this.#isKey(key, name)) found = key + 1
     return found
   }
@@ -258,12 +222,7 @@ export class Tree {
     const start = this.#nodes[key * FIELDS + 1] as number
     const length = (this.#nodes[key * FIELDS + 2] as number) - start - 2
     if (length === name.length) return this.text.startsWith(name, start + 1)
-    return length > name.length && this.text.charCodeAt(start + 1) !== 0x22 && this.#saysEscaped(key, name)
-  }
-
-  #saysEscaped(key: Node, name: string): boolean {
-    const source = this.source(key)
-    return source.includes('\\') && decode(source) === name
+    return this.#nodes[key * FIELDS] === ESCAPED && decode(this.source(key)) === name
   }
 
   // --- values that are decoded
@@ -282,8 +241,9 @@ export class Tree {
   /** A number; null = it is none. */
   number(node: Node): number | null {
     if (this.kind(node) !== 'scalar') return null
-    const value = Number(this.source(node))
-    return Number.isFinite(value) && !/^[tfn]/.test(this.source(node)) ? value : null
+    const source = this.source(node)
+    const value = source.charCodeAt(0) > 0x39 ? Number.NaN : Number(source) // a word
+    return Number.isFinite(value) ? value : null
   }
 
   /** True or false; null = it is neither. */

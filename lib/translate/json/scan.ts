@@ -1,0 +1,53 @@
+/** Where single values end in JSON text, by its grammar. */
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+const HEX = /[0-9a-fA-F]{4}/y
+
+/** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
+export function stringEnd(text: string, from: number): number {
+  for (let i = from; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === QUOTE) return i + 1
+    if (c < 0x20) return -1
+    if (c !== BACKSLASH) continue
+    i++
+    switch (text.charCodeAt(i)) {
+      case QUOTE:
+      case BACKSLASH:
+      case 0x2f: // the letters of / b f n r t
+      case 0x62:
+      case 0x66:
+      case 0x6e:
+      case 0x72:
+      case 0x74:
+        break
+      case 0x75: // u
+        HEX.lastIndex = i + 1
+        if (!HEX.test(text)) return -1
+        i += 4
+        break
+      default:
+        return -1
+    }
+  }
+  return -1
+}
+
+/** The position behind a word or a number; -1 = there is none. */
+export function scalarEnd(text: string, from: number): number {
+  if (text.startsWith('null', from)) return from + 4
+  SCALARS.lastIndex = from
+  return SCALARS.test(text) ? SCALARS.lastIndex : -1
+}
+
+export function afterSpace(text: string, from: number): number {
+  let i = from
+  for (; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c !== 0x20 && c !== 0x0a && c !== 0x0d && c !== 0x09) break
+  }
+  return i
+}
