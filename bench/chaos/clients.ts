@@ -1,12 +1,13 @@
 /**
- * The clients of the chaos run, for several protocols: a fifth leaves at a random moment, some stop reading for a
+ * The clients of the chaos run, for several protocols, half of whose answers are translated if the upstream's is another one: a fifth leaves at a random moment, some stop reading for a
  * while.
  */
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../test/support/random.ts'
 import type { Talking } from '../../test/support/talking.ts'
-import { PROTOCOLS, SPEECH, tagOf } from './speech.ts'
+import { type ShownUsage, shownUsage } from '../../test/soak/shown.ts'
+import { IMAGES, MODEL, PROTOCOLS, SOLE, SPEECH, soleModel, tagOf } from './speech.ts'
 
 /** How a request ended for its client; `failed` = no answer came at all. */
 export type Outcome = 'whole' | 'refused' | 'broken' | 'left' | 'failed'
@@ -16,6 +17,10 @@ export interface Asked {
   protocol: Talking
   /** null when no head of an answer came. */
   requestId: string | null
+  /** The protocol of the upstream, where the answer was translated. */
+  via: string | null
+  /** In a whole answer; null = it shows none. */
+  shown: ShownUsage | null
   status: number
   outcome: Outcome
 }
@@ -62,7 +67,9 @@ export class Clients {
     const protocol = this.#random.pick(PROTOCOLS)
     const speech = SPEECH[protocol]
     const stream = speech.last !== null && this.#random.next() < 0.5
-    const asked: Asked = { n, protocol, requestId: null, status: 0, outcome: 'failed' }
+    const isSole = protocol !== 'images' && this.#random.next() < 0.5
+    const model = protocol === 'images' ? IMAGES : isSole ? soleModel(this.#random.pick(SOLE)) : MODEL
+    const asked: Asked = { n, protocol, requestId: null, via: null, shown: null, status: 0, outcome: 'failed' }
     return new Promise(resolve => {
       let text = ''
       let timer: NodeJS.Timeout | undefined
@@ -72,10 +79,17 @@ export class Clients {
         resolve(asked)
       }
       const headers = { ...speech.headers(this.#key), 'content-type': 'application/json' }
-      const options = { port: this.#port, agent: this.#agent, method: 'POST', path: speech.path(stream), headers }
+      const options = {
+        port: this.#port,
+        agent: this.#agent,
+        method: 'POST',
+        path: speech.path(stream, model),
+        headers,
+      }
       const req = http.request(options, res => {
         asked.status = res.statusCode as number
         asked.requestId = res.headers['x-request-id'] as string
+        asked.via = (res.headers['x-gateway-via'] as string | undefined) ?? null
         if (this.#random.next() < STALL_SHARE) {
           res.pause()
           setTimeout(() => res.resume(), this.#random.int(500, 4000))
@@ -86,7 +100,11 @@ export class Clients {
         res.on('error', () => end('broken'))
         res.on('end', () => {
           if (asked.status !== 200) end('refused')
-          else end(stream && !text.includes(speech.last as string) ? 'broken' : 'whole')
+          else {
+            const isWhole = !stream || text.includes(speech.last as string)
+            if (isWhole) asked.shown = shownUsage(protocol, text)
+            end(isWhole ? 'whole' : 'broken')
+          }
         })
       })
       req.on('error', () => end(asked.status === 0 ? 'failed' : 'broken'))
@@ -99,7 +117,7 @@ export class Clients {
           this.#random.int(1, 300),
         )
       }
-      req.end(JSON.stringify(speech.ask(tagOf(n), stream)))
+      req.end(JSON.stringify(speech.ask(tagOf(n), stream, model)))
     })
   }
 }

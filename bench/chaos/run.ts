@@ -13,7 +13,7 @@ import { scriptOptions } from '../../test/support/script.ts'
 import { startPart } from '../parts/process.ts'
 import { KEY, startGateway } from '../parts/subjects.ts'
 import { type Asked, Clients } from './clients.ts'
-import { chargeOf, IMAGES, INPUT, MODEL, PROTOCOLS } from './speech.ts'
+import { chargeOf, IMAGES, INPUT, MODEL, outputOf, PROTOCOLS, SOLE, soleModel } from './speech.ts'
 
 const values = scriptOptions(import.meta.filename, {
   minutes: { type: 'string', default: '10' },
@@ -30,6 +30,9 @@ interface UsageRow {
   charge: string
   basis: string
   end: string
+  input: number
+  output: number
+  via: string | null
 }
 
 /** The most that memory may grow from the second third of the run to the last; a leak would grow further. */
@@ -65,18 +68,22 @@ const gateway = await startGateway(0, undefined, 'gateway', {
 function catalogFile(ports: number[]): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-'))
   const file = path.join(folder, 'catalog.json')
-  const channels = ports.map((port, i) => ({
-    name: `up-${i + 1}`,
+  const channel = (port: number, name: string, protocols: readonly string[], models: string[]) => ({
+    name,
     base_url: `http://127.0.0.1:${port}`,
-    protocols: PROTOCOLS,
+    protocols,
     key: 'up',
     groups: ['default'],
-    models: [MODEL, IMAGES],
-  }))
+    models,
+  })
+  const channels = ports.flatMap((port, i) => [
+    channel(port, `up-${i + 1}`, PROTOCOLS, [MODEL, IMAGES]),
+    ...SOLE.map(protocol => channel(port, `up-${i + 1}-${protocol}`, [protocol], [soleModel(protocol)])),
+  ])
   const text = JSON.stringify({
     groups: [{ name: 'default', rate: { requests: 0 } }],
     models: [
-      { name: MODEL, price: { input: 2, output: 8 } },
+      ...[MODEL, ...SOLE.map(soleModel)].map(name => ({ name, price: { input: 2, output: 8 } })),
       { name: IMAGES, price: { image: 0.01 } },
     ],
     channels,
@@ -167,8 +174,9 @@ const answered = new Map(served)
 const outcomes = { whole: 0, refused: 0, broken: 0, left: 0, failed: 0 }
 const refusals: Record<string, number> = {}
 let exact = 0
+let shownRight = 0
 
-function compare({ n, protocol, requestId, outcome, status }: Asked): void {
+function compare({ n, protocol, requestId, outcome, status, via, shown }: Asked): void {
   outcomes[outcome]++
   const row = requestId === null ? undefined : rows.get(requestId)
   const charge = row === undefined ? 0 : micro(row.charge)
@@ -180,6 +188,13 @@ function compare({ n, protocol, requestId, outcome, status }: Asked): void {
     if (row?.basis === 'reported' && charge === chargeOf(protocol, n)) exact++
     else wrong.push(`${what}: charged ${charge} as ${row?.basis}, served for ${chargeOf(protocol, n)}`)
     must(whole > 0, `${what}: no upstream served it whole`)
+    must(row?.via === via, `${what}: by ${via}, the row says ${row?.via}`)
+    if (shown === null) return
+    const isSame =
+      [INPUT, row?.input].every(of => of === shown.prompt) &&
+      [outputOf(n), row?.output].every(of => of === shown.output)
+    if (isSame) shownRight++
+    else wrong.push(`${what}: by ${via}, shown ${JSON.stringify(shown)}, the row has ${row?.input} and ${row?.output}`)
   } else if (outcome === 'refused') {
     must(charge === 0, `${what}: charged ${charge}`)
     refusals[status] = (refusals[status] ?? 0) + 1
@@ -218,6 +233,7 @@ console.log(`| | |
 | answered whole, of those that stayed | ${((100 * outcomes.whole) / stayed).toFixed(2)} %; without answers that an upstream broke off: ${((100 * outcomes.whole) / unbroken).toFixed(3)} % |
 | upstreams were asked | ${counts(seen)} |
 | seen whole, charged to the micro-unit | ${exact} of ${outcomes.whole} |
+| seen whole, shown the usage of the row and of the upstream | ${shownRight}, of them translated ${clients.asked.filter(one => one.shown !== null && one.via !== null).length} |
 | rows in the books, audit | ${rowCount}, ${audit.ok ? 'ok' : 'NOT ok'}; held ${account.held} |
 | open files before and after | ${before.files}, ${after.files} |
 | memory before, in the second and the last third, after | ${[before.mib, middle, last, after.mib].map(mib => mib.toFixed(0)).join(', ')} MiB |

@@ -1,10 +1,11 @@
 /**
- * The clients of the soak run, each of which speaks one of several protocols. They record what they asked, what they saw, and the id of each
- * request.
+ * The clients of the soak run, each of which speaks one of several protocols. Half of what they ask goes to a model that only
+ * upstreams of one protocol have, which mostly is another one. They record what they asked, what they saw, and the id of each request.
  */
 import { Agent, request } from 'undici'
-import type { Protocol } from '../../lib/terms/records.ts'
 import type { Random } from '../support/random.ts'
+import type { Talking } from '../support/talking.ts'
+import { type ShownUsage, shownUsage } from './shown.ts'
 
 /**
  * How a request ended for its client. `complete`: the whole answer came · `refused`: a status other than 200 ·
@@ -18,8 +19,12 @@ export interface Asked {
   id: string
   /** The request id of the gateway; null when no head of an answer came. */
   requestId: string | null
-  protocol: Protocol
+  protocol: Talking
   model: string
+  /** The protocol of the upstream, as the answer says it; null = the client's own, or none answered. */
+  via: string | null
+  /** In a complete answer; null = it shows none. */
+  shown: ShownUsage | null
   status: number
   outcome: Outcome
   order: string
@@ -28,9 +33,9 @@ export interface Asked {
 }
 
 interface Kind {
-  protocol: Protocol
+  protocol: Talking
   model: string
-  path: (stream: boolean) => string
+  path: (stream: boolean, model: string) => string
   headers: (key: string) => Record<string, string>
   body: (prompt: string, stream: boolean) => object
   /** The text that only a complete stream contains; null = a clean end is enough. */
@@ -52,7 +57,12 @@ const KINDS: Kind[] = [
     model: 'beta-4.7',
     path: () => '/v1/chat/completions',
     headers: bearer,
-    body: (content, stream) => ({ max_tokens: 400, stream, messages: [{ role: 'user', content }] }),
+    body: (content, stream) => ({
+      max_tokens: 400,
+      stream,
+      ...(stream ? { stream_options: { include_usage: content.length % 2 === 0 } } : {}),
+      messages: [{ role: 'user', content }],
+    }),
     last: 'data: [DONE]',
   },
   {
@@ -74,12 +84,16 @@ const KINDS: Kind[] = [
   {
     protocol: 'generate',
     model: 'gamma-3.8-flash',
-    path: stream => `/v1beta/models/gamma-3.8-flash:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    path: (stream, model) => `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
     headers: key => ({ 'x-gamma-api-key': key }),
     body: text => ({ contents: [{ parts: [{ text }] }], generationConfig: { maxOutputTokens: 400 } }),
     last: null,
   },
 ]
+
+/** A model that only upstreams of one protocol have, each with its name. */
+export const SOLE = ['messages', 'chat', 'responses', 'generate'] as const
+export const soleModel = (protocol: (typeof SOLE)[number]): string => `sole-${protocol}`
 
 /** The directive for the simulator: mostly one without a fault. */
 function directive(random: Random, id: string, stream: boolean): string {
@@ -98,7 +112,11 @@ function directive(random: Random, id: string, stream: boolean): string {
 }
 
 const WORDS = 'read the file and say what the function returns when the list is empty '
-const prompt = (random: Random): string => WORDS.repeat(random.int(1, random.next() < 0.1 ? 200 : 10))
+/** A few are so long that another thread translates them. */
+function prompt(random: Random): string {
+  const chance = random.next()
+  return WORDS.repeat(chance < 0.003 ? random.int(7_500, 9_000) : random.int(1, chance < 0.1 ? 200 : 10))
+}
 
 /** When a client waits this long after all faults are over, something is wrong. */
 const LATE_MS = 20_000
@@ -149,6 +167,8 @@ export class Clients {
     const random = this.#random
     const kind = random.pick(KINDS)
     const stream = kind.protocol !== 'images' && random.next() < 0.7
+    const isSole = kind.protocol !== 'images' && random.next() < 0.5
+    const model = isSole ? soleModel(random.pick(SOLE)) : kind.model
     const id = `c${++this.#count}`
     const order = directive(random, id, stream)
     const leaving = random.next() < 0.06 ? random.int(5, 600) : null
@@ -156,7 +176,9 @@ export class Clients {
       id,
       requestId: null,
       protocol: kind.protocol,
-      model: kind.model,
+      model,
+      via: null,
+      shown: null,
       status: 0,
       outcome: 'lost',
       order,
@@ -167,15 +189,16 @@ export class Clients {
     const gone = new AbortController()
     const timer = leaving === null ? null : setTimeout(() => gone.abort(), leaving)
     try {
-      const answer = await request(random.pick(this.#targets()) + kind.path(stream), {
+      const answer = await request(random.pick(this.#targets()) + kind.path(stream, model), {
         method: 'POST',
         dispatcher: this.#agent,
         signal: gone.signal,
         headers: { ...kind.headers(random.pick(this.#keys)), 'content-type': 'application/json' },
-        body: JSON.stringify({ model: kind.model, ...kind.body(`${prompt(random)} ${order}`, stream) }),
+        body: JSON.stringify({ model, ...kind.body(`${prompt(random)} ${order}`, stream) }),
       })
       one.status = answer.statusCode
       one.requestId = String(answer.headers['x-request-id'] ?? '') || null
+      one.via = (answer.headers['x-gateway-via'] as string | undefined) ?? null
       one.outcome = answer.statusCode === 200 ? 'broken' : 'refused'
       await read(one, kind, stream, answer.body)
     } catch (error) {
@@ -199,6 +222,7 @@ async function read(one: Asked, kind: Kind, stream: boolean, body: AsyncIterable
   if (one.status !== 200) return
   if (!stream) JSON.parse(text)
   if (!stream || (kind.last === null && text.includes('"finishReason"'))) one.outcome = 'complete'
+  if (one.outcome === 'complete') one.shown = shownUsage(one.protocol, text)
 }
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))

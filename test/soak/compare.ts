@@ -1,6 +1,7 @@
 /**
  * Compares three records of the soak run: what clients saw, what the upstream says it served, and what the ledger
- * charged. For a complete answer the charge must be exactly what the upstream reported, to the micro-CNY. No request
+ * charged. For a complete answer the charge must be exactly what the upstream reported, to the micro-CNY, and the usage that the
+ * client was shown is that of the row and of the upstream, in whichever protocol either of them was told. No request
  * may be charged twice, and none without an answer. The receipt of every row recomputes its charge. An attempt that was
  * given up has a row of its own when it cost something; nobody is charged for it.
  */
@@ -11,6 +12,7 @@ import type { Store } from '../../lib/store/store.ts'
 import { TOKEN_CLASSES, type UsageRow } from '../../lib/terms/records.ts'
 import { chargeOfLines } from '../support/receipt.ts'
 import type { Asked } from './clients.ts'
+import type { ShownUsage } from './shown.ts'
 
 type Prices = Record<string, Partial<Record<string, number>>>
 
@@ -41,6 +43,41 @@ function chargeOf(usage: NonNullable<Served['usage']>, price: Partial<Record<str
   return Number((sum + 999_999n) / 1_000_000n)
 }
 
+/** The same sums as an answer shows them, of what an upstream reported or a row has. */
+function summed(counts: Readonly<Record<(typeof TOKEN_CLASSES)[number], number>>): ShownUsage {
+  const sum = (is: (name: string) => boolean) =>
+    TOKEN_CLASSES.filter(is).reduce((total, name) => total + counts[name], 0)
+  return {
+    prompt: sum(name => !name.startsWith('output')),
+    cached: sum(name => name.startsWith('cache_read')),
+    output: sum(name => name.startsWith('output')),
+  }
+}
+
+const same = (a: ShownUsage, b: ShownUsage): boolean =>
+  a.prompt === b.prompt && a.cached === b.cached && a.output === b.output
+
+/** What is wrong with the usage that the client was shown. */
+function problemsOfShown({ shown, via, protocol }: Asked, row: UsageRow, upstream: Served): string[] {
+  const found: string[] = []
+  const say = (what: string, other: ShownUsage) => found.push(`${what}: ${JSON.stringify([shown, other])}`)
+  if (row.via !== via || upstream.protocol !== (via ?? protocol))
+    found.push(`by ${via}, the row says ${row.via} and the upstream ${upstream.protocol}`)
+  if (shown === null) return found
+  const inRow = summed(countsOf(row))
+  if (upstream.usage !== null && !same(shown, summed(upstream.usage)))
+    say('shown, and reported', summed(upstream.usage))
+  if ((via !== null || upstream.usage !== null) && !same(shown, inRow)) say('shown, and in the row', inRow)
+  return found
+}
+
+function countsOf(row: UsageRow): Record<(typeof TOKEN_CLASSES)[number], number> {
+  const counts = Object.fromEntries(TOKEN_CLASSES.map(name => [name, 0])) as ReturnType<typeof countsOf>
+  for (const line of row.lines)
+    if (Object.hasOwn(counts, line.class)) counts[line.class as keyof typeof counts] += line.count
+  return counts
+}
+
 /** What is wrong with the rows of attempts. */
 function problemsOf(attempts: readonly UsageRow[]): string[] {
   const wrong = attempts.filter(({ charge, cost }) => charge !== 0 || cost === null || cost <= 0)
@@ -60,6 +97,8 @@ export function compare(asked: readonly Asked[], served: readonly Served[], all:
   const known = new Set<string>()
   let exact = 0
   let counted = 0
+  let shown = 0
+  const pairs = new Map<string, number>()
   for (const one of asked) {
     if (one.requestId !== null) known.add(one.requestId)
     const row = one.requestId === null ? undefined : byRequest.get(one.requestId)
@@ -73,7 +112,14 @@ export function compare(asked: readonly Asked[], served: readonly Served[], all:
     if (whole.length === 0) whole.push(...upstream.filter(each => each.end === 'gone' || each.end === 'cut').slice(-1))
     if (whole.length !== 1) problems.push(`${about}: the upstream completed it ${whole.length} times`)
     else if (row === undefined) problems.push(`${about}: seen whole, and not in the books`)
-    else if (whole[0]!.usage === null) {
+    else {
+      problems.push(...problemsOfShown(one, row, whole[0]!).map(problem => `${about}: ${problem}`))
+      if (one.shown !== null) shown++
+      const pair = `${one.protocol} by ${one.via}`
+      if (one.via !== null) pairs.set(pair, (pairs.get(pair) ?? 0) + 1)
+    }
+    if (whole.length !== 1 || row === undefined) continue
+    if (whole[0]!.usage === null) {
       if (row.charge === 0) problems.push(`${about}: nothing reported, and nothing charged`)
       counted++
     } else {
@@ -94,6 +140,11 @@ export function compare(asked: readonly Asked[], served: readonly Served[], all:
       'rows in the books': rows.length,
       'seen whole, charged to the micro-unit': exact,
       'seen whole, nothing reported, counted': counted,
+      'seen whole, usage shown as in the books': shown,
+      'seen whole by translation': [...pairs]
+        .map(([pair, count]) => `${pair} ${count}`)
+        .sort()
+        .join(', '),
       'receipts that were recomputed': rows.length,
       'attempts given up, with a cost of their own': attempts.length,
       'rows of requests whose client saw no head': strangers,

@@ -15,7 +15,7 @@ import { startMariadb } from '../support/mariadb.ts'
 import { withSeed } from '../support/random.ts'
 import { scriptOptions } from '../support/script.ts'
 import { Chaos } from './chaos.ts'
-import { Clients } from './clients.ts'
+import { Clients, SOLE, soleModel } from './clients.ts'
 import { allRows, auditBooks, compare } from './compare.ts'
 import { Member } from './fleet.ts'
 
@@ -37,15 +37,30 @@ const ACCOUNTS = [
 ]
 const keyOf = (name: string) => `sk-soak-${name}-0123456789`
 
+const SOLE_MODELS = SOLE.map(protocol => ({
+  name: soleModel(protocol),
+  price: { input: 3, output: 15, cache_read: 0.3, cache_write_5m: 3.75, cache_write_1h: 6 },
+}))
+
 const catalog = (upstream: string) => {
   const base = testCatalog(upstream) as Record<string, Record<string, unknown>[]>
   return {
     ...base,
+    models: [...(base['models'] ?? []), ...SOLE_MODELS],
     // Two channels lead to the same upstream, so that a failed attempt has another channel to go to. Both cost something, so
     // that an attempt that was given up after it had used something has a row of its own.
     channels: [
       { ...base['channels']?.[0], name: 'one', cost: 0.5 },
       { ...base['channels']?.[0], name: 'two', cost: 0.8 },
+      ...SOLE.flatMap(protocol =>
+        [0.5, 0.8].map(cost => ({
+          ...base['channels']?.[0],
+          name: `${protocol}-${cost}`,
+          protocols: [protocol],
+          models: [soleModel(protocol)],
+          cost,
+        })),
+      ),
     ],
     accounts: ACCOUNTS.map(account => ({ ...account, groups: ['default'] })),
     keys: [
@@ -60,10 +75,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'gateway-soak-'))
 const mariadb = await startMariadb()
 const simulator = await simulate({ records: 5_000_000, seed })
 const prices = Object.fromEntries(
-  (testCatalog(simulator.url)['models'] as { name: string; price: Record<string, number> }[]).map(m => [
-    m.name,
-    m.price,
-  ]),
+  (catalog(simulator.url).models as { name: string; price: Record<string, number> }[]).map(m => [m.name, m.price]),
 )
 const catalogFile = path.join(folder, 'catalog.yaml')
 writeFileSync(catalogFile, JSON.stringify(catalog(simulator.url)))
