@@ -6,6 +6,7 @@ import { array, object, typed } from '../json/write.ts'
 import { ToolNames } from '../names.ts'
 import type { Target, Written } from '../protocol.ts'
 import { offeredTools } from '../request.ts'
+import { closedSchema } from '../closed-schema.ts'
 import { objectSchema } from '../schema.ts'
 import { budgetOf, nearestEffort, wantedEffort } from '../thinking.ts'
 import { Marks } from './marks.ts'
@@ -180,6 +181,8 @@ class Writer {
   #format(): Source | undefined {
     const { format } = this.#ask
     if (format.type !== 'schema') return undefined
-    return typed('json_schema', { schema: format.schema })
+    const { schema, changed } = closedSchema(format.schema)
+    if (changed) this.#losses.add('schema')
+    return typed('json_schema', { schema })
   }
 }

@@ -224,6 +224,42 @@ const ROWS: Row[] = [
     },
   },
   {
+    what: 'an answer by a schema, whose objects messages wants to be closed',
+    to: messages,
+    body: config({
+      responseJsonSchema: {
+        type: 'object',
+        properties: {
+          a: { type: 'array', items: { properties: {} } },
+          additionalProperties: { type: ['object', 'null'] },
+        },
+        allOf: [{ type: 'object' }],
+      },
+      responseMimeType: 'application/json',
+    }),
+    check: (body, t) =>
+      t.same((body as { output_config: { format: { schema: object } } }).output_config.format.schema, {
+        type: 'object',
+        properties: {
+          a: { type: 'array', items: { properties: {}, additionalProperties: false } },
+          additionalProperties: { type: ['object', 'null'], additionalProperties: false },
+        },
+        allOf: [{ type: 'object' }],
+        additionalProperties: false,
+      }),
+    losses: [],
+  },
+  {
+    what: 'an answer by a schema with any other properties, to messages',
+    to: messages,
+    body: config({
+      responseJsonSchema: { type: 'object', additionalProperties: true },
+      responseMimeType: 'application/json',
+    }),
+    gets: { output_config: { format: { schema: { additionalProperties: false } } } },
+    losses: ['schema'],
+  },
+  {
     what: 'an answer in JSON',
     to: chat,
     body: config({ responseMimeType: 'application/json' }),
