@@ -9,7 +9,6 @@ import type { OperationDeps } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
 import { type PayMethod, type Payment, ProviderAway, ProviderRefuses, type RefundNotice, type Said } from './method.ts'
-import { FEN } from './numbers.ts'
 import type { Till } from './till.ts'
 
 const HOUR_MS = 3_600_000
@@ -148,8 +147,7 @@ async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNoti
   const known =
     (refundId === null ? null : await store.pay.refund(name, refundId)) ??
     (await store.pay.refundByProviderId(name, providerId))
-  const order = await store.pay.order(orderId)
-  if (known !== null && order?.rate === null && state === 'done' && known.amount !== amount * FEN) {
+  if (known !== null && state === 'done' && known.asked !== amount) {
     const detail = `${day}: the bill has another amount for this refund`
     await till.raise({ method: name, kind: 'refund_amount', reference: `bill:${known.id}`, orderId, amount, detail })
   }

@@ -180,7 +180,9 @@ export class MoneyBack {
       if (amount <= 0) return false
       const { checkAtMs = null, ...refund } = freeze
       const by = provider(method, 'refunds.freeze')
-      const { outcome } = await pay.freeze({ ...refund, method, orderId, amount }, true, checkAtMs, by)
+      // What is begun here is the share of its amount; of anything else, the provider says how much it is.
+      const said = freeze.kind === 'refund' ? {} : { asked }
+      const { outcome } = await pay.freeze({ ...refund, ...said, method, orderId, amount }, true, checkAtMs, by)
       if (outcome === 'frozen') await inForce(this.#deps)
       if (outcome !== 'bound') return fits
     }

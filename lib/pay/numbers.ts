@@ -50,19 +50,6 @@ export function worth(asked: number, rate: number | null): Micro {
   return micro(Number((BigInt(asked) * BigInt(rate)) / CENTS))
 }
 
-/**
- * What the provider is asked to send back of an order. Rounded down; the refund that takes the rest gets what is left of
- * what was asked for. `before`: what earlier refunds of the order took, in micro-CNY.
- */
-export function refundAsked(
-  order: { amount: Micro; asked: number; rate: number | null },
-  amount: Micro,
-  before: Micro,
-): number {
-  const share = (part: number): number => Number((BigInt(part) * BigInt(order.asked)) / BigInt(order.amount))
-  return before + amount === order.amount ? order.asked - share(before) : share(before + amount) - share(before)
-}
-
 const YUAN = /^(\d{1,9})(?:\.(\d{1,2}))?$/
 
 /** Fen of a text of yuan such as `12.3`; null when it is no such text. No floating point comes near it. */

@@ -32,6 +32,11 @@ export const ANOTHER_AMOUNT = () =>
     zh: 'reference:已用于另一金额的退款',
   })
 
+export const SMALLEST: Words = {
+  en: 'an amount worth a cent at least of the currency that was paid',
+  zh: '至少相当于付款货币一分钱的金额',
+}
+
 export function sameRefund(known: Refund, amount: Micro): Refund {
   if (known.amount !== amount) throw ANOTHER_AMOUNT()
   return known

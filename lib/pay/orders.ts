@@ -2,7 +2,7 @@
  * What people do with orders: begin one, look at it, and, for operators, send money back and resolve what does not fit.
  * Who may do it is for the caller to check; how much, and whether, is checked here.
  */
-import { formatMicro, type Micro, micro, parseMicro } from '../base/money.ts'
+import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
@@ -13,7 +13,7 @@ import { AskedLately } from './asked.ts'
 import { checkNotSentBack, creditable, PAID_OTHERWISE } from './by-hand.ts'
 import { PayMarks } from './marks.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
-import { askedFor, isWholeFen, newOrderId, newRefundId, refundAsked, refundIdOf } from './numbers.ts'
+import { askedFor, isWholeFen, newOrderId, newRefundId, refundIdOf } from './numbers.ts'
 import {
   ANOTHER_AMOUNT,
   MOST_FAILED,
@@ -23,6 +23,7 @@ import {
   NO_REASON,
   notConfigured,
   RESOLVED,
+  SMALLEST,
   sameRefund,
   tooMany,
   wrong,
@@ -187,6 +188,7 @@ export class Orders {
     const frozen = await afterRecall(this.#deps, accountPurse(order.accountId), debit)
     if ('refund' in frozen) return frozen
     if (frozen.outcome === 'conflict') throw ANOTHER_AMOUNT()
+    if (frozen.outcome === 'dust') throw wrong('amount', SMALLEST)
     const refundable = formatMicro(
       frozen.outcome === 'short' ? frozen.refundable : await store.pay.refundable(order.id),
     )
@@ -205,12 +207,7 @@ export class Orders {
     const { store, clock } = this.#deps
     const { id } = refund
     try {
-      const others = (await store.pay.refunds(order.id)).filter(
-        r => r.id !== id && r.state !== 'released' && r.atMs <= refund.atMs,
-      )
-      const before = micro(others.reduce((sum, r) => sum + r.amount, 0))
-      const asked = refundAsked(order, refund.amount, before)
-      const { providerId, said } = await method.refund(refund, order, asked)
+      const { providerId, said } = await method.refund(refund, order, refund.asked)
       if (providerId !== null)
         await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, clock.now()))
       await this.#till.back.endRefund(refund, said)

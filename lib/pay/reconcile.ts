@@ -35,7 +35,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, log } = deps
   try {
     const nowMs = (await store.now()) ?? deps.clock.now()
-    for (const { id } of await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH)) await deps.till.credit(id)
+    await each(deps, await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH), ({ id }) => deps.till.credit(id))
     await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order => checkOrder(deps, order))
     await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
     await takeMissed(deps, nowMs)
@@ -45,13 +45,26 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   }
 }
 
-/** A few at once, so that after an outage all are asked soon and no provider is flooded. */
-async function each<T>(deps: ReconcileDeps, list: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const rest = [...list]
-  const worker = async () => {
-    for (let item = rest.shift(); item !== undefined && !deps.stopped(); item = rest.shift()) await work(item)
-  }
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rest.length) }, worker))
+type Work<T> = (item: T) => Promise<unknown>
+
+/** A few of each method at once, so that no provider is flooded, and none that is slow holds up those of another. */
+async function each<T extends Order | Refund>(deps: ReconcileDeps, list: readonly T[], work: Work<T>): Promise<void> {
+  const queues = [...Map.groupBy(list, ({ method }) => method).values()]
+  await Promise.all(
+    queues.flatMap(queue => Array.from({ length: Math.min(AT_ONCE, queue.length) }, () => drain(deps, queue, work))),
+  )
+}
+
+/** What fails in a way that nobody thought of is tried again when its time has passed; others do not wait for it. */
+async function drain<T extends Order | Refund>(deps: ReconcileDeps, queue: T[], work: Work<T>): Promise<void> {
+  for (let item = queue.shift(); item !== undefined && !deps.stopped(); item = queue.shift())
+    try {
+      await work(item)
+    } catch (error) {
+      if (error instanceof StoreUnavailable || deps.stopped()) throw error
+      const { id, method } = item
+      deps.log.error({ err: error, method, id }, 'asking a provider back failed')
+    }
 }
 
 async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {

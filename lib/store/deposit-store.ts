@@ -174,7 +174,8 @@ export interface ChainStore {
   depositRefundable(id: number): Promise<Micro>
 
   /** Ends the account's earlier quote, and makes one. */
-  makeQuote(quote: NewQuote, act: Act): Promise<Quote>
+  /** null = the account has made so many (`anHour`) in the last hour of the chain. */
+  makeQuote(quote: NewQuote, anHour: number, act: Act): Promise<Quote | null>
   /** The account's newest quote. */
   quote(accountId: number): Promise<Quote | null>
 }

@@ -10,7 +10,7 @@ import { CHAIN_DEPOSITS, DEPOSIT_REFUNDS, DEPOSIT_TABLES } from './deposit-table
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
-import { PAY_EXCEPTIONS, PAY_TABLES } from './pay-tables.ts'
+import { PAY_EXCEPTIONS, PAY_REFUNDS, PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
 import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
@@ -253,6 +253,13 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     await fillWorth(driver)
     return []
   },
+  // What providers are asked to send back. It was the share of each refund by itself; engines divide whole numbers in
+  // different ways, so what is left over is taken off first.
+  ({ dialect }) => [
+    addColumn(PAY_REFUNDS, ['asked', 'int?'], dialect),
+    'UPDATE pay_refunds SET asked = (SELECT (pay_refunds.amount * o.asked - (pay_refunds.amount * o.asked) % o.amount) ' +
+      '/ o.amount FROM pay_orders o WHERE o.id = pay_refunds.order_id) WHERE asked IS NULL',
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

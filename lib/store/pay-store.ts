@@ -60,14 +60,16 @@ export type Credited = { outcome: 'credited' | 'known'; order: Order } | { outco
 
 /**
  * `short`: no more than `refundable` can go back. `bound`: the order has not been credited that much. `same`: the refund
- * exists already.
+ * exists already. `dust`: it is less than the smallest unit of what was paid.
  */
 export type Frozen =
   | { outcome: 'frozen' | 'same'; refund: Refund }
   | { outcome: 'short'; refundable: Micro }
-  | { outcome: 'bound' | 'conflict' }
+  | { outcome: 'bound' | 'conflict' | 'dust' }
 
-export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'>
+/** `asked`: what the provider says; without it, the share that the amount is of what was paid. */
+export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'> &
+  Partial<Pick<Refund, 'asked'>>
 
 export interface OrderFilter {
   accountId?: number

@@ -69,6 +69,7 @@ export const PAY_REFUNDS: Table = {
     account_id: 'int',
     kind: 'code',
     amount: 'int',
+    asked: 'int?',
     state: 'code',
     provider_id: 'name?',
     reason: 'doc',

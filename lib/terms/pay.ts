@@ -169,6 +169,8 @@ export interface Refund {
   method: OrderMethod
   kind: RefundKind
   amount: Micro
+  /** What the provider is asked for, or says, in the smallest unit of what was paid. */
+  asked: number
   state: RefundState
   /** The provider's id of it; null = not known yet. */
   providerId: string | null

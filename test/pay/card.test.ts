@@ -317,6 +317,28 @@ t.test('another currency, at the rate of the order', async t => {
   t.equal(await card.balance(), 0)
 })
 
+t.test(
+  'a session in another currency than was asked for waits, is credited at its worth, and goes back whole',
+  async t => {
+    const card = await openCard(t, { currency: 'USD' })
+    const now = card.clock.now()
+    await card.store.pay.setPayRate({ currency: 'USD', rate: 7_130_000, fromMs: now, untilMs: now + MINUTE_MS }, ACT)
+    const { id, session } = await card.open('100')
+    const { ledger } = card.stripe
+    t.equal(await card.send(ledger.pay(session, { currency: 'cny', amount_total: 9_000 })), 200)
+    t.equal(await card.balance(), 0)
+    const [found] = await card.store.pay.exceptions({ open: true, limit: 9 })
+    t.match(found, { kind: 'currency', orderId: id, amount: 9_000, currency: 'CNY' })
+    await card.desk.orders.resolve(found!.id, true, 'the payer called', ACT)
+    t.equal(await card.balance(), 9_000, 'not what was asked for')
+    t.equal(await faultOf(card.desk.orders.refund(id, '90.01', 'too much', false, ACT)), 'conflict')
+    for (const amount of ['30', '60']) await card.desk.orders.refund(id, amount, 'asked for', false, ACT)
+    t.equal(ledger.total, 0, 'in the currency that was paid')
+    t.equal(await card.balance(), 0)
+    t.match(await card.store.audit(), { ok: true })
+  },
+)
+
 t.test('five sessions in an hour, of one account', async t => {
   const card = await openCard(t)
   for (let i = 0; i < 5; i++) card.stripe.ledger.expire((await card.open()).session)

@@ -77,6 +77,10 @@ t.test('deposits', { skip: ANVIL_MISSING ?? false }, async t => {
     await shop.read()
     t.same(await shop.deposits(), [])
     t.equal(await shop.micros(), 0)
+    await chain.pay(address, 10n * TOKEN)
+    await chain.mine()
+    await shop.read()
+    t.equal(await shop.micros(), 71_200_000, 'and none of it keeps anybody waiting')
   })
 
   t.test('amounts that no number is exact for', async t => {

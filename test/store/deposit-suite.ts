@@ -214,6 +214,18 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.match(await one.audit(), stolen, 'the payment of no deposit shows')
   })
 
+  check('an account makes so many quotes in an hour of the chain, on however many gateways', async (t, one, two) => {
+    const [{ account }, { account: other }] = [await fund(one, 'a', 0), await fund(one, 'b', 0)]
+    const make = (store: Store, accountId: number, fromMs: number) =>
+      store.chain.makeQuote({ accountId, amount: micro(1), wei: 1n, rate: CNY, fromMs, untilMs: fromMs + 1 }, 3, ACT)
+    const made = await Promise.all(Array.from({ length: 8 }, (_, i) => make(i % 2 ? one : two, account.id, i + 1)))
+    t.equal(made.filter(quote => quote !== null).length, 3)
+    t.not(await make(one, other.id, 9), null, 'others make their own')
+    t.equal(await make(one, account.id, HOUR_MS), null)
+    t.not(await make(two, account.id, HOUR_MS + 10), null, 'an hour later')
+    t.equal((await one.actions({ operation: ACT.operation, limit: 99 })).length, 5)
+  })
+
   check('a deposit has the rate of its time, or the next one, or that of its quote', async (t, one) => {
     const { account } = await fund(one, 'a', 0)
     const now = Date.now()
@@ -226,9 +238,9 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     await new Promise(resolve => setTimeout(resolve, 20))
     t.equal(await one.chain.fixRates(), 1)
     const quote = { accountId: account.id, amount: micro(1), wei: 2n * WEI, rate: 5 * CNY }
-    await one.chain.makeQuote({ ...quote, fromMs: 1_000, untilMs: 5_000 }, ACT)
-    const second = await one.chain.makeQuote({ ...quote, rate: 6 * CNY, fromMs: 2_000, untilMs: 6_000 }, ACT)
-    t.match(await one.chain.quote(account.id), { id: second.id, used: false })
+    await one.chain.makeQuote({ ...quote, fromMs: 1_000, untilMs: 5_000 }, 9, ACT)
+    const second = await one.chain.makeQuote({ ...quote, rate: 6 * CNY, fromMs: 2_000, untilMs: 6_000 }, 9, ACT)
+    t.match(await one.chain.quote(account.id), { id: second?.id, used: false })
     const at = (blockAtMs: number) => deposit(account.id, 3n * WEI, { blockAtMs })
     await one.chain.addDeposits(CHAIN, [at(999), at(1_999), at(2_000), at(5_999)])
     t.same(
@@ -422,14 +434,14 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       fromMs: 1_000,
       untilMs: 5_000,
     }
-    await one.chain.makeQuote(quote, ACT)
+    await one.chain.makeQuote(quote, 1_000, ACT)
     const at = (value: bigint) => deposit(account.id, value, { blockAtMs: 2_000 })
     await one.chain.addDeposits(CHAIN, [at(1n), at(5n * WEI - 1n), at(5n * WEI), at(10n * WEI)])
     t.same(
       (await one.chain.deposits({ afterId: 0, limit: 9 })).map(({ quotedRate }) => quotedRate),
       [null, null, 5 * CNY, null],
     )
-    for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, ACT)
+    for (let i = 0; i < 105; i++) await one.chain.makeQuote(quote, 1_000, ACT)
     const [row] = await driver.query('t', 'SELECT COUNT(*) AS n FROM deposit_quotes', [])
     t.equal(Number(row!['n']), 100)
     t.match(await one.chain.quote(account.id), { used: false }, 'the newest is there')

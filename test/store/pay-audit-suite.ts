@@ -27,7 +27,7 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
   const now = Date.now()
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }, ACT)
   const quote = { accountId, amount: micro(8_000_000), wei: WEI, rate: 8_000_000, fromMs: 2_000, untilMs: 3_000 }
-  await store.chain.makeQuote(quote, ACT)
+  await store.chain.makeQuote(quote, 1, ACT)
   const deposit = (n: number, value: bigint) => ({
     tx: hash(n),
     logIndex: n,

@@ -9,6 +9,7 @@ import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/terms/people.ts'
 import { seeded } from '../support/random.ts'
 import { fund, settlement, usageRow } from '../support/store.ts'
+import { openDriver } from './old-log.ts'
 
 export const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'orders.create' }
 export const LOOSE: OrderBounds = {
@@ -283,6 +284,31 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
       t.equal((await one.audit()).ok, true, name)
     }
     t.equal(await one.pay.endFreeze('alipay', 'nobody', 'done', ACT), null)
+  })
+
+  t.test('each refund says what its provider is asked for, also one of before that was stored', async t => {
+    const url = await newUrl(t)
+    const [store, driver] = [openStore(url, { secret: 'x' }), openDriver(url)]
+    t.teardown(() => Promise.all([store.close(), driver.close()]))
+    await store.migrate()
+    const { account } = await fund(store, 'a', 0)
+    const dollars = { currency: 'USD', rate: 7_130_000, asked: 1_403, amount: micro(10_000 * FEN) } as const
+    const id = await made(store, newOrder(account.id, dollars))
+    await store.pay.proveOrder(proofOf(id, 'tx', { amount: 1_403, currency: 'USD' }))
+    await store.pay.creditOrder(id, dollars.amount, '', ACT)
+    const parts: [part: NewRefund, outcome: string][] = [
+      [newRefund(id, 'dust', 1), 'dust'],
+      [newRefund(id, 'a', 3_333), 'frozen'],
+      [newRefund(id, 'there', 100, { kind: 'external', asked: 14 }), 'frozen'],
+      [newRefund(id, 'rest', 6_567), 'frozen'],
+    ]
+    for (const [part, outcome] of parts) t.match(await store.pay.freeze(part, false, null, ACT), { outcome })
+    const asked = async () => (await store.pay.refunds(id)).map(refund => [refund.id, refund.asked])
+    t.same(new Map((await asked()) as [string, number][]), new Map(Object.entries({ a: 467, there: 14, rest: 922 })))
+    await driver.run('test', 'UPDATE pay_refunds SET asked = NULL', [])
+    await driver.run('test', "UPDATE meta SET value = value - 1 WHERE name = 'schema'", [])
+    await store.migrate()
+    t.same(new Map((await asked()) as [string, number][]), new Map(Object.entries({ a: 467, there: 14, rest: 921 })))
   })
 
   check('exceptions, events, marks and rates', async (t, one, two) => {

@@ -80,7 +80,7 @@ async function usdtOf(deps: ConsoleDeps) {
   return usdt
 }
 
-const pays = { who: SETS_ALARM, effect: 'write', scope: null, limit: 'heavy' } as const
+const pays = { who: SETS_ALARM, effect: 'write', scope: null } as const
 
 export const DEPOSITS: Operation<ConsoleDeps>[] = [
   operation({
@@ -125,7 +125,7 @@ export const DEPOSITS: Operation<ConsoleDeps>[] = [
     ...pays,
     body: newQuote,
     answer: { status: 201, body: quoteAnswer },
-    refuses: [400, 403, 404, 409],
+    refuses: [400, 403, 404, 409, 429],
     run: async (deps: ConsoleDeps, { account, body, caller }) =>
       ownQuote(await usdtOf(deps), account, body.amount, { actor: caller.actor, operation: 'deposits.quote' }),
   }),

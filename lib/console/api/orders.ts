@@ -94,7 +94,6 @@ export const ORDERS: Operation<ConsoleDeps>[] = [
     who: SETS_ALARM,
     effect: 'write',
     scope: null,
-    limit: 'heavy',
     body: newOrder,
     answer: { status: 201, body: orderAnswer },
     refuses: [400, 403, 409, 429],

@@ -10,6 +10,8 @@ import type { Chain } from './chain.ts'
 import type { UsdtDeps } from './deps.ts'
 
 const BATCH = 50
+/** Deposits that the node is asked about at once. One that does not answer takes ten seconds for each. */
+const AT_ONCE = 10
 /** With a question every few seconds, a node that is only behind has caught up long before. */
 const MANY_CHECKS = 100
 
@@ -33,10 +35,15 @@ export class Crediting {
     const { store, config } = this.#deps
     if ((await store.chain.fixRates()) > 0) this.#accounts = null
     let failed: unknown = null
-    for (const deposit of await store.chain.unconfirmed(config.chain_id, BATCH))
-      await this.#confirm(deposit).catch(error => {
-        failed ??= error
-      })
+    const unconfirmed = await store.chain.unconfirmed(config.chain_id, BATCH)
+    while (unconfirmed.length > 0)
+      await Promise.all(
+        unconfirmed.splice(0, AT_ONCE).map(deposit =>
+          this.#confirm(deposit).catch(error => {
+            failed ??= error
+          }),
+        ),
+      )
     const accounts = this.#accounts ?? (await store.chain.waitingAccounts(config.chain_id))
     for (const id of accounts) await this.credit(id, config.minimum)
     this.#accounts = new Set()

@@ -18,6 +18,8 @@ import { NodeError, Rpc } from './rpc.ts'
 import { Scanner } from './scanner.ts'
 
 const QUOTE_MS = 30 * 60_000
+/** Of one account. */
+const QUOTES_AN_HOUR = 20
 /** How long the newest block is taken for the newest: plans of nodes have an end, and anybody may ask for quotes. */
 const HEAD_MS = 4_000
 
@@ -86,7 +88,10 @@ export class Usdt {
     const { atMs: fromMs } = await this.#latest()
     const wei = tokensFor(amount, rate.rate)
     const untilMs = fromMs + QUOTE_MS
-    return store.chain.makeQuote({ accountId: account.id, amount, wei, rate: rate.rate, fromMs, untilMs }, act)
+    const quote = { accountId: account.id, amount, wei, rate: rate.rate, fromMs, untilMs }
+    const made = await store.chain.makeQuote(quote, QUOTES_AN_HOUR, act)
+    if (made === null) throw TOO_MANY()
+    return made
   }
 
   #amount(sent: unknown): Micro {
@@ -193,6 +198,11 @@ const NO_RATE = () =>
   new OperationError('conflict', {
     en: 'There is no exchange rate for USDT at the moment: deposits wait until there is one',
     zh: '暂无 USDT 汇率:充值将等待汇率更新后入账',
+  })
+const TOO_MANY = () =>
+  new OperationError('throttled', {
+    en: 'Too many quotes in an hour: try again later',
+    zh: '一小时内锁定汇率次数过多,请稍后再试',
   })
 const AWAY = () =>
   new OperationError('conflict', {

@@ -3,10 +3,12 @@ import type { DepositAddress, Quote } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Driver, Row, Statements } from '../driver.ts'
 import type { NewAddress, NewQuote } from '../deposit-store.ts'
+import { accountPurse } from '../store.ts'
 import { recordAction } from './actions.ts'
 import { toAddress, toQuote } from './deposit-rows.ts'
 import { chunks, integer, marks } from './text.ts'
 
+const HOUR_MS = 3_600_000
 const OF_ACCOUNT = 'SELECT * FROM deposit_addresses WHERE chain_id = ? AND wallet = ? AND account_id = ?'
 
 export async function depositAddress(
@@ -84,10 +86,7 @@ export async function addressesWatched(driver: Driver, chainId: number, numbers:
     )
 }
 
-/**
- * Quotes of an account that are kept. Older ones end long before the blocks of their time are read, unless somebody makes so many
- * on purpose, who loses the rates of the oldest.
- */
+/** Quotes of an account that are kept. Older ones end long before the blocks of their time are read. */
 const QUOTES_KEPT = 100
 
 async function forgetQuotes(tx: Statements, accountId: number): Promise<void> {
@@ -97,9 +96,14 @@ async function forgetQuotes(tx: Statements, accountId: number): Promise<void> {
     await tx.run('DELETE FROM deposit_quotes WHERE account_id = ? AND id <= ?', [accountId, integer(row, 'id')])
 }
 
-export function makeQuote(driver: Driver, quote: NewQuote, act: Act): Promise<Quote> {
+export function makeQuote(driver: Driver, quote: NewQuote, anHour: number, act: Act): Promise<Quote | null> {
   const { accountId, amount, wei, rate, fromMs, untilMs } = quote
   return driver.transaction('makeQuote', async tx => {
+    // The lock of the purse lets the quotes of one account be counted and made one after the other.
+    await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(accountId)])
+    const newest = 'SELECT from_ms FROM deposit_quotes WHERE account_id = ? ORDER BY id DESC LIMIT ?'
+    const made = await tx.query(newest, [accountId, anHour])
+    if (made.filter(row => integer(row, 'from_ms') > fromMs - HOUR_MS).length >= anHour) return null
     await tx.run('UPDATE deposit_quotes SET until_ms = ? WHERE account_id = ? AND used = 0 AND until_ms > ?', [
       fromMs,
       accountId,

@@ -40,7 +40,7 @@ export class Deposits implements ChainStore {
   addressCount = (chainId: number) => addresses.addressCount(this.#driver, chainId)
   addressesWatched = (chainId: number, numbers: readonly number[]) =>
     addresses.addressesWatched(this.#driver, chainId, numbers)
-  makeQuote = (quote: NewQuote, act: Act) => addresses.makeQuote(this.#driver, quote, act)
+  makeQuote = (quote: NewQuote, anHour: number, act: Act) => addresses.makeQuote(this.#driver, quote, anHour, act)
   quote = (accountId: number) => addresses.newestQuote(this.#driver, accountId)
 
   takeChain = (chainId: number, holder: string, nowMs: number, leaseMs: number) =>

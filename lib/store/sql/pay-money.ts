@@ -8,7 +8,8 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, Refund } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
-import { type Driver, DuplicateKey, type Statements } from '../driver.ts'
+import { refundShare } from '../../terms/refund-share.ts'
+import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, EntryKind } from '../entry-store.ts'
 import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
@@ -16,6 +17,7 @@ import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
 import { lockOrder } from './pay-orders.ts'
 import { toRefund } from './pay-rows.ts'
+import { integer } from './text.ts'
 
 const ENTERED = ['credited', 'refunded', 'reversed'] as const
 
@@ -103,17 +105,28 @@ async function insertRefund(
   tx: Statements,
   driver: Driver,
   order: Order,
-  refund: NewRefund,
+  refund: Omit<Refund, 'accountId' | 'state' | 'actor' | 'atMs' | 'endedAtMs' | 'checkAtMs' | 'checks'>,
   checkAtMs: number | null,
   actor: string,
 ): Promise<Refund> {
-  const { id, method, orderId, kind, amount, providerId, reason } = refund
+  const { id, method, orderId, kind, amount, asked, providerId, reason } = refund
   await tx.run(
-    'INSERT INTO pay_refunds (method, id, order_id, account_id, kind, amount, state, provider_id, reason, actor, at_ms, ' +
-      `check_at_ms, checks) VALUES (?, ?, ?, ?, ?, ?, 'frozen', ?, ?, ?, ${driver.dialect.nowMs}, ?, 0)`,
-    [method, id, orderId, order.accountId, kind, amount, providerId, reason, actor, checkAtMs],
+    'INSERT INTO pay_refunds (method, id, order_id, account_id, kind, amount, asked, state, provider_id, reason, actor, ' +
+      `at_ms, check_at_ms, checks) VALUES (?, ?, ?, ?, ?, ?, ?, 'frozen', ?, ?, ?, ${driver.dialect.nowMs}, ?, 0)`,
+    [method, id, orderId, order.accountId, kind, amount, asked, providerId, reason, actor, checkAtMs],
   )
   return (await refundOf(tx, method, id)) as Refund
+}
+
+/** The share of an amount in what was paid for the order. The caller has locked the order. */
+async function shareOf(tx: Statements, order: Order, amount: Micro): Promise<number> {
+  const first = 'SELECT amount FROM pay_proofs WHERE order_id = ? ORDER BY at_ms, transaction_id LIMIT 1'
+  const back = "SELECT COALESCE(SUM(asked), 0) AS sent FROM pay_refunds WHERE order_id = ? AND state <> 'released'"
+  const [paid] = await tx.query(first, [order.id])
+  const [sums] = await tx.query(back, [order.id])
+  const received = paid === undefined ? order.asked : integer(paid, 'amount')
+  const before = micro(order.refunded + order.frozen + order.reversed)
+  return refundShare({ received, credited: order.credited }, amount, before, integer(sums as Row, 'sent'))
 }
 
 async function freezeMoney(
@@ -132,6 +145,8 @@ async function freezeMoney(
   if (there !== null) return there.amount === amount ? { outcome: 'same', refund: there } : { outcome: 'conflict' }
   if (order.credited - order.refunded - order.frozen - order.reversed < amount) return { outcome: 'bound' }
   await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
+  const asked = refund.asked ?? (await shareOf(tx, order, amount))
+  if (asked <= 0) return { outcome: 'dust' }
   const most = await refundableOf(tx, order)
   if (!forced && most < amount) return { outcome: 'short', refundable: most }
   const entry = {
@@ -144,7 +159,7 @@ async function freezeMoney(
   const booked = await bookEntry(tx, driver, order.accountId, entry, act, forced)
   if (booked.outcome !== 'created') return { outcome: 'short', refundable: most }
   await saveSums(tx, { ...order, frozen: micro(order.frozen + amount) })
-  return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, refund, checkAtMs, actor) }
+  return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, { ...refund, asked }, checkAtMs, actor) }
 }
 
 export async function freeze(

@@ -51,6 +51,7 @@ export const toRefund = (row: Row): Refund => ({
   method: text(row, 'method') as OrderMethod,
   kind: text(row, 'kind') as Refund['kind'],
   amount: money(row, 'amount'),
+  asked: integer(row, 'asked'),
   state: text(row, 'state') as Refund['state'],
   providerId: textOrNull(row, 'provider_id'),
   reason: text(row, 'reason'),

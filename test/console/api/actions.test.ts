@@ -57,7 +57,7 @@ t.test('owners are not told how many entries and quotes the gateway has made', a
   const entry = { kind: 'topup', amount: micro(7_000_000), reference: 'order 7', actor: 'boss', note: '' } as const
   await store.addEntry(account.id, entry, SETUP)
   const quote = { accountId: account.id, amount: micro(1), wei: 1n, rate: 7_000_000, fromMs: 1, untilMs: 2 }
-  await store.chain.makeQuote(quote, SETUP)
+  await store.chain.makeQuote(quote, 1, SETUP)
   await store.chain.issueAddress(
     { chainId: 56, wallet: 'w', accountId: account.id, fromBlock: 1 },
     n => `0x${n}`,

@@ -105,6 +105,9 @@ export function ownerTopsUpByUsdt(t: Test, language: keyof typeof WORDS): void {
         'the page asks nobody else',
       )
 
+      await visitor.visit(`${house.url}/console/overview`)
+      await page.locator('main').getByText(/42\.72/).first().waitFor()
+
       const operator = await house.person('op@example.com', { operator: true, factor: true })
       const desk = await newcomer({ language })
       await giveSession(desk, house, operator)
