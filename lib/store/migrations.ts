@@ -20,6 +20,7 @@ import { fillWorth } from './sql/deposit-worth.ts'
 import { fillModelHours } from './sql/model-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
+import { FILL_ASKED } from './sql/refund-asked.ts'
 import { copyTopUps, OLD_TOPUPS } from './sql/topup-copy.ts'
 import { copyUsage, OLD_LOG } from './sql/usage-copy.ts'
 import { StoreUnavailable } from './store.ts'
@@ -253,13 +254,8 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
     await fillWorth(driver)
     return []
   },
-  // What providers are asked to send back. It was the share of each refund by itself; engines divide whole numbers in
-  // different ways, so what is left over is taken off first.
-  ({ dialect }) => [
-    addColumn(PAY_REFUNDS, ['asked', 'int?'], dialect),
-    'UPDATE pay_refunds SET asked = (SELECT (pay_refunds.amount * o.asked - (pay_refunds.amount * o.asked) % o.amount) ' +
-      '/ o.amount FROM pay_orders o WHERE o.id = pay_refunds.order_id) WHERE asked IS NULL',
-  ],
+  // What providers are asked to send back.
+  ({ dialect }) => [addColumn(PAY_REFUNDS, ['asked', 'int?'], dialect), FILL_ASKED],
 ]
 
 async function version(driver: Driver): Promise<number> {

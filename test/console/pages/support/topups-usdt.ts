@@ -106,7 +106,11 @@ export function ownerTopsUpByUsdt(t: Test, language: keyof typeof WORDS): void {
       )
 
       await visitor.visit(`${house.url}/console/overview`)
-      await page.locator('main').getByText(/42\.72/).first().waitFor()
+      await page
+        .locator('main')
+        .getByText(/42\.72/)
+        .first()
+        .waitFor()
 
       const operator = await house.person('op@example.com', { operator: true, factor: true })
       const desk = await newcomer({ language })

@@ -136,7 +136,11 @@ export function ownerTopsUp(t: Test, name: keyof typeof PROVIDERS, language: key
     t.match(await page.locator('main').innerText(), /20\.00 CNY/)
     t.same(await visitor.axe(), [])
     await visitor.visit(`${house.url}/console/overview`)
-    await page.locator('main').getByText(/20\.00/).first().waitFor()
+    await page
+      .locator('main')
+      .getByText(/20\.00/)
+      .first()
+      .waitFor()
     t.same(complaints, [])
     t.same(
       requested.filter(url => !url.startsWith(house.url)),
