@@ -17,6 +17,9 @@ model_provider = "gateway"
 check_for_update_on_startup = false
 [analytics]
 enabled = false
+[features]
+plugins = false
+apps = false
 [model_providers.gateway]
 name = "gateway"
 base_url = "${gateway}/v1"

@@ -33,6 +33,8 @@ export const opencode: Tool = {
     OPENCODE_DISABLE_MODELS_FETCH: '1',
     OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
     OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    // it would install a package for plugins beside its settings
+    npm_config_registry: 'http://127.0.0.1:9',
   }),
   read(stdout, stderr) {
     const events = linesOf(stdout)
