@@ -91,6 +91,8 @@ export async function startMariadb(): Promise<MysqlServer> {
   const args = [
     '--no-defaults',
     `--datadir=${data}`,
+    // Not the machine's: a server that starts deletes the temporary tables that others have there.
+    `--tmpdir=${folder}`,
     `--port=${port}`,
     '--bind-address=127.0.0.1',
     `--socket=${join(folder, 's')}`,

@@ -19,7 +19,7 @@ import { creditDeposits } from './deposit-money.ts'
 import { fixRates } from './deposit-rates.ts'
 import * as refunds from './deposit-refunds.ts'
 import { toDeposit } from './deposit-rows.ts'
-import { big, integer, money, text } from './text.ts'
+import { big, integer, marks, money, padded, text } from './text.ts'
 
 /** Shown of one deposit. */
 const MOST_REFUNDS = 1_000
@@ -130,12 +130,18 @@ export class Deposits implements ChainStore {
     return (await this.#driver.query('depositsIn', sql, [chainId, fromNo, toNo])).map(toDeposit)
   }
 
+  /** Which they are is found without their other columns: engines sort long texts on the disk. */
   async unconfirmed(chainId: number, limit: number): Promise<Deposit[]> {
     const turns =
-      'SELECT id, ROW_NUMBER() OVER (PARTITION BY account_id ORDER BY checks, id) AS turn FROM chain_deposits ' +
+      'SELECT id, checks, ROW_NUMBER() OVER (PARTITION BY account_id ORDER BY checks, id) AS turn FROM chain_deposits ' +
       "WHERE state = 'final' AND chain_id = ?"
-    const sql = `SELECT d.* FROM (${turns}) t JOIN chain_deposits d ON d.id = t.id ORDER BY t.turn, d.checks, d.id LIMIT ?`
-    return (await this.#driver.query('unconfirmed', sql, [chainId, limit])).map(toDeposit)
+    const sql = `SELECT id FROM (${turns}) t ORDER BY turn, checks, id LIMIT ?`
+    const ids = (await this.#driver.query('unconfirmed', sql, [chainId, limit])).map(row => integer(row, 'id'))
+    if (ids.length === 0) return []
+    const some = padded(ids)
+    const rows = `SELECT * FROM chain_deposits WHERE id IN (${marks(some.length)})`
+    const found = (await this.#driver.query('unconfirmed', rows, some)).map(toDeposit)
+    return found.toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
   }
 
   async confirmDeposit(id: number): Promise<void> {
