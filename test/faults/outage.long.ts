@@ -13,6 +13,8 @@ const WARM_MS = 1500
 /** It only ends a test that waits in vain. */
 const WELL_AGAIN_MS = 60_000
 const CLIENTS = 8
+/** Between two requests of a client: enough of them fall into the outage. */
+const PAUSE_MS = 200
 const UNKNOWN_KEY = 'sk-faults-nobody-0123456789'
 
 const OUTAGES: Record<string, { begin(store: MariadbStore): unknown; end(store: MariadbStore): unknown }> = {
@@ -57,7 +59,7 @@ for (const [name, { begin, end }] of Object.entries(OUTAGES)) {
     const scene = await Scene.open(t, { store: { ...store, url } })
     const gateway = await scene.gateway()
     await scene.peak(gateway)
-    const stop = scene.clients.load(gateway.main, CLIENTS, { most: MOST })
+    const stop = scene.clients.load(gateway.main, CLIENTS, { most: MOST, pauseMs: PAUSE_MS })
     await sleep(WARM_MS)
 
     await begin(store)
