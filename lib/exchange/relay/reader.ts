@@ -241,9 +241,9 @@ export class Reader implements ReadingEvents, Gathered, Onward {
 
   /** False: the client is slow. */
   send(chunk: Buffer): boolean {
-    const hasRoom = this.#m.telling.send(chunk)
-    if (!hasRoom) this.#pressure.hold(SLOW_CLIENT)
-    return hasRoom
+    if (this.#m.telling.send(chunk)) return true
+    this.#pressure.hold(SLOW_CLIENT)
+    return false
   }
 
   onLinked(bytes: Buffer): boolean {
@@ -288,8 +288,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     // when a document breaks off in its first chunk, nothing of it need reach the client
     if (x.status === 0 && !answer.reading?.events) telling.lastComes = true
     if (!this.#flushLast()) return
-    if (answer.reading === null && answer.lane !== null) this.#translating.tellError()
-    else this.#closing.endBroken()
+    if (!this.#translating.tellBroken()) this.#closing.endBroken()
   }
 
   onDecoded(): void {

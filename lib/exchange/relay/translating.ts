@@ -64,6 +64,17 @@ export class Translating {
     this.#closing.tellFailure(readFailure(answer.status, Buffer.concat(this.#error)))
   }
 
+  /** The answer broke off. True: nothing of it was told yet, so that its error is told, or another upstream is asked. */
+  tellBroken(): boolean {
+    const { answer, state } = this.#m
+    const { reading, lane } = answer
+    if (lane === null) return false
+    if (reading === null) this.tellError()
+    else if (reading.translation !== null && state === 'judging') this.#isNone(reading.translation)
+    else return false
+    return true
+  }
+
   // --- answers
 
   /** What is compressed comes on when it is decoded. */
