@@ -2,6 +2,7 @@
  * Finds out how the request of an exchange is said to an upstream of another protocol: it is read once, and written once for each
  * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareLane`).
  */
+import type { KeyEntry } from '../access/keys.ts'
 import type { Candidate, LaneOfCandidate } from '../channels/table.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Ask } from '../translate/ask.ts'
@@ -87,6 +88,7 @@ export function prepareLane(x: Exchange, services: Services, candidate: Candidat
     return promise
   }
   const thread = services.translating.run(
+    (x.entry as KeyEntry).account.id,
     'request',
     () => jobOf(x, lane),
     result => {

@@ -10,7 +10,10 @@ export interface BodyRule {
   leftOut: readonly string[]
   /** Members with a text that are put in, in the place of those that the client sent. At least one. */
   set: Readonly<Record<string, string>>
-  /** A header whose values, which commas part, also stand in a member, as a list. null = there is none. */
+  /**
+   * A header whose values, which commas part, also stand in a member, as a list. What the client put into that member never goes on:
+   * channels decide by the header which values their upstream gets. null = there is none.
+   */
   listed: { header: string; member: string } | null
 }
 
@@ -22,7 +25,8 @@ export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: re
   const put: [name: string, value: string | readonly string[]][] = Object.entries(set)
   const values = listed === null ? [] : valuesOf(headers, listed.header)
   if (listed !== null && values.length > 0) put.push([listed.member, values])
-  const members = new Members(new Set([...leftOut, ...put.map(([name]) => name)]))
+  const own = listed === null ? [] : [listed.member]
+  const members = new Members(new Set([...leftOut, ...own, ...put.map(([name]) => name)]))
   const scanner = new JsonScanner(members)
   for (const chunk of chunks) scanner.feed(chunk)
   const { openedAt } = scanner

@@ -41,6 +41,8 @@ const hasMark = (bytes: Buffer): boolean => MARKS.some(mark => bytes.includes(ma
 
 /** No provider takes longer bodies of text, and looking for the places of envelopes takes as much memory as the body. */
 const LONGEST_BODY = 32 * 1024 * 1024
+/** Several times as many as the longest conversations have. Reading them takes some ten milliseconds, in which all other exchanges wait. */
+const MOST_VALUES = 1 << 17
 
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
@@ -55,10 +57,13 @@ export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
   return false
 }
 
-/** The parts of a body that are left out, or replaced where the model must have something there. `text`: the body as Latin-1. */
+/**
+ * The parts of a body that are left out, or replaced where the model must have something there; none in a body of too many values, so
+ * that the upstream answers what it thinks of such state. `text`: the body as Latin-1.
+ */
 export function envelopeCuts(text: string, places: readonly StatePlace[], model: Model): Cut[] {
   const tree = new Tree()
-  if (!tree.read(text)) return []
+  if (!tree.read(text, MOST_VALUES)) return []
   const out = new Out(tree, places, model)
   out.walk(tree.root, '')
   return out.cuts

@@ -25,7 +25,7 @@ const thread = new TranslationThread({
 const own = (text: string | Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text as string, 'latin1'))
 const run = (job: Job, on = thread): Promise<Result> =>
   new Promise(resolve => {
-    on.run(job.what, () => job, resolve)
+    on.run(1, job.what, () => job, resolve)
   })
 
 /** As the thread answers, but here. */
@@ -94,6 +94,7 @@ t.test('jobs are done in their order, can be called off, and are refused when to
   const done: string[] = []
   const jobs = Array.from({ length: 40 }, (_, n) =>
     thread.run(
+      1,
       'request',
       () => asked(`${n}`),
       result => done.push(`${n} ${result.what}`),

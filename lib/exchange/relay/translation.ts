@@ -105,6 +105,7 @@ export class Translation {
     const { via, renamed } = this.#lane
     const job: AnswerJob = { what: 'answer', bytes, via, options: this.#options, renamed }
     const thread = this.#services.translating.run(
+      (this.#x.entry as KeyEntry).account.id,
       'answer',
       () => job,
       result => {

@@ -1,7 +1,8 @@
 /**
  * The main thread's side of the thread that translates large bodies, so that they do not hold up all other exchanges. It is started
  * for the first one and ends some time after the last one. It gets one job at a time; the others wait here, where they can be
- * called off, and outlive a thread that dies of the one before them.
+ * called off, and outlive a thread that dies of the one before them. Accounts take turns, and when there is no more room, an account
+ * with many jobs loses its last one to one that has fewer: who sends many large bodies waits behind their own.
  */
 import { Worker } from 'node:worker_threads'
 import type { Done, Job } from './jobs.ts'
@@ -23,6 +24,9 @@ export interface ThreadEvents {
 }
 
 interface Waiting {
+  accountId: number
+  /** Jobs of a lower turn are done first. Each job of an account is a turn behind the one before it. */
+  turn: number
   what: Job['what']
   /** Its bytes are put together only when the thread takes it. */
   job: () => Job
@@ -32,8 +36,11 @@ interface Waiting {
 export class TranslationThread {
   readonly #events: ThreadEvents
   readonly #heapMib: number
+  /** By turn, and in the order in which they came. */
   readonly #waiting: Waiting[] = []
   #running: Waiting | null = null
+  /** Of the job that was begun last. */
+  #turn = 0
   #worker: Worker | null = null
   #idle: NodeJS.Timeout | undefined
 
@@ -43,15 +50,31 @@ export class TranslationThread {
   }
 
   /** `done` is called once, later, unless the job is called off before. */
-  run(what: Job['what'], job: () => Job, done: (result: Result) => void): { cancel(): void } {
-    const one: Waiting = { what, job, done }
-    if (this.#waiting.length >= MOST_WAITING[what]) {
-      queueMicrotask(() => this.#tell(one, { what: 'full' }))
-    } else {
-      this.#waiting.push(one)
+  run(accountId: number, what: Job['what'], job: () => Job, done: (result: Result) => void): { cancel(): void } {
+    const one: Waiting = { accountId, turn: this.#turnOf(accountId), what, job, done }
+    if (this.#waiting.length < MOST_WAITING[what] || this.#makesRoom(one)) {
+      const behind = this.#waiting.findLastIndex(({ turn }) => turn <= one.turn)
+      this.#waiting.splice(behind + 1, 0, one)
       this.#next()
-    }
+    } else this.#refuse(one)
     return { cancel: () => this.#cancel(one) }
+  }
+
+  #turnOf(accountId: number): number {
+    const own = this.#waiting.findLast(one => one.accountId === accountId) ?? this.#running
+    return own?.accountId === accountId ? own.turn + 1 : this.#turn
+  }
+
+  /** Takes the place of the last job that would be done later. Requests never take the place of answers. */
+  #makesRoom({ what, turn }: Waiting): boolean {
+    const at = this.#waiting.findLastIndex(one => one.turn > turn && (what === 'answer' || one.what === 'request'))
+    if (at < 0) return false
+    for (const one of this.#waiting.splice(at, 1)) this.#refuse(one)
+    return true
+  }
+
+  #refuse(one: Waiting): void {
+    queueMicrotask(() => this.#tell(one, { what: 'full' }))
   }
 
   #cancel(one: Waiting): void {
@@ -71,6 +94,7 @@ export class TranslationThread {
     }
     clearTimeout(this.#idle)
     this.#running = one
+    this.#turn = one.turn
     try {
       const worker = (this.#worker ??= this.#start())
       worker.ref()
