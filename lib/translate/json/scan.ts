@@ -5,10 +5,15 @@ const BACKSLASH = 0x5c
 
 const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const HEX = /[0-9a-fA-F]{4}/y
+/** Pictures are strings of megabytes, which a pattern passes over several times as fast as a loop. */
+const PLAIN = /[ !#-[\]-\uffff]*/y
 
 /** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
 export function stringEnd(text: string, from: number): number {
   for (let i = from; i < text.length; i++) {
+    PLAIN.lastIndex = i
+    PLAIN.test(text)
+    i = PLAIN.lastIndex
     const c = text.charCodeAt(i)
     if (c === QUOTE) return i + 1
     if (c < 0x20) return -1
