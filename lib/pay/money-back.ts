@@ -174,7 +174,7 @@ export class MoneyBack {
       const order = (await pay.order(orderId)) as Order
       const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
       // All of an order that is credited with another amount than it asked for is what it was credited with.
-      const wanted = asked === whole ? left : worth(asked, rate)
+      const wanted = asked === whole ? order.credited : worth(asked, rate)
       const fits = wanted - left <= (rate === null ? 0 : worth(1, rate))
       const amount = wanted > left ? left : wanted
       if (amount <= 0) return false
