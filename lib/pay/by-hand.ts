@@ -17,6 +17,10 @@ export const PAID_OTHERWISE: Words = {
   en: 'the order has another payment: refund this one at the provider',
   zh: '该订单已有另一笔付款:请在支付服务商处退还这一笔',
 }
+export const NOT_BOOKED: Words = {
+  en: 'the ledger has another entry under the reference of this order, or the balance cannot hold its money',
+  zh: '账本中已有同一编号的另一条记录,或余额无法容纳',
+}
 const NO_PAYMENT: Words = {
   en: 'this exception cannot be credited: it is about no payment of an order here',
   zh: '此异常无法入账:它不是此处某个订单的付款',

@@ -5,12 +5,13 @@
 import { z } from 'zod'
 import { formatMicro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import { OperationError, type Words } from '../operations/error.ts'
+import { OperationError } from '../operations/error.ts'
 import { accountPurse, type DepositResolved, StoreConflict } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { DEPOSIT_STATES, type Deposit, type DepositRefund, depositReference } from '../terms/deposits.ts'
 import type { Act, Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
+import { checksummed } from '../terms/xpub.ts'
 import { reason } from './exceptions.ts'
 import { refundIdOf } from './numbers.ts'
 import { wrong } from './order-faults.ts'
@@ -34,23 +35,41 @@ export const depositsFilter = z.strictObject({
 export const releaseForm = z.strictObject({ reason })
 export const rewindForm = z.strictObject({ block: kind.whole(0, 999_999_999_999), reason })
 
-const hexes = (digits: number, expected: Words) =>
-  kind.scalar(expected, { type: 'string', pattern: `^0x[0-9a-fA-F]{${digits}}$` }, value =>
-    kind.matched(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`), value)?.[0].toLowerCase(),
-  )
+const ADDRESS = /^0x[0-9a-fA-F]{40}$/
+const HASH = /^0x[0-9a-fA-F]{64}$/
+
+/** The checksum that an address of both cases carries finds digits that are wrong: tokens that go to no one's address are lost. */
+function addressOf(value: unknown): string | undefined {
+  const address = kind.matched(ADDRESS, value)?.[0]
+  if (address === undefined) return undefined
+  const digits = address.slice(2)
+  const inOneCase = digits === digits.toLowerCase() || digits === digits.toUpperCase()
+  return inOneCase || address === checksummed(address) ? address.toLowerCase() : undefined
+}
+
+const address = kind.scalar(
+  { zh: '0x 加40位的地址;大小写混写时校验须正确', en: 'an address of 0x and 40 digits, without a typing error' },
+  { type: 'string', pattern: ADDRESS.source },
+  addressOf,
+)
+const hash = kind.scalar(
+  { zh: '交易哈希,0x 加64位', en: 'the hash of a transaction, 0x and 64 digits' },
+  { type: 'string', pattern: HASH.source },
+  value => kind.matched(HASH, value)?.[0].toLowerCase(),
+)
 
 /** `receiver`: an address that the payer has named. What came from an exchange cannot go back to where it came from. */
 export const sendBackForm = z.strictObject({
   amount: kind.cny,
   reference: kind.name,
-  receiver: hexes(40, { zh: '0x 开头的地址', en: 'an address of 0x and 40 digits' }),
+  receiver: address,
   reason,
   force: z.boolean('true or false').prefault(false),
 })
 
 /** `tx`: the transaction that sent the tokens. `reason`: why they are not sent. One of the two. */
 export const sentForm = z.strictObject({
-  tx: hexes(64, { zh: '交易哈希,0x 加64位', en: 'the hash of a transaction, 0x and 64 digits' }).optional(),
+  tx: hash.optional(),
   reason: reason.optional(),
 })
 
@@ -139,6 +158,7 @@ export class Deposits {
     const { usdt, deposit } = await this.#deposit(id)
     const { chain } = this.#deps.store
     const { amount, reference, receiver, force } = form
+    if (receiver === usdt.deps.config.contract) throw faults.NOBODYS()
     if (amount === 0) throw wrong('amount', { en: 'CNY above 0', zh: '大于0的人民币金额' })
     const refund = {
       id: refundIdOf(depositReference(deposit.chainId, deposit), reference),
@@ -178,7 +198,8 @@ export class Deposits {
     const deposit = (await this.#deps.store.chain.deposit(refund.depositId)) as Deposit
     const sent = await usdt.moved(tx, refund.receiver)
     if (sent === null) throw faults.NOT_FINAL()
-    if (sent.value < refund.value || sent.atMs < deposit.blockAtMs)
+    // Whoever paid may have sent something to the receiver in the same transaction.
+    if (sent.value < refund.value || sent.atMs < deposit.blockAtMs || tx === deposit.tx)
       throw faults.OTHER_TRANSFER(refundRow(refund).tokens)
   }
 }

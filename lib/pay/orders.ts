@@ -10,7 +10,7 @@ import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { AskedLately } from './asked.ts'
-import { checkNotSentBack, creditable, PAID_OTHERWISE } from './by-hand.ts'
+import { checkNotSentBack, creditable, NOT_BOOKED, PAID_OTHERWISE } from './by-hand.ts'
 import { PayMarks } from './marks.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundIdOf } from './numbers.ts'
@@ -256,7 +256,7 @@ export class Orders {
       note: reason,
     })
     if (proven === 'second' || proven === 'elsewhere') throw new OperationError('conflict', PAID_OTHERWISE)
-    await this.#till.credit(can.order.id, act)
+    if ((await this.#till.credit(can.order.id, act)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
   }
 
   #method(name: string): PayMethod {

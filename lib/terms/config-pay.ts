@@ -52,9 +52,10 @@ function keyOf(pem: string, type: 'public' | 'private'): KeyObject | undefined {
   }
 }
 
+/** A long number without quotes has been rounded by whoever read the file, and would be somebody else's. */
 const id = (what: string, pattern: RegExp) =>
   kind.scalar(what, { type: ['string', 'integer'], pattern: pattern.source }, value => {
-    const text = typeof value === 'number' ? String(value) : value
+    const text = Number.isSafeInteger(value) ? String(value) : value
     return typeof text === 'string' && pattern.test(text) ? text : undefined
   })
 

@@ -87,7 +87,14 @@ t.test('deposits as people and operators see them', { skip: ANVIL_MISSING ?? fal
       /only 350\.000000 CNY/,
     )
     await t.rejects(desk.sendBack(id, { ...form, reference: 'b', receiver: shop.wallet.first }, ACT.actor), /receiver/)
+    await t.rejects(
+      desk.sendBack(id, { ...form, reference: 'b', receiver: shop.usdt.deps.config.contract }, ACT.actor),
+      /contract of the token/,
+    )
     t.match(await desk.toSend(), { data: [{ id: row.id }] })
+    t.match(await shop.store.actions({ subject: { kind: 'deposit', id }, limit: 1 }), [
+      { operation: 'deposits.refund', after: { refund: row.id, tokens: '50', receiver } },
+    ])
 
     const sent = (tx: string, refund = row.id) => desk.endSendBack(refund, { tx }, ACT.actor)
     const wrong = [

@@ -22,8 +22,13 @@ const CHAIN = 56
 const HOUR_MS = 3_600_000
 const hash = (n: number) => `0x${n.toString(16).padStart(64, '0')}`
 
-/** Deposits of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. */
-async function deposited(store: Store, accountId: number): Promise<[plain: string, quoted: string]> {
+const ADDRESS = `0x${'2'.repeat(40)}`
+
+/**
+ * Deposits of 3 and 2 tokens at 7 CNY each, the second one at a quote of 8 CNY for one token; and the smallest one there is. One
+ * token of the first was sent back, and another one is to be.
+ */
+async function deposited(store: Store, accountId: number): Promise<[plain: string, quoted: string, smallest: string]> {
   const now = Date.now()
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: now - HOUR_MS, untilMs: now + HOUR_MS }, ACT)
   const quote = { accountId, amount: micro(8_000_000), wei: WEI, rate: 8_000_000, fromMs: 2_000, untilMs: 3_000 }
@@ -32,7 +37,7 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
     tx: hash(n),
     logIndex: n,
     from: `0x${'1'.repeat(40)}`,
-    to: `0x${'2'.repeat(40)}`,
+    to: ADDRESS,
     value,
     block: { no: n, hash: hash(n) },
     accountId,
@@ -43,8 +48,14 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
   await store.chain.addDeposits(CHAIN, found)
   for (const { id } of await store.chain.unconfirmed(CHAIN, found.length)) await store.chain.confirmDeposit(id)
   await store.chain.creditDeposits(CHAIN, accountId, ZERO, ACT)
-  const [plain, quoted] = found.map(one => depositReference(CHAIN, one)) as [string, string]
-  return [plain, quoted]
+  await store.chain.issueAddress({ chainId: CHAIN, wallet: 'w', accountId, fromBlock: 0 }, () => ADDRESS, ACT)
+  const [{ id: depositId } = { id: 0 }] = await store.chain.deposits({ accountId, afterId: 0, limit: 1 })
+  for (const id of ['sent', 'unsent']) {
+    const refund = { id, depositId, amount: micro(700 * FEN), receiver: `0x${'3'.repeat(40)}`, reason: 'asked for' }
+    await store.chain.freezeDeposit(refund, false, ACT)
+  }
+  await store.chain.endDepositRefund('sent', { tx: hash(9) }, ACT)
+  return found.map(one => depositReference(CHAIN, one)) as [string, string, string]
 }
 
 export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
@@ -67,7 +78,7 @@ export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
     await store.pay.freeze(newRefund(byHand, 'lost', 50, { kind: 'dispute' }), true, null, ACT)
     await store.pay.endFreeze('alipay', 'lost', 'done', ACT)
     const { account: holder } = await fund(store, 'holder', 0)
-    const [plain, quoted] = await deposited(store, holder.id)
+    const [plain, quoted, smallest] = await deposited(store, holder.id)
     const unpaid = newOrder(other.id)
     await store.pay.makeOrder(unpaid, LOOSE, ACT)
     const sound = await store.audit()
@@ -75,7 +86,7 @@ export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
       ok: true,
       imbalance: 0,
       unfit: [],
-      credits: (7 + 1_500 - 200 - 100 - 50 + 2_100 + 1_500) * FEN,
+      credits: (7 + 1_500 - 200 - 100 - 50 + 2_100 + 1_500 - 1_400) * FEN,
       byHand: (7 + 500) * FEN,
       resolved: 500 * FEN,
       proven: (1_000 + 2_100 + 1_500) * FEN,
@@ -185,7 +196,84 @@ export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
         `UPDATE entries SET kind = 'adjustment' WHERE reference = 'freeze:alipay:open'`,
         `UPDATE entries SET kind = 'freeze' WHERE reference = 'freeze:alipay:open'`,
         [account.id],
-        [],
+        [order],
+      ],
+      [
+        'an order that is paid and has its money',
+        `UPDATE pay_orders SET state = 'paid' ${of(first)}`,
+        `UPDATE pay_orders SET state = 'credited' ${of(first)}`,
+        [account.id],
+        [order],
+      ],
+      [
+        'an order of more than its payer was asked for',
+        `UPDATE pay_orders SET amount = amount * 9, credited = credited * 9 ${of(dollars)}`,
+        `UPDATE pay_orders SET amount = amount / 9, credited = credited / 9 ${of(dollars)}`,
+        [account.id],
+        [`topup:${dollars}`],
+      ],
+      [
+        'tokens that were sent, and are to be sent again',
+        `UPDATE deposit_refunds SET state = 'frozen', tx = NULL ${of('sent')}`,
+        `UPDATE deposit_refunds SET state = 'done', tx = '${hash(9)}' ${of('sent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'tokens that were not sent, and count as sent',
+        `UPDATE deposit_refunds SET state = 'done', tx = '${hash(8)}' ${of('unsent')}`,
+        `UPDATE deposit_refunds SET state = 'frozen', tx = NULL ${of('unsent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'tokens that were sent, and the money is in the balance',
+        `UPDATE deposit_refunds SET state = 'released' ${of('sent')}`,
+        `UPDATE deposit_refunds SET state = 'done' ${of('sent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'tokens that were sent without a transaction',
+        `UPDATE deposit_refunds SET tx = NULL ${of('sent')}`,
+        `UPDATE deposit_refunds SET tx = '${hash(9)}' ${of('sent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'more tokens to send than were paid for',
+        `UPDATE deposit_refunds SET value = '${2n * WEI}' ${of('unsent')}`,
+        `UPDATE deposit_refunds SET value = '${WEI}' ${of('unsent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a refund of tokens on another chain, where its transaction would count again',
+        `UPDATE deposit_refunds SET chain_id = 97 ${of('sent')}`,
+        `UPDATE deposit_refunds SET chain_id = ${CHAIN} ${of('sent')}`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'a refund of tokens from another account',
+        `UPDATE deposit_refunds SET account_id = ${other.id} ${of('unsent')}`,
+        `UPDATE deposit_refunds SET account_id = ${holder.id} ${of('unsent')}`,
+        [other.id],
+        [plain],
+      ],
+      [
+        'a refund that takes from one what another one gives',
+        `UPDATE deposit_refunds SET amount = amount + CASE id WHEN 'sent' THEN 1 ELSE -1 END`,
+        `UPDATE deposit_refunds SET amount = amount - CASE id WHEN 'sent' THEN 1 ELSE -1 END`,
+        [holder.id],
+        [plain],
+      ],
+      [
+        'the smallest deposit, of an account whose address it is not',
+        `UPDATE chain_deposits SET account_id = ${other.id} WHERE log_index = 3`,
+        `UPDATE chain_deposits SET account_id = ${holder.id} WHERE log_index = 3`,
+        [other.id],
+        [smallest],
       ],
       [
         'a deposit of more tokens',

@@ -85,6 +85,7 @@ t.test('what is not what it should be', async t => {
     [{ alipay: { ...alipay, alipay_public_key: ownPublicKey } }, /alipay_public_key: .*not the application’s own/],
     [{ alipay: { ...alipay, alipay_public_key: foreignPrivateKey } }, /alipay_public_key/],
     [{ alipay: { ...alipay, alipay_public_key: bare(foreignPrivateKey) } }, /alipay_public_key/],
+    [{ alipay: { ...alipay, app_id: 2.021e17 } }, /alipay.app_id/], // a number so long has been rounded
     [{ alipay: { ...alipay, gateway: 'http://127.0.0.1:9' } }, /gateway.*https/],
     [{ alipay: { ...alipay, sandbox: true, gateway: 'http://example.com' } }, /gateway.*https/],
     [{ alipay: { ...alipay, sandbox: true, gateway: 'http://127.0.0.1.evil.example' } }, /gateway.*https/],

@@ -60,6 +60,11 @@ export function notFrozen(
   )
 }
 
+export const NOBODYS = fault(
+  'invalid',
+  'receiver: it is the contract of the token, which nobody could take the tokens from',
+  'receiver:这是代币合约地址,转入后无法取回',
+)
 export const ONE_OF_TWO = fault(
   'invalid',
   'tx: expected the transaction that sent the tokens, or else a reason why they are not sent',

@@ -1,11 +1,13 @@
 /**
- * Gives deposits that came when no rate was in force the first rate that began after them. The rate of each is found here
+ * Gives deposits that came when no rate was in force the first rate that began after them. A rate begins a moment before others
+ * can read it; a deposit that is stored in between has it too. The rate of each is found here
  * and not by the engine: engines do not agree on statements that change a table by what stands in another one.
  */
 import { USDT } from '../../terms/deposits.ts'
 import type { Driver, Statements } from '../driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
+import { payRateAt } from './pay-notes.ts'
 import { integer } from './text.ts'
 
 /** At a time. Deposits that came first get their rates first, so those behind them have their turn. */
@@ -16,7 +18,9 @@ const WAITING =
   'AND quoted <> value ORDER BY at_ms, id LIMIT ?'
 const FIX = 'UPDATE chain_deposits SET rate = ?, worth = ? WHERE id = ? AND rate IS NULL'
 
-async function rateAfter(tx: Statements, atMs: number, nowMs: string): Promise<number | null> {
+async function rateFor(tx: Statements, atMs: number, nowMs: string): Promise<number | null> {
+  const then = await payRateAt(tx, USDT, atMs)
+  if (then !== null) return then.rate
   const sql =
     'SELECT rate FROM pay_rates WHERE currency = ? AND from_ms > ? ' +
     `AND from_ms <= ${nowMs} ORDER BY from_ms, id LIMIT 1`
@@ -30,8 +34,8 @@ export const fixRates = (driver: Driver): Promise<number> =>
     let fixed = 0
     for (const row of await tx.query(WAITING, [MOST])) {
       const deposit = toDeposit(row)
-      const rate = await rateAfter(tx, deposit.atMs, driver.dialect.nowMs)
-      // none has begun since, so none has since the later ones either
+      const rate = await rateFor(tx, deposit.atMs, driver.dialect.nowMs)
+      // none was in force then or has begun since, so the same is true of the later ones
       if (rate === null) break
       fixed += (await tx.run(FIX, [rate, depositWorth({ ...deposit, rate }), deposit.id])).changes
     }

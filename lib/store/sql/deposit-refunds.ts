@@ -4,7 +4,7 @@
  */
 import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
-import { type Deposit, type DepositRefund, tokensBack } from '../../terms/deposits.ts'
+import { type Deposit, type DepositRefund, tokensBack, tokenText } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import type {
@@ -16,6 +16,7 @@ import type {
 } from '../deposit-store.ts'
 import type { EntryKind } from '../entry-store.ts'
 import { accountPurse } from '../store.ts'
+import { recordAction } from './actions.ts'
 import { toDeposit, toDepositRefund } from './deposit-rows.ts'
 import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
@@ -104,6 +105,12 @@ async function freezeTokens(
       `ending, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, 'frozen', ?, ?, '', ${driver.dialect.nowMs})`,
     [id, chainId, depositId, accountId, amount, String(value), receiver, reason, actor],
   )
+  await recordAction(tx, driver, act, {
+    subject: { kind: 'deposit', id: String(depositId) },
+    accountId,
+    before: null,
+    after: { refund: id, tokens: tokenText(value), receiver },
+  })
   return { outcome: 'frozen', refund: (await refundOf(tx, id)) as DepositRefund }
 }
 
