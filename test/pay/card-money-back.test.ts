@@ -120,7 +120,7 @@ t.test('refunds that Stripe refuses stay frozen', async t => {
     card.clock.advance(61 * MINUTE_MS)
     await card.round()
   }
-  t.same(await card.exceptions(), ['refund_stuck'], 'a person is told, once')
+  t.same(await card.exceptions(), ['refund_amount', 'refund_stuck'], 'a person is told of each, once')
   t.equal((await card.store.audit()).ok, true)
 })
 
