@@ -8,24 +8,30 @@ import type { Protocol } from '../terms/records.ts'
 import type { Ask } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Lane } from './lane.ts'
+import { Untranslatable } from './loss.ts'
 import type { ReaderOptions, Target } from './protocol.ts'
 import { translated } from './table.ts'
 
 const JSON_TYPE = 'application/json'
 
-/** Throws `Untranslatable`. */
+/**
+ * Throws `Untranslatable`, also for what no client of the upstream's own protocol may ask for: an address, say, that is a web page in one
+ * protocol may be a file of another account in the other.
+ */
 export function laneFor(ask: Ask, via: Protocol, target: Target): Lane {
   const { body: text, names, losses } = translated(via).writeAsk(ask, target)
   const body = Buffer.from(text, 'latin1')
   const scan = protocolRow(via).body.scan(JSON_TYPE)
   scan.feed(body)
+  const facts = scan.end() as Facts
+  if (facts.invalid !== null) throw new Untranslatable(facts.invalid)
   const { stream, repeated } = ask
   return {
     via,
     target,
     ask: { stream, ...(repeated === undefined ? {} : { repeated }) },
     body,
-    facts: scan.end() as Facts,
+    facts,
     renamed: names.renamed,
     losses,
   }
