@@ -43,7 +43,10 @@ export const LOSS_WORDS = [
 ] as const
 export type LossWord = (typeof LOSS_WORDS)[number]
 
-/** The request cannot be said in the protocol. `field`: a member of the client's body, as its protocol calls it. */
+/**
+ * The request cannot be said in the protocol. `field`: a member of the client's body, as its protocol calls it; or one of the upstream's,
+ * where that protocol refuses what stands there.
+ */
 export class Untranslatable extends Error {
   readonly field: string
 

@@ -3,6 +3,7 @@
  * at the provider, where all accounts share ours: clients of generate-content may not name them, and others could.
  */
 import t from 'tap'
+import { Untranslatable } from '../../lib/translate/loss.ts'
 import { plainTarget } from '../../lib/translate/protocol.ts'
 import { translated } from '../../lib/translate/table.ts'
 import { laneFor } from '../../lib/translate/whole.ts'
@@ -57,7 +58,7 @@ for (const from of ['messages', 'chat', 'responses'] as const)
   t.test(from, t => {
     for (const address of ADDRESSES)
       for (const body of askedFor[from](address))
-        t.throws(() => sent(from, body), { field: 'fileUri' }, JSON.stringify(body))
+        t.throws(() => sent(from, body), new Untranslatable('fileUri'), JSON.stringify(body))
     for (const body of askedFor[from]('https://a.example/x.png')) t.match(sent(from, body), '"https://a.example/x.png"')
     t.end()
   })
