@@ -92,7 +92,7 @@ export const DEPOSITS: Operation<ConsoleDeps>[] = [
     scope: 'read',
     query: z.strictObject({ after: beforeId }),
     answer: { status: 200, body: depositsAnswer },
-    refuses: [400],
+    refuses: [400, 409],
     run: async (deps: ConsoleDeps, { account, query }) =>
       ownDeposits(await (await deps.pay()).usdt(), account, query.after),
   }),

@@ -13,6 +13,7 @@ import { nodeFailedMark, nodeMark } from '../marks.ts'
 import { isWholeFen } from '../numbers.ts'
 import { type Block, Chain } from './chain.ts'
 import { storeNow, type UsdtDeps } from './deps.ts'
+import { Derived } from './derived.ts'
 import { tokensFor } from './quotes.ts'
 import { NodeError, Rpc } from './rpc.ts'
 import { Scanner } from './scanner.ts'
@@ -28,6 +29,7 @@ export class Usdt {
   readonly wallet: string
   readonly chains: readonly [Chain, Chain]
   readonly scanner: Scanner
+  readonly #derived: Derived
   /** Most CNY of a quote. */
   readonly #most: () => Micro
   /** The newest block, or the question for it, and when it was asked. */
@@ -41,6 +43,7 @@ export class Usdt {
     this.deps = deps
     this.#most = most
     this.wallet = walletOf(xpub)
+    this.#derived = new Derived(xpub)
     this.chains = [open(0), open(1)]
     this.scanner = new Scanner(deps, this.chains)
   }
@@ -58,7 +61,16 @@ export class Usdt {
 
   async addressOf(account: Account): Promise<DepositAddress | null> {
     const { store, config } = this.deps
-    return store.chain.depositAddress(config.chain_id, this.wallet, account.id)
+    const found = await store.chain.depositAddress(config.chain_id, this.wallet, account.id)
+    return found === null ? null : this.#proven(found)
+  }
+
+  async #proven(found: DepositAddress): Promise<DepositAddress> {
+    if (this.#derived.has(found)) return found
+    const { chainId, number, address } = found
+    const detail = `the address ${number} in the store, ${address}, is not of the key: it is shown to nobody`
+    await this.deps.till.raise({ method: 'usdt', kind: 'chain', reference: `address:${chainId}:${number}`, detail })
+    throw NOT_OURS()
   }
 
   /**
@@ -75,7 +87,7 @@ export class Usdt {
       return chain.block('finalized')
     })
     const issue = { chainId: config.chain_id, wallet: this.wallet, accountId: account.id, fromBlock: no }
-    return store.chain.issueAddress(issue, number => addressAt(config.xpub, number), act)
+    return this.#proven(await store.chain.issueAddress(issue, number => addressAt(config.xpub, number), act))
   }
 
   /** Promises a rate for some tokens. The time runs by the chain's blocks, from the newest one. */
@@ -192,6 +204,11 @@ export class Usdt {
 export const isNodes = (error: unknown): error is Error =>
   error instanceof NodeError || error instanceof ProviderAway || error instanceof ProviderRefuses
 
+const NOT_OURS = () =>
+  new OperationError('conflict', {
+    en: 'The address of this account is wrong in the store: do not pay to it, and tell the operator',
+    zh: '存储中此账户的充值地址有误:请勿付款,并联系管理员',
+  })
 const NOT_OFFERED = () =>
   new OperationError('forbidden', { en: 'This account cannot pay with USDT', zh: '此账户不能使用 USDT 充值' })
 const NO_RATE = () =>
