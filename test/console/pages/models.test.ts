@@ -208,11 +208,13 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
   await visit(`${gateway.main}/console/connect`)
   const shown = page.locator('[role=tabpanel]:not([hidden])')
   const offered = () => shown.getByLabel('Model', { exact: true }).locator('option').allInnerTexts()
-  const texts = ['alpha-haiku-5-5', 'alpha-opus-5-5', 'beta-4.7', 'gamma-3.8-flash']
-  t.same(await offered(), texts, 'also those that it reaches by translation')
+  const alphas = ['alpha-haiku-5-5', 'alpha-opus-5-5']
+  const all = [...alphas, 'beta-4.7', 'gamma-3.8-flash']
+  t.same(await offered(), all, 'also those that it reaches by translation')
   t.match(await shown.innerText(), /alpha-haiku-5-5/)
   await page.getByRole('tab', { name: 'Codex' }).click()
-  t.same(await offered(), texts, 'and no pictures')
+  const native = ['beta-4.7', ...alphas, 'gamma-3.8-flash']
+  t.same(await offered(), native, 'what speaks its own protocol comes first, and there are no pictures')
   await shown.getByLabel('Model', { exact: true }).selectOption('beta-4.7')
   t.match(await shown.innerText(), /model = "beta-4\.7"/)
   await page.getByRole('tab', { name: 'curl' }).click()
