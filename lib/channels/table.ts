@@ -196,6 +196,7 @@ export class Routes {
   readonly connections: ReadonlyMap<string, Connection>
   readonly #groups = new Map<string, Map<string, ModelRoutes>>()
   readonly #models = new Map<string, readonly string[]>()
+  readonly #targets = new Map<string, Target>()
   readonly #rows: ReadonlyMap<string, Model>
 
   /** `models`: the rows of the catalogue, of which some may be temporarily offline. */
@@ -229,11 +230,19 @@ export class Routes {
       const via = translatedRow(protocol)?.via.find(one => protocols.includes(one) && TRANSLATED.includes(one))
       if (via === undefined) continue
       for (const [model, upstreamModel] of Object.entries(row.models)) {
-        const lane = { via, target: targetOf(row, this.#rows.get(model), upstreamModel, via) }
+        const lane = { via, target: this.#target(targetOf(row, this.#rows.get(model), upstreamModel, via), via) }
         for (const group of new Set(row.groups))
           this.#modelRoutes(group, model).add(protocol, { channel, upstreamModel, lane })
       }
     }
+  }
+
+  /** Channels that are alike have one target, so that a request is written once for all of them. */
+  #target(target: Target, via: Protocol): Target {
+    const like = JSON.stringify([via, target])
+    const known = this.#targets.get(like) ?? target
+    this.#targets.set(like, known)
+    return known
   }
 
   #modelRoutes(group: string, model: string): ModelRoutes {

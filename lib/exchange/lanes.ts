@@ -50,11 +50,16 @@ function make(x: Exchange, lanes: Lanes, services: Services, { via, target }: La
 }
 
 function readAsk(x: Exchange, lanes: Lanes, services: Services): Ask | NoLane {
-  if (x.bodyBytes > MOST_BYTES) throw new Untranslatable('body')
+  if (x.bodyBytes > MOST_BYTES) return { field: 'body' }
   if (!takesText(x, lanes, services)) return 'memory'
   const [first] = x.body
   const body = x.body.length === 1 && first !== undefined ? first : Buffer.concat(x.body)
-  return translated(x.protocol as Protocol).readAsk(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+  try {
+    return translated(x.protocol as Protocol).readAsk(body, { ...headOf(x), mostValues: MOST_INLINE_VALUES })
+  } catch (error) {
+    if (error instanceof Untranslatable) return { field: error.field } // of all targets, so that the body is read once
+    throw error
+  }
 }
 
 const headOf = (x: Exchange): AskHead => ({ model: x.model, stream: wantsEvents(x) || wantsArray(x) })
@@ -70,7 +75,8 @@ const takes = (x: Exchange, { buffered }: Services, bytes: number): boolean =>
 
 // --- in another thread
 
-const isPending = ({ isHeavy, made }: Lanes, target: Target): boolean => isHeavy && !made.has(target)
+const isPending = ({ isHeavy, made, ask }: Lanes, target: Target): boolean =>
+  isHeavy && !made.has(target) && (ask === null || !isNone(ask))
 
 /**
  * Before a candidate is asked that was chosen for a large body. null = it can be asked at once. Otherwise it says later whether the
@@ -95,7 +101,9 @@ export function prepareLane(x: Exchange, services: Services, candidate: Candidat
       lanes.making = null
       if (result.what === 'fault') reject(new Error(`translation failed: ${result.message}`))
       else {
-        lanes.made.set(lane.target, taken(x, services, lane.target, result))
+        const made = taken(x, services, lane.target, result)
+        lanes.made.set(lane.target, made)
+        if (result.what === 'unfit' && !result.isRead) lanes.ask = { field: result.field } // no other target has to be tried
         resolve(canAsk(x, services, candidate))
       }
     },

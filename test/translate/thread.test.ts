@@ -30,13 +30,16 @@ const run = (job: Job, on = thread): Promise<Result> =>
 
 /** As the thread answers, but here. */
 function inline(job: Job, bytes: Buffer): Done {
+  let isRead = false
   try {
     if (job.what === 'answer')
       return { what: 'answer', events: readDocument(bytes, job.via, { ...job.options, names: NO_NAMES }) }
-    const { body, target: _, ...lane } = laneFor(translated(job.protocol).readAsk(bytes, job.head), job.via, job.target)
+    const ask = translated(job.protocol).readAsk(bytes, job.head)
+    isRead = true
+    const { body, target: _, ...lane } = laneFor(ask, job.via, job.target)
     return { what: 'request', lane: { ...lane, body: own(body) } }
   } catch (error) {
-    return { what: 'unfit', field: (error as Untranslatable).field }
+    return { what: 'unfit', field: (error as Untranslatable).field, isRead }
   }
 }
 

@@ -38,8 +38,8 @@ export interface WrittenLane extends Omit<Lane, 'body' | 'target'> {
 export type Done =
   | { what: 'request'; lane: WrittenLane }
   | { what: 'answer'; events: AnswerEvent[] }
-  /** What `Untranslatable` names. */
-  | { what: 'unfit'; field: string }
+  /** What `Untranslatable` names. `isRead`: the body was read, and another target may take what this one does not. */
+  | { what: 'unfit'; field: string; isRead: boolean }
   /** A fault of ours. */
   | { what: 'fault'; message: string }
 
@@ -47,15 +47,21 @@ export function work(job: Job): Done {
   try {
     return job.what === 'request' ? writeRequest(job) : readAnswer(job)
   } catch (error) {
-    if (error instanceof Untranslatable) return { what: 'unfit', field: error.field }
     return { what: 'fault', message: (error as Error).stack ?? String(error) }
   }
 }
 
 function writeRequest({ bytes, protocol, head, via, target }: RequestJob): Done {
-  const ask = translated(protocol).readAsk(Buffer.from(bytes.buffer), head)
-  const { body, target: _, ...rest } = laneFor(ask, via, target)
-  return { what: 'request', lane: { ...rest, body: owned(body) } }
+  let isRead = false
+  try {
+    const ask = translated(protocol).readAsk(Buffer.from(bytes.buffer), head)
+    isRead = true
+    const { body, target: _, ...rest } = laneFor(ask, via, target)
+    return { what: 'request', lane: { ...rest, body: owned(body) } }
+  } catch (error) {
+    if (error instanceof Untranslatable) return { what: 'unfit', field: error.field, isRead }
+    throw error
+  }
 }
 
 function readAnswer({ bytes, via, options, renamed }: AnswerJob): Done {
