@@ -230,6 +230,6 @@ const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!,
  * SQLite has no ADD COLUMN IF NOT EXISTS, so a repeated migration ignores this error. A statement that fails does not
  * end the transaction around it.
  */
-function overlookRepeated(error: Error, sql: string): void {
+export function overlookRepeated(error: Error, sql: string): void {
   if (!isChange(sql) || !/duplicate column name|no such table|already another table/.test(error.message)) throw error
 }

@@ -11,7 +11,7 @@ import { filterField } from '../../parts/filter.ts'
 import { type ListPage, rows } from '../../parts/listing.ts'
 import { moment } from '../../time.ts'
 import { words } from '../../words.ts'
-import { type DepositAsked, depositDialog } from './deposit-dialog.ts'
+import type { DepositAsked } from './deposit-dialog.ts'
 
 const w = words({
   title: ['USDT 充值', 'Deposits of USDT'],
@@ -48,11 +48,17 @@ export function depositsPanel(): () => Child {
   const loaded = load(() => get<ListPage<AnyDeposit>>('/deposits', { state: query.value.get('deposits') }))
   const toSend = load(() => get<{ data: DepositRefund[] }>('/deposits/refunds'))
   const asked = signal<DepositAsked | null>(null)
-  const dialog = depositDialog(asked, () => {
+  // its code is loaded when somebody decides something for the first time
+  const dialog = signal<{ view(): Child } | null>(null)
+  const ask = async (next: DepositAsked): Promise<void> => {
+    asked.value = next
+    const { depositDialog } = await import('./deposit-dialog.ts')
+    dialog.value ??= { view: depositDialog(asked, changed) }
+  }
+  const changed = () => {
     loaded.again()
     toSend.again()
-  })
-  const ask = (next: DepositAsked) => (asked.value = next)
+  }
   return () => {
     const value = loaded.value.value
     if (value === null) return null
@@ -74,12 +80,12 @@ export function depositsPanel(): () => Child {
         h3({}, w.toSend()),
         sendTable(toSend.value.value?.data as DepositRefund[], ask),
       ],
-      dialog(),
+      dialog.value?.view(),
     )
   }
 }
 
-type Ask = (next: DepositAsked) => void
+type Ask = (next: DepositAsked) => unknown
 
 const small = (text: string, name: string, onClick: () => void): Child =>
   button({ type: 'button', class: 'small', 'aria-label': name, onClick }, text)
