@@ -22,6 +22,19 @@ const write = (from: Translated, to: Translated, more: object, target: Partial<T
   return { body: JSON.parse(body) as Loose, losses: [...losses].sort() }
 }
 
+t.test("tiers have the names of the upstream's protocol", async t => {
+  const rows: [said: string | undefined, told: string | undefined][] = [
+    ['SERVICE_TIER_PRIORITY', 'priority'],
+    ['flex', 'flex'],
+    ['standard', 'default'],
+    ['SERVICE_TIER_UNSPECIFIED', undefined],
+    [undefined, undefined],
+  ]
+  for (const to of [chat, responses])
+    for (const [serviceTier, told] of rows)
+      t.equal(write(generate, to, { serviceTier }).body['service_tier'], told, String(serviceTier))
+})
+
 t.test('what is dropped by name, and what is refused', async t => {
   const dropped: [Translated, object, string[]][] = [
     [messages, { fallbacks: [{ model: 'x' }] }, ['other']],

@@ -96,8 +96,8 @@ const CONFIG = spelled({
 const config: Member = (ask, tree, node) => readMembers(ask, tree, CONFIG, node)
 
 const tier: Member = (ask, tree, node) => {
-  ask.tier = tree.string(node)?.toLowerCase() ?? null
-  if (ask.tier === 'unspecified') ask.tier = null
+  const named = tree.string(node)?.toLowerCase().replace(/^service_tier_/, '') ?? null
+  ask.tier = named === 'standard' ? 'default' : named === 'unspecified' ? null : named
 }
 
 const MEMBERS = spelled({
