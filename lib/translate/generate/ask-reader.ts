@@ -96,7 +96,8 @@ const CONFIG = spelled({
 const config: Member = (ask, tree, node) => readMembers(ask, tree, CONFIG, node)
 
 const tier: Member = (ask, tree, node) => {
-  const named = tree.string(node)?.toLowerCase().replace(/^service_tier_/, '') ?? null
+  const said = tree.string(node)?.toLowerCase() ?? null
+  const named = said?.replace(/^service_tier_/, '') ?? null
   ask.tier = named === 'standard' ? 'default' : named === 'unspecified' ? null : named
 }
 
