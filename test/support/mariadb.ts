@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from '
 import { connect } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type MysqlServer, startServer } from './mysql-server.ts'
 import { freePort } from './ports.ts'
 
@@ -36,30 +37,60 @@ const STORAGE = [
   '--loose-debug-no-sync',
 ]
 
-/** The empty data folder of this version of the server, made if there is none. Two that make it at once do no harm. */
-function emptyData(server: string, user: string): string {
+/** How long one waits for the installation that another process began; a process that was killed left its lock behind. */
+const INSTALLATION_MS = 60_000
+const POLL_MS = 50
+
+/** The empty data folder of this version of the server. Of the processes that find none, one makes it and the others wait. */
+async function emptyData(server: string, user: string): Promise<string> {
   const { stdout: version } = spawnSync(server, ['--no-defaults', '--version'], { encoding: 'utf8' })
   const kept = join(CACHE, version.trim().replace(/[^\w.-]+/g, '-'))
-  if (existsSync(kept)) return kept
-  const fresh = `${kept}-${process.pid}`
+  const lock = `${kept}.lock`
   mkdirSync(CACHE, { recursive: true })
+  for (const lastMs = performance.now() + INSTALLATION_MS; !existsSync(kept); await sleep(POLL_MS)) {
+    if (!locked(lock) && performance.now() < lastMs) continue
+    try {
+      makeData(server, kept, user)
+    } finally {
+      rmSync(lock, { recursive: true, force: true })
+    }
+  }
+  return kept
+}
+
+/** Takes the lock, and answers whether nobody else had it. */
+function locked(lock: string): boolean {
+  try {
+    mkdirSync(lock)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Two that make it at once, because one waited long enough, do no harm. */
+function makeData(server: string, kept: string, user: string): void {
+  if (existsSync(kept)) return
+  const fresh = `${kept}-${process.pid}`
   install(server, fresh, user)
   try {
     renameSync(fresh, kept)
   } catch {
     rmSync(fresh, { recursive: true }) // somebody else was faster
   }
-  return kept
 }
 
 function install(server: string, data: string, user: string): void {
   const installer = find('mariadb-install-db', 'mysql_install_db')
-  const storage = [...STORAGE, `--datadir=${data}`, user]
+  // Not the machine's: a server that starts deletes the temporary tables that others have there.
+  const temporary = mkdtempSync(join(tmpdir(), 'gateway-mariadb-'))
+  const storage = [...STORAGE, `--datadir=${data}`, `--tmpdir=${temporary}`, user]
   const [command, args] =
     installer === null
       ? [server, ['--no-defaults', '--initialize-insecure', ...storage]]
       : [installer, ['--no-defaults', ...storage, '--auth-root-authentication-method=normal', '--skip-test-db']]
   const { status, stderr, stdout } = spawnSync(command, args, { encoding: 'utf8' })
+  rmSync(temporary, { recursive: true, force: true })
   if (status !== 0) throw new Error(`${command} failed:\n${stdout}\n${stderr}`)
 }
 
@@ -86,12 +117,12 @@ export async function startMariadb(): Promise<MysqlServer> {
   const data = join(folder, 'data')
   const log = join(folder, 'server.log')
   const user = `--user=${userInfo().username}`
-  cpSync(emptyData(server, user), data, { recursive: true })
+  cpSync(await emptyData(server, user), data, { recursive: true })
   const port = await freePort()
   const args = [
     '--no-defaults',
     `--datadir=${data}`,
-    // Not the machine's: a server that starts deletes the temporary tables that others have there.
+    // Not the machine's, for the reason that `install` names.
     `--tmpdir=${folder}`,
     `--port=${port}`,
     '--bind-address=127.0.0.1',
