@@ -1,4 +1,5 @@
 /** Claude on Bedrock: what is different there in the messages protocol. Model and stream stand in the path, version and betas in the body. */
+import type { BodyRule } from './body-rule.ts'
 import type { AtKind } from './protocol.ts'
 
 const BETAS = 'anthropic-beta'
@@ -29,17 +30,30 @@ const KNOWN_BETAS: ReadonlySet<string> = new Set([
   'tool-search-tool-2025-10-19',
 ])
 
+const BODY: BodyRule = {
+  leftOut: ['model', 'stream'],
+  set: { anthropic_version: 'bedrock-2023-05-31' },
+  listed: { header: BETAS, member: 'anthropic_beta' },
+}
+
+/** What is counted is a whole request for an answer, which has a maximum. All models whose tokens are counted take this one. */
+const COUNTED: BodyRule = {
+  ...BODY,
+  set: { ...BODY.set, max_tokens: 8192 },
+  envelope: ['{"input":{"invokeModel":{"body":"', '"}}}'],
+}
+
+const PROFILE_OR_MODEL = /^(?:arn:[^/]+:(?:inference-profile|foundation-model)\/)?(?:[a-z-]+\.)?(anthropic\.[^/]+)$/
+
+/** Tokens are counted under the ids of models only, of which those of the provider's own inference profiles are made. */
+const countedAs = (upstreamModel: string): string | null => PROFILE_OR_MODEL.exec(upstreamModel)?.[1] ?? null
+
 export const MESSAGES_ON_BEDROCK: AtKind = {
   path: '/model/{model}/{verb}',
   modelIsStep: true,
   verbs: { document: 'invoke', stream: 'invoke-with-response-stream', streamQuery: '' },
-  // tokens are counted there for few models only, and not under the names by which most are asked
-  count: null,
-  body: {
-    leftOut: ['model', 'stream'],
-    set: { anthropic_version: 'bedrock-2023-05-31' },
-    listed: { header: BETAS, member: 'anthropic_beta' },
-  },
+  count: { path: '/model/{model}/count-tokens', body: COUNTED, modelName: countedAs },
+  body: BODY,
   takesNoQuery: true,
   accept: 'application/json',
   values: { header: BETAS, known: KNOWN_BETAS },

@@ -8,13 +8,15 @@ import { JsonScanner } from './scan.ts'
 export interface BodyRule {
   /** Members of the top-level object that are left out. */
   leftOut: readonly string[]
-  /** Members with a text that are put in, in the place of those that the client sent. At least one. */
-  set: Readonly<Record<string, string>>
+  /** Members that are put in, in the place of those that the client sent. At least one. */
+  set: Readonly<Record<string, string | number>>
   /**
    * A header whose values, which commas part, also stand in a member, as a list. What the client put into that member never goes on:
    * channels decide by the header which values their upstream gets. null = there is none.
    */
   listed: { header: string; member: string } | null
+  /** What stands before and behind the body, which is base64 between them. Absent: the body is sent as it is. */
+  envelope?: readonly [before: string, behind: string]
 }
 
 const NOTHING = Buffer.alloc(0)
@@ -22,7 +24,7 @@ const NOTHING = Buffer.alloc(0)
 /** The edits that a rule asks for in a body that the gateway has read as one object. `headers`: `[name, value, …]`, as they go upstream. */
 export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: readonly string[]): Edit[] {
   const { leftOut, set, listed } = rule
-  const put: [name: string, value: string | readonly string[]][] = Object.entries(set)
+  const put: [name: string, value: string | number | readonly string[]][] = Object.entries(set)
   const values = listed === null ? [] : valuesOf(headers, listed.header)
   if (listed !== null && values.length > 0) put.push([listed.member, values])
   const own = listed === null ? [] : [listed.member]
@@ -37,6 +39,16 @@ export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: re
     ...members.ends.map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
   ]
 }
+
+const THREE_AS_BASE64 = 4
+
+/** How many bytes a body has in its envelope. */
+export const wrappedLength = (bytes: number, [before, behind]: NonNullable<BodyRule['envelope']>): number =>
+  before.length + Math.ceil(bytes / 3) * THREE_AS_BASE64 + behind.length
+
+/** A body in its envelope. */
+export const wrapped = (chunks: readonly Buffer[], [before, behind]: NonNullable<BodyRule['envelope']>): Buffer =>
+  Buffer.from(before + Buffer.concat(chunks).toString('base64') + behind, 'latin1')
 
 /** Finds the members of the top-level object that go: each from the end of the member before it to its own end. */
 class Members {

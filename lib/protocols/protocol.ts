@@ -104,8 +104,8 @@ export interface AtKind {
   verbs?: Verbs
   /** The model's name is one step of the path, whatever slashes it has. */
   modelIsStep?: true
-  /** How tokens are counted, where that is not the path with the endpoint's suffix. null = they are not. */
-  count?: { path: string; body: BodyRule } | null
+  /** How tokens are counted, where that is not the path with the endpoint's suffix. */
+  count?: CountAtKind
   /** What a body says elsewhere there, or in another way. */
   body?: BodyRule
   /** Nothing of a client's query goes there. */
@@ -116,6 +116,13 @@ export interface AtKind {
   values?: { header: string; known: ReadonlySet<string> }
   /** The type of events that only this provider has, and that some clients stumble over: they are kept from clients. */
   withholds?: string
+}
+
+export interface CountAtKind {
+  path: string
+  body: BodyRule
+  /** The name under which a model's tokens are counted; null = its name does not say it. Absent: the name by which it is asked. */
+  modelName?: (upstreamModel: string) => string | null
 }
 
 export interface ProviderHeaders {

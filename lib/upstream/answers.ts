@@ -4,8 +4,10 @@ import type { AnswersOf } from '../protocols/kinds.ts'
 import type { Attempt } from './attempt.ts'
 import { BedrockAnswer } from './aws/bedrock-answer.ts'
 
-const READERS: Record<AnswersOf, (attempt: Attempt) => Dispatcher.DispatchHandler> = {
-  bedrock: attempt => new BedrockAnswer(attempt),
+const READERS: Record<AnswersOf, (attempt: Attempt, isCount: boolean) => Dispatcher.DispatchHandler> = {
+  bedrock: (attempt, isCount) => new BedrockAnswer(attempt, isCount),
 }
 
-export const readerOf = (answers: AnswersOf, attempt: Attempt): Dispatcher.DispatchHandler => READERS[answers](attempt)
+/** `isCount`: only tokens are counted. */
+export const readerOf = (answers: AnswersOf, attempt: Attempt, isCount: boolean): Dispatcher.DispatchHandler =>
+  READERS[answers](attempt, isCount)

@@ -190,16 +190,41 @@ t.test('errors before an answer', async t => {
   t.ok((await s.failed(t)).every(row => row.charge === 0))
 })
 
-t.test('tokens are never counted there', async t => {
+t.test('tokens are counted under the id of the model, where its name says one', async t => {
   const s = await scene(t, [{}, { kind: 'anthropic', aws: undefined, key: 'k' }])
-  await s.changeChannel('b1', { baseUrl: s.simulator.url })
-  const count = () => s.anthropic.messages.countTokens({ model: MODEL, messages: ask('one two three').messages })
-  const counted = await count()
+  await s.changeChannel('b1', { baseUrl: s.simulator.url, status: 'disabled' })
+  const BASE = ID.slice('eu.'.length)
+  s.double.counted.add(BASE)
+  const headers = { 'anthropic-beta': 'claude-code-20250219, context-1m-2025-08-07' }
+  const count = async (model: string, content = 'one two three') =>
+    (await s.anthropic.messages.countTokens({ model, messages: ask(content).messages }, { headers })).input_tokens
+  const counted = await count(MODEL)
+  t.equal(s.double.asked[0]?.url, `/model/${encodeURIComponent(BASE)}/count-tokens`)
+  t.same(s.double.asked[0]?.body, {
+    anthropic_version: 'bedrock-2023-05-31',
+    anthropic_beta: ['context-1m-2025-08-07'],
+    max_tokens: 8192,
+    messages: ask('one two three').messages,
+  })
+  t.equal(s.double.asked[0]?.headers.accept, 'application/json')
+  t.ok((await count(MODEL, 'Grüße 🙂 '.repeat(2000))) > counted, 'whatever it is')
+
+  s.double.asked.length = 0
+  t.not(await count('profile'), counted)
+  t.same(s.double.asked, [], 'the name of a profile of the account says no model: it is an estimate')
+  await s.changeChannel('b1', { status: 'enabled' })
+  t.equal(await count('profile'), counted, 'another channel counts')
+
   await s.changeChannel('b1', { status: 'disabled' })
-  const estimated = await count()
-  t.ok(counted.input_tokens > 0 && estimated.input_tokens > 0)
-  t.not(counted.input_tokens, estimated.input_tokens, 'another channel counts; without one it is an estimate')
-  t.same(s.double.asked, [])
+  s.double.counted.clear()
+  s.double.asked.length = 0
+  const estimated = await count(MODEL)
+  t.not(estimated, counted, 'a model whose tokens are not counted')
+  t.equal(s.double.asked.length, 1)
+  s.double.counted.add(BASE)
+  s.double.aheadMs = 600_000
+  t.equal(await count(MODEL), estimated, 'a credential that is refused')
+  t.match(await s.books(), { rows: [], left: NOTHING_LEFT, ok: true }, 'counting costs nothing')
 })
 
 t.test('a stream that fails before its first word goes on at the next channel', async t => {

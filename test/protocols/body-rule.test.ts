@@ -1,6 +1,6 @@
 /** What a kind of provider wants to be said differently in a body, as edits in place. */
 import t from 'tap'
-import { type BodyRule, ruleEdits } from '../../lib/protocols/body-rule.ts'
+import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../lib/protocols/body-rule.ts'
 import { editBody } from '../../lib/protocols/edit.ts'
 
 const RULE: BodyRule = {
@@ -37,6 +37,7 @@ t.test('members go and come, and every other byte stays', async t => {
     ['{"model":"m","a":1}', '{"version":"v1","model":"m","a":1}', [], KEEPS],
     ['{"model":"m","a":1}', '{"version":"v1","betas":["b1","b2"],"a":1}', ['x-beta', 'b1, b2,,']],
     ['{"betas":["own"],"a":1}', '{"version":"v1","betas":["b\\"1"],"a":1}', ['x', 'y', 'x-beta', 'b"1']],
+    ['{"model":"m","most":1}', '{"version":"v1","most":9}', [], { ...RULE, set: { ...RULE.set, most: 9 } }],
     ['{"betas":["own"],"a":1}', '{"version":"v1","a":1}', ['x-other', 'x-beta']],
     ['{"a":1,"b\\u0065tas":["own"]}', '{"version":"v1","a":1}', ['x-beta', '']],
   ]
@@ -48,4 +49,16 @@ t.test('nothing large is copied', async t => {
   const long = Buffer.from(`{"model":"m","text":"${'x'.repeat(100_000)}"}`)
   const { chunks } = editBody([long], ruleEdits([long], RULE, []))
   t.ok(chunks.some(chunk => chunk.length > 100_000 && chunk.buffer === long.buffer))
+})
+
+t.test('a body in its envelope is base64 of all its pieces', async t => {
+  const envelope = ['{"body":"', '"}'] as const
+  for (let length = 0; length < 9; length++) {
+    const body = Buffer.from('{"a":"é"}').subarray(0, length)
+    for (const size of [1, 2, 1000]) {
+      const bytes = wrapped(cut(body, size), envelope)
+      t.equal(bytes.length, wrappedLength(length, envelope))
+      t.same(Buffer.from((JSON.parse(bytes.toString()) as { body: string }).body, 'base64'), body)
+    }
+  }
 })

@@ -1,7 +1,7 @@
 /**
  * A double of Claude on Bedrock in front of the simulator. It checks the signature over the very bytes that came, or the API key, and
  * refuses bodies and betas as Bedrock does. Streams are sent as binary frames, with checksums, cut anywhere. What is right is answered by
- * the simulator, whose books so hold what the gateway has to charge.
+ * the simulator, whose books so hold what the gateway has to charge. Tokens are counted under the ids of models only, and of whole requests.
  */
 import { randomUUID } from 'node:crypto'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ interface Test {
 }
 type Json = Record<string, unknown>
 
-const PATH = /^\/model\/([^/?]+)\/(invoke|invoke-with-response-stream)$/
+const PATH = /^\/model\/([^/?]+)\/(invoke|invoke-with-response-stream|count-tokens)$/
 const VERSION = 'bedrock-2023-05-31'
 /** The betas of this model. */
 const BETAS = ['interleaved-thinking-2025-05-14', 'context-1m-2025-08-07']
@@ -58,6 +58,8 @@ export class Bedrock {
   apiKey = 'bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t'
   /** Models by their ids. */
   readonly models = new Set<string>()
+  /** Models whose tokens are counted, by the same ids. */
+  readonly counted = new Set<string>()
   /** How much the clock of AWS is ahead of ours. */
   aheadMs = 0
   /** What a stream does in the place of going on, behind so many frames: an exception, half a frame, or a spoilt checksum. */
@@ -111,19 +113,41 @@ export class Bedrock {
       refuse(res, 403, refused.name, quoted)
       return
     }
-    const body = JSON.parse(bytes.toString()) as Json
-    this.asked.push({ url, headers, body })
     const [, model = '', verb] = PATH.exec(url) ?? []
+    const body = (verb === 'count-tokens' ? inEnvelope(bytes) : JSON.parse(bytes.toString())) as Json
+    this.asked.push({ url, headers, body })
     const betas = (body['anthropic_beta'] ?? []) as string[]
     if (verb === undefined) refuse(res, 404, 'UnknownOperationException', '')
-    else if (!this.models.has(decodeURIComponent(model)))
+    else if (verb === 'count-tokens' && !this.counted.has(decodeURIComponent(model)))
+      refuse(res, 400, 'ValidationException', "The provided model doesn't support counting tokens.")
+    else if (verb !== 'count-tokens' && !this.models.has(decodeURIComponent(model)))
       refuse(res, 400, 'ValidationException', 'The provided model identifier is invalid.')
     else if ('model' in body || 'stream' in body)
       refuse(res, 400, 'ValidationException', 'Malformed input request: extraneous key is not permitted')
     else if (body['anthropic_version'] !== VERSION)
       refuse(res, 400, 'ValidationException', 'Malformed input request: required key [anthropic_version] not found')
+    else if (!Number.isSafeInteger(body['max_tokens']))
+      refuse(res, 400, 'ValidationException', 'Malformed input request: required key [max_tokens] not found')
     else if (betas.some(beta => !BETAS.includes(beta))) refuse(res, 400, 'ValidationException', 'invalid beta flag')
+    else if (verb === 'count-tokens') this.#count(res, { ...body, model: decodeURIComponent(model) })
     else this.#pass(res, { ...body, model: decodeURIComponent(model), stream: verb !== 'invoke' })
+  }
+
+  /** The simulator's count, in the form of Bedrock. */
+  #count(res: ServerResponse, body: Json): void {
+    const headers = { 'content-type': 'application/json' }
+    const asked = fetch(`${this.#options.simulator}/v1/messages/count_tokens`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    asked
+      .then(from => from.json() as Promise<{ input_tokens: number }>)
+      .then(({ input_tokens: inputTokens }) => {
+        res.writeHead(200, headers)
+        res.end(JSON.stringify({ inputTokens }))
+      })
+      .catch(() => res.destroy())
   }
 
   #pass(res: ServerResponse, body: Json): void {
@@ -198,6 +222,12 @@ export class Bedrock {
     if (this.compresses) res.write(gzipSync(bytes))
     else for (const piece of cut(this.#options.random, bytes)) res.write(piece)
   }
+}
+
+/** What stands in the envelope of a request that asks for a count; anything else reads as an empty request. */
+function inEnvelope(bytes: Buffer): Json {
+  const { input } = JSON.parse(bytes.toString()) as { input?: { invokeModel?: { body?: string } } }
+  return JSON.parse(Buffer.from(input?.invokeModel?.body ?? 'e30=', 'base64').toString()) as Json
 }
 
 function frameOf(event: string): Buffer {

@@ -142,7 +142,8 @@ export class Attempts implements AttemptEvents {
 
   #ask(attempt: Attempt, request: Dispatcher.DispatchOptions): void {
     const { connection, answers } = attempt.claim.candidate.channel
-    this.#services.pools.of(connection).dispatch(request, answers === null ? attempt : readerOf(answers, attempt))
+    const handler = answers === null ? attempt : readerOf(answers, attempt, this.#x.free)
+    this.#services.pools.of(connection).dispatch(request, handler)
   }
 
   /** Goes on with the next candidate if there is one and it is allowed. */

@@ -18,7 +18,7 @@ import type { Growth } from './growth.ts'
 import type { Machine } from './machine.ts'
 import { Reading, type ReadingEvents } from './reading.ts'
 import { type Onward, Translating } from './translating.ts'
-import { refusesKey, retryable } from './upstream-status.ts'
+import { couldNotCount, refusesKey } from './upstream-status.ts'
 
 export class Reader implements ReadingEvents, Gathered, Onward {
   readonly #m: Machine
@@ -64,8 +64,8 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   /** What is not 2xx passes as it comes, unless the client is better told something else. */
   #judgeStatus(status: number): void {
     const { attempts, telling, x } = this.#m
-    const couldNotCount = x.free && (retryable(status) || status === 404 || status === 405)
-    if (!telling.early && couldNotCount) this.#closing.countInstead()
+    const own = attempts.candidate.channel.special[x.form as Protocol]?.count
+    if (!telling.early && x.free && couldNotCount(status, own)) this.#closing.countInstead()
     else if (telling.early || refusesKey(status)) {
       attempts.discard()
       this.#closing.giveUp('upstream')

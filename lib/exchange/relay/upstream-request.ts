@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate, CompiledChannel } from '../../channels/table.ts'
-import { type BodyRule, ruleEdits } from '../../protocols/body-rule.ts'
+import { type BodyRule, ruleEdits, wrapped, wrappedLength } from '../../protocols/body-rule.ts'
 import { askForUsage, type Edit, type Edited, editBody, mapRepeatedModels } from '../../protocols/edit.ts'
 import type { Facts } from '../../protocols/facts.ts'
 import { bytesAsText } from '../../protocols/patterns.ts'
@@ -16,6 +16,7 @@ import type { Lane } from '../../translate/lane.ts'
 import { translatedRow } from '../../translate/table.ts'
 import { requestHeaders, translatedHeaders } from '../../upstream/headers.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
+import { takeMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
 import { laneOf } from '../lanes.ts'
 import { passedQuery } from '../query.ts'
@@ -27,7 +28,8 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
   try {
     const lane = laneOf(x, services, candidate)
     const headers = headersOf(x, claim, lane)
-    const { chunks, length } = lane === null ? upstreamBody(x, candidate, headers) : laneBody(lane, candidate, headers)
+    const { chunks, length } =
+      lane === null ? upstreamBody(x, services, candidate, headers) : laneBody(lane, candidate, headers)
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     return {
@@ -63,12 +65,26 @@ function laneBody({ via, body }: Lane, { channel }: Candidate, headers: readonly
     : editBody([body], ruleEdits([body], rule, headers))
 }
 
-function upstreamBody(x: Exchange, candidate: Candidate, headers: readonly string[]): Edited {
+function upstreamBody(x: Exchange, services: Services, candidate: Candidate, headers: readonly string[]): Edited {
   const row = protocolRow(x.form as Protocol)
   const rule = ruleOf(x, candidate)
   const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
   if (rule !== undefined) edits.push(...ruleEdits(x.body, rule, headers))
-  return edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
+  const edited = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
+  return rule?.envelope === undefined ? edited : inEnvelope(x, services, edited, rule.envelope)
+}
+
+/** The body a second time takes memory as the first does. */
+function inEnvelope(
+  x: Exchange,
+  { buffered }: Services,
+  { chunks, length }: Edited,
+  envelope: NonNullable<BodyRule['envelope']>,
+): Edited {
+  const bytes = wrappedLength(length, envelope)
+  if (!takeMemory(x, buffered, bytes, x.world.config.limits.bufferedBytes))
+    throw new Error('no memory for the body in its envelope')
+  return { chunks: [wrapped(chunks, envelope)], length: bytes }
 }
 
 /** What the kind of the candidate wants to be said differently in the body. */
@@ -119,8 +135,9 @@ function upstreamPath(x: Exchange, { channel, upstreamModel }: Candidate): strin
   const query = upstreamQuery(x, channel)
   const path = (isCount(x) ? channel.countPaths[form] : undefined) ?? pathOf(channel.paths[form], endpoint)
   if (!path.includes('{')) return path + query
+  const asked = (isCount(x) ? channel.special[form]?.count?.modelName?.(upstreamModel) : null) ?? upstreamModel
   // when the name is the same, it goes on as the client wrote it
-  const name = upstreamModel === model ? rawModel : nameInPath(upstreamModel, channel, form)
+  const name = asked === model ? rawModel : nameInPath(asked, channel, form)
   return filled(path, name, verb === '' ? verbAt(x, channel, form) : verb) + query
 }
 

@@ -1,5 +1,6 @@
 /** What a status or an error of an attempt says: who is to blame for it, and whether another upstream may be asked. */
 import type { Outcome } from '../../channels/health.ts'
+import type { CountAtKind } from '../../protocols/protocol.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
 import { BadRequest } from '../../upstream/http1-request.ts'
 import { CredentialError } from '../../upstream/signer.ts'
@@ -8,6 +9,10 @@ import { NoMoney, Unfit } from './given-up.ts'
 /** The client did nothing wrong, so the next candidate may be asked while nothing was relayed. */
 export const retryable = (status: number): boolean =>
   status === 401 || status === 403 || status === 408 || status === 429 || status >= 500
+
+/** The upstream does not say that the client's request is wrong: what it refuses in a form of its own (`own`) may be that form. */
+export const couldNotCount = (status: number, own: CountAtKind | undefined): boolean =>
+  retryable(status) || status === 404 || status === 405 || own?.body.envelope !== undefined
 
 /** The `retry-after` of the upstream, which may be seconds or a date. undefined: there is none. */
 export function retryAfterS({ headers }: Attempt, nowMs: number): number | undefined {

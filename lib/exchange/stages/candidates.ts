@@ -59,11 +59,14 @@ const fits =
   (candidate: Candidate): boolean =>
     canAsk(x, services, candidate)
 
-/** Some kinds of provider count no tokens. */
+/** Some kinds of provider count tokens at a path of their own, and not those of all models. */
 const counts =
   (x: Exchange) =>
-  ({ channel }: Candidate): boolean =>
-    channel.special[x.form as Protocol]?.count !== null
+  ({ channel, upstreamModel }: Candidate): boolean => {
+    const form = x.form as Protocol
+    const own = channel.special[form]?.count
+    return own?.modelName === undefined || (form in channel.countPaths && own.modelName(upstreamModel) !== null)
+  }
 
 /** All candidates translate, and none can be told what the request says. */
 function refuseUnfit(x: Exchange, services: Services): Verdict {

@@ -1,13 +1,14 @@
 /**
  * Stands between a connection and the attempt that it serves, and turns what Claude on Bedrock answers into an answer of the
- * messages protocol: streams of binary frames into event streams, errors into errors of the protocol. A whole answer passes as it
- * comes. The attempt hears of an error when it has come to its end, because only then it is known what it says.
+ * messages protocol: streams of binary frames into event streams, errors and counts of tokens into those of the protocol. A whole
+ * answer of a model passes as it comes. The attempt hears of an error when it has come to its end, because only then it is known what it says.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Attempt } from '../attempt.ts'
 import { decoderFor, type SideDecoder } from '../decode.ts'
 import { Gate } from '../gate.ts'
+import { countTold } from './bedrock-count.ts'
 import { bedrockError } from './bedrock-errors.ts'
 import { BedrockEvents } from './bedrock-events.ts'
 import { BadFrame } from './frames.ts'
@@ -16,11 +17,12 @@ type Controller = Dispatcher.DispatchController
 
 const FRAMES = /^application\/vnd\.amazon\.eventstream\b/i
 const NAMED = 'x-amzn-errortype'
-/** An error that is longer is told as far as it has come, and its connection closed. */
-const MOST_ERROR_BYTES = 64 * 1024
+/** An answer of these that is longer is told as far as it has come, and its connection closed. */
+const MOST_KEPT_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 
-class ErrorAnswer {
+/** An error, or a count of tokens: it is told when it is whole. */
+class ShortAnswer {
   readonly #status: number
   readonly #headers: IncomingHttpHeaders
   readonly #parts: Buffer[] = []
@@ -35,31 +37,49 @@ class ErrorAnswer {
   keep(chunk: Buffer): boolean {
     this.#bytes += chunk.length
     this.#parts.push(chunk)
-    return this.#bytes <= MOST_ERROR_BYTES
+    return this.#bytes <= MOST_KEPT_BYTES
   }
 
   tell(attempt: Attempt, controller: Controller): void {
-    const named = this.#headers[NAMED]
     const body = isPlain(this.#headers) ? Buffer.concat(this.#parts) : NOTHING
+    if (this.#status < 300) this.#tellCount(attempt, controller, countTold(body))
+    else this.#tellError(attempt, controller, body)
+  }
+
+  #tellCount(attempt: Attempt, controller: Controller, count: string | null): void {
+    if (count === null) attempt.onResponseError(controller, new Error('what was answered is no count of tokens'))
+    else this.#tellWhole(attempt, controller, this.#status, count)
+  }
+
+  #tellError(attempt: Attempt, controller: Controller, body: Buffer): void {
+    const named = this.#headers[NAMED]
     const said = bedrockError(this.#status, typeof named === 'string' ? named : undefined, body)
     attempt.cause = said.cause
-    attempt.onResponseStart(controller, said.status, { ...bare(this.#headers), 'content-type': 'application/json' })
-    attempt.onResponseData(controller, Buffer.from(said.body))
+    this.#tellWhole(attempt, controller, said.status, said.body)
+  }
+
+  #tellWhole(attempt: Attempt, controller: Controller, status: number, body: string): void {
+    attempt.onResponseStart(controller, status, { ...bare(this.#headers), 'content-type': 'application/json' })
+    attempt.onResponseData(controller, Buffer.from(body))
     attempt.onResponseEnd()
   }
 }
 
 export class BedrockAnswer implements Dispatcher.DispatchHandler {
   readonly #attempt: Attempt
-  #error: ErrorAnswer | null = null
+  readonly #isCount: boolean
+  /** null = it is told as it comes. */
+  #short: ShortAnswer | null = null
   /** null = the answer is no stream of frames. */
   #events: BedrockEvents | null = null
   /** null = the stream is not compressed. */
   #decoder: SideDecoder | null = null
   #gate: Gate | null = null
 
-  constructor(attempt: Attempt) {
+  /** `isCount`: the request asks how many tokens it has. */
+  constructor(attempt: Attempt, isCount: boolean) {
     this.#attempt = attempt
+    this.#isCount = isCount
   }
 
   onRequestStart(controller: Controller): void {
@@ -71,7 +91,7 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    if (status >= 300) this.#error = new ErrorAnswer(status, headers)
+    if (status >= 300 || (status >= 200 && this.#isCount)) this.#short = new ShortAnswer(status, headers)
     else if (status >= 200 && FRAMES.test(String(headers['content-type'] ?? '')))
       this.#begin(controller, status, headers)
     else this.#attempt.onResponseStart(controller, status, headers)
@@ -94,16 +114,16 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#error !== null) this.#keep(controller, chunk, this.#error)
+    if (this.#short !== null) this.#keep(controller, chunk, this.#short)
     else if (this.#decoder !== null) this.#unpack(chunk, this.#decoder)
     else if (this.#events !== null) this.#take(controller, chunk)
     else this.#attempt.onResponseData(controller, chunk)
   }
 
-  #keep(controller: Controller, chunk: Buffer, error: ErrorAnswer): void {
-    if (error.keep(chunk)) return
-    error.tell(this.#attempt, controller)
-    controller.abort(new Error('an error without end'))
+  #keep(controller: Controller, chunk: Buffer, short: ShortAnswer): void {
+    if (short.keep(chunk)) return
+    short.tell(this.#attempt, controller)
+    controller.abort(new Error('an answer without end'))
   }
 
   /** The connection waits for a decoder that is behind, so that what is unpacked stays bounded. */
@@ -120,7 +140,7 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(controller: Controller): void {
-    if (this.#error !== null) this.#error.tell(this.#attempt, controller)
+    if (this.#short !== null) this.#short.tell(this.#attempt, controller)
     else if (this.#decoder === null) this.#end(controller)
     else this.#decoder.end(() => this.#end(controller))
   }
@@ -135,9 +155,9 @@ export class BedrockAnswer implements Dispatcher.DispatchHandler {
   /** An error that breaks off says what it is all the same. */
   onResponseError(controller: Controller | null, error: Error): void {
     this.#decoder?.stop()
-    if (this.#error === null || controller === null || controller.aborted)
+    if (this.#short === null || controller === null || controller.aborted)
       this.#attempt.onResponseError(controller, error)
-    else this.#error.tell(this.#attempt, controller)
+    else this.#short.tell(this.#attempt, controller)
   }
 }
 

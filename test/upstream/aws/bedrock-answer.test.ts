@@ -13,7 +13,7 @@ const START = '{"type":"message_start","message":{}}'
 const TOLD = `event: message_start\ndata: ${START}\n\n`
 
 /** An answer whose connection does as it is told, and all that the attempt hears of it. */
-function answer() {
+function answer(isCount = false) {
   const heard = { head: '', body: '', end: '' }
   const attempt = new Attempt({ release() {} } as unknown as Claim, 0, {
     onHead: ({ status, headers }) => (heard.head += `${status} ${headers['content-type']} ${headers['retry-after']}`),
@@ -23,7 +23,7 @@ function answer() {
     onFault: error => t.fail(String(error)),
     onOver() {},
   })
-  const handler = new BedrockAnswer(attempt)
+  const handler = new BedrockAnswer(attempt, isCount)
   const connection = {
     aborted: false,
     paused: false,
@@ -88,6 +88,40 @@ t.test('an error is told when it is whole, or as whole as it will be', async t =
   unwanted.data(body)
   unwanted.end()
   t.same(String(unwanted.attempt.discarded), error('rate_limit_error', 'Too many tokens'), 'it can be told later')
+})
+
+t.test('a count is told in the form of the protocol, and what is none is a failed attempt', async t => {
+  const json = { 'content-type': 'application/json', 'content-length': '17' }
+  const rows: [what: string, answered: string, body: string, headers?: IncomingHttpHeaders][] = [
+    ['a count', '{"inputTokens":21}', '{"input_tokens":21}'],
+    ['nothing to count', '{"inputTokens":0}', '{"input_tokens":0}'],
+    ['no number', '{"inputTokens":"21"}', ''],
+    ['half a token', '{"inputTokens":1.5}', ''],
+    ['below nothing', '{"inputTokens":-1}', ''],
+    ['an answer of a model', '{"type":"message","usage":{"input_tokens":21}}', ''],
+    ['no object', '[21]', ''],
+    ['half an answer', '{"inputTok', ''],
+    ['an answer without end', `{"inputTokens":21,"x":"${'x'.repeat(70_000)}`, ''],
+    ['a compressed one', '{"inputTokens":21}', '', { 'content-encoding': 'gzip' }],
+  ]
+  for (const [what, answered, body, headers] of rows) {
+    const count = answer(true)
+    count.start(200, { ...json, ...headers })
+    t.same(count.heard, { head: '', body: '', end: '' }, what)
+    count.data(answered)
+    if (!count.connection.aborted) count.end()
+    const end = 'what was answered is no count of tokens'
+    t.same(
+      count.heard,
+      body === '' ? { head: '', body, end } : { head: '200 application/json undefined', body, end: 'end' },
+      what,
+    )
+  }
+  const refused = answer(true)
+  refused.start(400, { 'x-amzn-errortype': 'ValidationException' })
+  refused.data('{"message":"The provided model doesn\'t support counting tokens."}')
+  refused.end()
+  t.match(refused.heard, { head: /^400/, body: /support counting tokens/, end: 'end' })
 })
 
 t.test('frames, plain and compressed', async t => {
