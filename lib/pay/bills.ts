@@ -21,6 +21,9 @@ const TAKEN_MS = HOUR_MS / 2
 /** Providers keep bills for about three months. */
 const MOST_DAYS = 60
 const PAGE = 500
+/** Marks: the last day whose bill was read, and the one before the first day whose bill is read. */
+const READ = 'bill'
+const SINCE = 'bill_since'
 
 export interface BillDeps extends OperationDeps {
   till: Till
@@ -32,11 +35,14 @@ const dayOf = (ms: number): string => new Date(ms + CHINA_MS).toISOString().slic
 const startOf = (day: string): number => Date.parse(`${day}T00:00:00+08:00`)
 const nextDay = (day: string): string => dayOf(startOf(day) + DAY_MS)
 
-/** The days whose bills are to be read now, oldest first. `last`: the last one that was; '' = none was. */
+/** The day whose bill is the newest that can be read now. */
+const newestDay = (nowMs: number): string => dayOf(nowMs - READY_MS - DAY_MS)
+
+/** The days whose bills are to be read now, oldest first. `last`: the last one that was. */
 export function dueDays(last: string, nowMs: number): string[] {
-  const newest = dayOf(nowMs - READY_MS - DAY_MS)
+  const newest = newestDay(nowMs)
   const oldest = dayOf(startOf(newest) - (MOST_DAYS - 1) * DAY_MS)
-  const first = last === '' ? newest : nextDay(last) > oldest ? nextDay(last) : oldest
+  const first = nextDay(last) > oldest ? nextDay(last) : oldest
   const days: string[] = []
   for (let day = first; day <= newest; day = nextDay(day)) days.push(day)
   return days
@@ -50,7 +56,8 @@ export async function compareBills(deps: BillDeps): Promise<void> {
     const marks = await store.pay.payMarks()
     for (const method of methods.values()) {
       const { name } = method
-      const last = marks.find(mark => mark.method === name && mark.what === 'bill')?.value ?? ''
+      const marked = (what: string) => marks.find(mark => mark.method === name && mark.what === what)?.value
+      const last = marked(READ) ?? marked(SINCE) ?? (await beginBills(deps, name, nowMs))
       const days = dueDays(last, nowMs)
       if (days.length > 0 && (await store.pay.takePayMark(name, 'bill_taken', nowMs, TAKEN_MS)))
         await compareDays(deps, method, days)
@@ -60,13 +67,23 @@ export async function compareBills(deps: BillDeps): Promise<void> {
   }
 }
 
+/**
+ * Notes from where on the bills of a method are read: the newest one now is the first. It may not be had for days, as where a
+ * permission is missing, and the days since then have to be made up for.
+ */
+async function beginBills({ store }: BillDeps, name: OrderMethod, nowMs: number): Promise<string> {
+  const before = dayOf(startOf(newestDay(nowMs)) - DAY_MS)
+  await store.pay.setPayMark(name, SINCE, before)
+  return before
+}
+
 async function compareDays(deps: BillDeps, method: PayMethod, days: readonly string[]): Promise<void> {
   const { store, log, stopped } = deps
   const { name } = method
   for (const day of days) {
     try {
       if (!(await compareDay(deps, method, day))) return
-      await store.pay.setPayMark(name, 'bill', day)
+      await store.pay.setPayMark(name, READ, day)
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       log.warn({ method: name, day, reason: error.message }, 'the bill of a day cannot be had')

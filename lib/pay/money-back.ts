@@ -2,7 +2,7 @@
  * What becomes of a notice that money goes back: a refund, a dispute, a warning of fraud. What leaves a balance is frozen by an
  * entry first, and only the provider's word ends a freeze.
  */
-import { micro } from '../base/money.ts'
+import { type Micro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
 import type { NewException, NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, ProofSource, Refund } from '../terms/pay.ts'
@@ -14,6 +14,16 @@ import { provider, type Taken, type TillDeps } from './till-deps.ts'
 const FREEZE_TRIES = 10
 /** Exceptions of one order. */
 const MOST_LOOKED_AT = 50
+
+const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
+const DISPUTED_MORE = 'more is disputed than is left of the order'
+
+/**
+ * What the money that a provider names is worth in the balance. All of an order that is credited with another amount than it
+ * asked for is what it was credited with.
+ */
+const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro =>
+  asked === whole ? credited : worth(asked, rate)
 
 /** What it needs of the till. */
 interface Counter {
@@ -33,34 +43,64 @@ export class MoneyBack {
   /** A refund that was begun here ends as the provider says; any other one debits its order, forced. */
   async takeRefund(method: OrderMethod, notice: RefundNotice, source: ProofSource): Promise<Taken> {
     const { pay } = this.#deps.store
-    const { refundId, providerId, orderId, amount, state } = notice
+    const { refundId, providerId, state } = notice
     const known =
       (refundId === null ? null : await pay.refund(method, refundId)) ??
       (await pay.refundByProviderId(method, providerId))
-    if (known !== null) return this.endRefund(known, state)
-    if (state !== 'done') return 'none'
+    if (known === null) return state === 'done' ? this.#takeExternal(method, notice, source) : 'none'
+    const ended = await this.endRefund(known, state)
+    if (known.kind !== 'external' || ended === 'open') return ended
+    return this.#tellOfMore(known.orderId, known, known.asked, providerId, SENT_BACK_MORE)
+  }
+
+  /** A refund that was made at the provider. */
+  async #takeExternal(
+    method: OrderMethod,
+    { providerId, orderId, amount }: RefundNotice,
+    source: ProofSource,
+  ): Promise<Taken> {
+    const { pay } = this.#deps.store
     const order = await pay.order(orderId)
-    const raise = (kind: PayExceptionKind, detail: string) =>
-      this.#till.raise({
+    const raise = (detail: string) => {
+      const currency = order?.currency ?? null
+      return this.#till.raise({
         method,
-        kind,
+        kind: 'refund_unknown',
         reference: providerId,
         orderId,
         amount,
-        currency: order?.currency ?? null,
+        currency,
         detail,
       })
-    if (order === null || order.method !== method)
-      return raise('refund_unknown', 'a refund of an order that is not here')
+    }
+    if (order === null || order.method !== method) return raise('a refund of an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, providerId, amount)
     // A message does not say which of two payments it is about, and only one of them is in the balance.
     const twice = await pay.exceptions({ orderId, kind: 'duplicate', limit: 1 })
-    if (twice.length > 0)
-      return raise('refund_unknown', 'a refund of an order that was paid twice: only one payment is in the balance')
+    if (twice.length > 0) return raise('a refund of an order that was paid twice: only one payment is in the balance')
     const freeze = { id: providerId, providerId, kind: 'external', reason: 'refunded at the provider' } as const
-    const whole = await this.#freezeForced(order, freeze, amount)
+    const frozen = await this.#freezeForced(order, freeze, amount)
     await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
-    return whole ? 'known' : raise('refund_amount', 'the provider sent back more than was left of the order')
+    return this.#tellOfMore(orderId, frozen, amount, providerId, SENT_BACK_MORE)
+  }
+
+  /**
+   * A person is told when the provider names more than could be frozen (null = nothing could). What is stored says so, because
+   * a crash may come between the freeze and this.
+   */
+  async #tellOfMore(
+    orderId: string,
+    frozen: Refund | null,
+    asked: number,
+    reference: string,
+    detail: string,
+  ): Promise<'known' | 'open'> {
+    const order = (await this.#deps.store.pay.order(orderId)) as Order
+    const { method, currency, rate } = order
+    // In another currency the parts of an order are worth a little more than the order: what is asked for is rounded up.
+    const rounding = rate === null ? 0 : worth(1, rate)
+    if (frozen !== null && wantedOf(order, asked) - frozen.amount <= rounding) return 'known'
+    return this.#till.raise({ method, kind: 'refund_amount', reference, orderId, amount: asked, currency, detail })
   }
 
   /** What a crash left paid is credited first. */
@@ -105,13 +145,10 @@ export class MoneyBack {
       this.#till.raise({ method, kind: 'refund_amount', reference, orderId, amount, detail })
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
-    let taken: Taken = 'known'
     // One that is won is written down too: an older message, that it is open, may still be under way.
-    if ((await pay.refund(method, disputeId)) === null) {
-      const freeze = { id: disputeId, providerId: disputeId, kind: 'dispute', reason: 'disputed by the payer' } as const
-      if (!(await this.#freezeForced(order, freeze, amount)))
-        taken = await raise('more is disputed than is left of the order')
-    }
+    const freeze = { id: disputeId, providerId: disputeId, kind: 'dispute', reason: 'disputed by the payer' } as const
+    const frozen = (await pay.refund(method, disputeId)) ?? (await this.#freezeForced(order, freeze, amount))
+    const taken = await this.#tellOfMore(orderId, frozen, frozen?.asked ?? amount, disputeId, DISPUTED_MORE)
     await this.#noteDispute(order, notice)
     if (state === 'open') return taken
     const end = state === 'lost' ? 'done' : 'released'
@@ -160,31 +197,27 @@ export class MoneyBack {
     return found.some(({ transactionId }) => transactionId !== null)
   }
 
-  /**
-   * Freezes what the provider names, and never more than is left of the order. False = it was more. In another currency the
-   * parts of an order are worth a little more than the order, because what is asked for is rounded up.
-   */
+  /** Freezes what the provider names, and never more than is left of the order; null = nothing is left. */
   async #freezeForced(
-    { id: orderId, method, asked: whole, rate }: Order,
+    { id: orderId, method }: Order,
     freeze: Pick<NewRefund, 'id' | 'kind' | 'reason' | 'providerId'> & { checkAtMs?: number },
     asked: number,
-  ): Promise<boolean> {
+  ): Promise<Refund | null> {
     const { pay } = this.#deps.store
     for (let tries = 0; tries < FREEZE_TRIES; tries++) {
       const order = (await pay.order(orderId)) as Order
       const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
-      // All of an order that is credited with another amount than it asked for is what it was credited with.
-      const wanted = asked === whole ? order.credited : worth(asked, rate)
-      const fits = wanted - left <= (rate === null ? 0 : worth(1, rate))
+      const wanted = wantedOf(order, asked)
       const amount = wanted > left ? left : wanted
-      if (amount <= 0) return false
+      if (amount <= 0) return null
       const { checkAtMs = null, ...refund } = freeze
       const by = provider(method, 'refunds.freeze')
       // What is begun here is the share of its amount; of anything else, the provider says how much it is.
       const said = freeze.kind === 'refund' ? {} : { asked }
       const { outcome } = await pay.freeze({ ...refund, ...said, method, orderId, amount }, true, checkAtMs, by)
       if (outcome === 'frozen') await inForce(this.#deps)
-      if (outcome !== 'bound') return fits
+      // Another gateway may have frozen it at the same moment, and another amount.
+      if (outcome !== 'bound') return pay.refund(method, freeze.id)
     }
     throw new Error(`order ${orderId} changes faster than its money can be frozen`)
   }

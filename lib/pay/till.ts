@@ -72,7 +72,11 @@ export class Till {
     const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
     const proven = await pay.proveOrder(proof)
     if (proven === 'elsewhere') return raise('duplicate', 'the payment is stored for another order')
-    if (proven === 'second') return raise('duplicate', 'a second payment of the order: refund it at the provider')
+    if (proven === 'second') {
+      await raise('duplicate', 'a second payment of the order: refund it at the provider')
+      await pay.keepProof(proof)
+      return 'open'
+    }
     if (proven === 'paid' && source !== 'callback') this.#deps.counts.repaired(method, source)
     return this.credit(orderId)
   }

@@ -51,7 +51,7 @@ export type OrderMade = { order: Order } | { bound: keyof OrderBounds }
 
 /**
  * What became of a proof. `paid`: the order is paid now. `known`: this payment was known. `second`: the order has another
- * payment; this one is stored and credits nothing. `elsewhere`: the payment is stored for another order.
+ * payment; nothing is stored of this one. `elsewhere`: the payment is stored for another order.
  */
 export type Proven = 'paid' | 'known' | 'second' | 'elsewhere'
 
@@ -130,8 +130,10 @@ export interface PayStore {
   orderShown(id: string, providerId: string | null, shown: Shown): Promise<Order | null>
   /** Moves an order that is not paid to `expired` or `failed`. Returns it as it is now. */
   endOrder(id: string, state: 'expired' | 'failed', checkAtMs: number | null): Promise<Order | null>
-  /** Stores a proof, and moves its order to `paid` unless it is paid already, in one transaction. */
+  /** Stores the proof of an order's first payment and moves the order to `paid`, in one transaction. */
   proveOrder(proof: Proof): Promise<Proven>
+  /** Stores the proof of a payment that proves no order, once a person knows of it. */
+  keepProof(proof: Proof): Promise<void>
   proofs(orderId: string): Promise<(Proof & { atMs: number })[]>
   proof(method: OrderMethod, transactionId: string): Promise<(Proof & { atMs: number }) | null>
   /**

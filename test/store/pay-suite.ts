@@ -196,8 +196,11 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
   check('a second payment of an order credits nothing, and one payment belongs to one order', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     const first = await credited(one, newOrder(account.id))
-    t.equal(await two.pay.proveOrder(proofOf(first, 'again')), 'second')
-    t.equal(await two.pay.proveOrder(proofOf(first, 'again')), 'known')
+    const again = proofOf(first, 'again')
+    for (const store of [one, two]) t.equal(await store.pay.proveOrder(again), 'second', 'until it is kept')
+    for (const store of [one, two]) await store.pay.keepProof(again)
+    t.equal(await two.pay.proveOrder(again), 'known')
+    t.equal((await one.pay.proofs(first)).length, 2)
     const other = await made(one, newOrder(account.id))
     t.equal(await two.pay.proveOrder(proofOf(other, `tx-${first}`)), 'elsewhere')
     t.equal((await one.pay.order(other))?.state, 'created')

@@ -14,6 +14,8 @@ const BATCH = 50
 const AT_ONCE = 10
 /** With a question every few seconds, a node that is only behind has caught up long before. */
 const MANY_CHECKS = 100
+/** Held deposits, and exceptions, that are looked at when a process begins. */
+const MOST_HELD = 1_000
 
 export class Crediting {
   readonly #deps: UsdtDeps
@@ -44,10 +46,23 @@ export class Crediting {
           }),
         ),
       )
+    if (this.#accounts === null) await this.#tellOfHeld()
     const accounts = this.#accounts ?? (await store.chain.waitingAccounts(config.chain_id))
     for (const id of accounts) await this.credit(id, config.minimum)
     this.#accounts = new Set()
     if (failed !== null) throw failed
+  }
+
+  /** A process that held a deposit may have died before a person was told. */
+  async #tellOfHeld(): Promise<void> {
+    const { store, config } = this.#deps
+    const held = await store.chain.deposits({ state: 'held', limit: MOST_HELD })
+    if (held.length === 0) return
+    const open = await store.pay.exceptions({ method: 'usdt', open: true, limit: MOST_HELD })
+    const told = new Set(open.map(({ transactionId }) => transactionId))
+    for (const deposit of held)
+      if (deposit.chainId === config.chain_id && !told.has(deposit.tx))
+        await this.#raise(deposit, 'it is held until a person decides')
   }
 
   async #confirm(deposit: Deposit): Promise<void> {

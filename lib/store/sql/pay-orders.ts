@@ -188,8 +188,8 @@ async function prove(tx: Statements, driver: Driver, proof: Proof): Promise<Prov
     transactionId,
   ])
   if (there !== undefined) return there['order_id'] === orderId ? 'known' : 'elsewhere'
-  await insertProof(tx, driver, proof)
   if (!UNPAID.includes(order.state)) return 'second'
+  await insertProof(tx, driver, proof)
   const late = order.state === 'expired' || order.state === 'failed' ? 1 : 0
   await tx.run(
     `UPDATE pay_orders SET state = ?, late = ?, paid_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE id = ?`,
@@ -205,6 +205,14 @@ export async function proveOrder(driver: Driver, proof: Proof): Promise<Proven> 
     // The lock of the order keeps apart what is said of one order; this payment was stored for another one meanwhile.
     if (error instanceof DuplicateKey) return 'elsewhere'
     throw error
+  }
+}
+
+export async function keepProof(driver: Driver, proof: Proof): Promise<void> {
+  try {
+    await driver.transaction('keepProof', tx => insertProof(tx, driver, proof))
+  } catch (error) {
+    if (!(error instanceof DuplicateKey)) throw error
   }
 }
 

@@ -35,6 +35,7 @@ export class Pay implements PayStore {
   endOrder = (id: string, state: 'expired' | 'failed', checkAtMs: number | null) =>
     orders.endOrder(this.#driver, id, state, checkAtMs)
   proveOrder = (proof: Proof) => orders.proveOrder(this.#driver, proof)
+  keepProof = (proof: Proof) => orders.keepProof(this.#driver, proof)
   proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
   proof = (method: OrderMethod, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
   creditOrder = (id: string, amount: Micro, note: string, act: Act) => creditOrder(this.#driver, id, amount, note, act)
