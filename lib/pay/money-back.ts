@@ -5,7 +5,7 @@
 import { type Micro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
 import type { NewException, NewRefund } from '../store/store.ts'
-import type { Order, OrderMethod, PayExceptionKind, ProofSource, Refund } from '../terms/pay.ts'
+import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
 import { FEN, refundIdOf, worth } from './numbers.ts'
 import { provider, type Taken, type TillDeps } from './till-deps.ts'
