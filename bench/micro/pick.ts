@@ -4,6 +4,7 @@ import type * as ClockModule from '../../lib/base/clock.ts'
 import type { Claim } from '../../lib/channels/claim.ts'
 import type * as HealthModule from '../../lib/channels/health.ts'
 import type * as PickModule from '../../lib/channels/pick.ts'
+import type { Route } from '../../lib/channels/route.ts'
 import type * as TableModule from '../../lib/channels/table.ts'
 import { channel } from '../../test/channels/support.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
@@ -33,7 +34,7 @@ async function routeOf(lib: Lib, count: number): Promise<Take> {
   const routes = compileRoutes({ channels })
   const health = new Health({ clock: systemClock, onAuthFailure: () => {} })
   health.keep(routes.channels)
-  const route = routes.find('default', 'm', 'chat') as TableModule.Route
+  const route = routes.find('default', 'm', 'chat') as Route
   return (affinity, random) => new Candidates(route, health, affinity, random).next() as Claim
 }
 

@@ -3,8 +3,10 @@
  * choice of the channel until `release`, and reports once in between how the attempt ended.
  */
 import type { Outcome } from './breaker.ts'
-import type { ChannelHealth, Health, KeyHealth } from './health.ts'
-import type { Candidate, CompiledKey } from './table.ts'
+import type { ChannelHealth, KeyHealth } from './channel-health.ts'
+import type { CompiledKey } from './compiled-channel.ts'
+import type { Health } from './health.ts'
+import type { Candidate } from './route.ts'
 
 export class Claim {
   readonly candidate: Candidate

@@ -9,77 +9,9 @@
 import type { Clock } from '../base/clock.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { Breaker, type Credential, type Outcome } from './breaker.ts'
+import { ChannelHealth, type ChannelIdentity, KeyHealth } from './channel-health.ts'
 
 export type { Outcome } from './breaker.ts'
-
-/** What identifies a channel over reloads: with another address it is a new channel, which has not failed yet. */
-export interface ChannelIdentity {
-  name: string
-  connection: { origin: string }
-  basePath: string
-  keys: readonly { secret: string }[]
-}
-
-/** The health of one upstream key. */
-export class KeyHealth {
-  readonly secret: string
-  /** null = the channel has only this key, and the channel's breaker serves for it. */
-  readonly breaker: Breaker | null
-  /** Monotonic ms before which the key is not probed again. */
-  proveAgainMs = 0
-  /** How many attempts are under way with this key. */
-  open = 0
-
-  constructor(secret: string, breaker: Breaker | null) {
-    this.secret = secret
-    this.breaker = breaker
-  }
-}
-
-export class ChannelHealth {
-  readonly identity: ChannelIdentity
-  readonly breaker: Breaker
-  readonly keys: readonly KeyHealth[]
-  /** How many attempts are under way at this channel. */
-  open = 0
-
-  constructor(identity: ChannelIdentity, breaker: Breaker, keys: readonly KeyHealth[]) {
-    this.identity = identity
-    this.breaker = breaker
-    this.keys = keys
-  }
-
-  /** Whether the breakers allow a request. Limits of concurrency are not looked at. */
-  mayAsk(nowMs: number): boolean {
-    return this.breaker.mayAsk(nowMs) && this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true)
-  }
-
-  state(nowMs: number): ChannelState {
-    const own = this.breaker.state(nowMs)
-    const keys = this.keys.map(key => key.breaker?.state(nowMs) ?? own)
-    return { state: own === 'closed' ? best(keys) : own, keys, open: this.open }
-  }
-
-  /**
-   * For a request without another candidate: how often this channel was tried while it rested; null = it may not be.
-   */
-  triedAnyway(nowMs: number): number | null {
-    return this.keys.some(key => key.breaker?.mayAsk(nowMs) ?? true) ? this.breaker.triedAnyway(nowMs) : null
-  }
-
-  /** Whether the channel rests, or all its keys, because the upstream said that it is too busy. */
-  restsForBusy(nowMs: number): boolean {
-    if (this.breaker.restsForBusy()) return true
-    const rest = this.keys.map(key => key.breaker).filter(breaker => breaker !== null)
-    return rest.length > 0 && rest.every(one => !one.mayAsk(nowMs)) && rest.some(breaker => breaker.restsForBusy())
-  }
-
-  /** ms until the channel may be asked again with at least one of its keys. */
-  restMs(nowMs: number): number {
-    const keys = this.keys.map(key => key.breaker?.restMs(nowMs) ?? 0)
-    return Math.max(this.breaker.restMs(nowMs), Math.min(...keys))
-  }
-}
 
 /** The report on one attempt. */
 export interface Heard {
@@ -119,10 +51,6 @@ export interface HealthOptions {
 
 /** A key is probed with a request of our own at most this often. */
 const PROVE_AGAIN_MS = 60_000
-
-const GOODNESS: Record<BreakerState, number> = { open: 0, half_open: 1, closed: 2 }
-const best = (states: readonly BreakerState[]): BreakerState =>
-  states.reduce((a, b) => (GOODNESS[b] > GOODNESS[a] ? b : a))
 
 export class Health {
   readonly clock: Clock

@@ -5,12 +5,9 @@
  * so that the weights keep their proportion when one of them rests. Weight 0 is drawn only when no other channel of its
  * tier is left.
  *
- * The draw: every candidate gets the score -ln(u) / weight, with u random between 0 and 1, and the smallest score wins.
- * A channel wins in proportion to its weight, whichever others take part, and drawing again among the rest is drawing
- * by weight without replacement. For a request with an affinity number (a hash of its conversation), u is a hash of
- * that number and of the channel: weighted rendezvous hashing. So a conversation always gets the same order of
- * channels: it moves on when its channel rests, comes back afterwards, and a channel that joins or leaves moves no
- * other conversation. The key is chosen in the same way.
+ * The draw (`draw.ts`) is random, except for a request with an affinity number (a hash of its conversation): that draws
+ * the same channels in the same order each time, so that a conversation stays with the channel and key that hold its
+ * prompt cache.
  *
  * Without affinity two channels are drawn, and the second is taken when the first has clearly more open requests for
  * its weight ("power of two choices"). An upstream that answers slowly collects open requests, so this follows latency.
@@ -21,15 +18,13 @@
  */
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
+import { type ChannelHealth, isFull, type KeyHealth } from './channel-health.ts'
 import { Claim } from './claim.ts'
-import type { ChannelHealth, Health, KeyHealth } from './health.ts'
-import type { Candidate, CompiledKey, Route } from './table.ts'
-
-/**
- * Why no channel could be asked at all. `disabled`: none is enabled. `saturated`: every enabled one is full, or rests
- * because its upstream said that it is too busy. `unfit`: none that is enabled fits the request. `resting`: all others.
- */
-export type WhyNone = 'disabled' | 'unfit' | 'resting' | 'saturated'
+import type { CompiledKey } from './compiled-channel.ts'
+import { draw, scoreOf } from './draw.ts'
+import type { Health } from './health.ts'
+import type { Candidate, Route } from './route.ts'
+import { retryAfterS, type WhyNone, whyNone } from './why-none.ts'
 
 /** What the choice depends on beside the route. */
 export interface Asker {
@@ -168,7 +163,7 @@ export class Candidates {
     let secondScore = 0
     for (const candidate of tier) {
       if (!this.#mayTry(candidate, nowMs)) continue
-      const score = this.#score(candidate)
+      const score = scoreOf(candidate.channel, this.#affinity, this.#random)
       if (best === null || score < bestScore) {
         second = best
         secondScore = bestScore
@@ -181,12 +176,6 @@ export class Candidates {
     }
     if (best === null || second === null || this.#affinity !== null) return best
     return this.#isBusier(best, second) ? second : best
-  }
-
-  /** The smallest score wins. Scores of weight 0 are greater than all others. */
-  #score({ channel }: Candidate): number {
-    const score = -Math.log(this.#draw(channel.hash))
-    return channel.weight > 0 ? score / channel.weight : BEHIND + score
   }
 
   /** Whether the second channel would have fewer open requests for its weight even with this request. */
@@ -227,17 +216,12 @@ export class Candidates {
       if (state.breaker === null || !this.#mayAsk(state.breaker, nowMs) || isFull(key, state) || this.#triedKey(key))
         continue
       if (only !== null && only.key !== key.fingerprint) continue
-      const score = this.#draw(key.hash) + (this.#affinity === null ? state.open : 0)
+      const score = draw(key.hash, this.#affinity, this.#random) + (this.#affinity === null ? state.open : 0)
       if (best !== null && score >= bestScore) continue
       best = key
       bestScore = score
     }
     return best
-  }
-
-  /** A number above 0 and up to 1: random, or with affinity a hash. */
-  #draw(hash: number): number {
-    return this.#affinity === null ? 1 - this.#random() : (mix(this.#affinity ^ hash) + 1) / 2 ** 32
   }
 
   #wasTried(candidate: Candidate): boolean {
@@ -252,26 +236,14 @@ export class Candidates {
     return key === this.#tried?.key || (this.#triedMore?.some(claim => claim.key === key) ?? false)
   }
 
+  /** Why `next` claimed nothing. */
   get whyNone(): WhyNone {
-    const now = this.#health.clock.monotonic()
-    const enabled = this.#enabled
-    if (enabled.length === 0) return 'disabled'
-    if (this.#unfit !== null && enabled.every(candidate => this.#unfit?.includes(candidate))) return 'unfit'
-    return enabled.every(({ channel }) => this.#isSaturated(channel, now)) ? 'saturated' : 'resting'
-  }
-
-  #isSaturated(channel: Candidate['channel'], nowMs: number): boolean {
-    const health = this.#health.of(channel)
-    if (health.restsForBusy(nowMs)) return true
-    if (!health.breaker.mayAsk(nowMs)) return false
-    return isFull(channel, health) || channel.keys.some(key => isFull(key, health.keys[key.index] as KeyHealth))
+    return whyNone(this.#health, this.#enabled, this.#unfit)
   }
 
   /** Whole seconds until the first enabled channel may be asked again, at least 1; 0 = none is enabled. */
   get retryAfterS(): number {
-    const now = this.#health.clock.monotonic()
-    const waits = this.#enabled.map(({ channel }) => this.#health.of(channel).restMs(now))
-    return waits.length === 0 ? 0 : Math.max(1, Math.ceil(Math.min(...waits) / 1000))
+    return retryAfterS(this.#health, this.#enabled)
   }
 
   get #enabled(): Candidate[] {
@@ -283,17 +255,4 @@ export class Candidates {
     const { only, free } = this.#asker
     return enabled && (only === null || only.channel === name) && (lane === null || !free)
   }
-}
-
-/** Greater than any score of a channel with a weight: -ln of the smallest possible draw (2^-53) is about 37. */
-const BEHIND = 1e6
-
-const isFull = ({ maxConcurrency }: { maxConcurrency: number }, { open }: ChannelHealth | KeyHealth): boolean =>
-  maxConcurrency > 0 && open >= maxConcurrency
-
-/** Murmur3's finalizer: every bit of the input moves every bit of the output. */
-function mix(h: number): number {
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
-  return (h ^ (h >>> 16)) >>> 0
 }

@@ -2,183 +2,15 @@
  * The routing table: for each group, model and protocol the channels that can serve it, in tiers by priority. It is
  * compiled from the catalogue when a world is built, and never changes.
  */
-import { hash as digest } from 'node:crypto'
 import type { Catalog } from '../store/store.ts'
-import type { Channel, ChannelKey } from '../terms/channel.ts'
-import { FORMS, isOffline, type Model, type Protocol } from '../terms/records.ts'
-import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
-import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
-import { countPathAt, pathAt, queryAt } from '../terms/upstream-paths.ts'
+import type { Channel } from '../terms/channel.ts'
+import { isOffline, type Model, type Protocol } from '../terms/records.ts'
 import type { Target } from '../translate/protocol.ts'
 import { TRANSLATED, translatedRow } from '../translate/table.ts'
-import { type Connection, connectionTo } from './connection.ts'
+import { CompiledChannel } from './compiled-channel.ts'
+import type { Connection } from './connection.ts'
+import { ModelRoutes, type Route } from './route.ts'
 import { targetOf } from './target.ts'
-
-/** The number of hexadecimal digits of a fingerprint: 64 bits, enough for all keys of a store to differ. */
-const FINGERPRINT_LENGTH = 16
-
-/** One of a channel's keys. */
-export class CompiledKey {
-  readonly secret: string
-  /** What requests are signed with; null = the key is plain, and is sent itself. */
-  readonly credential: Credential | null
-  /** What of it nobody may see. */
-  readonly secrets: readonly string[]
-  /** Tokens that were got with it lately and that requests carry in its place. */
-  minted: readonly string[] = []
-  /** Most attempts open at once; 0 = unlimited. */
-  readonly maxConcurrency: number
-  /** Position in `CompiledChannel.keys`. */
-  readonly index: number
-  /** Hash for affinity, the same in every process and world. */
-  readonly hash: number
-  /** The beginning of the key's SHA-256, which identifies the key without revealing it. */
-  readonly fingerprint: string
-
-  constructor(row: ChannelKey, index: number, kind: KindName | null) {
-    this.secret = row.key
-    this.credential = credentialOf(kind, row.key)
-    this.secrets = this.credential === null ? [row.key] : secretsIn(this.credential)
-    this.maxConcurrency = row.maxConcurrency
-    this.index = index
-    this.hash = hashText(row.key)
-    this.fingerprint = digest('sha256', row.key, 'hex').slice(0, FINGERPRINT_LENGTH)
-  }
-}
-
-const NOTHING_SPECIAL: Kind['special'] = {}
-
-/** A channel in the form that requests need. There is one object per channel and world. */
-export class CompiledChannel {
-  readonly name: string
-  readonly connection: Connection
-  /** The path of the upstream's address, without a slash at its end. */
-  readonly basePath: string
-  readonly kind: KindName | null
-  /** The whole path of each protocol, with the placeholders `{model}` and `{verb}`. */
-  readonly paths: Readonly<Record<Protocol, string>>
-  /** Where tokens are counted, as far as the kind has a path of its own for that. */
-  readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
-  /** What is different at the kind beside the path. */
-  readonly special: Kind['special']
-  /** Whose answers its upstream gives; null = those of the protocols. */
-  readonly answers: AnswersOf | null
-  readonly protocols: readonly Protocol[]
-  /** Added to the query of every request, encoded as in a URL; empty = nothing. */
-  readonly query: string
-  /** Names of the parameters in `query`, which replace the client's of the same name. */
-  readonly queryNames: ReadonlySet<string>
-  readonly keys: readonly CompiledKey[]
-  /** Most attempts open at once; 0 = unlimited. */
-  readonly maxConcurrency: number
-  readonly authHeader: string | null
-  readonly headers: Readonly<Record<string, string>>
-  readonly passHeaders: readonly string[]
-  readonly enabled: boolean
-  readonly weight: number
-  readonly priority: number
-  /** Hash for affinity, the same in every process and world. */
-  readonly hash: number
-  /** Position in `Routes.channels`. */
-  readonly index: number
-  /** The upstream's name of a model → our names that lead to it. */
-  readonly modelsOf: ReadonlyMap<string, readonly string[]>
-
-  constructor(channel: Channel, index: number) {
-    const url = new URL(channel.baseUrl)
-    this.name = channel.name
-    this.connection = connectionTo(url.origin, { ...channel, reserved: channel.private })
-    this.basePath = url.pathname.replace(/\/+$/, '')
-    this.kind = channel.kind
-    this.paths = Object.fromEntries(FORMS.map(protocol => [protocol, pathAt(channel, protocol)])) as never
-    this.countPaths = Object.fromEntries(
-      FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
-    )
-    this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
-    this.answers = kindOf(channel.kind)?.answers ?? null
-    this.protocols = channel.protocols
-    const query = queryAt(channel)
-    this.query = new URLSearchParams(query).toString()
-    this.queryNames = new Set(Object.keys(query))
-    this.keys = channel.keys.map((row, i) => new CompiledKey(row, i, channel.kind))
-    this.maxConcurrency = channel.maxConcurrency
-    this.authHeader = channel.authHeader?.toLowerCase() ?? null
-    this.headers = channel.headers
-    this.passHeaders = channel.passHeaders
-    this.enabled = channel.status === 'enabled' && channel.sealed !== true
-    this.weight = channel.weight
-    this.priority = channel.priority
-    this.hash = hashText(channel.name)
-    this.index = index
-    this.modelsOf = Map.groupBy(Object.keys(channel.models), model => channel.models[model] as string)
-  }
-}
-
-/** A channel that can serve a request, with the upstream's name of the model. */
-export interface Candidate {
-  readonly channel: CompiledChannel
-  readonly upstreamModel: string
-  /** The channel speaks another protocol than the client, and the request is translated. null = it speaks the client's. */
-  readonly lane: LaneOfCandidate | null
-}
-
-/** How a candidate serves clients of a protocol that its channel does not speak. */
-export interface LaneOfCandidate {
-  /** The protocol in which the channel is asked. */
-  readonly via: Protocol
-  readonly target: Target
-}
-
-/**
- * All candidates for one group, model and protocol, in tiers by falling priority. There are none where the model is
- * temporarily offline: such a request is refused as if every channel were switched off. Those that translate stand in tiers
- * of their own, behind all others.
- */
-export interface Route {
-  readonly tiers: readonly (readonly Candidate[])[]
-  /** Some of the candidates translate. */
-  readonly translates: boolean
-}
-
-interface Building extends Route {
-  readonly tiers: Candidate[][]
-  translates: boolean
-}
-
-/** The routes of one model in one group. */
-class ModelRoutes {
-  readonly ofProtocol = new Map<Protocol, Building>()
-  /** Protocols that an enabled channel speaks, also while the model is offline. */
-  readonly spoken: Protocol[] = []
-  /** Those of them that an enabled channel serves by translation, and none speaks. */
-  readonly translated: Protocol[] = []
-  readonly offline: boolean
-
-  constructor(offline: boolean) {
-    this.offline = offline
-  }
-
-  add(protocol: Protocol, candidate: Candidate): void {
-    let route = this.ofProtocol.get(protocol)
-    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [], translates: false }))
-    if (candidate.channel.enabled && !this.spoken.includes(protocol)) {
-      this.spoken.push(protocol)
-      if (candidate.lane !== null) this.translated.push(protocol)
-    }
-    if (this.offline) return
-    if (candidate.lane !== null) route.translates = true
-    const last = route.tiers.at(-1)
-    const [first] = last ?? []
-    const isSameTier =
-      first?.channel.priority === candidate.channel.priority && (first.lane === null) === (candidate.lane === null)
-    if (isSameTier) last?.push(candidate)
-    else route.tiers.push([candidate])
-  }
-
-  get offered(): readonly Protocol[] {
-    return this.offline ? [] : this.spoken
-  }
-}
 
 /** A model that a group offers, or would offer if it were not temporarily offline. */
 export interface Listed {
@@ -290,10 +122,3 @@ export const compileRoutes = ({
   channels,
   models = [],
 }: Pick<Catalog, 'channels'> & Partial<Pick<Catalog, 'models'>>): Routes => new Routes(channels, models)
-
-/** The 32-bit FNV-1a hash of a text. */
-function hashText(text: string): number {
-  let h = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
-  return h >>> 0
-}

@@ -3,7 +3,7 @@
  * that does not know the route may answer as its model would, which nobody pays for: its connection is then closed, the client
  * gets an estimate of the gateway's, and the channel is not asked to count on this protocol again until the catalogue changes.
  */
-import type { CompiledChannel } from '../channels/table.ts'
+import type { CompiledChannel } from '../channels/compiled-channel.ts'
 import type { Protocol } from '../terms/records.ts'
 
 /** An answer that is longer, in bytes, is no count. */

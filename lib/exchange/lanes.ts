@@ -3,7 +3,7 @@
  * target. Another thread does both for a large body, where the choice of the candidate has to wait for it (`prepareLane`).
  */
 import type { KeyEntry } from '../access/keys.ts'
-import type { Candidate, LaneOfCandidate } from '../channels/table.ts'
+import type { Candidate, LaneOfCandidate } from '../channels/route.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Ask } from '../translate/ask.ts'
 import { type Lane, Lanes, type NoLane } from '../translate/lane.ts'

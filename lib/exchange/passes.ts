@@ -3,7 +3,7 @@
  * asked for: with an advisor, or with a fallback. Each pass costs what its own model costs.
  */
 import type { KeyEntry } from '../access/keys.ts'
-import type { CompiledChannel } from '../channels/table.ts'
+import type { CompiledChannel } from '../channels/compiled-channel.ts'
 import { type Part, Tariff } from '../pricing/tariff.ts'
 import type { Pass } from '../protocols/reports.ts'
 import type { Protocol } from '../terms/records.ts'

@@ -3,7 +3,7 @@
  * tokens that were got with them, the password of its proxy, and constant headers that carry a credential. Upstreams quote them whole, escaped, in base64, or in pieces.
  */
 import type { Claim } from '../channels/claim.ts'
-import type { CompiledChannel } from '../channels/table.ts'
+import type { CompiledChannel } from '../channels/compiled-channel.ts'
 import { secretHeaders } from '../terms/credentials.ts'
 
 /** So many characters of a secret in a row count as a piece of it. */

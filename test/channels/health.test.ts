@@ -1,5 +1,6 @@
 import t from 'tap'
-import type { KeyHealth, Outcome } from '../../lib/channels/health.ts'
+import type { KeyHealth } from '../../lib/channels/channel-health.ts'
+import type { Outcome } from '../../lib/channels/health.ts'
 import { heard, identity, namedHealth } from './support.ts'
 
 const times = (count: number, run: () => void) => {

@@ -1,4 +1,5 @@
-import { type ChannelIdentity, Health, type Heard, type KeyHealth, type Outcome } from '../../lib/channels/health.ts'
+import type { ChannelIdentity, KeyHealth } from '../../lib/channels/channel-health.ts'
+import { Health, type Heard, type Outcome } from '../../lib/channels/health.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import { TestClock } from '../support/clock.ts'
 

@@ -78,28 +78,6 @@ t.test('a channel named twice for a group or protocol is one candidate', async t
   t.equal(table.find('default', 'm', 'chat')?.tiers[0]?.length, 1)
 })
 
-t.test('addresses are split once, for pools and paths', async t => {
-  const rows: [string, string, string][] = [
-    ['https://up.example', 'https://up.example', ''],
-    ['https://up.example/', 'https://up.example', ''],
-    ['http://up.example:8080/base/path/', 'http://up.example:8080', '/base/path'],
-    ['https://up.example:443/x', 'https://up.example', '/x'],
-    ['http://[::1]:9/v', 'http://[::1]:9', '/v'],
-  ]
-  for (const [baseUrl, origin, basePath] of rows) {
-    const [compiled] = routes(channel('a', { baseUrl, authHeader: 'X-Api-Key' })).channels
-    t.match(compiled, {
-      name: 'a',
-      connection: { origin, proxy: null },
-      basePath,
-      keys: [{ secret: 'up-a', index: 0 }],
-      authHeader: 'x-api-key',
-      enabled: true,
-      index: 0,
-    })
-  }
-})
-
 t.test('channels that reach an upstream in the same way share its connections', async t => {
   const b = { baseUrl: 'https://a.example/b' }
   const ways = (...channels: Channel[]) => routes(...channels).connections.size

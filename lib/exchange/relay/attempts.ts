@@ -6,7 +6,7 @@
 import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
-import type { Candidate } from '../../channels/table.ts'
+import type { Candidate } from '../../channels/route.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
 import { readerOf } from '../../upstream/answers.ts'

@@ -2,7 +2,7 @@
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import { Candidates } from '../../channels/pick.ts'
-import type { Candidate } from '../../channels/table.ts'
+import type { Candidate } from '../../channels/route.ts'
 import type { Protocol } from '../../terms/records.ts'
 import { affinityOf } from '../affinity.ts'
 import type { Exchange } from '../exchange.ts'
