@@ -4,10 +4,10 @@ import type { Lane, Lanes } from '../translate/lane.ts'
 
 const LONGEST = 512
 
-/** `[name, value, …]` of an answer that was translated. */
-export function laneHeaders({ via, losses }: Lane, into: string[]): void {
+/** `[name, value, …]` of an answer that was translated. `ofAnswer`: what it loses itself. */
+export function laneHeaders({ via, losses }: Lane, into: string[], ofAnswer?: ReadonlySet<LossWord>): void {
   into.push('x-gateway-via', via)
-  dropped(losses, into)
+  dropped(ofAnswer === undefined ? losses : losses.union(ofAnswer), into)
 }
 
 /** In a head that goes out before any upstream has answered: what every lane loses that was looked at. */

@@ -4,11 +4,12 @@
  */
 import { unreadable } from './blocks.ts'
 
-import { Collected, MOST_HELD, TOO_MUCH } from './collected.ts'
+import { Collected, type CollectedBlock, MOST_HELD, TOO_MUCH } from './collected.ts'
 import { type AnswerEvent, isCut } from './events.ts'
 import type { Failure } from './failure.ts'
 import { type Literal, type Source, unquote } from './json/literal.ts'
 import { Tree } from './json/tree.ts'
+import type { LossWord } from './loss.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from './protocol.ts'
 import { Told } from './told.ts'
 
@@ -18,6 +19,7 @@ export abstract class Document implements AnswerWriter {
   readonly #told = new Told()
   readonly keepAlive = '\n'
   failure: Failure | null = null
+  readonly losses = new Set<LossWord>()
 
   constructor(options: WriterOptions) {
     this.options = options
@@ -48,6 +50,11 @@ export abstract class Document implements AnswerWriter {
 
   breakOff(): string {
     return ''
+  }
+
+  /** The protocol has no place for citations of addresses. */
+  protected losesCitations(blocks: readonly CollectedBlock[]): void {
+    if (blocks.some(({ notes }) => notes.length > 0)) this.losses.add('citations')
   }
 }
 

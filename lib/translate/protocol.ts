@@ -7,6 +7,7 @@ import type { Usage } from '../protocols/usage.ts'
 import type { Ask, CacheLife, Effort, Losses } from './ask.ts'
 import type { AnswerEvent } from './events.ts'
 import type { Failure } from './failure.ts'
+import type { LossWord } from './loss.ts'
 import type { ClientNames, ToolNames } from './names.ts'
 
 export interface Translated {
@@ -170,6 +171,8 @@ export interface AnswerWriter {
   readonly failure: Failure | null
   /** How many bytes it holds in memory now. */
   readonly held: number
+  /** What of the answer has no place in the protocol: of documents, when they are finished. Absent: a stream, whose head is gone by then. */
+  readonly losses?: ReadonlySet<LossWord>
 }
 
 /** The usage that was settled. */

@@ -519,6 +519,31 @@ each((client, via, other) => {
   )
 })
 
+const LOST: [via: Four, client: Four, document: object, dropped: string | undefined][] = (() => {
+  const said = { text: TEXT, thoughtSignature: 'c2ln' }
+  const signed = { candidates: [{ content: { role: 'model', parts: [said] }, finishReason: 'STOP' }] }
+  const url_citation = { start_index: 0, end_index: 4, url: 'https://a.example', title: 'a' }
+  const message = { role: 'assistant', content: TEXT, annotations: [{ type: 'url_citation', url_citation }] }
+  const cited = { choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  const usage = { ...(SENT.chat.document as Json), ...cited }
+  const counted = { ...(SENT.generate.document as Json), ...signed }
+  return [
+    ['generate', 'messages', counted, 'thinking'],
+    ['generate', 'chat', counted, undefined],
+    ['generate', 'responses', counted, undefined],
+    ['chat', 'messages', usage, 'citations'],
+    ['chat', 'generate', usage, 'citations'],
+    ['chat', 'responses', usage, undefined],
+  ]
+})()
+for (const [via, client, document, dropped] of LOST)
+  add(`${client} by ${via}: what a document loses of the answer is named`, [via], async (t, on) => {
+    on.at().script = call => call.whole(200, document)
+    const asked = await only(on.s.ask(asks(client, on.model)))
+    t.match(asked.text, TEXT)
+    t.equal(asked.answer.headers.get('x-gateway-dropped'), dropped)
+  })
+
 add(
   'what an early start did not name is not dropped later',
   ['messages', 'messages', 'responses', 'messages'],

@@ -119,7 +119,7 @@ export class Telling {
     passRetryHeaders(this.#answer.headers, headers)
     headers.push('content-type', this.#answer.reading?.events ? EVENTS_TYPE : JSON_TYPE)
     if (this.#length >= 0) headers.push('content-length', String(this.#length))
-    laneHeaders(lane, headers)
+    laneHeaders(lane, headers, this.#answer.reading?.translation?.losses)
     x.status = 200
     x.reply.begin(200, headers, this.#services.clock.now())
   }

@@ -10,6 +10,7 @@ import type { Protocol, Usage } from '../../terms/records.ts'
 import type { AnswerEvent } from '../../translate/events.ts'
 import type { Failure } from '../../translate/failure.ts'
 import type { Lane } from '../../translate/lane.ts'
+import type { LossWord } from '../../translate/loss.ts'
 import { clientNames } from '../../translate/names.ts'
 import { issuerOf } from '../../translate/opaque.ts'
 import type { AnswerReader, AnswerWriter, ReaderOptions } from '../../translate/protocol.ts'
@@ -174,6 +175,11 @@ export class Translation {
     if (this.#isFinished) return null
     this.#isFinished = true
     return bytesOf(this.#writer.finish(usage))
+  }
+
+  /** Words for what of the answer the client does not get, of a document that is finished. */
+  get losses(): ReadonlySet<LossWord> | undefined {
+    return this.#writer.losses
   }
 
   get isFinished(): boolean {

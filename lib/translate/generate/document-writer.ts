@@ -9,6 +9,7 @@ import { callPart, mediaPart, responseOf, textPart } from './words.ts'
 export class DocumentWriter extends DocumentOfObjects {
   override finish(usage: ShownUsage): string {
     const { reason, thinking, blocks } = this.collected
+    this.losesCitations(blocks)
     const first = blocks.find(({ kind }) => kind === 'call')
     const parts = blocks.flatMap(block => this.#part(block, block === first))
     const shown = parts.length === 0 ? [textPart(EMPTY, false)] : parts

@@ -11,6 +11,7 @@ import { callMembers, leftOut, messageHead, stopMembers, usageMembers } from './
 export class DocumentWriter extends DocumentOfObjects {
   override finish(usage: ShownUsage): string {
     const { reason, sequence, thinking, blocks } = this.collected
+    this.losesCitations(blocks)
     const members = usageMembers(usage, thinking)
     const split = {
       ephemeral_5m_input_tokens: String(usage.cache_write_5m),
@@ -34,6 +35,7 @@ export class DocumentWriter extends DocumentOfObjects {
       if (!isShown || opaque === null) return hidden
       return [typed('thinking', { thinking: text, signature: seal(opaque) })]
     }
+    if (isLast && opaque !== null) this.losses.add('thinking')
     const behind = isLast ? [] : hidden
     if (text === EMPTY) return behind
     return [typed('text', { text, citations: 'null' }), ...behind]
