@@ -55,6 +55,11 @@ export class UpstreamLog {
     this.#attempt(id, attempt, {}, 'answer broke off')
   }
 
+  /** The gateway had no room for the rest of an answer. */
+  noMemory(id: string, attempt: Attempt): void {
+    this.#attempt(id, attempt, {}, 'no memory for an answer')
+  }
+
   #attempt(id: string, attempt: Attempt, more: object, message: string): void {
     const { channel } = attempt.claim.candidate
     this.#write(channel.name, unsaid => {

@@ -148,7 +148,7 @@ export const configSchema = z.strictObject({
       .prefault('512MiB')
       .meta({
         description:
-          'Most memory for all request bodies together, per process; a request beyond it is answered 503. An account with several bodies in memory may use at most half.',
+          'Most memory for all request bodies together, per process; a request beyond it is answered 503, and a translated answer that finds no more room for what must be kept of it ends with the same error. An account with several bodies in memory may use at most half.',
       }),
     count: rate.optional().meta({
       description:

@@ -189,8 +189,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** Ends the events and closes the connection. */
-  cut(): void {
+  cut(reason: Error = new Cut()): void {
     this.#events = null
-    this.abort(new Cut())
+    this.abort(reason)
   }
 }

@@ -49,6 +49,9 @@ const keyOf = (secret: string) => ({
 })
 const capped = (client: Four): string => `sk-scenario-capped-${client}`
 const SMALL_KEY = 'sk-scenario-with-a-small-cap'
+/** Words of the gateway's own are ASCII where they stand in a translated answer. */
+const unescaped = (text: string): string =>
+  text.replace(/\\u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 const only = async (asked: Client): Promise<Client> => {
   await asked.end()
   return asked
@@ -518,6 +521,96 @@ each((client, via, other) => {
     },
   )
 })
+
+/** An event whose end does not come as long as there is memory for it. */
+const ENDLESS = `data: {"x":"${'x'.repeat(2_200_000)}`
+const ERROR: Record<Four, RegExp> = {
+  messages: /event: error\ndata: \{"type":"error","error":\{"type":"api_error","message":"服务暂时不可用/,
+  chat: /\ndata: \{"error":\{"message":"服务暂时不可用/,
+  responses: /event: response\.failed\ndata: .*"status":"failed".*服务暂时不可用/,
+  generate: /\ndata: \{"error":\{"code":503,"message":"服务暂时不可用/,
+}
+each((client, via) =>
+  add(`${client}: no memory is left in the middle of a stream, or before its first word`, [via], async (t, on) => {
+    const asked = on.s.ask(asks(client, on.model, { stream: true }))
+    const call = await on.at().call()
+    call.stream()
+    call.chunk(SENT[via].start + SENT[via].text)
+    await asked.sees(TEXT)
+    call.chunk(ENDLESS)
+    t.equal(await asked.end(), 'cut')
+    await call.cut()
+    t.match(unescaped(asked.text), ERROR[client])
+    t.notMatch(asked.text, SEEN[client].end)
+    const unseen = on.s.ask(asks(client, on.model, { stream: true }))
+    const second = await on.at().call(1)
+    second.stream()
+    second.chunk(ENDLESS)
+    t.equal(await unseen.end(), 'whole')
+    t.equal(unseen.status, 503)
+    t.match(unseen.text, /服务暂时不可用/)
+    t.equal(on.s.state(`${on.model}-0`), 'closed')
+    const attempts = [{ channel: `${on.model}-0`, status: 200, error: 'memory' }]
+    t.match(await on.rows(t), [
+      { end: 'upstream_cut', basis: 'counted', output: 5, status: 200, attempts },
+      { end: 'upstream_error', basis: 'none', charge: 0, status: 503, attempts },
+    ])
+    const lines = on.s.logged.filter(line => line['msg'] === 'no memory for an answer' && line['error'] === 'memory')
+    t.equal(lines.filter(line => line['channel'] === `${on.model}-0`).length, 2)
+    t.equal(on.s.services.buffered.bytes, 0)
+  }),
+)
+
+const LONG = 'x'.repeat(60_000)
+const input = (partial_json: string) => ({ index: 1, delta: { type: 'input_json_delta', partial_json } })
+const calls = (...tool_calls: object[]) => ({ choices: [{ index: 0, delta: { tool_calls }, finish_reason: null }] })
+const called = (index: number, text: string) => ({ index, id: `c${index}`, function: { name: 'f', arguments: text } })
+const ofMessages = (type: string, value: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...value })}\n\n`
+const plain = (value: object) => `data: ${JSON.stringify(value)}\n\n`
+const TOOL = { type: 'tool_use', id: 'c', name: 'f', input: {} }
+/** What a writer keeps: a call that is told whole, one that waits for another, the whole answer. `output`: what was told. */
+const KEPT: [client: Four, first: string, again: string, output: (tokens: number) => boolean][] = [
+  [
+    'generate',
+    ofMessages('content_block_stop', { index: 0 }) +
+      ofMessages('content_block_start', { index: 1, content_block: TOOL }) +
+      ofMessages('content_block_delta', input('{"a":"')),
+    ofMessages('content_block_delta', input(LONG)),
+    tokens => tokens === 5,
+  ],
+  [
+    'messages',
+    plain(calls(called(0, '{"a":1'), called(1, '{"a":"'))),
+    plain(calls({ index: 1, function: { arguments: LONG } })),
+    tokens => tokens > 5 && tokens < 20,
+  ],
+  [
+    'responses',
+    '',
+    plain({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: LONG }] } }] }),
+    tokens => tokens > 100_000,
+  ],
+]
+for (const [client, first, again, output] of KEPT)
+  add(
+    `${client}: no memory is left for what its writer keeps: what was told is charged`,
+    [NEXT[client]],
+    async (t, on) => {
+      const asked = on.s.ask(asks(client, on.model, { stream: true, max: 2_000_000 }))
+      const call = await on.at().call()
+      const { start, text } = SENT[NEXT[client]]
+      call.stream()
+      call.chunk(start + text + first)
+      await asked.sees(TEXT)
+      for (let i = 0; i < 50; i++) call.chunk(again)
+      t.equal(await asked.end(), 'cut')
+      t.match(unescaped(asked.text.slice(-2000)), ERROR[client])
+      const rows = await on.rows(t)
+      t.match(rows, [{ end: 'upstream_cut', basis: 'counted', attempts: [{ error: 'memory' }] }])
+      t.ok(output(rows[0]?.output ?? 0), `${rows[0]?.output} tokens`)
+      t.equal(on.s.services.buffered.bytes, 0)
+    },
+  )
 
 const LOST: [via: Four, client: Four, document: object, dropped: string | undefined][] = (() => {
   const said = { text: TEXT, thoughtSignature: 'c2ln' }

@@ -19,7 +19,7 @@ import type { Services } from '../services.ts'
 import { EXCERPT_BYTES } from '../upstream-log.ts'
 import type { AnswerEvents } from './answer-events.ts'
 import { report, reportStatus } from './attempt-report.ts'
-import { GaveUp, silent } from './given-up.ts'
+import { GaveUp, NoMemory, silent } from './given-up.ts'
 import { nextClaim } from './next-claim.ts'
 import { whenReady } from './readying.ts'
 import { Rivals } from './rivals.ts'
@@ -215,6 +215,13 @@ export class Attempts implements AttemptEvents {
   /** Closed from our side; no more is heard of it. */
   cut(): void {
     this.#rivals.cut()
+  }
+
+  /** The same, because there is no room for its answer, for which its upstream is not to blame. */
+  cutForMemory(): void {
+    const { current } = this.#rivals
+    this.#rivals.cut(new NoMemory('there is no room left for the answer'))
+    this.#services.upstreamLog.noMemory(this.#x.id, current)
   }
 
   // --- what upstreams say

@@ -108,22 +108,28 @@ export class Closing {
   }
 
   /**
-   * An answer cannot be told to its end: the upstream reports an error, or says what the client's protocol cannot. What was told
-   * is charged. A client that has seen nothing of it gets the error, and nothing is charged.
+   * An answer cannot be told to its end: the upstream reports an error, or says what the client's protocol cannot, or there is no
+   * memory for it. What was told is charged. A client that has seen nothing of it gets the error, and nothing is charged.
    */
   endFailed(failure: Failure): void {
     const { answer, attempts, books, telling, x } = this.#m
-    if (failure !== NO_MEMORY) attempts.broke()
-    attempts.cut()
+    const isOurs = failure === NO_MEMORY
+    if (isOurs) attempts.cutForMemory()
+    else {
+      attempts.broke()
+      attempts.cut()
+    }
     answer.isDone = true
     answer.reading?.meter.end(false)
     this.#m.go('keep')
     if (x.row === null && telling.unseen) {
-      this.#answerFailure('takeBack', failure)
+      if (isOurs) this.#refuse('takeBack', 'unavailable')
+      else this.#answerFailure('takeBack', failure)
       return
     }
     books.settle('broken')
-    telling.breakOffBy(failure)
+    if (isOurs) telling.breakOff('unavailable')
+    else telling.breakOffBy(failure)
     this.#close('breakOff')
   }
 

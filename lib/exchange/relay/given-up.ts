@@ -26,4 +26,10 @@ export class Unfit extends Error {
   readonly code = 'unfit'
 }
 
+/** The gateway has no room for what it must keep of the answer. */
+export class NoMemory extends Error {
+  override name = 'NoMemory'
+  readonly code = 'memory'
+}
+
 export const silent = (): Error => new GaveUp('timeout')

@@ -78,9 +78,9 @@ export class Rivals {
   }
 
   /** Closed from our side; nothing was learnt about its channel. */
-  #give(attempt: Attempt): void {
+  #give(attempt: Attempt, reason?: Error): void {
     report(this.#x, this.#services, attempt, 'ignored')
-    attempt.cut()
+    attempt.cut(reason)
   }
 
   /** No more is heard of any; a short rest of the answer is read away. */
@@ -90,9 +90,9 @@ export class Rivals {
   }
 
   /** No more is heard of any, and their connections are closed. */
-  cut(): void {
+  cut(reason?: Error): void {
     this.giveSecond()
-    if (this.#current !== null) this.#give(this.#current)
+    if (this.#current !== null) this.#give(this.#current, reason)
   }
 
   /** Gives up on those that began before then. */

@@ -117,7 +117,7 @@ export class Translating {
   #isNone({ failure }: Translation): void {
     const { attempts } = this.#m
     if (failure === NO_MEMORY) {
-      attempts.cut()
+      attempts.cutForMemory()
       this.#closing.giveUp('unavailable')
       return
     }

@@ -26,7 +26,7 @@ import type { Services } from '../services.ts'
 export const NO_MEMORY: Failure = {
   kind: 'server',
   status: 503,
-  message: 'the gateway has no room left for the answer',
+  message: 'there is no room left for the answer',
 }
 const NOTHING = ''
 const NO_EVENTS: readonly AnswerEvent[] = []
