@@ -16,6 +16,7 @@ import { Orders, type PayBounds } from './orders.ts'
 import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
 import type { Usdt } from './usdt/usdt.ts'
+import { ValidityWatch } from './validity.ts'
 
 export interface DeskParts extends OperationDeps {
   config: () => Config
@@ -31,6 +32,7 @@ export class Desk {
   readonly bounds: () => PayBounds
   readonly #parts: DeskParts
   readonly #methods = new Map<OrderMethod, PayMethod>()
+  readonly #validity: ValidityWatch
   /** The config whose methods these are. */
   #opened: Config | null = null
   #usdt: { config: Config; opened: Promise<Usdt | null> } | null = null
@@ -38,6 +40,7 @@ export class Desk {
   constructor(parts: DeskParts) {
     this.#parts = parts
     this.till = new Till(parts)
+    this.#validity = new ValidityWatch(parts.log)
     this.bounds = () => {
       const { order_limit: order, day_limit: day } = parts.config().pay
       return { order, day }
@@ -127,7 +130,9 @@ export class Desk {
   /** One round of asking back, and of counting what waits. */
   async round(stopped: () => boolean): Promise<void> {
     const { store, counts, clock } = this.#parts
-    await reconcile(await this.#reconcileDeps(stopped))
+    const deps = await this.#reconcileDeps(stopped)
+    this.#validity.look(deps.methods.values(), clock.now())
+    await reconcile(deps)
     const beforeMs = ((await store.now()) ?? clock.now()) - UNCREDITED_MS
     counts.open = {
       exceptions: await store.pay.openExceptions(),

@@ -73,7 +73,7 @@ async function* notMade({ method, returnTo, desk }: Examined, order: Order): Asy
     check:
       order.state === 'failed'
         ? 'ids and keys in the config, and what the contract with the provider allows'
-        : 'the way from here to the provider, the provider’s public key in the config, and the clock of this machine',
+        : 'the way from here to the provider, the provider’s public key or certificate in the config, and the clock of this machine',
   }
   await desk.close(order, method).catch(reasonOf)
 }

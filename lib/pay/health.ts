@@ -5,9 +5,10 @@ import type { UsdtConfig } from '../terms/config-pay.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { UNCREDITED_MS } from './desk.ts'
 import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'
-import { DOUBTS, type PayMethod } from './method.ts'
+import { DOUBTS, type PayMethod, type Validity } from './method.ts'
 import { iso } from './own-orders.ts'
 import { chainHealth } from './usdt/health.ts'
+import { endsSoon } from './validity.ts'
 
 const MOST_COUNTED = 1_000
 
@@ -37,7 +38,7 @@ export async function payHealth(
     orders: counts.map(({ state, count, oldestAtMs }) => ({ state, count, oldest_at: iso(oldestAtMs) })),
     uncredited: uncredited.length,
     exceptions,
-    methods: known.map(name => methodRow(name, methods.get(name), marks, totals)),
+    methods: known.map(name => methodRow(name, methods.get(name), marks, totals, nowMs)),
     chain: usdt === undefined ? null : await chainHealth(store, usdt, marks, nowMs),
   }
 }
@@ -48,6 +49,7 @@ function methodRow(
   method: PayMethod | undefined,
   allMarks: readonly PayMark[],
   totals: readonly PayTotals[],
+  nowMs: number,
 ) {
   const marks = new Map(allMarks.filter(mark => mark.method === name).map(mark => [mark.what, mark]))
   const at = (what: string) => {
@@ -66,6 +68,7 @@ function methodRow(
     query_failed_at: at(UNANSWERED),
     bill_day: marks.get('bill')?.value ?? null,
     bill_at: at('bill'),
+    certificates: method?.validity == null ? null : certificates(method.validity, nowMs),
     refused: DOUBTS.flatMap(why => {
       const mark = marks.get(refusedMark(why))
       return mark === undefined ? [] : [{ why, count: Number(mark.value), at: iso(mark.atMs) }]
@@ -77,3 +80,8 @@ function methodRow(
     reversed: formatMicro(sums?.reversed ?? ZERO),
   }
 }
+
+const certificates = (validity: Validity, nowMs: number) => ({
+  until: iso(validity.untilMs),
+  end_soon: endsSoon(validity, nowMs),
+})

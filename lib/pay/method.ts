@@ -134,6 +134,12 @@ export interface MissedEvent {
 /** A line of the provider's bill of a day. */
 export type BillLine = Payment | RefundNotice
 
+/** The times between which certificates are valid, ms since 1970. */
+export interface Validity {
+  fromMs: number
+  untilMs: number
+}
+
 /** What a method is given beside its own section. */
 export interface MethodTools {
   clock: Clock
@@ -155,6 +161,8 @@ export interface PayMethod {
   readonly anHourOfAll: number | null
   /** ISO 4217. When it is not CNY, an order gets the rate that is in force. */
   readonly currency: string
+  /** When the certificates of the config are valid; null or absent = it has none. */
+  readonly validity?: Validity | null
 
   /** Makes the order at the provider, under our id. A repeat gives the same order. `returnTo`: where the payer comes back. */
   begin(order: Order, returnTo: string): Promise<{ providerId: string | null; shown: Shown }>

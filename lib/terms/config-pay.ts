@@ -4,6 +4,7 @@
  */
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
+import { certificateFields, checkAlipayKeys } from './alipay-certificates.ts'
 import { webAddress } from './config-addresses.ts'
 import * as kind from './config-scalars.ts'
 import { addressAt, xpubFault } from './xpub.ts'
@@ -84,7 +85,10 @@ const alipayForm = z.strictObject({
   app_id: id('an app id of 16 digits or more', /^\d{16,20}$/).meta({ description: 'The application’s id.' }),
   seller_id: id('a seller id of 16 digits, beginning 2088', /^2088\d{12}$/).meta({ description: 'The merchant’s id.' }),
   private_key: privateKey.meta({ description: 'The application’s private key.' }),
-  alipay_public_key: publicKey.meta({ description: 'Alipay’s public key, which verifies its messages.' }),
+  alipay_public_key: publicKey.optional().meta({
+    description: 'Alipay’s public key, which verifies its messages. Required, except in certificate mode.',
+  }),
+  ...certificateFields,
   products: z.array(kind.oneOf('page', 'qr')).min(1).prefault(['page']).meta({
     description: '`page`: the payer goes to Alipay’s page. `qr`: the payer scans a code (face-to-face product).',
   }),
@@ -139,15 +143,7 @@ const cardForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
-const alipay = alipayForm.superRefine(checkHosts).superRefine((form, context) => {
-  // Both keys are called "public key" where they are copied from. With our own one, every message would be refused.
-  if (createPublicKey(form.private_key).equals(createPublicKey(form.alipay_public_key)))
-    context.addIssue({
-      code: 'custom',
-      path: ['alipay_public_key'],
-      message: 'Alipay’s public key, not the application’s own one',
-    })
-})
+const alipay = alipayForm.superRefine(checkHosts).superRefine(checkAlipayKeys)
 const wechat = wechatForm.superRefine(checkHosts).superRefine((form, context) => {
   const { public_keys, serial, sandbox, api } = form
   for (const [i, { id }] of public_keys.entries())

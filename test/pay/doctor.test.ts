@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { examine, type Finding } from '../../lib/pay/doctor.ts'
 import type { Order } from '../../lib/terms/pay.ts'
+import { certificateOf } from '../support/certificates.ts'
 import { BIN, startGateway } from '../support/gateway.ts'
 import { until } from '../support/wait.ts'
 import { openCard } from './card-support.ts'
@@ -16,6 +17,7 @@ import { openWechat } from './wechat-support.ts'
 const MINUTE_MS = 60_000
 
 interface Walk {
+  certificates?: boolean
   section?: object
   faults?: Fault[]
   refund?: boolean
@@ -59,8 +61,11 @@ async function examined(shop: Shop, refund: boolean, meanwhile: (order: Order) =
   return { found, steps }
 }
 
-async function walk(t: Test, { section, faults = [], refund = false, broke = false, meanwhile }: Walk) {
-  const alipay = await AlipayDouble.open(t)
+async function walk(
+  t: Test,
+  { certificates = false, section, faults = [], refund = false, broke = false, meanwhile }: Walk,
+) {
+  const alipay = await AlipayDouble.open(t, certificates)
   const shop = await openShop(t, { alipay: { ...alipay.section, ...section } })
   alipay.ledger.now = () => shop.clock.now()
   alipay.faults.push(...faults)
@@ -105,6 +110,18 @@ t.test('what is found', async t => {
   const strange = { alipay_public_key: stranger.publicKey }
   const rows: [name: string, walk: Walk, steps: string, said: RegExp][] = [
     ['all is well', { meanwhile: notified }, 'order ok, pay so, callback ok, query ok, credit ok', /5.000000 CNY/],
+    [
+      'in certificate mode, with the money back',
+      { certificates: true, meanwhile: notified, refund: true },
+      'order ok, pay so, callback ok, query ok, credit ok, refund ok',
+      /went back/,
+    ],
+    [
+      'Alipay has another certificate',
+      { certificates: true, section: { alipay_cert: certificateOf({ subject: '/CN=x', key: stranger.privateKey }) } },
+      'order failed',
+      /another certificate.*download it/,
+    ],
     [
       'and the money goes back',
       { meanwhile: notified, refund: true },

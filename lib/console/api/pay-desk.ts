@@ -39,6 +39,10 @@ const methodHealth = z
     query_failed_at: time.nullable(),
     bill_day: z.string().nullable(),
     bill_at: time.nullable(),
+    certificates: z.strictObject({ until: time, end_soon: z.boolean() }).nullable().meta({
+      description:
+        'When the first of the certificates in the config ends, and whether that is within 30 days or past. Null: it has none.',
+    }),
     refused: z.array(z.strictObject({ why: z.enum(DOUBTS), count: z.int(), at: time })).meta({
       description: 'Callbacks that were not believed, by reason, and when the last of each came.',
     }),

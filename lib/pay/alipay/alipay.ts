@@ -15,11 +15,14 @@ import {
   type RawCallback,
   type RefundSaid,
   type Said,
+  type Validity,
   type Verified,
 } from '../method.ts'
 import { yuanOf } from '../numbers.ts'
+import { checkNotEnded } from '../validity.ts'
 import { billOf } from './bill.ts'
 import { AlipayClient, textOf } from './client.ts'
+import { type AlipayKeys, alipayKeys } from './keys.ts'
 import { signedForm, verifiedForm } from './signing.ts'
 import { askRefund, noticesOf, type Seller, saidOf } from './trades.ts'
 
@@ -45,14 +48,19 @@ export class Alipay implements PayMethod {
   readonly currency = 'CNY'
   readonly accepted = { status: 200, type: 'text/plain', body: 'success' }
   readonly refused = { status: 500, type: 'text/plain', body: 'fail' }
+  readonly validity: Validity | null
   readonly #config: AlipayConfig
   readonly #tools: MethodTools
   readonly #client: AlipayClient
+  readonly #keys: AlipayKeys
   readonly #gateway: string
   readonly #seller: Seller
 
   constructor(config: AlipayConfig, tools: MethodTools) {
     const hosts = config.sandbox ? TEST : LIVE
+    const { keys, validity } = alipayKeys(config)
+    this.validity = validity
+    this.#keys = keys
     this.#config = config
     this.#tools = tools
     this.merchant = config.seller_id
@@ -61,8 +69,7 @@ export class Alipay implements PayMethod {
     this.#gateway = config.gateway ?? hosts.gateway
     this.#client = new AlipayClient({
       appId: config.app_id,
-      privateKey: config.private_key,
-      publicKey: config.alipay_public_key,
+      keys,
       api: config.api ?? hosts.api,
       clock: tools.clock,
     })
@@ -71,6 +78,7 @@ export class Alipay implements PayMethod {
   /** A page needs no request: the address that the payer goes to is signed, and Alipay makes the trade when it is opened. */
   async begin(order: Order, returnTo: string) {
     const { products } = this.#config
+    if (this.validity !== null) checkNotEnded(this.validity, this.#tools.clock.now())
     return {
       providerId: null,
       shown: {
@@ -81,7 +89,7 @@ export class Alipay implements PayMethod {
   }
 
   #page(order: Order, returnTo: string): string {
-    const { app_id, private_key } = this.#config
+    const { app_id } = this.#config
     const { clock, callback } = this.#tools
     const form = signedForm(
       {
@@ -96,7 +104,7 @@ export class Alipay implements PayMethod {
         ...(returnTo === '' ? {} : { return_url: returnTo }),
         biz_content: JSON.stringify({ ...this.#trade(order), product_code: 'FAST_INSTANT_TRADE_PAY' }),
       },
-      private_key,
+      this.#keys,
     )
     return `${this.#gateway}?${form}`
   }
@@ -135,7 +143,7 @@ export class Alipay implements PayMethod {
   }
 
   async verify({ body }: RawCallback): Promise<Verified> {
-    const fields = verifiedForm(body, this.#config.alipay_public_key)
+    const fields = verifiedForm(body, this.#keys)
     const notices = await noticesOf(this.#seller, this.#client, fields, body)
     return { eventId: fields.get('notify_id') ?? null, notices }
   }

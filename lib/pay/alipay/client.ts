@@ -2,7 +2,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Asked, ask } from '../ask.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
-import { isAnswer, signedHeaders } from './signing.ts'
+import type { AlipayKeys } from './keys.ts'
+import { isAnswer, serialNamed, signedHeaders } from './signing.ts'
 
 export interface AlipayAnswer {
   /** null = Alipay did as it was asked. */
@@ -13,8 +14,7 @@ export interface AlipayAnswer {
 
 export interface AlipayApp {
   appId: string
-  privateKey: string
-  publicKey: string
+  keys: AlipayKeys
   api: string
   clock: Clock
 }
@@ -68,14 +68,14 @@ export class AlipayClient {
 
   /** Throws ProviderAway when nobody knows what became of the request, ProviderRefuses when our own request is at fault. */
   async #ask(method: 'GET' | 'POST', path: string, body: string): Promise<AlipayAnswer> {
-    const { api, clock, publicKey } = this.#app
+    const { api, clock, keys } = this.#app
     const headers = signedHeaders(this.#app, method, path, body, clock.now())
     const answer = await ask(`${api}${path}`, { method, headers, ...(body === '' ? {} : { body }) })
     const { status } = answer
     const fields = parse(answer.body)
     const code = status < ERROR ? null : codeOf(fields)
-    if (!isBelieved(answer, publicKey))
-      throw new ProviderAway(`status ${status}, ${code}: the answer is not signed by Alipay`)
+    const doubt = doubtOf(answer, keys)
+    if (doubt !== null) throw new ProviderAway(`status ${status}, ${code}: ${doubt}`)
     if (fields === null || status >= FAULT || LATER.has(status) || code === '' || AWAY.has(code ?? ''))
       throw new ProviderAway(`status ${status}, ${code}`)
     if (code !== null && !SAYINGS.has(code)) throw new ProviderRefuses(`${code}: ${told(fields)}`)
@@ -84,13 +84,22 @@ export class AlipayClient {
 }
 
 /**
- * Errors may come without a signature, because Alipay cannot always tell whom it talks to. They move no money: an order
- * that "does not exist" is asked about again, and money that comes is taken. A wrong signature is never believed.
+ * Why an answer is not believed; null = it is. Errors may come without a signature, because Alipay cannot always tell whom it
+ * talks to. They move no money: an order that "does not exist" is asked about again, and money that comes is taken. A wrong
+ * signature is never believed.
+ *
+ * In certificate mode, answers name the certificate. A new one of Alipay's is not fetched when it is named: that it leads to
+ * Alipay's roots would prove nothing, because those of all merchants do.
  */
-function isBelieved({ status, headers, body }: Asked, publicKey: string): boolean {
-  if (status >= ERROR && headers['alipay-signature'] === undefined) return true
-  return isAnswer(headers, body, publicKey)
+function doubtOf({ status, headers, body }: Asked, { publicKey, serials }: AlipayKeys): string | null {
+  if (status >= ERROR && headers['alipay-signature'] === undefined) return null
+  const named = serialNamed(headers)
+  if (serials !== null && named !== '' && named !== serials.alipay) return ANOTHER_CERTIFICATE
+  return isAnswer(headers, body, publicKey) ? null : 'the answer is not signed by Alipay'
 }
+
+const ANOTHER_CERTIFICATE =
+  'the answer names another certificate of Alipay’s than `alipay_cert`: if Alipay has a new one, download it from open.alipay.com'
 
 /** Alipay writes the same code in several ways: `ACQ.TRADE_NOT_EXIST`, `isp.unknow-error`. */
 const codeOf = (fields: AlipayAnswer['fields'] | null): string =>

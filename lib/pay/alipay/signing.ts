@@ -5,6 +5,7 @@
  */
 import { randomUUID, sign, verify } from 'node:crypto'
 import { NotVerified } from '../method.ts'
+import type { AlipayKeys } from './keys.ts'
 
 const signed = (text: string, privateKey: string): string =>
   sign('sha256', Buffer.from(text, 'utf8'), privateKey).toString('base64')
@@ -27,8 +28,9 @@ const formText = (fields: readonly [string, string][]): string =>
     .join('&')
 
 /** A form with its signature, as a query. `sign_type` is one of the fields that are signed. */
-export function signedForm(fields: Record<string, string>, privateKey: string): URLSearchParams {
-  const all = Object.entries(fields)
+export function signedForm(fields: Record<string, string>, { privateKey, serials }: AlipayKeys): URLSearchParams {
+  const named = serials === null ? {} : { app_cert_sn: serials.app, alipay_root_cert_sn: serials.root }
+  const all = Object.entries({ ...fields, ...named })
   return new URLSearchParams([...all, ['sign', signed(formText(all), privateKey)]])
 }
 
@@ -40,9 +42,13 @@ const HIDDEN = /&(app_id|notify_type|out_biz_no|out_trade_no|refund_fee|seller_i
 
 /**
  * The fields of a notification whose signature is Alipay's. The algorithm is ours to choose, not the sender's: `sign_type`
- * must be RSA2. Fields that we do not know are signed too. Throws NotVerified.
+ * must be RSA2. Fields that we do not know are signed too. Not all notifications of certificate mode name the certificate; one that
+ * is named must be ours to verify with. Throws NotVerified.
  */
-export function verifiedForm(body: Buffer, publicKey: string): Map<string, string> {
+export function verifiedForm(
+  body: Buffer,
+  { publicKey, serials }: Omit<AlipayKeys, 'privateKey'>,
+): Map<string, string> {
   const fields = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(body.toString('utf8'))) {
     if (fields.has(name) || HIDDEN.test(value)) throw new NotVerified('form') // two readers could take it differently
@@ -50,6 +56,8 @@ export function verifiedForm(body: Buffer, publicKey: string): Map<string, strin
   }
   const signature = fields.get('sign')
   if (signature === undefined || fields.get('sign_type') !== 'RSA2') throw new NotVerified('form')
+  const named = fields.get('alipay_cert_sn')
+  if (serials !== null && named !== undefined && named !== serials.alipay) throw new NotVerified('key')
   const rest = [...fields].filter(([name]) => name !== 'sign' && name !== 'sign_type')
   if (!isSigned(formText(rest), signature, publicKey)) throw new NotVerified('signature')
   return fields
@@ -57,18 +65,20 @@ export function verifiedForm(body: Buffer, publicKey: string): Map<string, strin
 
 /** The headers of a request of version 3. `path`: with its query. */
 export function signedHeaders(
-  app: { appId: string; privateKey: string },
+  { appId, keys: { privateKey, serials } }: { appId: string; keys: AlipayKeys },
   method: 'GET' | 'POST',
   path: string,
   body: string,
   nowMs: number,
 ): Record<string, string> {
-  const auth = `app_id=${app.appId},nonce=${randomUUID()},timestamp=${nowMs}`
+  const named = serials === null ? '' : `app_cert_sn=${serials.app},`
+  const auth = `app_id=${appId},${named}nonce=${randomUUID()},timestamp=${nowMs}`
   const text = `${auth}\n${method}\n${path}\n${body}\n`
   return {
-    authorization: `ALIPAY-SHA256withRSA ${auth},sign=${signed(text, app.privateKey)}`,
+    authorization: `ALIPAY-SHA256withRSA ${auth},sign=${signed(text, privateKey)}`,
     'alipay-request-id': randomUUID(),
     accept: 'application/json',
+    ...(serials === null ? {} : { 'alipay-root-cert-sn': serials.root }),
     ...(body === '' ? {} : { 'content-type': 'application/json' }),
   }
 }
@@ -78,6 +88,9 @@ const one = (headers: Headers, name: string): string => {
   const value = headers[name]
   return typeof value === 'string' ? value : ''
 }
+
+/** The serial number of the certificate by which an answer says that it is signed; '' = it does not say. */
+export const serialNamed = (headers: Headers): string => one(headers, 'alipay-sn')
 
 /** Whether an answer of version 3 is Alipay's. */
 export function isAnswer(headers: Headers, body: Buffer, publicKey: string): boolean {

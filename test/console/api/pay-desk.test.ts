@@ -223,6 +223,7 @@ t.test('how ways to pay fare', async t => {
   const health = async () => (await op.call('payments.read')).json
   const of = async () => data({ data: (await health())['methods'] })[0]
   t.match(await of(), { method: 'alipay', configured: true, callback_at: null, query_at: null, refused: [] })
+  t.equal((await of())?.['certificates'], null)
   const id = await begin()
   const look = async () => {
     clock.advance(11_000)

@@ -1,24 +1,21 @@
 /**
  * A stand-in for Alipay on this machine, with keys of its own for every run: the page that a payer is sent to, the version
  * 3 API, notifications and bills. It verifies the signature of every request with the functions of the official SDK before
- * it answers.
+ * it answers. In certificate mode, the SDK also says which serial numbers the certificates have.
  */
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { randomUUID, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AlipaySdk } from 'alipay-sdk'
 import { billArchive, isIn } from './alipay-bill.ts'
+import { type AlipayFiles, alipayFiles, keyPair } from './alipay-certificates.ts'
 import { AlipayLedger, china, type Trade, yuan } from './alipay-ledger.ts'
 
-export const keyPair = () =>
-  generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  })
+export { keyPair } from './alipay-certificates.ts'
 
 /** Made once for each run: of Alipay, of our application, and of somebody else. */
 const KEYS = { alipay: keyPair(), app: keyPair(), stranger: keyPair() }
+let files: AlipayFiles | null = null
 
 /**
  * What happens to the next requests of the API, one after the other. `drop`: the connection ends before anything is done.
@@ -40,10 +37,26 @@ const error = (status: number, code: string): Answered => ({
   body: { code, message: `错误 ${code}`, links: [] },
 })
 
+/** As the official SDK has them. */
+export function serialsOf({ app_cert, alipay_cert, alipay_root_cert }: AlipayFiles) {
+  const contents = {
+    appCertContent: app_cert,
+    alipayPublicCertContent: alipay_cert,
+    alipayRootCertContent: alipay_root_cert,
+  }
+  const { config } = new AlipaySdk({ appId: 'x', privateKey: 'x', ...contents })
+  return { app: config.appCertSn, alipay: config.alipayCertSn, root: config.alipayRootCertSn }
+}
+
 export class AlipayDouble {
   readonly alipay = KEYS.alipay
   readonly app = KEYS.app
   readonly stranger = KEYS.stranger
+  /** Its certificates, and their serial numbers; null = the mode of public keys. */
+  readonly files: AlipayFiles | null
+  readonly serials: { app: string; alipay: string; root: string } | null
+  /** What answers name as the certificate that they are signed with: `alipay-sn`. */
+  namedSerial: string | null
   readonly appId = '2021000000000001'
   readonly sellerId = '2088000000000001'
   readonly ledger = new AlipayLedger()
@@ -63,14 +76,17 @@ export class AlipayDouble {
   /** With the application's public key, it verifies what the application signed. */
   readonly #verifier: AlipaySdk
 
-  constructor() {
+  constructor(certificates = false) {
     this.#server = createServer((req, res) => void this.#serve(req, res).catch(fault => res.destroy(fault)))
     const { privateKey } = this.stranger
     this.#verifier = new AlipaySdk({ appId: 'x', privateKey, alipayPublicKey: this.app.publicKey, keyType: 'PKCS8' })
+    this.files = certificates ? (files ??= alipayFiles(this.app.privateKey, this.alipay.privateKey)) : null
+    this.serials = this.files === null ? null : serialsOf(this.files)
+    this.namedSerial = this.serials?.alipay ?? null
   }
 
-  static async open(t: { teardown(fn: () => unknown): void }): Promise<AlipayDouble> {
-    const double = new AlipayDouble()
+  static async open(t: { teardown(fn: () => unknown): void }, certificates = false): Promise<AlipayDouble> {
+    const double = new AlipayDouble(certificates)
     await new Promise<void>(resolve => double.#server.listen(0, '127.0.0.1', resolve))
     t.teardown(() => {
       double.#server.closeAllConnections()
@@ -89,7 +105,7 @@ export class AlipayDouble {
       app_id: this.appId,
       seller_id: this.sellerId,
       private_key: this.app.privateKey,
-      alipay_public_key: this.alipay.publicKey,
+      ...(this.files ?? { alipay_public_key: this.alipay.publicKey }),
       products: ['page', 'qr'],
       sandbox: true,
       gateway: `${this.url}/gateway.do`,
@@ -180,13 +196,16 @@ export class AlipayDouble {
 
   /** Why a request is not the application's; null = it is. */
   #refusal(req: IncomingMessage, body: string): Answered | null {
-    const m = /^ALIPAY-SHA256withRSA (app_id=(\d+),nonce=[\w-]+,timestamp=(\d{13})),sign=(\S+)$/.exec(
-      req.headers.authorization ?? '',
-    )
+    const m =
+      /^ALIPAY-SHA256withRSA (app_id=(\d+),(?:app_cert_sn=([0-9a-f]{32}),)?nonce=[\w-]+,timestamp=(\d{13})),sign=(\S+)$/.exec(
+        req.headers.authorization ?? '',
+      )
+    if (m?.[3] !== this.serials?.app) return error(400, 'isv.app-cert-sn-not-match')
+    if (req.headers['alipay-root-cert-sn'] !== this.serials?.root) return error(400, 'isv.invalid-alipay-root-cert-sn')
     const text = `${m?.[1]}\n${req.method}\n${req.url}\n${body}\n`
-    if (m === null || !this.#verifier.rsaCheck(text, m[4] as string)) return error(400, 'invalid-signature')
+    if (m === null || !this.#verifier.rsaCheck(text, m[5] as string)) return error(400, 'invalid-signature')
     if (m[2] !== this.appId) return error(400, 'invalid-app-id')
-    return Math.abs(Number(m[3]) - this.ledger.now()) > SKEW_MS ? error(400, 'invalid-timestamp') : null
+    return Math.abs(Number(m[4]) - this.ledger.now()) > SKEW_MS ? error(400, 'invalid-timestamp') : null
   }
 
   #answer(res: ServerResponse, { status, body }: Answered, fault: Fault): void {
@@ -195,7 +214,8 @@ export class AlipayDouble {
     const key = fault === 'stranger' ? this.stranger.privateKey : this.alipay.privateKey
     const signature = sign('sha256', Buffer.from(`${timestamp}\n${nonce}\n${text}\n`), key).toString('base64')
     const bare = fault === 'unsigned' || (status >= 400 && !this.signsErrors && fault !== 'stranger')
-    const proof = { 'alipay-timestamp': timestamp, 'alipay-nonce': nonce, 'alipay-signature': signature }
+    const named = this.namedSerial === null ? {} : { 'alipay-sn': this.namedSerial }
+    const proof = { 'alipay-timestamp': timestamp, 'alipay-nonce': nonce, 'alipay-signature': signature, ...named }
     res.writeHead(status, { 'content-type': 'application/json;charset=utf-8', ...(bare ? {} : proof) })
     res.end(text)
   }
@@ -276,11 +296,13 @@ export class AlipayDouble {
     const at = Date.parse(`${fields['timestamp']?.replace(' ', 'T')}+08:00`)
     const problem = !this.#verifier.checkNotifySignV2(fields)
       ? 'isv.invalid-signature'
-      : fields['app_id'] !== this.appId || fields['method'] !== 'alipay.trade.page.pay'
-        ? 'isv.invalid-parameter'
-        : !(Math.abs(at - this.ledger.now()) <= SKEW_MS)
-          ? 'isv.invalid-timestamp'
-          : null
+      : fields['app_cert_sn'] !== this.serials?.app || fields['alipay_root_cert_sn'] !== this.serials?.root
+        ? 'isv.app-cert-sn-not-match'
+        : fields['app_id'] !== this.appId || fields['method'] !== 'alipay.trade.page.pay'
+          ? 'isv.invalid-parameter'
+          : !(Math.abs(at - this.ledger.now()) <= SKEW_MS)
+            ? 'isv.invalid-timestamp'
+            : null
     if (problem !== null) this.forged.push(problem)
     if (problem !== null) return void res.writeHead(400, { 'content-type': 'text/html' }).end(`<h1>${problem}</h1>`)
     const asked = JSON.parse(fields['biz_content'] as string) as Fields

@@ -26,6 +26,8 @@ const w = words({
   never: ['从未', 'never'],
   off: ['未配置', 'Not configured'],
   sandbox: ['测试环境', 'Test environment'],
+  until: ['证书有效期至', 'Certificates valid until'],
+  renew: ['请更换证书', 'Renew certificates'],
 })
 
 const WHY = words({
@@ -60,6 +62,8 @@ export const methodsPanel = ({ methods, chain }: PayHealth): Child =>
                 ' ',
                 !row.configured && badge('plain', w.off()),
                 row.sandbox && badge('warn', w.sandbox()),
+                row.certificates?.end_soon && badge('bad', w.renew()),
+                row.certificates !== null && span({ class: 'under' }, w.until(), ' ', moment(row.certificates.until)),
               ],
             },
             { title: w.callback(), cell: row => when(row.callback_at) },

@@ -1,0 +1,46 @@
+/** The certificates of the double of Alipay, laid out in files as Alipay's are; made once in a run, for keys of that run. */
+import { generateKeyPairSync } from 'node:crypto'
+import { type Authority, certificateOf } from '../../support/certificates.ts'
+
+export const keyPair = (modulusLength = 2048) =>
+  generateKeyPairSync('rsa', {
+    modulusLength,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+
+const OF = '/C=CN/O=Test Financial/OU=Certification Authority/CN=Test Financial Certification Authority'
+
+/** The files that a merchant gets: his own certificate, Alipay's with the one that signed it, and the roots. */
+export interface AlipayFiles {
+  app_cert: string
+  alipay_cert: string
+  alipay_root_cert: string
+}
+
+let authorities: { roots: string; between: Authority } | null = null
+
+function authority(): NonNullable<typeof authorities> {
+  if (authorities !== null) return authorities
+  const [rootKey, betweenKey] = [keyPair().privateKey, keyPair().privateKey]
+  const root = certificateOf({ subject: `${OF} R1`, key: rootKey, ca: true })
+  const by = { cert: root, key: rootKey }
+  const between = certificateOf({ subject: `${OF} Class 2 R1`, key: betweenKey, by, ca: true })
+  // Alipay's file of roots also has some that no RSA key has signed.
+  const curve = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
+  const other = curve.export({ type: 'pkcs8', format: 'pem' }) as string
+  const roots = `${certificateOf({ subject: `${OF} E1`, key: other, ca: true })}\n${root}`
+  authorities = { roots, between: { cert: between, key: betweenKey } }
+  return authorities
+}
+
+/** `app`, `alipay`: their private keys. */
+export function alipayFiles(app: string, alipay: string): AlipayFiles {
+  const { roots, between } = authority()
+  const of = (subject: string, key: string): string => certificateOf({ subject, key, by: between })
+  return {
+    app_cert: of('/C=CN/O=某某公司/OU=Alipay/CN=2088000000000001-2021000000000001', app),
+    alipay_cert: `${of('/C=CN/O=某某公司/OU=Alipay/CN=支付宝(中国)网络技术有限公司-2088000000000001', alipay)}${between.cert}`,
+    alipay_root_cert: roots,
+  }
+}
