@@ -26,6 +26,9 @@ const HOSTS = '--host-resolver-rules=MAP console.example 127.0.0.1, MAP elsewher
 /** Ends only tests that wait in vain: far longer than what a busy machine takes. */
 const PATIENCE_MS = 60_000
 
+/** In one look: before its script has run, a page waits for nothing yet. */
+const DRAWN = 'html[data-ready]:not(:has(main .skeleton, main [aria-busy=true]))'
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const AXE_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
@@ -38,7 +41,7 @@ export interface Visitor {
   requested: string[]
   /** Opens an address and resolves when the page's script has drawn it. */
   visit(url: string): Promise<void>
-  /** Resolves when nothing of the page waits for its data any more. */
+  /** Resolves when the page's script has drawn it and nothing of it waits for its data any more, also after a reload or a link. */
   drawn(): Promise<void>
   /** What axe finds, as a line each; empty = nothing. `rules`: only these. */
   axe(rules?: string[]): Promise<string[]>
@@ -56,7 +59,11 @@ let running: Promise<Browser> | null = null
 /** One browser serves all tests of the process. */
 function launch(): Promise<Browser> {
   if (running === null) {
-    running = chromium.launch({ executablePath: CHROMIUM as string, args: ['--no-sandbox', '--disable-gpu', HOSTS] })
+    running = chromium.launch({
+      executablePath: CHROMIUM as string,
+      args: ['--no-sandbox', '--disable-gpu', HOSTS],
+      timeout: PATIENCE_MS,
+    })
     root.teardown(async () => (await running)?.close())
   }
   return running
@@ -108,7 +115,7 @@ async function visitor(t: Test, options: VisitorOptions = {}): Promise<Visitor> 
       await page.goto(url)
       await page.waitForSelector('html[data-ready]', { state: 'attached' })
     },
-    drawn: () => page.locator('main .skeleton, main [aria-busy=true]').first().waitFor({ state: 'detached' }),
+    drawn: () => page.locator(DRAWN).waitFor({ state: 'attached' }),
     axe: rules => findings(page, rules),
   }
 }

@@ -52,8 +52,8 @@ export function formOf(submit: () => Promise<void>): Form {
         busy.value = false
       }
     }
-    // the error is drawn in the next turn
-    requestAnimationFrame(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+    // The error is drawn in a microtask that is queued already. A frame later would be too late for a reader who types on.
+    queueMicrotask(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
   }
 
   return {
