@@ -103,8 +103,11 @@ export type Notice =
  */
 export type Said = Payment | { kind: 'open' | 'ended' | 'absent' }
 
-/** `done`: the money went back. `released`: it will not, proven. `undecided`: ask again later, under the same number. */
-export type RefundSaid = 'done' | 'released' | 'undecided'
+/**
+ * `done`: the money went back. `released`: it was not sent and will not be, proven. `returned`: it was not sent, or was and came
+ * back from the payer's bank. `undecided`: ask again later, under the same number.
+ */
+export type RefundSaid = 'done' | 'released' | 'returned' | 'undecided'
 
 /** A request to the callback's address. The body is as it came, and nobody has looked into it. */
 export interface RawCallback {

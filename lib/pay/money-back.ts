@@ -120,21 +120,28 @@ export class MoneyBack {
     return this.#till.raise({ method, kind: 'refund_unknown', reference, orderId, amount, currency, detail })
   }
 
-  /** A refund ends as the provider says. What has ended as not sent cannot end as sent: a person has to look at it. */
+  /** A refund ends as the provider says. Where that contradicts how it has ended here, a person has to look at it. */
   async endRefund({ method, id, orderId, amount }: Refund, said: RefundSaid): Promise<'known' | 'open'> {
     if (said === 'undecided') return 'known'
     const ended = await this.#deps.store.pay.endFreeze(method, id, said, provider(method, 'refunds.end'))
-    if (said !== 'done' || ended?.state !== 'released') return 'known'
-    const detail = 'the provider sent back a refund that had ended here as not sent: the balance has this money too'
-    return this.#till.raise({
-      method,
-      kind: 'refund_unknown',
-      reference: id,
-      orderId,
-      amount: amount / FEN,
-      currency: 'CNY',
-      detail,
-    })
+    const raise = (reference: string, detail: string) =>
+      this.#till.raise({
+        method,
+        kind: 'refund_unknown',
+        reference,
+        orderId,
+        amount: amount / FEN,
+        currency: 'CNY',
+        detail,
+      })
+    if (said === 'done' && ended?.state === 'released')
+      return raise(
+        id,
+        'the provider sent back a refund that had ended here as not sent: the balance has this money too',
+      )
+    if (said === 'released' && ended?.state === 'done')
+      return raise(`not sent:${id}`, 'the provider did not send back a refund that had ended here as done')
+    return 'known'
   }
 
   async takeDispute(method: OrderMethod, notice: DisputeNotice, source: ProofSource): Promise<Taken> {
@@ -151,10 +158,10 @@ export class MoneyBack {
     const taken = await this.#tellOfMore(orderId, frozen, frozen?.asked ?? amount, disputeId, DISPUTED_MORE)
     await this.#noteDispute(order, notice)
     if (state === 'open') return taken
-    const end = state === 'lost' ? 'done' : 'released'
+    const end = state === 'lost' ? 'done' : 'returned'
     const ended = await pay.endFreeze(method, disputeId, end, provider(method, 'disputes.end'))
     // A released freeze stays released: what is lost after all is taken from the balance by a person.
-    if (end === 'released' || ended?.state !== 'released') return taken
+    if (end === 'returned' || ended?.state !== 'released') return taken
     return raise('a dispute is lost that had ended as won: the balance has this money', `lost:${disputeId}`)
   }
 
@@ -209,7 +216,8 @@ export class MoneyBack {
       const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
       const wanted = wantedOf(order, asked)
       const amount = wanted > left ? left : wanted
-      if (amount <= 0) return null
+      // Where nothing is left, another message about the same may just have taken it.
+      if (amount <= 0) return pay.refund(method, freeze.id)
       const { checkAtMs = null, ...refund } = freeze
       const by = provider(method, 'refunds.freeze')
       // What is begun here is the share of its amount; of anything else, the provider says how much it is.

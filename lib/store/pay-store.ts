@@ -67,6 +67,9 @@ export type Frozen =
   | { outcome: 'short'; refundable: Micro }
   | { outcome: 'bound' | 'conflict' | 'dust' }
 
+/** `done`: the payer has the money. `released`: it was not sent. `returned`: it was not, or it came back after it was. */
+export type FreezeEnd = 'done' | 'released' | 'returned'
+
 /** `asked`: what the provider says; without it, the share that the amount is of what was paid. */
 export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'> &
   Partial<Pick<Refund, 'asked'>>
@@ -156,7 +159,7 @@ export interface PayStore {
    */
   freeze(refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act): Promise<Frozen>
   /** The proven end of a freeze: the entries that belong to it, in one transaction. Returns the refund as it is now. */
-  endFreeze(method: OrderMethod, id: string, state: 'done' | 'released', act: Act): Promise<Refund | null>
+  endFreeze(method: OrderMethod, id: string, end: FreezeEnd, act: Act): Promise<Refund | null>
   refundSent(method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null): Promise<void>
   refund(method: OrderMethod, id: string): Promise<Refund | null>
   refundByProviderId(method: OrderMethod, providerId: string): Promise<Refund | null>

@@ -114,7 +114,7 @@ t.test('money that goes back', async t => {
     ],
     ['one that is undecided', id => [refund(id, { state: 'undecided' })], 10_000, []],
     ['one of an order of nobody', () => [refund(`T${'0'.repeat(26)}`)], 10_000, ['refund_unknown']],
-    ['one that was done and failed later', id => [refund(id), refund(id, { state: 'released' })], 10_000, []],
+    ['one that was done and failed later', id => [refund(id), refund(id, { state: 'returned' })], 10_000, []],
     ['a dispute freezes', id => [dispute(id, 'open')], 0, []],
     ['a dispute of a part freezes that part', id => [dispute(id, 'open', 3_000)], 7_000, []],
     ['a dispute lost', id => [dispute(id, 'open'), dispute(id, 'lost')], 0, []],

@@ -4,7 +4,14 @@ import type { Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { formatMicro, micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { accountPurse, type NewOrder, type NewRefund, type OrderBounds, type Store } from '../../lib/store/store.ts'
+import {
+  accountPurse,
+  type FreezeEnd,
+  type NewOrder,
+  type NewRefund,
+  type OrderBounds,
+  type Store,
+} from '../../lib/store/store.ts'
 import type { OrderMethod, OrderState, Proof } from '../../lib/terms/pay.ts'
 import type { Act } from '../../lib/terms/people.ts'
 import { FILL_ASKED } from '../../lib/store/sql/refund-asked.ts'
@@ -258,17 +265,12 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     t.equal((await one.audit()).imbalance, 0)
   })
 
-  const ends: [
-    name: string,
-    kind: 'refund' | 'dispute',
-    states: ('done' | 'released')[],
-    order: object,
-    kept: number,
-  ][] = [
+  const ends: [name: string, kind: 'refund' | 'dispute', states: FreezeEnd[], order: object, kept: number][] = [
     ['refund', 'refund', ['done'], { state: 'refunded', refunded: 500 * FEN, frozen: 0 }, 0],
     ['refund again', 'refund', ['done', 'done'], { state: 'refunded', refunded: 500 * FEN }, 0],
     ['refund that failed', 'refund', ['released'], { state: 'credited', refunded: 0, frozen: 0 }, 500],
-    ['refund that failed later', 'refund', ['done', 'released'], { state: 'credited', refunded: 0 }, 500],
+    ['refund that came back', 'refund', ['done', 'returned'], { state: 'credited', refunded: 0 }, 500],
+    ['done, and an old answer', 'refund', ['done', 'released'], { state: 'refunded', refunded: 500 * FEN }, 0],
     ['released and done', 'refund', ['released', 'done'], { state: 'credited', refunded: 0 }, 500],
     ['dispute lost', 'dispute', ['done'], { state: 'reversed', reversed: 500 * FEN, frozen: 0 }, 0],
     ['dispute won', 'dispute', ['released'], { state: 'credited', reversed: 0, frozen: 0 }, 500],
@@ -428,7 +430,7 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
         await store.pay.freeze(newRefund(id, `r${step}`, random.int(1, 500)), random.next() < 0.3, 1, ACT)
       else
         for (const refund of await store.pay.refunds(id))
-          await store.pay.endFreeze('alipay', refund.id, random.pick(['done', 'released'] as const), ACT)
+          await store.pay.endFreeze('alipay', refund.id, random.pick(['done', 'released', 'returned'] as const), ACT)
     }
     const orders = await one.pay.orders({ limit: 999 })
     const sum = (column: 'credited' | 'refunded' | 'frozen' | 'reversed') => orders.reduce((s, o) => s + o[column], 0)

@@ -52,7 +52,7 @@ t.test('the store makes every move of the table', async t => {
     credited: (id, from) =>
       from === 'paid'
         ? pay.creditOrder(id, whole, '', ACT)
-        : pay.endFreeze('alipay', `${from === 'refunded' ? 'refund' : 'dispute'} ${id}`, 'released', ACT),
+        : pay.endFreeze('alipay', `${from === 'refunded' ? 'refund' : 'dispute'} ${id}`, 'returned', ACT),
     refunded: async id => {
       await pay.freeze(back(id, 'refund'), true, null, ACT)
       await pay.endFreeze('alipay', `refund ${id}`, 'done', ACT)

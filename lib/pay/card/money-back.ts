@@ -18,7 +18,7 @@ export function orderOfIntent(intent: string | Stripe.PaymentIntent | null | und
 }
 
 export const saidOfRefund = ({ status }: Stripe.Refund): RefundSaid =>
-  status === 'succeeded' ? 'done' : status === 'failed' || status === 'canceled' ? 'released' : 'undecided'
+  status === 'succeeded' ? 'done' : status === 'failed' || status === 'canceled' ? 'returned' : 'undecided'
 
 /** The refund's payment intent must be expanded. null = it is not of an order. */
 export function refundNotice(refund: Stripe.Refund): RefundNotice | null {

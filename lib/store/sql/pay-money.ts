@@ -11,7 +11,7 @@ import type { Act } from '../../terms/people.ts'
 import { refundShare } from '../../terms/refund-share.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, EntryKind } from '../entry-store.ts'
-import type { Credited, Frozen, NewRefund } from '../pay-store.ts'
+import type { Credited, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
@@ -175,21 +175,24 @@ export async function freeze(
 
 /**
  * The entries of a proven end: `release` gives the frozen money back, and if it did go to the payer, it is taken again. A
- * refund that was done may still fail, when the payer's bank sends the money back: then it is released after all.
+ * refund that was done may still come back from the payer's bank: then it is released after all. That it was never sent is an
+ * old answer then, which somebody held who was held up.
  */
 export function endFreeze(
   driver: Driver,
   method: OrderMethod,
   id: string,
-  state: 'done' | 'released',
+  end: FreezeEnd,
   act: Act,
 ): Promise<Refund | null> {
+  const state = end === 'done' ? 'done' : 'released'
   return driver.transaction('endFreeze', async tx => {
     const known = await refundOf(tx, method, id)
     if (known === null) return null
     const order = (await lockOrder(tx, known.orderId)) as Order
     const refund = (await refundOf(tx, method, id)) as Refund // another gateway may have ended it before the lock
     if (refund.state === state || refund.state === 'released') return refund
+    if (refund.state === 'done' && end !== 'returned') return refund
     const { amount, actor, reason, kind } = refund
     const book = (entryKind: EntryKind, entryAmount: number, reference: string) =>
       bookEntry(

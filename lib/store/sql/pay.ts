@@ -5,6 +5,7 @@ import type { Act } from '../../terms/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
   ExceptionFilter,
+  FreezeEnd,
   NewException,
   NewOrder,
   NewRefund,
@@ -47,8 +48,8 @@ export class Pay implements PayStore {
 
   freeze = (refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act) =>
     freeze(this.#driver, refund, forced, checkAtMs, act)
-  endFreeze = (method: OrderMethod, id: string, state: 'done' | 'released', act: Act) =>
-    endFreeze(this.#driver, method, id, state, act)
+  endFreeze = (method: OrderMethod, id: string, end: FreezeEnd, act: Act) =>
+    endFreeze(this.#driver, method, id, end, act)
   refundSent = (method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null) =>
     notes.refundSent(this.#driver, method, id, providerId, checkAtMs)
   refund = async (method: OrderMethod, id: string) =>

@@ -3,6 +3,7 @@
  * engine has done it, and nobody is told. A dead process does nothing more, so every later call fails.
  */
 import { type Store, StoreUnavailable } from '../../../lib/store/store.ts'
+import { through } from './through.ts'
 
 export interface Mortal {
   store: Store
@@ -29,19 +30,8 @@ export function mortal(real: Store, now: () => number): Mortal {
     const result = await work()
     return dead ? fail() : result
   }
-  /** `under`: what stands in the place of a member. */
-  const wrap = <T extends object>(target: T, under: Record<string, unknown>): T =>
-    new Proxy(target, {
-      get(_, name) {
-        if (typeof name === 'string' && name in under) return under[name]
-        const member = Reflect.get(target, name, target) as unknown
-        if (typeof member !== 'function') return member
-        return (...args: unknown[]) => call(() => Reflect.apply(member, target, args))
-      },
-    })
-  const parts = { pay: wrap(real.pay, {}), chain: wrap(real.chain, {}) }
   return {
-    store: wrap(real, { ...parts, now: async () => now() }),
+    store: through(real, call, { now: async () => now() }),
     arm(calls, when) {
       left = calls
       point = when
