@@ -94,35 +94,35 @@ export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayM
   for (const said of [await method.close(order), await method.query(order)])
     if (said.kind === 'paid') {
       await till.take(method.name, said, 'query')
-      return
+      return store.pay.orderChecked(order.id, orders.next(order, true)) // it may not fit, and wait for a person
     }
   await store.pay.endOrder(order.id, 'expired', orders.next(order, true))
 }
 
-/** Undecided refunds are asked about, and sent again under the same number when the provider does not know them. */
+/** Undecided refunds are asked about. What stays so for days, for whatever reason, a person has to know of. */
 export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
-  const { store, till, methods, clock, orders, log } = deps
-  const { method: name, id } = refund
+  const { store, till, methods, clock, log } = deps
+  const { method: name, id, orderId } = refund
   const method = methods.get(name)
-  const order = await store.pay.order(refund.orderId)
-  if (method !== undefined && order !== null) {
-    try {
-      const said = await method.queryRefund(refund, order)
-      if (said !== 'undecided') {
-        await till.back.endRefund(refund, said)
-        return
-      }
-      if (refund.providerId === null) await orders.sendRefund(refund, order, method)
-      if (clock.now() - refund.atMs >= STUCK_MS) {
-        const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
-        await till.raise({ method: name, kind: 'refund_stuck', reference: id, orderId: order.id, detail })
-      }
-    } catch (error) {
-      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
-      log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')
-    }
+  try {
+    if (method !== undefined) await askRefund(deps, refund, method)
+  } catch (error) {
+    if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
+    log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')
   }
   const now = await store.pay.refund(name, id)
-  if (now?.state === 'frozen')
-    await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, clock.now()))
+  if (now?.state !== 'frozen') return
+  if (clock.now() - refund.atMs >= STUCK_MS) {
+    const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
+    await till.raise({ method: name, kind: 'refund_stuck', reference: id, orderId, detail })
+  }
+  await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, clock.now()))
+}
+
+/** A refund that the provider does not know is sent again under the same number. */
+async function askRefund({ store, till, orders }: ReconcileDeps, refund: Refund, method: PayMethod): Promise<void> {
+  const order = (await store.pay.order(refund.orderId)) as Order
+  const said = await method.queryRefund(refund, order)
+  if (said !== 'undecided') await till.back.endRefund(refund, said)
+  else if (refund.providerId === null) await orders.sendRefund(refund, order, method)
 }
