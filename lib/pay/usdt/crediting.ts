@@ -14,6 +14,8 @@ const BATCH = 50
 const AT_ONCE = 10
 /** With a question every few seconds, a node that is only behind has caught up long before. */
 const MANY_CHECKS = 100
+/** How often all accounts are looked at that have something waiting: another process may have left one undone, and died. */
+const ALL_EVERY_MS = 10 * 60_000
 /** Held deposits, and exceptions, that are looked at when a process begins. */
 const MOST_HELD = 1_000
 
@@ -22,6 +24,8 @@ export class Crediting {
   readonly #chains: readonly Chain[]
   /** Accounts with something new; null = any may have. */
   #accounts: Set<number> | null = null
+  /** When all were looked at last, by a clock that never jumps. */
+  #allAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: UsdtDeps, chains: readonly Chain[]) {
     this.#deps = deps
@@ -34,8 +38,11 @@ export class Crediting {
   }
 
   async round(): Promise<void> {
-    const { store, config } = this.#deps
-    if ((await store.chain.fixRates()) > 0) this.#accounts = null
+    const { store, config, clock } = this.#deps
+    const known = clock.monotonic() - this.#allAt < ALL_EVERY_MS ? this.#accounts : null
+    // Where the store's answer gets lost, any account may have got a rate.
+    this.#accounts = null
+    if ((await store.chain.fixRates()) === 0) this.#accounts = known
     let failed: unknown = null
     const unconfirmed = await store.chain.unconfirmed(config.chain_id, BATCH)
     while (unconfirmed.length > 0)
@@ -46,10 +53,12 @@ export class Crediting {
           }),
         ),
       )
-    if (this.#accounts === null) await this.#tellOfHeld()
+    const all = this.#accounts === null
+    if (all) await this.#tellOfHeld()
     const accounts = this.#accounts ?? (await store.chain.waitingAccounts(config.chain_id))
     for (const id of accounts) await this.credit(id, config.minimum)
     this.#accounts = new Set()
+    if (all) this.#allAt = clock.monotonic()
     if (failed !== null) throw failed
   }
 
@@ -71,8 +80,8 @@ export class Crediting {
     await other.prove()
     const said = await other.confirms(deposit)
     if (said === 'same') {
+      this.#accounts?.add(deposit.accountId) // first, because the store's answer may get lost
       await store.chain.confirmDeposit(deposit.id)
-      this.#accounts?.add(deposit.accountId)
       return
     }
     await store.chain.depositChecked(deposit.id)

@@ -1,7 +1,7 @@
 /** A store all of whose calls go through a function, which may hold them up, or make them fail. */
 import type { Store } from '../../../lib/store/store.ts'
 
-export type Through = (work: () => unknown) => Promise<unknown>
+export type Through = (work: () => unknown, name: string) => Promise<unknown>
 
 /** `own`: what stands in the place of a member. */
 export function through(real: Store, call: Through, own: Partial<Store> = {}): Store {
@@ -12,7 +12,7 @@ export function through(real: Store, call: Through, own: Partial<Store> = {}): S
         if (typeof name === 'string' && name in under) return under[name]
         const member = Reflect.get(target, name, target) as unknown
         if (typeof member !== 'function') return member
-        return (...args: unknown[]) => call(() => Reflect.apply(member, target, args))
+        return (...args: unknown[]) => call(() => Reflect.apply(member, target, args), String(name))
       },
     })
   return wrap(real, { pay: wrap(real.pay, {}), chain: wrap(real.chain, {}), ...own })
