@@ -1,6 +1,7 @@
 /**
- * `npm run profile [-- --only burst]`: profiles the gateway under the workload small JSON, or another one. Writes a
- * flame graph (data/profile.svg) and data/profile.cpuprofile for other tools, and prints the time by layer.
+ * `npm run profile [-- --only burst]`: profiles the gateway under the workload small JSON, or another one. Of a workload that is
+ * translated, `--native` profiles the lane that it is compared with. Writes a flame graph (data/profile.svg) and
+ * data/profile.cpuprofile for other tools, and prints the time by layer.
  */
 import {
   copyFileSync,
@@ -17,12 +18,18 @@ import path from 'node:path'
 import { scriptOptions } from '../test/support/script.ts'
 import { closedOrder } from './kinds/closed.ts'
 import { loadRightly } from './kinds/context.ts'
+import { translatedOrder } from './kinds/translated.ts'
 import { byLayer, type CpuProfile, flameSvg, fold } from './parts/flame.ts'
 import { ROOT, startGateway, startUpstream } from './parts/subjects.ts'
 import { WORKLOADS } from './parts/workloads.ts'
 
-const values = scriptOptions(import.meta.filename, { only: { type: 'string', default: 'small JSON' } })
-const workload = WORKLOADS.filter(w => w.kind === 'closed').find(w => w.name.includes(values.only))
+const values = scriptOptions(import.meta.filename, {
+  only: { type: 'string', default: 'small JSON' },
+  native: { type: 'boolean', default: false },
+})
+const workload = WORKLOADS.filter(w => w.kind === 'closed' || w.kind === 'translated').find(w =>
+  w.name.includes(values.only),
+)
 if (workload === undefined) throw new Error(`there is no workload ${values.only} in a closed loop`)
 const folder = mkdtempSync(path.join(tmpdir(), 'profile-'))
 const upstream = await startUpstream(workload.upstream ?? {})
@@ -31,7 +38,11 @@ const gateway = await startGateway(upstream.port)
 delete process.env['NODE_OPTIONS']
 
 for (const requests of [workload.warmup, workload.requests * 4])
-  await loadRightly(closedOrder(workload, gateway, requests))
+  await loadRightly(
+    workload.kind === 'closed'
+      ? closedOrder(workload, gateway, requests)
+      : translatedOrder(workload, gateway, values.native ? workload.upstreamProtocol : workload.client, requests),
+  )
 
 await gateway.stop()
 await upstream.stop()

@@ -19,7 +19,7 @@ export async function measureTranslated(w: TranslatedWorkload, context: Context)
     for (const subject of subjects)
       for (const client of [w.upstreamProtocol, w.client]) {
         await check(subject, w, client)
-        await loadRightly(orderOf(w, subject, client, Math.ceil(w.warmup * context.share)))
+        await loadRightly(translatedOrder(w, subject, client, Math.ceil(w.warmup * context.share)))
       }
     for (let round = 0; round < context.rounds; round++)
       for (const subject of subjects) {
@@ -31,7 +31,7 @@ export async function measureTranslated(w: TranslatedWorkload, context: Context)
   }
 }
 
-const orderOf = (w: TranslatedWorkload, subject: Subject, client: Lane, requests: number): Order => ({
+export const translatedOrder = (w: TranslatedWorkload, subject: Subject, client: Lane, requests: number): Order => ({
   host: '127.0.0.1',
   ports: [subject.port],
   path: LANES[client].path,
@@ -68,7 +68,7 @@ async function measure(
   const requests = Math.ceil(w.requests * share)
   if (w.stalls) await subject.watch?.()
   const before = await subject.read()
-  const outcome = await loadRightly(orderOf(w, subject, client, requests))
+  const outcome = await loadRightly(translatedOrder(w, subject, client, requests))
   const after = await subject.read()
   const units = requests * (w.stream ? w.events : 1)
   const add = results.add.bind(results, w.name, name)

@@ -8,6 +8,7 @@ import type { Failure } from './failure.ts'
 import { TextOfInput } from './freeform.ts'
 import { fitId } from './ids.ts'
 import { EMPTY, type Literal } from './json/literal.ts'
+import { NONE, type Node } from './json/tree.ts'
 import type { ReaderOptions } from './protocol.ts'
 
 type TextKind = 'text' | 'thought' | 'refusal'
@@ -32,6 +33,11 @@ export class Blocks {
   readonly #calls = new Map<number, OpenCall>()
   #sawCall = false
   #sawRefusal = false
+  /** The block of the last delta, and the value in the upstream's event that is its text as it stands; NONE = there is none. */
+  #last = -1
+  #source: Node = NONE
+  /** The reader keeps in mind what it has read of a block, so that it must read each event. */
+  readsAll = false
   /** The reader is done: `end` or `fail` has come. */
   done = false
   /** Why the upstream stopped, as far as it has said. */
@@ -49,6 +55,31 @@ export class Blocks {
     return events
   }
 
+  /** How many events were found since the last time. */
+  get found(): number {
+    return this.#events.length
+  }
+
+  /**
+   * The value whose text is all that the reader has told since `found` was so many: with another text in its place it would have told
+   * that text, and nothing else. NONE = it has told something else.
+   */
+  onlySource(found: number): Node {
+    const isOne = this.#events.length === found + 1 && this.#events[found]?.type === 'delta'
+    return isOne && !this.readsAll ? this.#source : NONE
+  }
+
+  /** More of what the last delta belongs to. */
+  again(text: Literal): void {
+    this.#events.push({ type: 'delta', index: this.#last, text })
+  }
+
+  #delta(index: number, text: Literal, source: Node): void {
+    this.#last = index
+    this.#source = source
+    this.#events.push({ type: 'delta', index, text })
+  }
+
   /** Whether a block has been opened. */
   get any(): boolean {
     return this.#next > 0
@@ -64,11 +95,11 @@ export class Blocks {
     this.#events.push({ type: 'begin', id, model })
   }
 
-  /** More of a text, which begins when the last one was of another kind. */
-  text(kind: TextKind, text: Literal): void {
+  /** More of a text, which begins when the last one was of another kind. `source`: the value that `text` is, if it is one. */
+  text(kind: TextKind, text: Literal, source: Node = NONE): void {
     if (text.length < 3 || this.done) return
     const index = this.#textBlock(kind)
-    if (index >= 0) this.#events.push({ type: 'delta', index, text })
+    if (index >= 0) this.#delta(index, text, source)
   }
 
   /** State that belongs to the text or thought that is open, or to one that shows nothing. It ends the block. */
@@ -113,12 +144,12 @@ export class Blocks {
     return index
   }
 
-  /** More of the arguments of a call. What comes behind its end is left out. */
-  args(index: number, text: Literal): void {
+  /** More of the arguments of a call. What comes behind its end is left out. `source`: as in `text`. */
+  args(index: number, text: Literal, source: Node = NONE): void {
     const call = this.#calls.get(index)
     if (call === undefined || text.length < 3 || this.done) return
     const told = call.freeform === null ? text : call.freeform.feed(text)
-    if (told.length > 2) this.#events.push({ type: 'delta', index, text: told })
+    if (told.length > 2) this.#delta(index, told, call.freeform === null ? source : NONE)
   }
 
   media(mime: string, base64: Literal): void {
@@ -151,7 +182,7 @@ export class Blocks {
     const call = this.#calls.get(index)
     if (call === undefined) return
     const rest = call.freeform?.end() ?? EMPTY
-    if (rest.length > 2) this.#events.push({ type: 'delta', index, text: rest })
+    if (rest.length > 2) this.#delta(index, rest, NONE)
     this.#calls.delete(index)
     this.#events.push({ type: 'close', index })
   }

@@ -2,11 +2,12 @@
  * The bytes of an upstream's answer as JSON: each event of a stream, or the one document, is given to the reader's rules as
  * a tree. What cannot be read, is too long or has too much in it fails the answer.
  */
-import { EventReader, type EventSink } from '../protocols/events.ts'
+import { BLANK_LINE, EventReader, type EventSink } from '../protocols/events.ts'
 import { bytesAsText } from '../protocols/patterns.ts'
 import { type Blocks, unreadable } from './blocks.ts'
+import { EventShape } from './event-shape.ts'
 import type { AnswerEvent } from './events.ts'
-import { Tree } from './json/tree.ts'
+import { NONE, Tree } from './json/tree.ts'
 import type { AnswerReader } from './protocol.ts'
 
 /** The longest event and the longest document. Pictures stand whole in both. */
@@ -32,14 +33,32 @@ class StreamReader implements AnswerReader, EventSink {
   readonly #rules: AnswerRules
   readonly #events = new EventReader(this, LONGEST_EVENT)
   readonly #tree = new Tree()
+  readonly #shape = new EventShape()
+  /** What is being read, when it is one whole event; null = it is not. */
+  #whole: Buffer | null = null
 
   constructor(rules: AnswerRules) {
     this.#rules = rules
   }
 
   push(chunk: Buffer): readonly AnswerEvent[] {
-    if (!this.#rules.blocks.done) this.#events.feed(chunk)
+    this.#feed(chunk)
     return this.#rules.blocks.take()
+  }
+
+  /** Gives the events that are like the last one to its shape, and all others, one by one, to the general reader. */
+  #feed(chunk: Buffer): void {
+    const { blocks } = this.#rules
+    let at = 0
+    while (!blocks.done && at < chunk.length) {
+      if (this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks)
+      const blank = this.#shape.isDue ? chunk.indexOf(BLANK_LINE, at) : -1
+      const end = blank < 0 ? chunk.length : blank + BLANK_LINE.length
+      const part = chunk.subarray(at, end)
+      this.#whole = this.#events.atBoundary && blank >= 0 ? part : null
+      if (at < end) this.#events.feed(part)
+      at = end
+    }
   }
 
   end(): readonly AnswerEvent[] {
@@ -59,9 +78,18 @@ class StreamReader implements AnswerReader, EventSink {
   event(name: string, data: Buffer, cut: Buffer | null): void {
     const { blocks } = this.#rules
     if (blocks.done || data.length === 0) return
+    this.#shape.forget()
     if (cut !== null) blocks.fail(unreadable('an event of the answer is too long'))
-    else if (this.#tree.read(bytesAsText(data))) this.#rules.event(name, this.#tree)
+    else if (this.#tree.read(bytesAsText(data))) this.#read(name)
     else if (!this.#rules.words(this.#tree.text)) blocks.fail(unreadable('an event of the answer is not JSON'))
+  }
+
+  #read(name: string): void {
+    const { blocks } = this.#rules
+    const { found } = blocks
+    this.#rules.event(name, this.#tree)
+    const text = this.#whole === null ? NONE : blocks.onlySource(found)
+    if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
   }
 }
 

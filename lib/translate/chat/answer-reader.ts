@@ -90,8 +90,7 @@ class Rules implements AnswerRules {
   #message(tree: Tree, message: Node): void {
     this.#thought(tree, message)
     this.#content(tree, tree.get(message, 'content'))
-    const refusal = tree.literal(tree.get(message, 'refusal'))
-    if (refusal !== null) this.blocks.text('refusal', refusal)
+    this.#text(tree, 'refusal', tree.get(message, 'refusal'))
     for (const note of tree.elements(tree.get(message, 'annotations'))) this.blocks.note(citationOf(tree, note))
     this.#calls.read(tree, tree.get(message, 'tool_calls'))
     this.#calls.readLegacy(tree, tree.get(message, 'function_call'))
@@ -99,30 +98,28 @@ class Rules implements AnswerRules {
 
   /** Vendors have several names for it, and some send it under two of them. */
   #thought(tree: Tree, message: Node): void {
-    for (const name of ['reasoning_content', 'reasoning']) {
-      const text = tree.literal(tree.get(message, name))
-      if (text === null) continue
-      this.blocks.text('thought', text)
-      return
-    }
-    for (const detail of tree.elements(tree.get(message, 'reasoning_details'))) {
-      const text = tree.literal(tree.get(detail, 'text')) ?? tree.literal(tree.get(detail, 'summary'))
-      if (text !== null) this.blocks.text('thought', text)
-    }
+    for (const name of ['reasoning_content', 'reasoning'])
+      if (this.#text(tree, 'thought', tree.get(message, name))) return
+    for (const detail of tree.elements(tree.get(message, 'reasoning_details')))
+      if (!this.#text(tree, 'thought', tree.get(detail, 'text')))
+        this.#text(tree, 'thought', tree.get(detail, 'summary'))
   }
 
   /** A text, or parts of which some may be thoughts. */
   #content(tree: Tree, content: Node): void {
-    const text = tree.literal(content)
-    if (text !== null) this.blocks.text('text', text)
+    this.#text(tree, 'text', content)
     for (const part of tree.elements(content)) {
-      const said = tree.literal(tree.get(part, 'text'))
-      if (said !== null) this.blocks.text('text', said)
-      for (const thought of tree.elements(tree.get(part, 'thinking'))) {
-        const piece = tree.literal(tree.get(thought, 'text'))
-        if (piece !== null) this.blocks.text('thought', piece)
-      }
+      this.#text(tree, 'text', tree.get(part, 'text'))
+      for (const thought of tree.elements(tree.get(part, 'thinking')))
+        this.#text(tree, 'thought', tree.get(thought, 'text'))
     }
+  }
+
+  /** False: it is no text. */
+  #text(tree: Tree, kind: 'text' | 'thought' | 'refusal', node: Node): boolean {
+    const text = tree.literal(node)
+    if (text !== null) this.blocks.text(kind, text, node)
+    return text !== null
   }
 
   #reason(word: string | null): void {

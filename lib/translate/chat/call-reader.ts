@@ -5,7 +5,7 @@
 import { type Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
 import { ObjectCheck } from '../json/check.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
-import type { Node, Tree } from '../json/tree.ts'
+import { NONE, type Node, type Tree } from '../json/tree.ts'
 
 /** The most bytes of arguments, of all calls, that may come before the names of their tools. */
 const MOST_EARLY = 64 * 1024
@@ -72,6 +72,7 @@ export class CallReader {
     let call = this.#calls.get(key)
     if (call === undefined) {
       const check = key.startsWith('no ') ? new ObjectCheck() : null
+      this.#blocks.readsAll ||= check !== null
       call = { id, block: -1, early: [], hasArgs: false, check }
       this.#calls.set(key, call)
       if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many calls'))
@@ -87,11 +88,12 @@ export class CallReader {
     const value = tree.get(inner, member)
     if (call.block < 0 && name !== '') this.#open(call, name)
     if (tree.absent(value)) return
-    const args = tree.literal(value) ?? quote(tree.source(value))
+    const isText = tree.kind(value) === 'string'
+    const args = isText ? tree.source(value) : quote(tree.source(value))
     if (args === EMPTY) return
     call.hasArgs = true
     call.check?.feed(args)
-    if (call.block >= 0) this.#blocks.args(call.block, args)
+    if (call.block >= 0) this.#blocks.args(call.block, args, isText ? value : NONE)
     else this.#early(call, args)
   }
 

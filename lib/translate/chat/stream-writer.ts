@@ -3,7 +3,7 @@ import { nestedCitation, sizeOfNote } from '../citation.ts'
 import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import type { AnswerEvent, Citation, OpenEvent, StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
-import { EMPTY, type Literal, literal, type Source } from '../json/literal.ts'
+import { EMPTY, flat, type Literal, literal } from '../json/literal.ts'
 import { array, object } from '../json/write.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
@@ -23,6 +23,9 @@ export class StreamWriter implements AnswerWriter {
   /** How chunks begin and end. */
   readonly #head: string
   readonly #tail: string
+  /** What stands around the delta, where that is all that a chunk tells. */
+  readonly #before: string
+  readonly #behind: string
   /** What the blocks are, by the reader's index. */
   readonly #kinds = new Map<number, OpenEvent['kind']>()
   readonly #calls = new Map<number, Call>()
@@ -40,6 +43,8 @@ export class StreamWriter implements AnswerWriter {
     this.#options = options
     this.#head = `data: {${head(options, 'chat.completion.chunk')},`
     this.#tail = options.tellsUsage ? ',"usage":null}\n\n' : '}\n\n'
+    this.#before = flat(`${this.#head}"choices":[{"index":0,"delta":{`)
+    this.#behind = flat(`},"logprobs":null,"finish_reason":null}]${this.#tail}`)
   }
 
   get counted(): number {
@@ -96,11 +101,12 @@ export class StreamWriter implements AnswerWriter {
     const told = this.#options.tellsUsage
       ? `${this.#head}"choices":[],"usage":${usageOf(usage, this.#thinking)}}\n\n`
       : ''
-    return `${this.#chunk('', reasonWord(reason))}${told}data: [DONE]\n\n`
+    const stop = `${this.#before}},"logprobs":null,"finish_reason":${reasonWord(reason)}}]${this.#tail}`
+    return `${stop}${told}data: [DONE]\n\n`
   }
 
-  #chunk(delta: string, reason: Source = 'null'): string {
-    return `${this.#head}"choices":[{"index":0,"delta":{${delta}},"logprobs":null,"finish_reason":${reason}}]${this.#tail}`
+  #chunk(delta: string): string {
+    return this.#before + delta + this.#behind
   }
 
   #open(event: OpenEvent): string {

@@ -122,9 +122,10 @@ class Rules implements AnswerRules {
 
   /** State may come with the last piece of a text, or behind it with none. */
   #text(tree: Tree, part: Node, state: Literal): void {
-    const text = literalOf(tree, part, 'text') ?? EMPTY
+    const node = get(tree, part, 'text')
+    const text = tree.literal(node) ?? EMPTY
     const isThought = tree.boolean(tree.get(part, 'thought')) === true
-    this.blocks.text(isThought ? 'thought' : 'text', text)
+    this.blocks.text(isThought ? 'thought' : 'text', text, node)
     this.#sawContent ||= !isThought && text !== EMPTY
     if (state !== EMPTY) this.blocks.seal(isThought ? 'thought' : 'text', isThought ? 'signed' : 'text', state)
   }

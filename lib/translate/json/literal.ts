@@ -39,6 +39,12 @@ export const unquote = (text: Literal): Source => {
 const escapedTwice = (run: string, beyond: string | undefined): string =>
   beyond === undefined ? run : run.replaceAll('\\', '\\\\')
 
+/**
+ * The same text in one piece of memory. The engine keeps a text that was put together as its parts, and what stands in each event of a
+ * stream is copied to the client's bytes in one go when it is one part.
+ */
+export const flat = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
+
 const LINE_ENDS = /[\r\n]+/g
 
 /** The same JSON in one line, for an event, whose data a line end would end. In whole JSON they stand only between values. */

@@ -5,11 +5,25 @@ const BACKSLASH = 0x5c
 
 const SCALARS = /true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const HEX = /[0-9a-fA-F]{4}/y
-/** Pictures are strings of megabytes, which a pattern passes over several times as fast as a loop. */
+/**
+ * Pictures are strings of megabytes, which a pattern passes over several times as fast as a loop. Most strings are keys and words, which
+ * are at their end before a pattern has begun.
+ */
 const PLAIN = /[ !#-[\]-\uffff]*/y
+const SHORT = 32
 
 /** Returns the position after the closing quote of a string; -1 = it is not valid. `from` is inside of it. */
 export function stringEnd(text: string, from: number): number {
+  const near = Math.min(text.length, from + SHORT)
+  for (let i = from; i < near; i++) {
+    const c = text.charCodeAt(i)
+    if (c === QUOTE) return i + 1
+    if (c === BACKSLASH || c < 0x20) return longStringEnd(text, i)
+  }
+  return longStringEnd(text, near)
+}
+
+function longStringEnd(text: string, from: number): number {
   for (let i = from; i < text.length; i++) {
     PLAIN.lastIndex = i
     PLAIN.test(text)
@@ -46,6 +60,16 @@ export function scalarEnd(text: string, from: number): number {
   if (text.startsWith('null', from)) return from + 4
   SCALARS.lastIndex = from
   return SCALARS.test(text) ? SCALARS.lastIndex : -1
+}
+
+/** The position behind a whole number of digits; -1 = there is none. */
+export function countEnd(text: string, from: number): number {
+  let i = from
+  for (; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c < 0x30 || c > 0x39) break
+  }
+  return i === from || (i > from + 1 && text.charCodeAt(from) === 0x30) ? -1 : i
 }
 
 export function afterSpace(text: string, from: number): number {

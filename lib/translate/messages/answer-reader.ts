@@ -19,6 +19,14 @@ const REASONS: Readonly<Record<string, StopReason>> = {
   model_context_window_exceeded: 'context',
 }
 
+/** Where each kind of delta has its text. */
+const DELTAS: Readonly<Record<string, string>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'signature',
+  input_json_delta: 'partial_json',
+}
+
 export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
 
 /** A block between its start and its stop. */
@@ -146,20 +154,23 @@ class Rules implements AnswerRules {
 
   #delta(tree: Tree, open: Open | undefined, delta: Node): void {
     if (open === undefined) return
-    const text = (name: string): Literal => tree.literal(tree.get(delta, name)) ?? EMPTY
-    switch (tree.string(tree.get(delta, 'type'))) {
+    const type = tree.string(tree.get(delta, 'type')) ?? ''
+    if (!Object.hasOwn(DELTAS, type)) return
+    const node = tree.get(delta, DELTAS[type] as string)
+    const text = tree.literal(node) ?? EMPTY
+    switch (type) {
       case 'text_delta':
-        this.blocks.text('text', text('text'))
+        this.blocks.text('text', text, node)
         return
       case 'thinking_delta':
-        this.blocks.text('thought', text('thinking'))
+        this.blocks.text('thought', text, node)
         return
       case 'signature_delta':
-        open.signature = text('signature')
+        open.signature = text
         return
       case 'input_json_delta':
-        if (text('partial_json').length > 2) open.input = EMPTY
-        this.blocks.args(open.index, text('partial_json'))
+        if (text !== EMPTY) open.input = EMPTY
+        this.blocks.args(open.index, text, node)
     }
   }
 

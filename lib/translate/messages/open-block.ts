@@ -2,7 +2,7 @@
 import type { Opaque } from '../ask.ts'
 import type { CallHead, OpenEvent } from '../events.ts'
 import { ObjectCheck } from '../json/check.ts'
-import type { Literal, Source } from '../json/literal.ts'
+import { flat, type Literal, type Source } from '../json/literal.ts'
 import { typed } from '../json/write.ts'
 import { callMembers, leftOut } from './words.ts'
 
@@ -15,6 +15,8 @@ export interface Block {
   waiting: (Literal | Opaque)[]
   /** Its start has been written. */
   started: boolean
+  /** What stands before a piece of it, when it has started. */
+  delta: string
   /** It has come to its end, as the reader says. */
   closed: boolean
 }
@@ -28,6 +30,7 @@ export function newBlock(event: OpenEvent): Block {
     check: call === null ? null : new ObjectCheck(),
     waiting: event.kind === 'media' ? [leftOut(event.mime)] : [],
     started: false,
+    delta: '',
     closed: false,
   }
 }
@@ -41,11 +44,18 @@ export function beginningOf({ kind, call }: Block): Source {
   return kind === 'thought' ? THINKING : TEXT
 }
 
-export function deltaOf({ kind }: Block, piece: Literal): Source {
-  if (kind === 'thought') return `{"type":"thinking_delta","thinking":${piece}}`
-  if (kind === 'call') return `{"type":"input_json_delta","partial_json":${piece}}`
-  return `{"type":"text_delta","text":${piece}}`
+const DELTAS: Readonly<Record<OpenEvent['kind'], string>> = {
+  text: '{"type":"text_delta","text":',
+  refusal: '{"type":"text_delta","text":',
+  media: '{"type":"text_delta","text":',
+  thought: '{"type":"thinking_delta","thinking":',
+  call: '{"type":"input_json_delta","partial_json":',
 }
+
+/** How an event with a piece of the block begins; behind the piece it ends with `DELTA_END`. */
+export const deltaStart = ({ kind }: Block, index: number): string =>
+  flat(`event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${DELTAS[kind]}`)
+export const DELTA_END = '}}\n\n'
 
 export const sizeOf = (piece: Literal | Opaque): number =>
   typeof piece === 'string' ? piece.length : piece.value.length

@@ -13,7 +13,7 @@ import { object, typed } from '../json/write.ts'
 import { seal } from '../opaque.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
-import { type Block, beginningOf, deltaOf, newBlock, sizeOf, THINKING } from './open-block.ts'
+import { type Block, beginningOf, DELTA_END, deltaStart, newBlock, sizeOf, THINKING } from './open-block.ts'
 import { errorEvent, event, startEvent, stopMembers, usageMembers } from './words.ts'
 
 const PING = event('ping', {})
@@ -169,7 +169,7 @@ export class StreamWriter implements AnswerWriter {
     if (typeof piece !== 'string') return this.#seal(block, piece)
     this.#told.add(piece)
     const start = block.started ? '' : this.#start(block, beginningOf(block))
-    return `${start}event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${deltaOf(block, piece)}}\n\n`
+    return start + block.delta + piece + DELTA_END
   }
 
   /**
@@ -207,6 +207,7 @@ export class StreamWriter implements AnswerWriter {
     const ofText = this.#stateBefore()
     const ofCall = block.call?.opaque === undefined ? '' : this.#hidden(seal(block.call.opaque))
     block.started = true
+    block.delta = deltaStart(block, this.#next)
     return ofText + ofCall + event('content_block_start', { index: String(this.#next), content_block })
   }
 

@@ -2,7 +2,7 @@
 import { type Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
 import { citationOf } from '../citation.ts'
 import { EMPTY, type Literal, literal, quote } from '../json/literal.ts'
-import type { Node, Tree } from '../json/tree.ts'
+import { NONE, type Node, type Tree } from '../json/tree.ts'
 
 type Kind = 'text' | 'refusal' | 'thought'
 
@@ -14,6 +14,15 @@ interface Item {
   done: boolean
 }
 
+/** Where the events have the whole text that come at its end. */
+const WHOLE: Readonly<Record<string, string>> = {
+  output_text: 'text',
+  refusal: 'refusal',
+  reasoning_summary_text: 'text',
+  reasoning_text: 'text',
+  function_call_arguments: 'arguments',
+  custom_tool_call_input: 'input',
+}
 /** Between the parts of a thought. */
 const BLANK_LINE = literal('\n\n')
 /** Among the parts of an item of which something has been told. */
@@ -71,46 +80,46 @@ export class OutputReader {
     if (found === null) return
     const [, what, when] = found as unknown as [string, string, string]
     const value = (name: string): Node => tree.get(tree.root, name)
-    const text = (whole: string): Literal => tree.literal(value(when === 'delta' ? 'delta' : whole)) ?? EMPTY
     const part = (index: string): string => `${index} ${tree.number(value(index)) ?? 0}`
     const item = this.#itemOf(tree)
-    if (item.done) return
+    if (item.done || !Object.hasOwn(WHOLE, what)) return
+    const node = value(when === 'delta' ? 'delta' : (WHOLE[what] as string))
+    const text = tree.literal(node) ?? EMPTY
+    const source = when === 'delta' ? node : NONE // the whole text is told at most once
     switch (what) {
       case 'output_text':
-        this.#text(item, 'text', part('content_index'), text('text'), when)
+        this.#text(item, 'text', part('content_index'), text, when, source)
         return
       case 'refusal':
-        this.#text(item, 'refusal', part('content_index'), text('refusal'), when)
+        this.#text(item, 'refusal', part('content_index'), text, when, source)
         return
       case 'reasoning_summary_text':
-        this.#text(item, 'thought', part('summary_index'), text('text'), when)
+        this.#text(item, 'thought', part('summary_index'), text, when, source)
         return
       case 'reasoning_text':
-        this.#text(item, 'thought', part('content_index'), text('text'), when)
+        this.#text(item, 'thought', part('content_index'), text, when, source)
         return
       case 'function_call_arguments':
-        this.#args(item, text('arguments'), when)
-        return
       case 'custom_tool_call_input':
-        this.#args(item, text('input'), when)
+        this.#args(item, text, when, source)
     }
   }
 
   /** `when`: `done` = the whole text, which counts only where no delta of it came. */
-  #text(item: Item, kind: Kind, part: string, text: Literal, when: string): void {
+  #text(item: Item, kind: Kind, part: string, text: Literal, when: string, source = NONE): void {
     if (text === EMPTY || (when === 'done' && item.told.has(part))) return
     if (kind === 'thought' && item.told.size > 0 && !item.told.has(part)) this.#blocks.text(kind, BLANK_LINE)
     item.told.add(part)
     if (item.told.size > MOST_BLOCKS) this.#blocks.fail(unreadable('an item of the answer has too many parts'))
     if (kind === 'thought') this.#anyThought = true
     else this.#anyText = true
-    this.#blocks.text(kind, text)
+    this.#blocks.text(kind, text, source)
   }
 
-  #args(item: Item, text: Literal, when: string): void {
+  #args(item: Item, text: Literal, when: string, source = NONE): void {
     if (text === EMPTY || item.block < 0 || (when === 'done' && item.told.size > 0)) return
     item.told.add('args')
-    this.#blocks.args(item.block, text)
+    this.#blocks.args(item.block, text, source)
   }
 
   /** A call without a name cannot be told yet. Texts and thoughts begin with what comes of them. */

@@ -1,0 +1,128 @@
+/**
+ * The events of a stream are much alike: nearly all of them bring a piece of text and differ in nothing else. This class remembers the
+ * event that was read last, when its text was all that it told, and finds the next events that differ from it only in their text, so
+ * that these need not be read as JSON, which costs ten times as much. What is compared are bytes; any other event is read the general
+ * way, and so is one whose text is empty.
+ *
+ * Besides the text there are two members that change with each event and that no reader looks at: a number, and characters that hide
+ * how long the text is.
+ */
+import type { Blocks } from './blocks.ts'
+import { EMPTY } from './json/literal.ts'
+import { countEnd, stringEnd } from './json/scan.ts'
+import type { Node, Tree } from './json/tree.ts'
+
+/** The longest event that is remembered. */
+const LONGEST_EVENT = 1024
+/** So much is compared as one text. A text that is taken out of it may keep it in memory. */
+const WINDOW = 8192
+/** After so many events in a row that had no likeness, only one of so many more is remembered. */
+const MOST_TRIES = 4
+const SELDOM = 16
+const EVENT_END = '\n\n'
+const QUOTE = 0x22
+
+interface Hole {
+  start: number
+  end: number
+  is: 'text' | 'string' | 'number'
+}
+
+export class EventShape {
+  /** What stands before each hole, and behind the last one. */
+  #fixed: string[] = []
+  #holes: Hole['is'][] = []
+  /** The next event may be another one of the same shape. */
+  #isFresh = false
+  /** How many events were read since the last likeness, and after how many the next one is remembered. */
+  #read = 0
+  #due = 0
+  #text = ''
+
+  /** The next event may be remembered, so that it should be read by itself. */
+  get isDue(): boolean {
+    return this.#read >= this.#due
+  }
+
+  /** An event is read the general way: what is remembered is not the last one any more. */
+  forget(): void {
+    this.#isFresh = false
+    this.#read++
+  }
+
+  /** The last event, as it came, told only the string `text`; `tree` has its data. */
+  learn(event: string, tree: Tree, text: Node): void {
+    const base = event.length - EVENT_END.length - tree.text.length
+    const isOneLine = base > 0 && event.endsWith(EVENT_END) && event.slice(base, -EVENT_END.length) === tree.text
+    // where a CR ends a line, several events may stand here
+    if (event.length > LONGEST_EVENT || !isOneLine || event.includes('\r')) return
+    this.#due = this.#read + (this.#read < MOST_TRIES ? 1 : SELDOM)
+    this.#isFresh = true
+    this.#fixed = []
+    this.#holes = []
+    let from = 0
+    for (const { start, end, is } of holesIn(tree, text)) {
+      this.#fixed.push(event.slice(from, base + start))
+      this.#holes.push(is)
+      from = base + end
+    }
+    this.#fixed.push(event.slice(from))
+  }
+
+  /** Tells the events of this shape that stand in the chunk, which has events only, from `from` on. Returns where the last one ends. */
+  tell(chunk: Buffer, from: number, blocks: Blocks): number {
+    for (let at = from; this.#isFresh; ) {
+      const text = chunk.toString('latin1', at, at + WINDOW)
+      const told = this.#tellIn(text, blocks)
+      at += told
+      if (told === 0 || at === chunk.length || text.length < WINDOW) return at
+    }
+    return from
+  }
+
+  #tellIn(text: string, blocks: Blocks): number {
+    for (let at = 0; ; ) {
+      const end = this.#endOf(text, at)
+      if (end < 0) return at
+      this.#read = this.#due = 0
+      blocks.again(this.#text)
+      at = end
+    }
+  }
+
+  /** Where the event ends that begins here; -1 = it has another shape, or is not whole. */
+  #endOf(text: string, from: number): number {
+    const holes = this.#holes
+    let at = from
+    for (let n = 0; ; n++) {
+      const fixed = this.#fixed[n] as string
+      // several times as fast as `startsWith`
+      if (text.slice(at, at + fixed.length) !== fixed) return -1
+      at += fixed.length
+      if (n === holes.length) return at
+      const is = holes[n]
+      const end = is === 'number' ? countEnd(text, at) : literalEnd(text, at)
+      if (end < 0) return -1
+      if (is === 'text') {
+        if (end - at === EMPTY.length) return -1
+        this.#text = text.slice(at, end)
+      }
+      at = end
+    }
+  }
+}
+
+const literalEnd = (text: string, at: number): number => (text.charCodeAt(at) === QUOTE ? stringEnd(text, at + 1) : -1)
+
+/** In the order in which they stand in the data. */
+function holesIn(tree: Tree, text: Node): Hole[] {
+  const holes: Hole[] = [{ ...tree.span(text), is: 'text' }]
+  const noise = tree.get(tree.root, 'obfuscation')
+  if (tree.kind(noise) === 'string') holes.push({ ...tree.span(noise), is: 'string' })
+  const place = tree.get(tree.root, 'sequence_number')
+  if (tree.kind(place) === 'scalar') {
+    const { start, end } = tree.span(place)
+    if (countEnd(tree.text, start) === end) holes.push({ start, end, is: 'number' })
+  }
+  return holes.sort((a, b) => a.start - b.start)
+}
