@@ -2,6 +2,8 @@
  * `gateway check`: validates the config file and the catalogue that it names, and warns of what is probably a mistake.
  */
 import { existsSync } from 'node:fs'
+import { systemClock } from '../base/clock.ts'
+import { payWarnings } from '../pay/methods.ts'
 import { pictureWarnings } from '../process/data-paths.ts'
 import { openStore } from '../store/open.ts'
 import { type CatalogFile, loadCatalog } from '../terms/catalog.ts'
@@ -21,7 +23,8 @@ export async function check(configFile: string, env: NodeJS.ProcessEnv): Promise
   const catalog = config.catalog === null ? null : loadCatalog(config.catalog, env)
   catalog?.checkReferences({ accounts: [], groups: [] })
   const warnings = catalog?.warnings({ priced: [], served: [], publicGroup: false }) ?? []
-  warnings.push(...pictureWarnings(config), ...peopleWarnings(config), ...(await storeWarnings(config)))
+  warnings.push(...pictureWarnings(config), ...peopleWarnings(config))
+  warnings.push(...(await payWarnings(config, systemClock)), ...(await storeWarnings(config)))
   const of = catalog === null ? '' : `, catalogue ${config.catalog}: ${contents(catalog)}`
   return { text: `ok: ${configFile}${of}`, warnings }
 }

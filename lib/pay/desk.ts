@@ -16,7 +16,7 @@ import { Orders, type PayBounds } from './orders.ts'
 import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
 import type { Usdt } from './usdt/usdt.ts'
-import { ValidityWatch } from './validity.ts'
+import { leftOf, ValidityWatch } from './validity.ts'
 
 export interface DeskParts extends OperationDeps {
   config: () => Config
@@ -131,7 +131,9 @@ export class Desk {
   async round(stopped: () => boolean): Promise<void> {
     const { store, counts, clock } = this.#parts
     const deps = await this.#reconcileDeps(stopped)
-    this.#validity.look(deps.methods.values(), clock.now())
+    const nowMs = clock.now()
+    this.#validity.look(deps.methods.values(), nowMs)
+    counts.certificates = leftOf(deps.methods.values(), nowMs)
     await reconcile(deps)
     const beforeMs = ((await store.now()) ?? clock.now()) - UNCREDITED_MS
     counts.open = {

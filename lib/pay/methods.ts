@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Config, PayConfig } from '../terms/config.ts'
 import type { OrderMethod } from '../terms/pay.ts'
 import type { MethodTools, PayMethod } from './method.ts'
+import { remarkOn } from './validity.ts'
 
 type Maker<M extends OrderMethod> = (config: NonNullable<PayConfig[M]>, tools: MethodTools) => Promise<PayMethod>
 
@@ -21,4 +22,14 @@ export async function openMethods({ pay, public: urls }: Config, clock: Clock): 
     methods.set(name, await make(section as never, { clock, callback: `${urls.main}/pay/${name}` }))
   }
   return methods
+}
+
+/** What a person should know of the config before a gateway starts with it. */
+export async function payWarnings(config: Config, clock: Clock): Promise<string[]> {
+  const warnings: string[] = []
+  for (const { name, validity } of (await openMethods(config, clock)).values()) {
+    const remark = validity == null ? null : remarkOn(validity, clock.now())
+    if (remark !== null) warnings.push(`pay.${name}: ${remark.text}`)
+  }
+  return warnings
 }

@@ -25,10 +25,13 @@ const certificates = (expected: string, fits: (found: X509Certificate[]) => bool
     .optional()
 
 /** The first certificate is the one that is meant, and is no authority's; those after it have signed it. */
-const ofKey = certificates('the certificate of an RSA key of at least 2048 bits, as PEM', found => {
-  const [first] = found as [X509Certificate]
-  return !first.ca && rsaBits(first) >= LEAST_KEY_BITS
-})
+const ofKey = certificates(
+  'the certificate of an RSA key of at least 2048 bits, and not of an authority, as PEM',
+  found => {
+    const [first] = found as [X509Certificate]
+    return !first.ca && rsaBits(first) >= LEAST_KEY_BITS
+  },
+)
 
 const INSTEAD = 'Certificate mode, in place of `alipay_public_key`:'
 

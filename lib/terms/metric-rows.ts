@@ -180,6 +180,12 @@ export const METRICS = {
     'The chain of USDT deposits: head_block (the newest block), finalized_lag_blocks (how far finality is behind it), cursor_lag_seconds (age of the last block that was read).',
     { aggregator: 'max' },
   ),
+  payCertificate: gauge(
+    'gateway_pay_certificate_seconds',
+    ['method'],
+    'Time until the first certificate of a way to pay ends; below 0 when it has ended. Ways to pay without certificates have no value.',
+    { aggregator: 'max' },
+  ),
   payEndpointErrors: counter(
     'gateway_pay_endpoint_errors_total',
     ['endpoint', 'kind'],

@@ -254,6 +254,7 @@ export class Metrics {
       case 'payCreditAge':
       case 'payRepairs':
       case 'payExceptions':
+      case 'payCertificate':
       case 'payOpen':
       case 'payChain':
       case 'payEndpointErrors':

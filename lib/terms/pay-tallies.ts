@@ -15,6 +15,8 @@ export class PayTallies {
   open = { exceptions: 0, uncredited: 0 }
   /** The chain, as the process that reads it has last seen it. */
   chain = { head_block: 0, finalized_lag_blocks: 0, cursor_lag_seconds: 0 }
+  /** For how long the certificates of each way to pay are still valid, when it was last looked at, in ms. */
+  certificates: ReadonlyMap<OrderMethod, number> = new Map()
   readonly endpointErrors = new Tally()
   /** Payments that people credited without a provider's proof, by the latest audit; in micro-CNY. */
   byHand = 0
@@ -53,6 +55,8 @@ export class PayTallies {
         return this.exceptions.samples(labels)
       case 'payEndpointErrors':
         return this.endpointErrors.samples(labels)
+      case 'payCertificate':
+        return [...this.certificates].map(([method, ms]) => ({ labels: { method }, value: Math.round(ms / SECOND_MS) }))
       case 'payOpen':
         return each(this.open)
       case 'payChain':

@@ -1,15 +1,19 @@
 /** Alipay's certificate mode: which certificates both sides name, whom we believe, and what happens when one ends. */
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { check } from '../../lib/cli/check.ts'
 import { verifiedForm } from '../../lib/pay/alipay/signing.ts'
 import { rootSerialOf, serialOf } from '../../lib/pay/alipay/keys.ts'
 import { payHealth } from '../../lib/pay/health.ts'
+import { payWarnings } from '../../lib/pay/methods.ts'
 import { certificatesIn } from '../../lib/terms/certificates.ts'
+import { parseConfig } from '../../lib/terms/config.ts'
 import { certificateOf } from '../support/certificates.ts'
 import { AlipayDouble, keyPair, serialsOf } from './doubles/alipay.ts'
 import { openShop } from './shop.ts'
 
 const DAY_MS = 86_400_000
+const configOf = (pay: object) => parseConfig(JSON.stringify({ pay }), 'gateway.yaml', {})
 
 async function open(t: Test, section: object = {}) {
   const alipay = await AlipayDouble.open(t, true)
@@ -145,11 +149,24 @@ t.test('which notifications are believed', async t => {
   t.equal(verifiedForm(body, keys).get('trade_no'), good['trade_no'], 'with a public key alone, names say nothing')
 })
 
+t.test('files of the config, and what `gateway check` says of them', async t => {
+  const alipay = await AlipayDouble.open(t, true)
+  const { app_id, seller_id, private_key } = alipay.section
+  const texts = {
+    private_key,
+    ...alipay.files,
+    app_cert: certificateOf({ subject: '/CN=x', key: private_key, days: 9 }),
+  }
+  const named = Object.fromEntries(Object.keys(texts).map(name => [name, `\${file:${name}.pem}`]))
+  const config = JSON.stringify({ store: 'sqlite:none', pay: { alipay: { app_id, seller_id, ...named } } })
+  const pem = Object.fromEntries(Object.entries(texts).map(([name, text]) => [`${name}.pem`, text]))
+  const folder = t.testdir({ 'c.yaml': config, ...pem })
+  const { warnings } = await check(`${folder}/c.yaml`, {})
+  t.match(warnings, [/^pay\.alipay: the certificates end at 20\d\d-.*Z: get new ones/])
+})
+
 t.test('the end of a certificate: known ahead, and after it nothing is ordered and nothing is lost', async t => {
   const { alipay, shop } = await open(t)
-  const { id, shown } = await shop.begin()
-  await fetch(shown?.redirect as string)
-  Object.assign(alipay.ledger.trade(id), { expiresAtMs: Number.POSITIVE_INFINITY })
   const untilMs = certificatesIn(alipay.files!.app_cert)[0]!.validToDate.getTime()
   const until = new Date(untilMs).toISOString()
   const health = async () => {
@@ -157,14 +174,23 @@ t.test('the end of a certificate: known ahead, and after it nothing is ordered a
     return methods[0]?.certificates
   }
   const at = (ms: number) => shop.clock.advance(ms - shop.clock.now())
+  const metric = () => shop.counts.samples('payCertificate')
+  const checked = async () =>
+    (await payWarnings(configOf({ alipay: alipay.section }), shop.clock)).map(text => text.replace(/at .*/, ''))
   t.same(await health(), { until, end_soon: false })
+  t.same(await checked(), [])
+  t.same(metric(), [], 'nobody has looked yet')
   at(untilMs - 29 * DAY_MS)
   t.same(await health(), { until, end_soon: true })
+  t.same(await checked(), ['pay.alipay: the certificates end '])
+  await shop.round()
+  t.same(metric(), [{ labels: { method: 'alipay' }, value: (29 * DAY_MS) / 1_000 }])
   at(untilMs)
-  t.equal((await shop.begin()).state, 'pending')
+  const { id, shown } = await shop.begin()
+  await fetch(shown?.redirect as string)
   at(untilMs + 1_000)
   t.equal((await shop.begin()).state, 'failed')
-  t.same(await health(), { until, end_soon: true })
+  t.same(await checked(), ['pay.alipay: the certificates have ended '])
   alipay.ledger.pay(id)
   t.same(await alipay.notify(id), ['200 success'], 'what was paid is credited')
   t.equal(await shop.balance(), 10_000)

@@ -10,7 +10,7 @@ const validity: Validity = { fromMs: 0, untilMs: 100 * DAY_MS }
 function watch() {
   const told: string[] = []
   const say = (level: string) => (about: object, text: string) =>
-    void told.push(`${level} ${text.split(':')[0]} ${JSON.stringify(about)}`)
+    void told.push(`${level} ${JSON.stringify(about)} ${text.split(': ')[0]}`)
   const log = { warn: say('warn'), error: say('error') } as unknown as Logger
   const watching = new ValidityWatch(log)
   const look = (day: number, valid: Validity | null = validity): string[] => {
@@ -21,17 +21,18 @@ function watch() {
   return look
 }
 
-const ENDS = '{"method":"alipay","until":"1970-04-11T00:00:00.000Z"}'
+const ALIPAY = '{"method":"alipay"} the certificates'
+const END = '1970-04-11T00:00:00.000Z'
 
 t.test('what is said, and when', t => {
   const rows: [day: number, said: string[]][] = [
-    [-1, ['error certificates are not valid yet {"method":"alipay","from":"1970-01-01T00:00:00.000Z"}']],
+    [-1, [`error ${ALIPAY} are valid from 1970-01-01T00:00:00.000Z`]],
     [0, []],
     [69, []],
     [70, []],
-    [70.1, [`warn certificates end soon ${ENDS}`]],
-    [99.9, [`warn certificates end soon ${ENDS}`]],
-    [100.1, [`error certificates have ended ${ENDS}`]],
+    [70.1, [`warn ${ALIPAY} end at ${END}`]],
+    [99.9, [`warn ${ALIPAY} end at ${END}`]],
+    [100.1, [`error ${ALIPAY} have ended at ${END}`]],
   ]
   for (const [day, said] of rows) t.same(watch()(day), said, `day ${day}`)
   t.end()

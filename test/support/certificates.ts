@@ -20,12 +20,11 @@ interface Wanted {
   /** Default: one by chance. */
   serial?: string
   hash?: string
+  days?: number
 }
 
-const DAYS = '400'
-
 /** Returns the certificate as PEM. It is valid from now on. */
-export function certificateOf({ subject, key, by, ca = false, serial, hash = 'sha256' }: Wanted): string {
+export function certificateOf({ subject, key, by, ca = false, serial, hash = 'sha256', days = 400 }: Wanted): string {
   const dir = mkdtempSync(path.join(tmpdir(), 'gateway-certificates-'))
   const file = (name: string, text: string): string => {
     const at = path.join(dir, name)
@@ -44,7 +43,7 @@ export function certificateOf({ subject, key, by, ca = false, serial, hash = 'sh
     const cert = path.join(dir, 'cert.pem')
     const extensions = file('extensions', `basicConstraints=CA:${ca ? 'TRUE' : 'FALSE'}\n`)
     const number = serial === undefined ? [] : ['-set_serial', serial]
-    const about = ['-in', request, '-days', DAYS, '-extfile', extensions, digest, ...number]
+    const about = ['-in', request, '-days', String(days), '-extfile', extensions, digest, ...number]
     run(['x509', '-req', ...about, ...signer, '-out', cert])
     return readFileSync(cert, 'utf8')
   } finally {

@@ -16,6 +16,7 @@ const WORDS = {
     refund: '退款',
     done: '已退回',
     payments: '支付',
+    until: /证书有效期至 20\d\d-/,
   },
   'en-US': {
     resolve: 'Resolve exception',
@@ -25,12 +26,13 @@ const WORDS = {
     refund: 'Refund',
     done: 'Gone back',
     payments: 'Payments',
+    until: /Certificates valid until 20\d\d-/,
   },
 } as const
 
 /** A console with a credited order, and one whose payment was less than was asked for. */
 async function open(t: Test) {
-  const alipay = await AlipayDouble.open(t)
+  const alipay = await AlipayDouble.open(t, true)
   const house = await openConsole(t, JSON.stringify({ pay: { alipay: alipay.section } }))
   house.clock.step(Date.now() - house.clock.now())
   alipay.ledger.now = () => house.clock.now()
@@ -61,6 +63,7 @@ for (const language of ['zh-CN', 'en-US'] as const)
     await visitor.visit(`${house.url}/console/payments`)
     await visitor.drawn()
     t.equal(await page.locator('tbody tr a', { hasText: whole }).count(), 1)
+    t.match(await page.locator('section[aria-labelledby=methods]').innerText(), say.until)
     await page.selectOption('#by-state', 'credited')
     await page.waitForURL(/state=credited/)
     await page.locator('section.listing tbody tr').nth(1).waitFor({ state: 'detached' })
