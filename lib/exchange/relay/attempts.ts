@@ -3,13 +3,11 @@
  * reported here, and what the answer that counts says is passed on to the relay. A group may hedge: when the first attempt stays
  * silent a second is made beside it, and whoever sends the first byte is relayed.
  */
-import type { Dispatcher } from 'undici'
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Claim } from '../../channels/claim.ts'
 import type { Candidate } from '../../channels/route.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { AttemptNote } from '../../terms/records.ts'
-import { readerOf } from '../../upstream/answers.ts'
 import { Attempt, type AttemptEvents } from '../../upstream/attempt.ts'
 import { CredentialError } from '../../upstream/signer.ts'
 import type { Exchange } from '../exchange.ts'
@@ -21,10 +19,9 @@ import type { AnswerEvents } from './answer-events.ts'
 import { report, reportStatus } from './attempt-report.ts'
 import { GaveUp, NoMemory, silent } from './given-up.ts'
 import { nextClaim } from './next-claim.ts'
-import { whenReady } from './readying.ts'
 import { Rivals } from './rivals.ts'
-import { sign, signsAnew } from './signing.ts'
-import { upstreamRequest } from './upstream-request.ts'
+import { send } from './sending.ts'
+import { signsAnew } from './signing.ts'
 import { faultOf, outcomeOf, refusesKey, retryable, saysBusy } from './upstream-status.ts'
 
 const nameOf = ({ claim }: Attempt): string => claim.candidate.channel.name
@@ -112,7 +109,7 @@ export class Attempts implements AttemptEvents {
   start(claim: Claim): void {
     this.#services.retries.request((this.#x.entry as KeyEntry).account.id)
     this.#rivals.current = this.#begin(claim)
-    this.#send(this.#rivals.current)
+    send(this.#x, this.#services, this.#rivals.current)
   }
 
   #begin(claim: Claim): Attempt {
@@ -122,28 +119,6 @@ export class Attempts implements AttemptEvents {
     const attempt = new Attempt(claim, clock.monotonic(), this)
     if (upstreamLog.wantsBodies) attempt.keepExcerpt(EXCERPT_BYTES)
     return attempt
-  }
-
-  /** What cannot be sent is an attempt that failed: it may be heard of before this returns. */
-  #send(attempt: Attempt): void {
-    whenReady(this.#x, this.#services, attempt, () => this.#dispatch(attempt))
-  }
-
-  #dispatch(attempt: Attempt): void {
-    const { claim } = attempt
-    try {
-      const request = upstreamRequest(this.#x, this.#services, claim)
-      if (claim.key.credential === null) this.#ask(attempt, request)
-      else sign(this.#x, this.#services, attempt, request, signed => this.#ask(attempt, signed))
-    } catch (error) {
-      attempt.onResponseError(null, error as Error)
-    }
-  }
-
-  #ask(attempt: Attempt, request: Dispatcher.DispatchOptions): void {
-    const { connection, answers } = attempt.claim.candidate.channel
-    const handler = answers === null ? attempt : readerOf(answers, attempt, this.#x.free)
-    this.#services.pools.of(connection).dispatch(request, handler)
   }
 
   /** Goes on with the next candidate if there is one and it is allowed. */
@@ -165,7 +140,7 @@ export class Attempts implements AttemptEvents {
     const next = this.#begin(claim)
     this.#rivals.current = next
     this.#services.upstreamLog.goesOn(this.#x.id, nameOf(current), nameOf(next))
-    this.#send(next)
+    send(this.#x, this.#services, next)
     return true
   }
 
@@ -198,7 +173,7 @@ export class Attempts implements AttemptEvents {
     if (claim === null) return
     const second = this.#begin(claim)
     this.#rivals.join(second)
-    this.#send(second)
+    send(this.#x, this.#services, second)
   }
 
   /** The client has left: nobody waits for the faster of two. */

@@ -1,22 +1,20 @@
 /**
- * Puts links in the place of the pictures of an answer. A picture is written down while its text passes, and the client is
- * told of it when it is kept; what comes behind it waits. A picture that cannot be kept stays in the answer. So an answer
- * takes a bounded amount of memory, and none fails because the disk does.
+ * Puts links in the place of the pictures of an answer. A picture is written down while its text passes (`picture-keeper.ts`),
+ * and the client is told of it when it is kept; what comes behind it waits here. A picture that cannot be kept stays in the
+ * answer. So an answer takes a bounded amount of memory, and none fails because the disk does.
  */
-import { NoRoom } from '../../pictures/draft.ts'
 import { EncodedPictures } from '../../protocols/encoded-pictures.ts'
 import type { Part, PictureMembers } from '../../protocols/picture-parts.ts'
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import type { ImageLinks } from '../../terms/config.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail } from '../fail.ts'
-import { linkTo } from '../link.ts'
 import type { Services } from '../services.ts'
-import { NotBase64, PictureLink, type Told } from './picture-link.ts'
+import { PictureKeeper } from './picture-keeper.ts'
+import type { Told } from './picture-link.ts'
 
 /** When more bytes than these wait, the upstream is held up. */
 const MOST_WAITING = 256 * 1024
-const QUOTE = Buffer.from('"')
 
 export interface LinkEvents {
   /** Bytes for the client. False: it is slow, and `onDrained` says when it is not. */
@@ -41,7 +39,7 @@ interface LinkParts {
 export class PictureLinks implements Told {
   readonly #x: Exchange
   readonly #services: Services
-  readonly #settings: ImageLinks
+  readonly #keeper: PictureKeeper
   readonly #events: LinkEvents
   readonly #pictures: EncodedPictures
   #queue: Part[] = []
@@ -49,20 +47,15 @@ export class PictureLinks implements Told {
   #isBehind = false
   /** Something is being written, or the client is slow. */
   #busy = false
-  #picture: PictureLink | null = null
-  /** The last picture has become a link. */
-  #linked = false
   #whenDrained: (() => void) | null = null
   /** What is to be done when all is told; null = more may come. */
   #whenTold: (() => void) | null = null
   #stopped = false
-  /** The log has said of this answer that a picture was not kept. */
-  #warned = false
 
   constructor(x: Exchange, services: Services, { members, settings, events }: LinkParts) {
     this.#x = x
     this.#services = services
-    this.#settings = settings
+    this.#keeper = new PictureKeeper(x, services, settings, this)
     this.#events = events
     this.#pictures = new EncodedPictures(members)
   }
@@ -92,7 +85,7 @@ export class PictureLinks implements Told {
     this.#queue = []
     this.#waitingBytes = 0
     this.onDrained()
-    if (!this.#busy) this.#forget()
+    if (!this.#busy) this.#keeper.forget()
     this.#catchUp()
     this.#allTold()
   }
@@ -125,7 +118,7 @@ export class PictureLinks implements Told {
     for (let i = 0; i < this.#queue.length; i++) {
       const part = this.#queue[i] as Part
       this.#waitingBytes -= sizeOf(part)
-      const waiting = this.#take(part)
+      const waiting = this.#keeper.take(part)
       if (waiting === null) continue
       this.#queue.splice(0, i + 1)
       this.#wait(waiting)
@@ -134,8 +127,9 @@ export class PictureLinks implements Told {
     this.#queue = []
     this.#catchUp()
     if (this.#whenTold === null) return
-    if (this.#picture?.failure === null) this.#wait(this.#picture.breakOff(this))
-    else this.#allTold()
+    const last = this.#keeper.end()
+    if (last === null) this.#allTold()
+    else this.#wait(last)
   }
 
   #wait(waiting: Promise<void>): void {
@@ -151,13 +145,8 @@ export class PictureLinks implements Told {
 
   #goOn(failed = false): void {
     this.#busy = false
-    if (this.#stopped || failed) this.#forget()
+    if (this.#stopped || failed) this.#keeper.forget()
     if (!this.#stopped && !failed) this.#work()
-  }
-
-  #forget(): void {
-    void this.#picture?.discard()
-    this.#picture = null
   }
 
   #catchUp(): void {
@@ -170,62 +159,6 @@ export class PictureLinks implements Told {
     const done = this.#whenTold
     this.#whenTold = null
     done?.()
-  }
-
-  // --- what becomes of a part
-
-  #take(part: Part): Promise<void> | null {
-    switch (part.is) {
-      case 'bytes':
-        this.tell(part.bytes) // what a slow client has yet to take is bounded by what is under way
-        return null
-      case 'begin':
-        this.#linked = false
-        this.#picture = new PictureLink(part.asIs, part.linked, this.#services.pictures.draft(this.#settings))
-        return null
-      case 'data':
-        return this.#takeData(part.raw, part.text)
-      case 'end':
-        return this.#takeEnd()
-      case 'either':
-        this.tell(this.#linked ? part.linked : part.asIs)
-        return null
-    }
-  }
-
-  #takeData(raw: Buffer, text: Buffer): Promise<void> | null {
-    const picture = this.#picture as PictureLink
-    if (picture.failure !== null) {
-      this.tell(raw)
-      return null
-    }
-    return picture.add(raw, text, this).then(() => this.#noteFailure(picture))
-  }
-
-  #takeEnd(): Promise<void> | null {
-    const picture = this.#picture as PictureLink
-    if (picture.failure === null) return this.#end(picture)
-    this.#picture = null
-    this.tell(QUOTE)
-    return null
-  }
-
-  async #end(picture: PictureLink): Promise<void> {
-    this.#linked = await picture.end(name => linkTo(this.#x, name), this)
-    this.#picture = null
-    if (this.#linked) this.#services.metrics.pictures.count('kept')
-    this.#noteFailure(picture)
-  }
-
-  #noteFailure({ failure }: PictureLink): void {
-    if (failure === null) return
-    const { metrics, log } = this.#services
-    metrics.pictures.count(
-      failure instanceof NoRoom ? 'no_room' : failure instanceof NotBase64 ? 'not_base64' : 'failed',
-    )
-    if (this.#warned) return
-    this.#warned = true
-    log.warn({ id: this.#x.id, err: failure }, 'a picture was not kept, and stays in its answer as base64')
   }
 }
 

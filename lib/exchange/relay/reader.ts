@@ -5,20 +5,19 @@
  * The way of the bytes: `add` → `flush` → `#take` counts them → `#pass` waits for the charge where that is due → `#tell` asks
  * the reading what the client is told of them → the client.
  */
-import type { Meter } from '../../protocols/meter.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Attempt } from '../../upstream/attempt.ts'
+import type { SideDecoder } from '../../upstream/decode.ts'
 import { mayBeCount } from '../count-answers.ts'
 import { laneOf } from '../lanes.ts'
 import { type BackPressure, DECODING, GROWING, LINKING, SLOW_CLIENT } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
-import type { SideDecoder } from '../../upstream/decode.ts'
 import { flushSoon, type Gathered } from './gather.ts'
 import type { Growth } from './growth.ts'
+import { judgeEmpty, judgeFirst, judgeStatus } from './judging.ts'
 import type { Machine } from './machine.ts'
 import { Reading, type ReadingEvents } from './reading.ts'
 import { type Onward, Translating } from './translating.ts'
-import { couldNotCount, refusesKey } from './upstream-status.ts'
 
 export class Reader implements ReadingEvents, Gathered, Onward {
   readonly #m: Machine
@@ -42,8 +41,6 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     this.#translating.void()
   }
 
-  // --- judging
-
   head({ status, headers, claim }: Attempt): void {
     const { answer, x, services } = this.#m
     this.#m.go('hear')
@@ -51,7 +48,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
     answer.headers = headers
     answer.lastByteMs = services.clock.monotonic()
     answer.lane = laneOf(x, services, claim.candidate)
-    if (status >= 300) this.#judgeStatus(status)
+    if (status >= 300) judgeStatus(this.#m, this.#closing, status)
     else {
       const spoken = answer.lane?.via ?? (x.form as Protocol)
       const own = claim.candidate.channel.special[spoken]?.withholds ?? null
@@ -59,36 +56,6 @@ export class Reader implements ReadingEvents, Gathered, Onward {
       if (reading.unreadable && reading.translation !== null) this.#translating.refuse(reading.translation)
       else if (x.free && !mayBeCount(reading)) this.#closing.noCount()
     }
-  }
-
-  /** What is not 2xx passes as it comes, unless the client is better told something else. */
-  #judgeStatus(status: number): void {
-    const { attempts, telling, x } = this.#m
-    const own = attempts.candidate.channel.special[x.form as Protocol]?.count
-    if (!telling.early && x.free && couldNotCount(status, own)) this.#closing.countInstead()
-    else if (telling.early || refusesKey(status)) {
-      attempts.discard()
-      this.#closing.giveUp('upstream')
-    }
-  }
-
-  /** False: the answer began with an error and nothing else, and another candidate is being asked. */
-  judgeFirst({ failed, counted }: Meter): boolean {
-    const { attempts } = this.#m
-    const isAnswer = !failed || counted > 0
-    attempts.judge(isAnswer ? 'ok' : 'failed')
-    if (!isAnswer && attempts.tryNext()) return false
-    this.#m.go('accept')
-    return true
-  }
-
-  /** 2xx and then nothing. */
-  #judgeEmpty(): void {
-    const { attempts, x } = this.#m
-    attempts.judge('failed')
-    if (attempts.tryNext()) return
-    if (x.free) this.#closing.countInstead()
-    else this.#closing.giveUp('upstream')
   }
 
   // --- relaying
@@ -165,7 +132,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   #takePlain(chunk: Buffer, reading: Reading): void {
     const boundary = reading.meter.atBoundary
     const keepsUp = reading.feed(chunk)
-    if (this.#m.state === 'judging' && !this.judgeFirst(reading.meter)) return
+    if (this.#m.state === 'judging' && !judgeFirst(this.#m, reading.meter)) return
     if (!keepsUp) this.#pressure.hold(DECODING)
     if (this.#m.x.free) {
       // all of a count is looked at before any of it goes on
@@ -275,7 +242,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   #judgeWhole(reading: Reading): void {
     const { meter, translation } = reading
     meter.end(true)
-    if (this.#m.answer.firstByteMs < 0) this.#judgeEmpty()
+    if (this.#m.answer.firstByteMs < 0) judgeEmpty(this.#m, this.#closing)
     else if (translation !== null && !this.#translating.judgeWhole(reading, translation)) return
     else if (this.#m.x.free) this.#closing.judgeCount(reading)
     else if (!meter.terminal && !meter.failed && !reading.foreign) this.broken()

@@ -6,23 +6,16 @@
 import type { ProtocolRow } from '../../protocols/protocol.ts'
 import { ERRORS, type ErrorName, errorText } from '../../terms/errors.ts'
 import type { Failure } from '../../translate/failure.ts'
-import type { Lane } from '../../translate/lane.ts'
 import type { WrittenError } from '../../translate/protocol.ts'
-import { passResponseHeaders, passRetryHeaders } from '../../upstream/headers.ts'
 import { dropBody } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
-import { laneHeaders, nameLosses } from '../lane-headers.ts'
+import { nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
+import { EVENTS_TYPE, errorHead, passedHead, tellsLength, translatedHead } from './answer-head.ts'
+import { errorWords, isBetweenEvents, lengthStopWords } from './own-words.ts'
 import { cdnTimeoutPage } from './timeout-page.ts'
-import { saysBusy } from './upstream-status.ts'
-import { promptOf } from './used.ts'
-
-const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
-const JSON_TYPE = 'application/json; charset=utf-8'
-/** What upstreams that are too busy leave out, and clients want. */
-const BUSY_RETRY_AFTER_S = '2'
 
 export interface TellingEvents {
   /** A client that was too slow has taken what waited for it (Node's event `drain`). */
@@ -87,41 +80,19 @@ export class Telling {
     return (this.early || (reading?.inPieces ?? false)) && !(reading?.encoded ?? false)
   }
 
-  get #betweenEvents(): boolean {
-    return this.#answer.reading?.boundary ?? true
-  }
-
   // --- the answer
 
   /** Sends the head of the answer, once. */
   head(): void {
     const x = this.#x
     if (x.status !== 0 || this.goneMs > 0) return
-    const { status, headers: upstream, reading } = this.#answer
+    const { status, lane } = this.#answer
     const headers = ownHeaders(x)
-    if (this.#answer.lane !== null) {
-      this.#headTranslated(this.#answer.lane, headers)
-      return
-    }
-    passResponseHeaders(upstream, headers)
-    const length = upstream['content-length']
-    // with a length the client sees the end in the last byte, which must not come before the charge is safe
-    this.announced =
-      length !== undefined && !reading?.events && !reading?.foreign && !(reading?.decoder ?? reading?.links)
-    if (this.announced) headers.push('content-length', length as string)
-    if (status === 429 && upstream['retry-after'] === undefined) headers.push('retry-after', BUSY_RETRY_AFTER_S)
-    x.status = status
-    x.reply.begin(status, headers, this.#services.clock.now())
-  }
-
-  #headTranslated(lane: Lane, headers: string[]): void {
-    const x = this.#x
-    passRetryHeaders(this.#answer.headers, headers)
-    headers.push('content-type', this.#answer.reading?.events ? EVENTS_TYPE : JSON_TYPE)
-    if (this.#length >= 0) headers.push('content-length', String(this.#length))
-    laneHeaders(lane, headers, this.#answer.reading?.translation?.losses)
-    x.status = 200
-    x.reply.begin(200, headers, this.#services.clock.now())
+    this.announced = lane === null && tellsLength(this.#answer)
+    if (lane === null) passedHead(this.#answer, this.announced, headers)
+    else translatedHead(this.#answer, lane, this.#length, headers)
+    x.status = lane === null ? status : 200
+    x.reply.begin(x.status, headers, this.#services.clock.now())
   }
 
   /** What is written of an answer at its end; of a document this is all. */
@@ -200,7 +171,7 @@ export class Telling {
   /** In a stream that was silent for so long. */
   keepAlive(nowMs: number, everyMs: number): void {
     if (everyMs === 0 || !this.#answer.reading?.inPieces || !this.maySpeak || this.#x.status === 0) return
-    if (nowMs - this.lastWriteMs < everyMs || !this.#betweenEvents) return
+    if (nowMs - this.lastWriteMs < everyMs || !isBetweenEvents(this.#answer)) return
     this.lastWriteMs = nowMs
     const { keepAlive } = this.#answer.reading.translation ?? this.#row.words
     this.#x.reply.write(Buffer.from(keepAlive))
@@ -240,12 +211,7 @@ export class Telling {
   }
 
   #sayAtLast(status: number, text: string, failure: Failure | null): void {
-    const message = `${text} (request id: ${this.#x.id})`
-    const { translation = null } = this.#answer.reading ?? {}
-    const words =
-      translation === null
-        ? this.#between(this.#row.words.error(status, message))
-        : Buffer.from(translation.breakOff({ kind: failure?.kind ?? 'server', status, message }), 'latin1')
+    const words = errorWords(this.#x, this.#row, this.#answer, { status, text, failure })
     const { reply } = this.#x
     this.#x.ended = true
     const last = this.#takeLast()
@@ -256,10 +222,7 @@ export class Telling {
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
     const headers = ownHeaders(this.#x)
-    headers.push('content-type', JSON_TYPE)
-    passRetryHeaders(this.#answer.headers, headers)
-    if (saysBusy(status) && !headers.includes('retry-after')) headers.push('retry-after', BUSY_RETRY_AFTER_S)
-    if (this.#answer.lane !== null) laneHeaders(this.#answer.lane, headers)
+    errorHead(this.#answer, status, headers)
     answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
   }
 
@@ -272,27 +235,10 @@ export class Telling {
     }
     this.head()
     const x = this.#x
-    const { reading } = this.#answer
-    if (reading?.translation && x.usage !== null) {
-      x.ended = true
-      const end = Buffer.from(reading.translation.stopByLength(x.usage), 'latin1')
-      const before = this.#takeLast()
-      if (before !== undefined) x.reply.write(before)
-      x.reply.end(end)
-      return
-    }
-    const createdS = Math.floor(this.#services.clock.now() / 1000)
-    const unknown = { model: x.model, answerId: x.id, createdS, ...promptOf(x), openBlock: null }
-    const state = { ...unknown, ...reading?.meter.lengthStopState(), output: reading?.growth?.delivered ?? 0 }
-    const words = this.#between(this.#row.words.lengthStop(state))
+    const words = lengthStopWords(x, this.#services, this.#row, this.#answer)
     const last = this.#takeLast()
     x.ended = true
     if (last !== undefined) x.reply.write(last)
     x.reply.end(words)
-  }
-
-  /** Behind the blank line that ends an event which is not whole. */
-  #between(words: string): Buffer {
-    return Buffer.from((this.#betweenEvents ? '' : '\n\n') + words)
   }
 }

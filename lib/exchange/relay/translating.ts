@@ -10,6 +10,7 @@ import { readFailure } from '../../translate/upstream-error.ts'
 import type { BackPressure } from './back-pressure.ts'
 import { DECODING } from './back-pressure.ts'
 import type { Closing } from './closing.ts'
+import { judgeFirst } from './judging.ts'
 import type { Machine } from './machine.ts'
 import type { Reading } from './reading.ts'
 import { NO_MEMORY, type Translation } from './translation.ts'
@@ -24,8 +25,6 @@ export interface Onward {
   /** Passes a chunk on when it is paid for. */
   goOn(chunk: Buffer, reading: Reading): void
   send(chunk: Buffer): boolean
-  /** By what the meter says of its first bytes. False: it is none, and another upstream is being asked. */
-  judgeFirst(meter: Meter): boolean
   /** The answer has no end. */
   broken(): void
 }
@@ -98,7 +97,7 @@ export class Translating {
     meter.feed(chunk, bytesAsText(chunk))
     const isJudged = this.#m.state !== 'judging'
     if (!isJudged && translation !== null) this.#judge(chunk, reading, translation)
-    else if (isJudged || this.#onward.judgeFirst(meter)) this.#onward.goOn(chunk, reading)
+    else if (isJudged || judgeFirst(this.#m, meter)) this.#onward.goOn(chunk, reading)
   }
 
   #judge(chunk: Buffer, reading: Reading, translation: Translation): void {
