@@ -4,9 +4,11 @@ import { Patterns } from './patterns.ts'
 /**
  * How the value of a key counts. `text`: a string of text. `encoded`: a string of base64. `whole`: an object or array,
  * which counts by its bytes between the outer brackets. `again`: a text that most streams repeat after its deltas, and
- * that some streams have only there.
+ * that some streams have only there. `thought`, `beside`: texts of which many answers say the same under a key of each kind, and
+ * some under a key of one; whichever kind has more counts.
  */
-export type Kind = 'text' | 'encoded' | 'whole' | 'again'
+export type Kind = 'text' | 'thought' | 'beside' | 'encoded' | 'whole' | 'again'
+const OTHERS = ['thought', 'beside', 'encoded', 'whole'] as const
 
 /** The content keys of one protocol. They are made once, when the process starts. */
 export class ContentKeys {
@@ -18,9 +20,9 @@ export class ContentKeys {
 
   constructor(keys: Partial<Record<Kind, readonly string[]>>) {
     const quoted = (kind: Kind): string[] => (keys[kind] ?? []).map(key => `"${key}"`)
-    for (const kind of ['encoded', 'whole', 'again'] as const)
+    for (const kind of [...OTHERS, 'again'] as const)
       for (const key of quoted(kind)) this.#others.push([key, kind])
-    const first = [...quoted('text'), ...quoted('encoded'), ...quoted('whole')]
+    const first = [...quoted('text'), ...OTHERS.flatMap(quoted)]
     this.first = new Patterns(first)
     this.patterns = keys.again === undefined ? this.first : new Patterns([...first, ...quoted('again')])
   }

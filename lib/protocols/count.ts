@@ -72,6 +72,8 @@ export class ContentCounter {
   #quoted = false
   #fresh = false
   #text = 0
+  #thought = 0
+  #beside = 0
   #again = 0
   #encoded = 0
   /** How many strings of base64 have begun. */
@@ -88,7 +90,7 @@ export class ContentCounter {
 
   /** The tokens without `encoded` characters of base64, which are charged in another way. */
   tokensBeside(encoded: number): number {
-    const text = Math.max(this.#text, this.#again / MOST_REPEATS)
+    const text = Math.max(this.#text + Math.max(this.#thought, this.#beside), this.#again / MOST_REPEATS)
     return Math.ceil(text / BYTES_PER_TOKEN + Math.max(0, this.#encoded - encoded) / ENCODED_PER_TOKEN)
   }
 
@@ -109,6 +111,8 @@ export class ContentCounter {
   #add(bytes: number): void {
     if (this.#kind === 'encoded') this.#encoded += bytes
     else if (this.#kind === 'again') this.#again += bytes
+    else if (this.#kind === 'thought') this.#thought += bytes
+    else if (this.#kind === 'beside') this.#beside += bytes
     else {
       this.#text += bytes
       this.#patterns = this.#keys.first

@@ -5,6 +5,7 @@ import { protocolRow } from '../../lib/protocols/table.ts'
 import type { Protocol } from '../../lib/terms/records.ts'
 
 const WORDS = 'The quick brown fox says "hello" to 你好.\n'.repeat(20)
+const HALF = WORDS.slice(0, WORDS.length / 2)
 const OBJECT = { city: WORDS, list: [{ 'a"b': 'c\\' }, 1, null] }
 /** Of a picture. */
 const BASE64 = 'iVBORw0KGgo/'.repeat(20_000)
@@ -35,6 +36,12 @@ const SAYINGS: [Protocol, 'stream' | 'document', 'text' | 'encoded' | 'none', Js
   ['messages', 'document', 'text', { content: [{ type: 'tool_use', input: OBJECT }] }],
   ['chat', 'stream', 'text', choice({ content: WORDS })],
   ['chat', 'stream', 'text', choice({ reasoning_content: WORDS })],
+  ['chat', 'stream', 'text', choice({ reasoning_details: [{ type: 'reasoning.text', text: WORDS }] })],
+  ['chat', 'stream', 'text', choice({ reasoning_details: [{ type: 'reasoning.summary', summary: WORDS }] })],
+  ['chat', 'stream', 'text', choice({ reasoning: WORDS, reasoning_details: [{ text: WORDS }] })],
+  ['chat', 'stream', 'text', choice({ reasoning: WORDS, reasoning_details: [{ summary: WORDS }] })],
+  ['chat', 'stream', 'text', choice({ reasoning_content: HALF, content: HALF })],
+  ['chat', 'stream', 'text', choice({ reasoning_details: [{ summary: HALF }], content: HALF })],
   ['chat', 'stream', 'text', choice({ refusal: WORDS })],
   ['chat', 'stream', 'text', choice({ tool_calls: [{ function: { arguments: WORDS } }] })],
   ['chat', 'stream', 'text', choice({ tool_calls: [{ custom: { input: WORDS } }] })],

@@ -18,7 +18,10 @@ import { first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 
 const KEYS = new ContentKeys({
-  text: ['content', 'reasoning_content', 'reasoning', 'arguments', 'refusal', 'text', 'input', 'transcript'],
+  text: ['content', 'arguments', 'refusal', 'input', 'transcript'],
+  thought: ['reasoning_content', 'reasoning'],
+  // of `reasoning_details`, which mostly repeat the thought; and of content in parts
+  beside: ['text', 'summary'],
   encoded: ['data', 'url', 'image_url'],
 })
 /** The places of pictures: a list of their own, or parts of the content. */
