@@ -20,8 +20,7 @@ export class ContentKeys {
 
   constructor(keys: Partial<Record<Kind, readonly string[]>>) {
     const quoted = (kind: Kind): string[] => (keys[kind] ?? []).map(key => `"${key}"`)
-    for (const kind of [...OTHERS, 'again'] as const)
-      for (const key of quoted(kind)) this.#others.push([key, kind])
+    for (const kind of [...OTHERS, 'again'] as const) for (const key of quoted(kind)) this.#others.push([key, kind])
     const first = [...quoted('text'), ...OTHERS.flatMap(quoted)]
     this.first = new Patterns(first)
     this.patterns = keys.again === undefined ? this.first : new Patterns([...first, ...quoted('again')])
