@@ -1,12 +1,14 @@
 /**
  * Finds the end of a JSON string, which may go on over several chunks. The first bytes are read in a loop, because most
- * strings are short. The rest is searched for quotes by the engine, and the backslashes before a quote tell whether it
- * ends the string.
+ * strings are short. The rest is searched for a quote by the engine, and the backslashes before the quote tell whether it
+ * ends the string. Where one quote is escaped many are, and a pattern passes over all of them.
  */
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 /** For so many bytes a loop is faster than a native search. */
 const SHORT = 12
+/** The inside of a string. It is bounded, as the stack of patterns is. */
+const INSIDE = /(?:[^"\\]+|\\[^]){1,4096}/y
 
 export class StringEnd {
   /** Whether the last chunk ended with a backslash that escapes the next byte. */
@@ -36,15 +38,26 @@ export class StringEnd {
   }
 
   #findFar(chunk: Buffer, text: string, from: number): number {
-    for (let i = from; ; ) {
-      const quote = text.indexOf('"', i)
-      if (quote < 0) {
-        this.#escaped = isEscaped(chunk, from, chunk.length)
+    const quote = text.indexOf('"', from)
+    if (quote < 0) {
+      this.#escaped = isEscaped(chunk, from, chunk.length)
+      return -1
+    }
+    return isEscaped(chunk, from, quote) ? this.#findBehind(text, quote + 1) : quote + 1
+  }
+
+  /** `from`: behind an escaped quote. */
+  #findBehind(text: string, from: number): number {
+    for (let i = from; i < text.length; ) {
+      INSIDE.lastIndex = i
+      if (INSIDE.test(text)) i = INSIDE.lastIndex
+      else if (text.charCodeAt(i) === QUOTE) return i + 1
+      else {
+        this.#escaped = true // by a backslash at the very end
         return -1
       }
-      i = quote + 1
-      if (!isEscaped(chunk, from, quote)) return i
     }
+    return -1
   }
 }
 

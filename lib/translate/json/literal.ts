@@ -24,8 +24,8 @@ export function literal(text: string): Literal {
 /** The literal that has JSON text in it: arguments that stood as an object, where a protocol wants them as text. */
 export const quote = (source: Source): Literal => JSON.stringify(source)
 
-/** Runs of escapes, because a call for each would take long: of characters that are not ASCII, and of all others. */
-const ESCAPES = /((?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)|(?:\\(?:u00[0-7].|[^u]))+/g
+/** What stays escaped is found by its backslash; all other escapes in runs, because each would take long. */
+const ESCAPES = /(\\)(?=u(?!00[0-7])[0-9a-fA-F]{4})|(?:\\(?:u00[0-7].|[^u])){1,1024}/g
 
 /**
  * The JSON text that stands in a literal. An escaped character that is not ASCII stays escaped: in JSON text it can stand
@@ -33,11 +33,8 @@ const ESCAPES = /((?:\\u(?!00[0-7])[0-9a-fA-F]{4})+)|(?:\\(?:u00[0-7].|[^u]))+/g
  */
 export const unquote = (text: Literal): Source => {
   if (!text.includes('\\')) return text.slice(1, -1)
-  return JSON.parse(text.includes('\\u') ? text.replace(ESCAPES, escapedTwice) : text) as string
+  return JSON.parse(text.includes('\\u') ? text.replace(ESCAPES, '$1$&') : text) as string
 }
-
-const escapedTwice = (run: string, beyond: string | undefined): string =>
-  beyond === undefined ? run : run.replaceAll('\\', '\\\\')
 
 /**
  * The same text in one piece of memory. The engine keeps a text that was put together as its parts, and what stands in each event of a
@@ -66,14 +63,14 @@ function spaceAt(text: Literal, at: number): number {
   return c === 0x5c && 'nrtf'.includes(text[at + 1] as string) ? 2 : 0
 }
 
+const SPACE = /(?:[\x00-\x20]|\\[nrtf]){1,4096}/y
+
 /** Nothing but space. */
 export function isBlank(text: Literal): boolean {
   const end = text.length - 1
-  let at = 1
-  while (at < end) {
-    const length = spaceAt(text, at)
-    if (length === 0) return false
-    at += length
+  for (let at = 1; at < end; at = SPACE.lastIndex) {
+    SPACE.lastIndex = at
+    if (!SPACE.test(text)) return false
   }
   return true
 }
