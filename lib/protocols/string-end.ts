@@ -8,7 +8,7 @@ const BACKSLASH = 0x5c
 /** For so many bytes a loop is faster than a native search. */
 const SHORT = 12
 /** The inside of a string. It is bounded, as the stack of patterns is. */
-const INSIDE = /(?:[^"\\]+|\\[^]){1,4096}/y
+const INSIDE = /(?:[^"\\]+|\\.){1,4096}/sy
 
 export class StringEnd {
   /** Whether the last chunk ended with a backslash that escapes the next byte. */

@@ -63,7 +63,7 @@ function spaceAt(text: Literal, at: number): number {
   return c === 0x5c && 'nrtf'.includes(text[at + 1] as string) ? 2 : 0
 }
 
-const SPACE = /(?:[\x00-\x20]|\\[nrtf]){1,4096}/y
+const SPACE = /(?:[^!-\uffff]|\\[nrtf]){1,4096}/y
 
 /** Nothing but space. */
 export function isBlank(text: Literal): boolean {
