@@ -13,6 +13,7 @@ export type OrderCall =
   | { kind: 'list'; filter: Record<string, string | undefined> }
   | { kind: 'show'; order: string }
   | { kind: 'refund'; order: string; form: object }
+  | { kind: 'releaseOrder'; order: string; form: object }
   | { kind: 'exceptions' }
   | { kind: 'resolve'; exception: string; form: object }
   | { kind: 'deposits'; filter: Record<string, string | undefined> }
@@ -31,7 +32,7 @@ interface Told extends Said {
 type Row = Readonly<Record<string, unknown>>
 
 const MOST = 1_000
-const ORDER = 'id created_at account method state amount credited refunded frozen'.split(' ')
+const ORDER = 'id created_at account method state amount credited refunded frozen held_until'.split(' ')
 const EXCEPTION = 'id at due_at method kind order amount currency credit detail'.split(' ')
 const DEPOSIT = 'id at account state amount worth credited decision tx'.split(' ')
 const TO_SEND = 'id at deposit amount tokens receiver reason'.split(' ')
@@ -82,6 +83,8 @@ async function told(payments: pay.Payments, call: OrderCall, accountOf: FindAcco
       const { row, created } = await payments.refund(call.order, read(pay.refundForm, call.form), COMMAND)
       return shown(row, created ? [] : ['this refund was begun before'])
     }
+    case 'releaseOrder':
+      return shown(await payments.release(call.order, read(pay.releaseForm, call.form), COMMAND))
     case 'resolve':
       return shown(await payments.resolve(call.exception, read(pay.resolution, call.form), COMMAND))
     default:
@@ -103,7 +106,7 @@ async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountO
       return shown(await deposits.resolve(call.deposit, action, reason, COMMAND))
     }
     case 'release':
-      return shown(await deposits.release(await accountOf(call.account), read(usdt.releaseForm, call.form), COMMAND))
+      return shown(await deposits.release(await accountOf(call.account), read(pay.releaseForm, call.form), COMMAND))
     case 'sendBack': {
       const { row, created } = await deposits.sendBack(call.deposit, read(usdt.sendBackForm, call.form), COMMAND)
       return shown(row, created ? ['send the tokens now, and then say by which transaction'] : ['it was begun before'])

@@ -71,6 +71,13 @@ export function addOrders(group: (name: string, description: string) => MakeComm
     .action((order: string, { amount, reference, force, ...flags }: RefundFlags) =>
       run({ kind: 'refund', order, form: { amount, reference, reason: flags.reason, force: force === true } }, flags),
     )
+  orders('release-order', 'credit an order now that is paid and held')
+    .argument('<order>', 'its id')
+    .requiredOption(...REASON)
+    .option(...JSON_FLAG)
+    .action((order: string, flags: OrderFlags) =>
+      run({ kind: 'releaseOrder', order, form: { reason: flags.reason } }, flags),
+    )
   orders('exceptions', 'print what does not fit and waits for a person')
     .option(...JSON_FLAG)
     .action((flags: OrderFlags) => run({ kind: 'exceptions' }, flags))

@@ -25,6 +25,9 @@ export function payRoutes(deps: pay.PaymentsDeps): Route[] {
     route('POST /admin/orders/{id}/refunds', async ({ id }, _, body, actor) =>
       once(await payments.refund(id!, read(pay.refundForm, body), actor)),
     ),
+    route('POST /admin/orders/{id}/release', async ({ id }, _, body, actor) =>
+      ok(await payments.release(id!, read(pay.releaseForm, body), actor)),
+    ),
     route('GET /admin/exceptions', async (_, query) =>
       ok(await payments.exceptions(read(pay.exceptionsFilter, parameters(query)))),
     ),
@@ -52,7 +55,7 @@ export function payRoutes(deps: pay.PaymentsDeps): Route[] {
       ok(await deposits.endSendBack(id!, read(usdt.sentForm, body), actor)),
     ),
     route('POST /admin/accounts/{name}/deposits/release', async ({ name }, _, body, actor) =>
-      ok(await deposits.release(await deps.store.accountByName(name!), read(usdt.releaseForm, body), actor)),
+      ok(await deposits.release(await deps.store.accountByName(name!), read(pay.releaseForm, body), actor)),
     ),
   ]
 }

@@ -8,7 +8,7 @@ import { ORDER_STATES, type Order, PAY_METHODS, type Proof, type Refund } from '
 import { type ExceptionRow, exceptionRow } from './exceptions.ts'
 import { isOrderId } from './numbers.ts'
 import { NO_ORDER } from './order-faults.ts'
-import { iso, isoOrNull, nextOrders, orderAfter, shownCents } from './own-orders.ts'
+import { heldUntil, iso, isoOrNull, nextOrders, orderAfter, shownCents } from './own-orders.ts'
 
 const PAGE = 50
 const MOST = 1_000
@@ -80,6 +80,7 @@ const orderRow = async (order: Order, account: (id: number) => Promise<AccountNa
   reversed: formatMicro(order.reversed),
   created_at: iso(order.createdAtMs),
   paid_at: isoOrNull(order.paidAtMs),
+  held_until: heldUntil(order),
   credited_at: isoOrNull(order.creditedAtMs),
 })
 

@@ -12,13 +12,13 @@ import { DEPOSIT_STATES, type Deposit, type DepositRefund, depositReference } fr
 import type { Act, Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { checksummed } from '../terms/xpub.ts'
-import { reason } from './exceptions.ts'
+import { reason, type releaseForm } from './exceptions.ts'
 import { refundIdOf } from './numbers.ts'
 import { wrong } from './order-faults.ts'
 import { NO_ACCOUNT, type PaymentsDeps } from './payments.ts'
 import { afterRecall } from './recall.ts'
-import * as faults from './usdt/faults.ts'
 import { allDeposits, oneDeposit, refundRow, sweepList } from './usdt/all-deposits.ts'
+import * as faults from './usdt/faults.ts'
 import type { Usdt } from './usdt/usdt.ts'
 
 const PAGE = 100
@@ -32,7 +32,6 @@ export const depositsFilter = z.strictObject({
   after: kind.whole(1, Number.MAX_SAFE_INTEGER).optional(),
 })
 
-export const releaseForm = z.strictObject({ reason })
 export const rewindForm = z.strictObject({ block: kind.whole(0, 999_999_999_999), reason })
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/

@@ -15,6 +15,7 @@ import { openMethods } from './methods.ts'
 import { Orders, type PayBounds } from './orders.ts'
 import { checkRefund, closeOrder, type ReconcileDeps, reconcile } from './reconcile.ts'
 import { Till } from './till.ts'
+import type { TillDeps } from './till-deps.ts'
 import type { Usdt } from './usdt/usdt.ts'
 import { leftOf, ValidityWatch } from './validity.ts'
 
@@ -30,6 +31,7 @@ export class Desk {
   readonly till: Till
   readonly orders: Orders
   readonly bounds: () => PayBounds
+  readonly hold: TillDeps['hold']
   readonly #parts: DeskParts
   readonly #methods = new Map<OrderMethod, PayMethod>()
   readonly #validity: ValidityWatch
@@ -39,13 +41,15 @@ export class Desk {
 
   constructor(parts: DeskParts) {
     this.#parts = parts
-    this.till = new Till(parts)
+    this.hold = method => (method === 'card' ? parts.config().pay.card?.hold : undefined)
+    const deps = { ...parts, hold: this.hold }
+    this.till = new Till(deps)
     this.#validity = new ValidityWatch(parts.log)
     this.bounds = () => {
       const { order_limit: order, day_limit: day } = parts.config().pay
       return { order, day }
     }
-    this.orders = new Orders(parts, this.till, this.#methods, this.bounds)
+    this.orders = new Orders(deps, this.till, this.#methods, this.bounds)
   }
 
   /** The methods of the config in force. */
@@ -135,10 +139,12 @@ export class Desk {
     this.#validity.look(deps.methods.values(), nowMs)
     counts.certificates = leftOf(deps.methods.values(), nowMs)
     await reconcile(deps)
-    const beforeMs = ((await store.now()) ?? clock.now()) - UNCREDITED_MS
+    const nowMs = (await store.now()) ?? clock.now()
+    const beforeMs = nowMs - UNCREDITED_MS
     counts.open = {
       exceptions: await store.pay.openExceptions(),
       uncredited: (await store.pay.uncredited(beforeMs, COUNTED)).length,
+      held: (await store.pay.heldOrders(nowMs)).count,
     }
   }
 }

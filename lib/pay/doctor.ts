@@ -12,6 +12,7 @@ import type { Account } from '../terms/records.ts'
 import type { Desk } from './desk.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { pageOf } from './orders.ts'
+import { heldUntil } from './own-orders.ts'
 
 export interface Examined {
   desk: Desk
@@ -87,7 +88,8 @@ async function* untilPaid(examined: Examined, order: Order): AsyncGenerator<Find
   let problem: string | null = null
   for (let now = start; now - start < waitMs; now = clock.monotonic()) {
     const row = (await store.pay.order(order.id)) as Order
-    if (row.creditedAtMs !== null || (await exceptionsOf(store, order)).length > 0) return true
+    if (row.creditedAtMs !== null || row.heldUntilMs !== null || (await exceptionsOf(store, order)).length > 0)
+      return true
     if (paidAt !== null && now - paidAt >= CALLBACK_MS) return true
     if (paidAt === null && now - askedAt >= ASK_MS) {
       askedAt = now
@@ -136,6 +138,11 @@ async function* query({ desk, method }: Examined, order: Order): AsyncGenerator<
 async function* credit({ store, account }: Examined, order: Order): AsyncGenerator<Finding, boolean> {
   const row = (await store.pay.order(order.id)) as Order
   const found = await exceptionsOf(store, order)
+  const until = heldUntil(row)
+  if (until !== null) {
+    yield { step: 'credit', ok: null, text: `the payment is held until ${until}, because of disputes (pay.card.hold)` }
+    return false
+  }
   const ok = row.creditedAtMs !== null && found.length === 0
   const problems = found.map(({ kind, detail }) => `; ${kind}: ${detail}`).join('')
   const text = `the order is ${row.state}, ${account.name} has ${formatMicro(row.credited)} CNY of it${problems}`

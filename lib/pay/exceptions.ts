@@ -38,6 +38,9 @@ export const reason = kind.scalar(
 /** `credit`: book what was received. `close`: nothing is booked. */
 export const resolution = z.strictObject({ action: kind.oneOf('credit', 'close'), reason })
 
+/** Money that waits is credited now. */
+export const releaseForm = z.strictObject({ reason })
+
 /** The amount is checked with the order. `reference`: the caller's own name for the refund, so that it may be asked again. */
 export const refundForm = z.strictObject({
   amount: kind.cny,

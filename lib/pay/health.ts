@@ -1,12 +1,13 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { PayMark, PayTotals, Store } from '../store/store.ts'
-import type { UsdtConfig } from '../terms/config-pay.ts'
+import type { HoldConfig, UsdtConfig } from '../terms/config-pay.ts'
 import { type OrderMethod, PAY_METHODS } from '../terms/pay.ts'
 import { UNCREDITED_MS } from './desk.ts'
 import { ANSWERED, refusedMark, UNANSWERED } from './marks.ts'
 import { DOUBTS, type PayMethod, type Validity } from './method.ts'
 import { iso } from './own-orders.ts'
+import type { TillDeps } from './till-deps.ts'
 import { chainHealth } from './usdt/health.ts'
 import { endsSoon } from './validity.ts'
 
@@ -22,11 +23,13 @@ export async function payHealth(
   { store, clock }: HealthDeps,
   methods: ReadonlyMap<OrderMethod, PayMethod>,
   usdt: UsdtConfig | undefined,
+  holdOf: TillDeps['hold'],
 ) {
   const nowMs = (await store.now()) ?? clock.now()
-  const [counts, uncredited, exceptions, marks, totals] = await Promise.all([
+  const [counts, uncredited, held, exceptions, marks, totals] = await Promise.all([
     store.pay.orderCounts(),
     store.pay.uncredited(nowMs - UNCREDITED_MS, MOST_COUNTED),
+    store.pay.heldOrders(nowMs),
     store.pay.openExceptions(),
     store.pay.payMarks(),
     store.pay.payTotals(),
@@ -37,10 +40,22 @@ export async function payHealth(
   return {
     orders: counts.map(({ state, count, oldestAtMs }) => ({ state, count, oldest_at: iso(oldestAtMs) })),
     uncredited: uncredited.length,
+    held: { orders: held.count, amount: formatMicro(held.amount) },
     exceptions,
-    methods: known.map(name => methodRow(name, methods.get(name), marks, totals, nowMs)),
+    methods: await Promise.all(
+      known.map(async name => ({
+        ...methodRow(name, methods.get(name), marks, totals, nowMs),
+        hold: await holdRow(store, methods.get(name), holdOf(name), nowMs),
+      })),
+    ),
     chain: usdt === undefined ? null : await chainHealth(store, usdt, marks, nowMs),
   }
+}
+
+async function holdRow(store: Store, method: PayMethod | undefined, hold: HoldConfig | undefined, nowMs: number) {
+  if (method === undefined || hold === undefined) return null
+  const disputes = await store.pay.disputedOrders(method.name, method.sandbox, nowMs - hold.within)
+  return { disputes, from: hold.disputes, holding: disputes >= hold.disputes }
 }
 
 /** `method`: undefined = it has orders or messages from before, and is not configured any more. */

@@ -4,7 +4,7 @@
  */
 import { type Micro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import type { NewException, NewRefund } from '../store/store.ts'
+import type { FreezeAtCredit, Frozen, NewException, NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
 import { FEN, refundIdOf, worth } from './numbers.ts'
@@ -27,7 +27,8 @@ const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro
 
 /** What it needs of the till. */
 interface Counter {
-  credit(orderId: string): Promise<Taken>
+  credit(orderId: string, act?: undefined, back?: FreezeAtCredit): Promise<Taken>
+  due(order: Order): Promise<{ amount: Micro }>
   raise(exception: NewException): Promise<'open'>
 }
 
@@ -103,7 +104,7 @@ export class MoneyBack {
     return this.#till.raise({ method, kind: 'refund_amount', reference, orderId, amount: asked, currency, detail })
   }
 
-  /** What a crash left paid is credited first. */
+  /** What a crash left paid is credited first. What is held counts: it is credited with what is frozen of it. */
   async #isCredited({ id, state, creditedAtMs }: Order): Promise<boolean> {
     return creditedAtMs !== null || (state === 'paid' && (await this.#till.credit(id)) !== 'open')
   }
@@ -213,8 +214,10 @@ export class MoneyBack {
     const { pay } = this.#deps.store
     for (let tries = 0; tries < FREEZE_TRIES; tries++) {
       const order = (await pay.order(orderId)) as Order
-      const left = micro(order.credited - order.refunded - order.frozen - order.reversed)
-      const wanted = wantedOf(order, asked)
+      const held = order.state === 'paid'
+      const as = held ? { ...order, credited: (await this.#till.due(order)).amount } : order
+      const left = micro(as.credited - as.refunded - as.frozen - as.reversed)
+      const wanted = wantedOf(as, asked)
       const amount = wanted > left ? left : wanted
       // Where nothing is left, another message about the same may just have taken it.
       if (amount <= 0) return pay.refund(method, freeze.id)
@@ -222,12 +225,18 @@ export class MoneyBack {
       const by = provider(method, 'refunds.freeze')
       // What is begun here is the share of its amount; of anything else, the provider says how much it is.
       const said = freeze.kind === 'refund' ? {} : { asked }
-      const { outcome } = await pay.freeze({ ...refund, ...said, method, orderId, amount }, true, checkAtMs, by)
-      if (outcome === 'frozen') await inForce(this.#deps)
+      const back = { refund: { ...refund, ...said, method, orderId, amount }, checkAtMs, act: by }
+      const outcome = held ? await this.#till.credit(orderId, undefined, back) : await this.#freeze(back)
       // Another gateway may have frozen it at the same moment, and another amount.
-      if (outcome !== 'bound') return pay.refund(method, freeze.id)
+      if (outcome !== 'bound' && outcome !== 'known') return pay.refund(method, freeze.id)
     }
     throw new Error(`order ${orderId} changes faster than its money can be frozen`)
+  }
+
+  async #freeze({ refund, checkAtMs, act }: FreezeAtCredit): Promise<Frozen['outcome']> {
+    const { outcome } = await this.#deps.store.pay.freeze(refund, true, checkAtMs, act)
+    if (outcome === 'frozen') await inForce(this.#deps)
+    return outcome
   }
 
   /** A refund that the provider refuses: it stays frozen and is tried again, and a person has to know why. */

@@ -26,6 +26,8 @@ export const NO_REASON = () => wrong('reason', { en: 'a reason', zh: '原因' })
 export const RESOLVED = () =>
   new OperationError('conflict', { en: 'the exception is resolved already', zh: '该异常已处理' })
 
+export const NOT_HELD = () => new OperationError('conflict', { en: 'the order is not held', zh: '该订单未被暂缓入账' })
+
 export const ANOTHER_AMOUNT = () =>
   new OperationError('conflict', {
     en: 'reference: another amount was refunded under it',

@@ -34,6 +34,10 @@ export const shownCents = (cents: number): string => {
   return `${text.slice(0, -CENTS)}.${text.slice(-CENTS)}`
 }
 
+/** Only of an order that is held now, or was until a moment ago. */
+export const heldUntil = ({ state, heldUntilMs }: Order): string | null =>
+  state === 'paid' ? isoOrNull(heldUntilMs) : null
+
 /** What can be paid is shown only while it can be paid. */
 export function shownOrder(order: Order) {
   const payable = order.state === 'pending'
@@ -53,6 +57,7 @@ export function shownOrder(order: Order) {
     reversed: formatMicro(order.reversed),
     created_at: iso(order.createdAtMs),
     expires_at: iso(order.expiresAtMs),
+    held_until: heldUntil(order),
     credited_at: isoOrNull(order.creditedAtMs),
   }
 }

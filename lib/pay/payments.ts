@@ -10,14 +10,21 @@ import type { Act, Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { allOrders, type OrdersFilter, oneOrder, refundRow } from './all-orders.ts'
 import type { Desk } from './desk.ts'
-import { type ExceptionsFilter, exceptionPage, oneException, type refundForm, type resolution } from './exceptions.ts'
+import {
+  type ExceptionsFilter,
+  exceptionPage,
+  oneException,
+  type refundForm,
+  type releaseForm,
+  type resolution,
+} from './exceptions.ts'
 import { payHealth } from './health.ts'
 import { isOrderId, refundIdOf } from './numbers.ts'
 import { NO_ORDER } from './order-faults.ts'
 import { listRates, type rateForm, setRate } from './rates.ts'
 
 export { ordersFilter } from './all-orders.ts'
-export { exceptionsFilter, refundForm, resolution } from './exceptions.ts'
+export { exceptionsFilter, refundForm, releaseForm, resolution } from './exceptions.ts'
 export { DOUBTS } from './method.ts'
 export { rateForm } from './rates.ts'
 
@@ -40,7 +47,7 @@ export class Payments {
 
   async health() {
     const desk = await this.#deps.pay()
-    return payHealth(this.#deps, await desk.methods(), desk.usdtConfig)
+    return payHealth(this.#deps, await desk.methods(), desk.usdtConfig, desk.hold)
   }
 
   /** `account`: only orders of this one; undefined = of all, null = the caller named one that does not exist. */
@@ -64,6 +71,13 @@ export class Payments {
     const sent = formatMicro(amount)
     const done = await desk.orders.refund(id, sent, reason, force, act(actor, 'payments.refund'), reference)
     return { created, row: refundRow(done) }
+  }
+
+  /** Credits an order that is held. */
+  async release(id: string, { reason }: z.output<typeof releaseForm>, actor: Actor) {
+    await this.order(id)
+    await (await this.#desk()).orders.release(id, reason, act(actor, 'payments.release'))
+    return this.order(id)
   }
 
   exceptions(filter: ExceptionsFilter) {

@@ -1,6 +1,7 @@
 /** What the till is given, and how it says what became of a notice. */
 import type { OperationDeps } from '../operations/deps.ts'
-import type { PayExceptionKind, PayWay, ProofSource } from '../terms/pay.ts'
+import type { HoldConfig } from '../terms/config-pay.ts'
+import type { OrderMethod, PayExceptionKind, PayWay, ProofSource } from '../terms/pay.ts'
 import { type Act, GATEWAY } from '../terms/people.ts'
 
 /** What the till counts. */
@@ -12,12 +13,16 @@ export interface PayCounts {
   exception(method: PayWay, kind: PayExceptionKind): void
 }
 
-export type TillDeps = OperationDeps & { counts: PayCounts }
+export type TillDeps = OperationDeps & {
+  counts: PayCounts
+  /** When new payments of a method are held, by the config in force; undefined = never. */
+  hold: (method: OrderMethod) => HoldConfig | undefined
+}
 
 /**
- * `open`: an exception was written. `early`: the notice is about money that is not credited yet, so it must come again.
+ * `open`: an exception was written. `held`: the order is credited later. `early`: the notice is about money that is not credited yet, so it must come again.
  */
-export type Taken = 'credited' | 'known' | 'open' | 'early' | 'ended' | 'none'
+export type Taken = 'credited' | 'held' | 'known' | 'open' | 'early' | 'ended' | 'none'
 
 /** What a provider proved, the gateway books in its name. */
 export const provider = (method: PayWay, operation: string): Act => ({

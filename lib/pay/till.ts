@@ -4,8 +4,9 @@
  *
  * Every step may be repeated, on any gateway: the store decides which of several is the first.
  */
+import type { Micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import { type NewException, StoreConflict } from '../store/store.ts'
+import { type FreezeAtCredit, type Hold, type NewException, StoreConflict } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import type { Notice, Payment } from './method.ts'
@@ -70,7 +71,8 @@ export class Till {
       return raise(kind, `asked ${order.asked} ${order.currency} of ${order.method}, got ${amount} ${currency}`)
     }
     const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
-    const proven = await pay.proveOrder(proof)
+    const hold = await this.#hold(method, paidAtMs)
+    const proven = await pay.proveOrder(proof, hold)
     if (proven === 'elsewhere') return raise('duplicate', 'the payment is stored for another order')
     if (proven === 'second') {
       await raise('duplicate', 'a second payment of the order: refund it at the provider')
@@ -81,28 +83,51 @@ export class Till {
     return this.credit(orderId)
   }
 
-  /** Credits an order that is paid. It is also called for orders that a crash left there. `act`: of a person who resolved it. */
-  async credit(orderId: string, act?: Act): Promise<Taken> {
+  async #now(): Promise<number> {
+    return (await this.#deps.store.now()) ?? this.#deps.clock.now()
+  }
+
+  /** How a payment is to be held; null = not at all. Time counts from when the payer paid, however late it is known. */
+  async #hold(method: OrderMethod, paidAtMs: number | null): Promise<Hold | null> {
+    const rule = this.#deps.hold(method)
+    if (rule === undefined) return null
+    const nowMs = await this.#now()
+    const untilMs = Math.min(paidAtMs ?? nowMs, nowMs) + rule.for
+    return untilMs > nowMs ? { disputes: rule.disputes, sinceMs: nowMs - rule.within, untilMs } : null
+  }
+
+  /**
+   * Credits an order that is paid. It is also called for orders that a crash left there, or whose hold has ended. `act`: of a
+   * person who resolved it. `back`: what is frozen of it in the same transaction; then it is credited although it is held.
+   */
+  async credit(orderId: string, act?: Act, back?: FreezeAtCredit): Promise<Taken> {
     const { store, counts } = this.#deps
-    const [order, proofs] = await Promise.all([store.pay.order(orderId), store.pay.proofs(orderId)])
+    const order = await store.pay.order(orderId)
     if (order === null || order.state !== 'paid') return 'known'
-    const proof = proofs[0] as Proof // the first one made it paid
-    const whole = proof.amount === order.asked && proof.currency === order.currency
-    const amount = whole ? order.amount : worth(proof.amount, proof.currency === 'CNY' ? null : order.rate)
-    const by = act ?? provider(order.method, 'orders.credit')
-    const { outcome } = await store.pay.creditOrder(orderId, amount, proof.note, by).catch(error => {
+    const { heldUntilMs, method } = order
+    if (back === undefined && heldUntilMs !== null && heldUntilMs > (await this.#now())) return 'held'
+    const { amount, note } = await this.due(order)
+    const by = act ?? provider(method, 'orders.credit')
+    const { outcome } = await store.pay.creditOrder(orderId, amount, note, by, back).catch(error => {
       if (!(error instanceof StoreConflict)) throw error
       return { outcome: 'conflict' as const }
     })
     if (outcome === 'conflict') {
       const detail =
         'the ledger has another entry under the reference of this order, or the balance cannot hold its money'
-      return this.raise({ method: order.method, kind: 'conflict', reference: orderId, orderId, detail })
+      return this.raise({ method, kind: 'conflict', reference: orderId, orderId, detail })
     }
     if (outcome !== 'credited') return 'known'
-    counts.credited(order.method, Math.max(0, this.#deps.clock.now() - (order.paidAtMs ?? 0)))
+    counts.credited(method, Math.max(0, this.#deps.clock.now() - (heldUntilMs ?? order.paidAtMs ?? 0)))
     await inForce(this.#deps)
     return 'credited'
+  }
+
+  /** What an order that is paid is credited with, and what a person who resolved it has said. */
+  async due({ id, amount, asked, currency, rate }: Order): Promise<{ amount: Micro; note: string }> {
+    const proof = (await this.#deps.store.pay.proofs(id))[0] as Proof // the first one made it paid
+    const whole = proof.amount === asked && proof.currency === currency
+    return { amount: whole ? amount : worth(proof.amount, proof.currency === 'CNY' ? null : rate), note: proof.note }
   }
 
   /** Stores what a person has to look at, once. */

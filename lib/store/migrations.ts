@@ -10,13 +10,13 @@ import { CHAIN_DEPOSITS, DEPOSIT_REFUNDS, DEPOSIT_TABLES } from './deposit-table
 import type { Driver } from './driver.ts'
 import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
 import { KEY_SECRETS, KEY_USES } from './key-tables.ts'
-import { PAY_EXCEPTIONS, PAY_REFUNDS, PAY_TABLES } from './pay-tables.ts'
+import { PAY_EXCEPTIONS, PAY_ORDERS, PAY_REFUNDS, PAY_TABLES } from './pay-tables.ts'
 import { PEOPLE } from './people-tables.ts'
 import { PRICE_VERSIONS } from './price-tables.ts'
-import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
 import { fillChargedHours } from './sql/charged-hours.ts'
-import { BY_ACCOUNT, BY_CREATOR } from './sql/key-page.ts'
+import { addAccountSums, addKeyDays } from './sql/coarser-sums.ts'
 import { fillWorth } from './sql/deposit-worth.ts'
+import { BY_ACCOUNT, BY_CREATOR } from './sql/key-page.ts'
 import { fillModelHours } from './sql/model-hours.ts'
 import { firstVersions } from './sql/price-versions.ts'
 import { givePublicIds } from './sql/public-ids.ts'
@@ -256,6 +256,11 @@ const MIGRATIONS: ((driver: Driver, schema: number) => string[] | Promise<string
   },
   // What providers are asked to send back.
   ({ dialect }) => [addColumn(PAY_REFUNDS, ['asked', 'int?'], dialect), FILL_ASKED],
+  // Until when a payment is held, and disputes and warnings by their time.
+  ({ dialect }) => [
+    addColumn(PAY_ORDERS, ['held_until_ms', 'int?'], dialect),
+    ...[PAY_REFUNDS, PAY_EXCEPTIONS].map(table => createIndex(table, ['kind', 'at_ms'], dialect)),
+  ],
 ]
 
 async function version(driver: Driver): Promise<number> {

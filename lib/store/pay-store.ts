@@ -74,6 +74,20 @@ export type FreezeEnd = 'done' | 'released' | 'returned'
 export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'> &
   Partial<Pick<Refund, 'asked'>>
 
+/** Money that is frozen in the transaction that credits its order, so that nobody can spend it in between. */
+export interface FreezeAtCredit {
+  refund: NewRefund
+  checkAtMs: number | null
+  act: Act
+}
+
+/** A payment is held until `untilMs` when at least so many orders were disputed or warned of since `sinceMs`. */
+export interface Hold {
+  disputes: number
+  sinceMs: number
+  untilMs: number
+}
+
 export interface OrderFilter {
   accountId?: number
   method?: OrderMethod
@@ -133,18 +147,28 @@ export interface PayStore {
   orderShown(id: string, providerId: string | null, shown: Shown): Promise<Order | null>
   /** Moves an order that is not paid to `expired` or `failed`. Returns it as it is now. */
   endOrder(id: string, state: 'expired' | 'failed', checkAtMs: number | null): Promise<Order | null>
-  /** Stores the proof of an order's first payment and moves the order to `paid`, in one transaction. */
-  proveOrder(proof: Proof): Promise<Proven>
+  /**
+   * Stores the proof of an order's first payment and moves the order to `paid`, in one transaction. `hold`: when the money is
+   * to be held; null, the default = never.
+   */
+  proveOrder(proof: Proof, hold?: Hold | null): Promise<Proven>
   /** Stores the proof of a payment that proves no order, once a person knows of it. */
   keepProof(proof: Proof): Promise<void>
   proofs(orderId: string): Promise<(Proof & { atMs: number })[]>
   proof(method: OrderMethod, transactionId: string): Promise<(Proof & { atMs: number }) | null>
   /**
    * The only way in which an order's money gets into a balance: books the entry `topup:ID` of the kind `payment`, and moves
-   * the order from `paid` to `credited`, in one transaction. `amount`: the order's own, or what an operator resolved.
+   * the order from `paid` to `credited`, in one transaction. `amount`: the order's own, or what an operator resolved. `back`:
+   * what is frozen of it in the same transaction, forced.
    */
-  creditOrder(id: string, amount: Micro, note: string, act: Act): Promise<Credited>
-  /** Orders that are `paid` since before this moment: a crash came between the proof and the credit. */
+  creditOrder(id: string, amount: Micro, note: string, act: Act, back?: FreezeAtCredit): Promise<Credited>
+  /** Ends the hold of an order, because somebody has decided so. False when it is not held. */
+  releaseOrder(id: string, nowMs: number, reason: string, act: Act): Promise<boolean>
+  /** How many orders are held, and their money. */
+  heldOrders(nowMs: number): Promise<{ count: number; amount: Micro }>
+  /** How many orders of a method were disputed, or warned of, since a moment. */
+  disputedOrders(method: OrderMethod, sandbox: boolean, sinceMs: number): Promise<number>
+  /** Orders that are `paid` since before this moment, or whose hold ended before it: a crash came before the credit. */
   uncredited(beforeMs: number, limit: number): Promise<Order[]>
   /**
    * Orders whose provider is to be asked by now; each is taken by one gateway only, because its next time is moved by

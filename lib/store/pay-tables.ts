@@ -28,6 +28,7 @@ export const PAY_ORDERS: Table = {
     created_at_ms: 'int',
     expires_at_ms: 'int',
     paid_at_ms: 'int?',
+    held_until_ms: 'int?',
     credited_at_ms: 'int?',
     check_at_ms: 'int?',
     checks: 'int',
@@ -80,7 +81,7 @@ export const PAY_REFUNDS: Table = {
     checks: 'int',
   },
   key: ['method', 'id'],
-  index: [['order_id'], ['account_id', 'state'], ['check_at_ms']],
+  index: [['order_id'], ['account_id', 'state'], ['check_at_ms'], ['kind', 'at_ms']],
 }
 
 export const PAY_EXCEPTIONS: Table = {
@@ -103,7 +104,7 @@ export const PAY_EXCEPTIONS: Table = {
   },
   key: ['id'],
   unique: [['method', 'kind', 'reference']],
-  index: [['resolved_at_ms', 'id'], ['order_id']],
+  index: [['resolved_at_ms', 'id'], ['order_id'], ['kind', 'at_ms']],
 }
 
 /** Ids of a provider's events that have been dealt with. They are kept for some weeks. */

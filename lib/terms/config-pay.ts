@@ -125,6 +125,22 @@ const wechatForm = z.strictObject({
   api: host('Address of the API.'),
 })
 
+const DAY_MS = 86_400_000
+
+const hold = z.strictObject({
+  disputes: kind.whole(1, 1_000).prefault(3).meta({
+    description: 'How many payments must have been disputed, or warned of by the provider, for new ones to be held.',
+  }),
+  within: kind
+    .duration({ least: 3_600_000, most: 366 * DAY_MS })
+    .prefault('7d')
+    .meta({ description: 'How far back they count.' }),
+  for: kind
+    .duration({ least: 60_000, most: 90 * DAY_MS })
+    .prefault('24h')
+    .meta({ description: 'A payment that is held is credited so long after it was paid.' }),
+})
+
 const cardForm = z.strictObject({
   secret_key: kind
     .secret('a secret key, beginning sk_ or rk_', /^(sk|rk)_(test|live)_[A-Za-z0-9]{8,}$/)
@@ -139,6 +155,10 @@ const cardForm = z.strictObject({
     .meta({ description: 'Currency that the card is charged in. Another one than CNY needs a rate.' }),
   an_hour: kind.whole(1, 100).prefault(5).meta({ description: 'Most orders of one account in an hour.' }),
   an_hour_of_all: kind.whole(1).prefault(200).meta({ description: 'Most orders of all accounts in an hour.' }),
+  hold: hold.optional().meta({
+    description:
+      'Hold new payments for a while when disputes rise. Default: they are credited at once. `{}`: as below.',
+  }),
   sandbox,
   api: host('Address of the API.'),
 })
@@ -236,4 +256,6 @@ export const pay = {
 export type AlipayConfig = z.output<typeof alipay>
 export type WechatConfig = z.output<typeof wechat>
 export type CardConfig = z.output<typeof card>
+/** Times are in ms. */
+export type HoldConfig = z.output<typeof hold>
 export type UsdtConfig = z.output<typeof usdt>

@@ -171,7 +171,7 @@ export const METRICS = {
   payOpen: gauge(
     'gateway_pay_open',
     ['what'],
-    'What waits: exceptions for a person, and orders that are paid and not credited (uncredited).',
+    'What waits: exceptions for a person, orders that are paid and not credited though they should be (uncredited), and orders that are held.',
     { aggregator: 'max' },
   ),
   payChain: gauge(

@@ -11,8 +11,8 @@ export class PayTallies {
   readonly creditAge = new Histogram()
   readonly repairs = new Tally()
   readonly exceptions = new Tally()
-  /** What a person has to look at, and what is paid and not credited, when they were last counted. */
-  open = { exceptions: 0, uncredited: 0 }
+  /** What a person has to look at, what is paid and not credited, and what is held, when they were last counted. */
+  open = { exceptions: 0, uncredited: 0, held: 0 }
   /** The chain, as the process that reads it has last seen it. */
   chain = { head_block: 0, finalized_lag_blocks: 0, cursor_lag_seconds: 0 }
   /** For how long the certificates of each way to pay are still valid, when it was last looked at, in ms. */

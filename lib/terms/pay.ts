@@ -72,6 +72,8 @@ export interface Order {
   createdAtMs: number
   expiresAtMs: number
   paidAtMs: number | null
+  /** Of an order that was paid while new money was held: it is credited only after this moment. */
+  heldUntilMs: number | null
   creditedAtMs: number | null
   /** When the provider is asked next; null = no more. */
   checkAtMs: number | null

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { newWallet } from '../pay/usdt-support.ts'
-import { LOOSE, newOrder } from '../store/pay-suite.ts'
+import { LOOSE, newOrder, proofOf } from '../store/pay-suite.ts'
 import { BIN } from '../support/gateway.ts'
 import { SETUP } from '../support/store.ts'
 
@@ -59,6 +59,12 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   ])
     t.match(run(...args), { status: 3, stdout: '' }, args.join(' '))
   t.match(await store.pay.proofs(id), [{ source: 'operator', note: 'a coupon' }])
+
+  const held = newOrder(account.id)
+  await store.pay.makeOrder(held, LOOSE, SETUP)
+  await store.pay.proveOrder(proofOf(held.id, 'held'), { disputes: 0, sinceMs: 0, untilMs: 8_000_000_000_000 })
+  const release = run('orders', 'release-order', held.id, '--reason', 'known payer')
+  t.match(release, { status: 0, stdout: /^state\tcredited$/m })
 
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: 8_000_000_000_000 }, SETUP)
   const block = { no: 1, hash: `0x${'b'.repeat(64)}` }

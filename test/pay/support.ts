@@ -202,6 +202,7 @@ export async function openDesk(
     log,
     fleet: new TestFleet(),
     setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
+    hold: () => undefined,
     counts: {
       credited: (method: string) => void counted.push(`credited ${method}`),
       repaired: (method: string, source: string) => void counted.push(`repaired ${method} ${source}`),

@@ -228,6 +228,62 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     t.match(await one.pay.uncredited(Number.MAX_SAFE_INTEGER, 9), [{ id }])
   })
 
+  check('whether a payment is held is decided once, by disputes and warnings of its own kind', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const card = (change: Partial<NewOrder> = {}) => newOrder(account.id, { method: 'card', ...change })
+    const paid = (id: string) => proofOf(id, `tx-${id}`, { method: 'card' })
+    const [first, second, third] = [await credited(one, card()), await credited(one, card()), await made(one, card())]
+    const dispute = newRefund(first, 'du_1', 500, { method: 'card', kind: 'dispute' })
+    await one.pay.freeze(dispute, true, null, ACT)
+    const warn = (orderId: string, reference: string, method: OrderMethod = 'card') =>
+      one.pay.raiseException({ method, kind: 'fraud_warning', reference, orderId, detail: 'x' })
+    await warn(first, 'w1')
+    await warn(await credited(one, newOrder(account.id)), 'w2', 'alipay')
+    await warn(await credited(one, card({ sandbox: true })), 'w3')
+    await warn('T'.padEnd(27, '9'), 'w4')
+    const count = (sinceMs: number, sandbox = false) => one.pay.disputedOrders('card', sandbox, sinceMs)
+    t.same([await count(0), await count(0, true), await count(Number.MAX_SAFE_INTEGER)], [1, 1, 0])
+    const hold = { disputes: 2, sinceMs: 0, untilMs: 5_000 }
+    t.equal(await one.pay.proveOrder(paid(third), hold), 'paid')
+    t.match(await one.pay.order(third), { state: 'paid', heldUntilMs: null }, 'one is not enough')
+    await warn(second, 'w5')
+    const [id, late] = [await made(one, card()), await made(one, card())]
+    const said = await Promise.all([one, two, one, two].map(store => store.pay.proveOrder(paid(id), hold)))
+    t.same(said.sort(), ['known', 'known', 'known', 'paid'])
+    await one.pay.proveOrder(paid(id), { ...hold, untilMs: 9_000 })
+    await one.pay.proveOrder(paid(late))
+    t.match(await two.pay.order(id), { state: 'paid', heldUntilMs: 5_000 })
+    t.match(await two.pay.order(late), { state: 'paid', heldUntilMs: null }, 'without the setting')
+    t.same(await one.pay.heldOrders(4_999), { count: 1, amount: 500 * FEN })
+    t.same(await one.pay.heldOrders(5_000), { count: 0, amount: 0 })
+    t.same(await one.pay.uncredited(5_000, 9), [], 'it is due after its time')
+    t.match(await one.pay.uncredited(5_001, 9), [{ id }])
+    const act = { ...ACT, operation: 'payments.release' }
+    const ended = await Promise.all([one, two].map(store => store.pay.releaseOrder(id, 3_000, 'known 熟客', act)))
+    t.same(ended.sort(), [false, true])
+    t.match(await one.pay.order(id), { state: 'paid', heldUntilMs: 3_000 })
+    t.match(await one.actions({ operation: 'payments.release', limit: 9 }), [
+      { subject: { id }, accountId: account.id, after: { reason: 'known 熟客' } },
+    ])
+  })
+
+  check('what goes back of an order that is held is never in the balance', async (t, one, two) => {
+    const { account } = await fund(one, 'a', 0)
+    const id = await made(one, newOrder(account.id))
+    await one.pay.proveOrder(proofOf(id, 'tx'), { disputes: 0, sinceMs: 0, untilMs: 5_000 })
+    const back = { refund: newRefund(id, 'r', 400, { kind: 'dispute' }), checkAtMs: null, act: ACT }
+    const tries = [one, two, one].map(store => store.pay.creditOrder(id, micro(500 * FEN), '', ACT, back))
+    t.same((await Promise.all(tries)).map(({ outcome }) => outcome).sort(), ['credited', 'known', 'known'])
+    t.match(await one.pay.order(id), { state: 'credited', credited: 500 * FEN, frozen: 400 * FEN })
+    t.equal(await balanceOf(one, account.id), 100 * FEN)
+    const other = await made(one, newOrder(account.id))
+    await one.pay.proveOrder(proofOf(other, 'other'), { disputes: 0, sinceMs: 0, untilMs: 5_000 })
+    const more = { ...back, refund: newRefund(other, 'more', 501, { kind: 'dispute' }) }
+    await t.rejects(one.pay.creditOrder(other, micro(500 * FEN), '', ACT, more), 'both, or neither')
+    t.match(await one.pay.order(other), { state: 'paid', credited: 0, frozen: 0 })
+    t.ok((await one.audit()).ok)
+  })
+
   check('what is due is taken by one gateway', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     const ids = await Promise.all(Array.from({ length: 8 }, () => made(one, newOrder(account.id))))

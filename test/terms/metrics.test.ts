@@ -102,6 +102,7 @@ t.test('every metric is announced from the start, and those that alarms watch ha
     'gateway_credits_by_hand_cny 0',
     'gateway_pay_open{what="exceptions"} 0',
     'gateway_pay_open{what="uncredited"} 0',
+    'gateway_pay_open{what="held"} 0',
     'gateway_pay_chain{what="head_block"} 0',
     'gateway_pay_chain{what="finalized_lag_blocks"} 0',
     'gateway_pay_chain{what="cursor_lag_seconds"} 0',

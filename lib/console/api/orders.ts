@@ -28,6 +28,7 @@ export const orderAnswer = z
     reversed: money,
     created_at: time,
     expires_at: time,
+    held_until: time.nullable().meta({ description: 'The order is paid, and is credited then.' }),
     credited_at: time.nullable(),
   })
   .meta({ id: 'Order' })

@@ -8,6 +8,7 @@ import {
   Payments,
   rateForm,
   refundForm,
+  releaseForm,
   resolution,
 } from '../../pay/payments.ts'
 import * as kind from '../../terms/config-scalars.ts'
@@ -45,6 +46,9 @@ const methodHealth = z
     }),
     refused: z.array(z.strictObject({ why: z.enum(DOUBTS), count: z.int(), at: time })).meta({
       description: 'Callbacks that were not believed, by reason, and when the last of each came.',
+    }),
+    hold: z.strictObject({ disputes: z.int(), from: z.int(), holding: z.boolean() }).nullable().meta({
+      description: 'Payments that were disputed or warned of lately, and from how many on new ones are held.',
     }),
     orders: z.int(),
     credited: money,
@@ -85,6 +89,7 @@ const chainHealth = z
 const health = z.strictObject({
   orders: z.array(z.strictObject({ state: z.enum(ORDER_STATES), count: z.int(), oldest_at: time })),
   uncredited: z.int(),
+  held: z.strictObject({ orders: z.int(), amount: money }),
   exceptions: z.int(),
   methods: z.array(methodHealth),
   chain: chainHealth.nullable(),
@@ -107,6 +112,7 @@ const orderFields = {
   reversed: money,
   created_at: time,
   paid_at: time.nullable(),
+  held_until: time.nullable().meta({ description: 'The order is paid, and is credited then.' }),
   credited_at: time.nullable(),
 }
 const listedOrder = z.strictObject(orderFields).meta({ id: 'PaidOrder' })
@@ -244,6 +250,17 @@ export const PAY_DESK: Operation<ConsoleDeps>[] = [
     refuses: [400, 404, 409],
     run: async (deps: ConsoleDeps, { path, body, caller }) =>
       (await payments(deps).refund(path.order, body, caller.actor)).row,
+  }),
+  operation({
+    ...moves,
+    id: 'payments.release',
+    call: 'POST /payments/orders/{order}/release',
+    summary: 'Credits an order now that is paid and held. The reason is kept.',
+    path: orderPath,
+    body: releaseForm,
+    answer: { status: 200, body: wholeOrder },
+    refuses: [400, 404, 409],
+    run: (deps: ConsoleDeps, { path, body, caller }) => payments(deps).release(path.order, body, caller.actor),
   }),
   operation({
     ...operators,

@@ -11,7 +11,7 @@ import type { Act } from '../../terms/people.ts'
 import { refundShare } from '../../terms/refund-share.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, EntryKind } from '../entry-store.ts'
-import type { Credited, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
+import type { Credited, FreezeAtCredit, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
@@ -56,6 +56,7 @@ async function credit(
   amount: Micro,
   note: string,
   act: Act,
+  back: FreezeAtCredit | undefined,
 ): Promise<Credited> {
   const order = await lockOrder(tx, id)
   if (order === null) return { outcome: 'unpaid' }
@@ -66,7 +67,11 @@ async function credit(
   const now: Order = { ...order, state: moved(order.state, 'credited'), credited: amount }
   await saveSums(tx, now)
   await tx.run('UPDATE pay_orders SET credited_at_ms = ? WHERE id = ?', [booked.entry.bookedAtMs, id])
-  return { outcome: 'credited', order: { ...now, creditedAtMs: booked.entry.bookedAtMs } }
+  if (back !== undefined) {
+    const { outcome } = await freezeMoney(tx, driver, back.refund, true, back.checkAtMs, back.act)
+    invariant(outcome === 'frozen', `what goes back of order ${id} is ${outcome}`)
+  }
+  return { outcome: 'credited', order: (await lockOrder(tx, id)) as Order }
 }
 
 export async function creditOrder(
@@ -75,10 +80,11 @@ export async function creditOrder(
   amount: Micro,
   note: string,
   act: Act,
+  back?: FreezeAtCredit,
 ): Promise<Credited> {
   invariant(amount > 0, `a payment of ${amount}`)
   try {
-    return await driver.transaction('creditOrder', tx => credit(tx, driver, id, amount, note, act))
+    return await driver.transaction('creditOrder', tx => credit(tx, driver, id, amount, note, act, back))
   } catch (error) {
     if (error instanceof DuplicateKey) return { outcome: 'conflict' } // another account has this payment
     throw error

@@ -7,9 +7,10 @@ import { moved } from '../../terms/order-moves.ts'
 import type { Order, OrderMethod, OrderState, Proof, Shown } from '../../terms/pay.ts'
 import type { Act } from '../../terms/people.ts'
 import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import type { NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
+import type { Hold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { recordAction } from './actions.ts'
+import { heldUntil } from './pay-holds.ts'
 import { lockMark } from './pay-notes.ts'
 import { toOrder, toProof } from './pay-rows.ts'
 import { integer, marks, money, toJson } from './text.ts'
@@ -179,7 +180,7 @@ async function insertProof(tx: Statements, driver: Driver, proof: Proof): Promis
   )
 }
 
-async function prove(tx: Statements, driver: Driver, proof: Proof): Promise<Proven> {
+async function prove(tx: Statements, driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
   const { method, transactionId, orderId } = proof
   const order = await lockOrder(tx, orderId)
   if (order === null) return 'elsewhere'
@@ -192,15 +193,16 @@ async function prove(tx: Statements, driver: Driver, proof: Proof): Promise<Prov
   await insertProof(tx, driver, proof)
   const late = order.state === 'expired' || order.state === 'failed' ? 1 : 0
   await tx.run(
-    `UPDATE pay_orders SET state = ?, late = ?, paid_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE id = ?`,
-    [moved(order.state, 'paid'), late, orderId],
+    `UPDATE pay_orders SET state = ?, late = ?, paid_at_ms = ${driver.dialect.nowMs}, held_until_ms = ?, check_at_ms = NULL ` +
+      'WHERE id = ?',
+    [moved(order.state, 'paid'), late, await heldUntil(tx, order, hold), orderId],
   )
   return 'paid'
 }
 
-export async function proveOrder(driver: Driver, proof: Proof): Promise<Proven> {
+export async function proveOrder(driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
   try {
-    return await driver.transaction('proveOrder', tx => prove(tx, driver, proof))
+    return await driver.transaction('proveOrder', tx => prove(tx, driver, proof, hold))
   } catch (error) {
     // The lock of the order keeps apart what is said of one order; this payment was stored for another one meanwhile.
     if (error instanceof DuplicateKey) return 'elsewhere'
@@ -244,7 +246,9 @@ export async function proofsPaid(
 }
 
 export async function uncredited(driver: Driver, beforeMs: number, limit: number): Promise<Order[]> {
-  const sql = "SELECT * FROM pay_orders WHERE state = 'paid' AND paid_at_ms < ? ORDER BY created_at_ms, id LIMIT ?"
+  const sql =
+    "SELECT * FROM pay_orders WHERE state = 'paid' AND COALESCE(held_until_ms, paid_at_ms) < ? " +
+    'ORDER BY created_at_ms, id LIMIT ?'
   return (await driver.query('uncredited', sql, [beforeMs, limit])).map(toOrder)
 }
 

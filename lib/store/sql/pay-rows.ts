@@ -25,6 +25,7 @@ export const toOrder = (row: Row): Order => ({
   createdAtMs: integer(row, 'created_at_ms'),
   expiresAtMs: integer(row, 'expires_at_ms'),
   paidAtMs: integerOrNull(row, 'paid_at_ms'),
+  heldUntilMs: integerOrNull(row, 'held_until_ms'),
   creditedAtMs: integerOrNull(row, 'credited_at_ms'),
   checkAtMs: integerOrNull(row, 'check_at_ms'),
   checks: integer(row, 'checks'),

@@ -5,7 +5,9 @@ import type { Act } from '../../terms/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
   ExceptionFilter,
+  FreezeAtCredit,
   FreezeEnd,
+  Hold,
   NewException,
   NewOrder,
   NewRefund,
@@ -14,6 +16,7 @@ import type {
   PayRate,
   PayStore,
 } from '../pay-store.ts'
+import { disputedOrders, heldOrders, releaseOrder } from './pay-holds.ts'
 import { creditOrder, endFreeze, freeze, refundable } from './pay-money.ts'
 import * as notes from './pay-notes.ts'
 import * as orders from './pay-orders.ts'
@@ -35,11 +38,22 @@ export class Pay implements PayStore {
     orders.orderShown(this.#driver, id, providerId, shown)
   endOrder = (id: string, state: 'expired' | 'failed', checkAtMs: number | null) =>
     orders.endOrder(this.#driver, id, state, checkAtMs)
-  proveOrder = (proof: Proof) => orders.proveOrder(this.#driver, proof)
+  proveOrder = (proof: Proof, hold: Hold | null = null) => orders.proveOrder(this.#driver, proof, hold)
   keepProof = (proof: Proof) => orders.keepProof(this.#driver, proof)
   proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
   proof = (method: OrderMethod, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
-  creditOrder = (id: string, amount: Micro, note: string, act: Act) => creditOrder(this.#driver, id, amount, note, act)
+  creditOrder = (id: string, amount: Micro, note: string, act: Act, back?: FreezeAtCredit) =>
+    creditOrder(this.#driver, id, amount, note, act, back)
+  releaseOrder = (id: string, nowMs: number, reason: string, act: Act) =>
+    releaseOrder(this.#driver, id, nowMs, reason, act)
+  heldOrders = (nowMs: number) => heldOrders(this.#driver, nowMs)
+  disputedOrders = (method: OrderMethod, sandbox: boolean, sinceMs: number) =>
+    disputedOrders(
+      { query: (sql, params) => this.#driver.query('disputedOrders', sql, params) },
+      method,
+      sandbox,
+      sinceMs,
+    )
   uncredited = (beforeMs: number, limit: number) => orders.uncredited(this.#driver, beforeMs, limit)
   takeDueOrders = (nowMs: number, leaseMs: number, limit: number) =>
     orders.takeDueOrders(this.#driver, nowMs, leaseMs, limit)

@@ -123,6 +123,7 @@ const LET_IN: Record<string, string> = {
   'payments.orders': 'operator',
   'payments.order': 'operator',
   'payments.refund': 'operator',
+  'payments.release': 'operator',
   'payments.exceptions': 'operator',
   'payments.resolve': 'operator',
   'payments.rates': 'operator',
@@ -323,6 +324,7 @@ const FOREIGN: Record<string, ((house: House) => Promise<Record<string, string>>
   'orders.read': async ({ store }) => ({ order: await orderOf(store) }),
   'payments.order': null, // operators see all orders
   'payments.refund': null,
+  'payments.release': null,
   'payments.resolve': null,
   'deposits.read': async ({ store }) => ({ deposit: await depositOf(store) }),
   'deposits.one': null,

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { PayMethod, Payment } from '../../../lib/pay/method.ts'
 import type { Order } from '../../../lib/terms/pay.ts'
 import { AlipayDouble } from '../../pay/doubles/alipay.ts'
+import { proofOf } from '../../store/pay-suite.ts'
 import { SETUP } from '../../support/store.ts'
 import { browserTest } from '../support/browser.ts'
 import { giveSession, openConsole } from '../support/pages.ts'
@@ -17,6 +18,8 @@ const WORDS = {
     done: '已退回',
     payments: '支付',
     until: /证书有效期至 20\d\d-/,
+    held: '已支付，暂缓入账',
+    release: '立即入账',
   },
   'en-US': {
     resolve: 'Resolve exception',
@@ -27,6 +30,8 @@ const WORDS = {
     done: 'Gone back',
     payments: 'Payments',
     until: /Certificates valid until 20\d\d-/,
+    held: 'Paid, held',
+    release: 'Credit it now',
   },
 } as const
 
@@ -49,13 +54,21 @@ async function open(t: Test) {
     await desk.till.take('alipay', { ...said, ...change }, 'query')
     return id
   }
-  return { house, account, ann, whole: await paid('100', {}), less: await paid('50', { amount: 4_000 }) }
+  /** An order that is paid, and held. */
+  const hold = async () => {
+    const { json } = await ann.call('orders.create', { account, body: { method: 'alipay', amount: '10' } })
+    const id = String(json['id'])
+    const until = { disputes: 0, sinceMs: 0, untilMs: house.clock.now() + 86_400_000 }
+    await house.store.pay.proveOrder(proofOf(id, `tx-${id}`, { amount: 1_000 }), until)
+    return id
+  }
+  return { house, account, ann, hold, whole: await paid('100', {}), less: await paid('50', { amount: 4_000 }) }
 }
 
 for (const language of ['zh-CN', 'en-US'] as const)
   browserTest(t, `an operator looks after payments, ${language}`, async (t, newcomer) => {
     const say = WORDS[language]
-    const { house, account, ann, whole, less } = await open(t)
+    const { house, account, ann, hold, whole, less } = await open(t)
     const op = await house.person('op@example.com', { operator: true, factor: true })
     const visitor = await newcomer({ language })
     const { page } = visitor
@@ -99,6 +112,17 @@ for (const language of ['zh-CN', 'en-US'] as const)
     await page.locator('.badge', { hasText: say.done }).waitFor()
     t.equal((await ann.call('balance.read', { account })).json['balance'], '110.000000')
     t.equal((await house.store.pay.refunds(whole)).length, 1)
+
+    const held = await hold()
+    await visitor.visit(`${house.url}/console/payments/${held}`)
+    await page.locator('.badge', { hasText: say.held }).waitFor()
+    await page.getByRole('button', { name: say.release, exact: true }).click()
+    await dialog.waitFor()
+    t.same(await visitor.axe(), [])
+    await dialog.locator('#reason').fill('known payer 熟客')
+    await dialog.getByRole('button', { name: say.release, exact: true }).click()
+    await page.locator('.badge', { hasText: say.credited }).waitFor()
+    t.equal((await ann.call('balance.read', { account })).json['balance'], '120.000000')
     t.same(
       visitor.complaints.filter(line => !/409/.test(line)),
       [],

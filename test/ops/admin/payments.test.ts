@@ -43,6 +43,16 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
   t.match(await refund({ ...form, reference: 'r2', amount: 4 }), { status: 409, error: { refundable: '3.000000' } })
   t.equal(alipay.ledger.back(id), 200)
 
+  const held = newOrder(account.id, { merchant: alipay.sellerId, sandbox: true })
+  await ops.store.pay.makeOrder(held, LOOSE, SETUP)
+  const untilMs = ops.clock.now() + 3_600_000
+  await ops.store.pay.proveOrder(proofOf(held.id, 'held'), { disputes: 0, sinceMs: 0, untilMs })
+  t.match((await ops.admin('GET', '/admin/payments')).json, { held: { orders: 1, amount: '5.000000' }, uncredited: 0 })
+  t.match(await ops.admin('POST', `/admin/orders/${held.id}/release`, { reason: 'known payer' }), {
+    status: 200,
+    json: { state: 'credited', held_until: null, credited: '5.000000' },
+  })
+
   const exception = { method: 'alipay', kind: 'fraud_warning', reference: 'w', detail: 'look', orderId: id } as const
   await ops.store.pay.raiseException(exception)
   const [open] = (await ops.admin('GET', '/admin/exceptions')).data as [Row]
@@ -54,8 +64,8 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
   })
   t.same((await ops.admin('GET', '/admin/exceptions')).data, [])
   const logged = (await ops.admin('GET', '/admin/actions')).data.map(line => line['operation'])
-  t.ok(['payments.refund', 'payments.resolve'].every(operation => logged.includes(operation)))
-  t.match((await ops.admin('GET', '/admin/audit')).json, { ok: true, proven: '5.000000', by_hand: '0.000000' })
+  t.ok(['payments.refund', 'payments.release', 'payments.resolve'].every(operation => logged.includes(operation)))
+  t.match((await ops.admin('GET', '/admin/audit')).json, { ok: true, proven: '10.000000', by_hand: '0.000000' })
 
   for (const [method, call, body, status] of [
     ['GET', '/admin/orders?account=nobody', undefined, 404],
@@ -64,6 +74,9 @@ t.test('orders are listed, shown and refunded, exceptions are resolved', async t
     ['POST', '/admin/orders/x/refunds', form, 404],
     ['POST', `/admin/orders/${id}/refunds`, { amount: 1, reason: 'x' }, 400],
     ['POST', path, { action: 'close', reason: 'x' }, 409],
+    ['POST', `/admin/orders/${id}/release`, { reason: 'x' }, 409],
+    ['POST', `/admin/orders/${id}/release`, {}, 400],
+    ['POST', '/admin/orders/x/release', { reason: 'x' }, 404],
     ['POST', '/admin/exceptions/99/resolution', { action: 'close', reason: 'x' }, 404],
     ['POST', '/admin/rates', { currency: 'USD', rate: 7, for: '1h' }, 400],
   ] as const)

@@ -68,7 +68,7 @@ const ofOrder = (order: ShownOrder): Child =>
   receipt(
     orderSaid(order),
     pair(w.order(), code({}, order.id)),
-    pair(w.state(), stateBadge(order.state)),
+    pair(w.state(), stateBadge(order.state, order.held_until)),
     pair(w.method(), methodName(order.method)),
     order.credited_at !== null && pair(w.paid(), `${order.asked} ${order.currency}`),
     pair(w.credited(), strong({}, money(order.credited))),

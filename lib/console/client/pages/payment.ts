@@ -15,10 +15,13 @@ import { moment } from '../time.ts'
 import { words } from '../words.ts'
 import { exceptionTable, resolveDialog } from './payments/exceptions.ts'
 import { refundDialog } from './payments/refund.ts'
+import { releaseDialog } from './payments/release.ts'
 
 const w = words({
   back: ['全部订单', 'All orders'],
   refund: ['退款', 'Refund'],
+  release: ['立即入账', 'Credit it now'],
+  heldUntil: ['暂缓入账至', 'Held until'],
   about: ['订单', 'Order'],
   id: ['订单号', 'Id'],
   account: ['账户', 'Account'],
@@ -79,13 +82,18 @@ export default function payment(): View {
   const id = idOf()
   const loaded = load(() => get<WholeOrder>(`/payments/orders/${encodeURIComponent(id)}`))
   const refunding = signal<WholeOrder | null>(null)
+  const releasing = signal<WholeOrder | null>(null)
   const chosen = signal<ShownException | null>(null)
   const refund = refundDialog(refunding, loaded.again)
+  const release = releaseDialog(releasing, loaded.again)
   const resolve = resolveDialog(chosen, loaded.again)
   actions.value = () => {
     const order = loaded.value.value
     return [
       a({ class: 'button', href: '/console/payments' }, w.back()),
+      order !== null &&
+        order.held_until !== null &&
+        button({ type: 'button', onClick: () => (releasing.value = order) }, w.release()),
       order !== null &&
         order.credited_at !== null &&
         button({ type: 'button', class: 'danger', onClick: () => (refunding.value = order) }, w.refund()),
@@ -104,6 +112,7 @@ export default function payment(): View {
         ),
     ]),
     refund(),
+    release(),
     resolve(),
   ]
 }
@@ -119,7 +128,7 @@ const aboutPanel = (order: WholeOrder): Child =>
       { class: 'pairs' },
       pair(w.id(), copyable(order.id, w.id())),
       pair(w.state(), [
-        stateBadge(order.state),
+        stateBadge(order.state, order.held_until),
         ' ',
         order.late && badge('warn', w.late()),
         order.sandbox && badge('plain', w.sandbox()),
@@ -135,6 +144,7 @@ const aboutPanel = (order: WholeOrder): Child =>
       pair(w.made(), at(order.created_at)),
       pair(w.expires(), at(order.expires_at)),
       pair(w.paid(), at(order.paid_at)),
+      order.held_until !== null && pair(w.heldUntil(), at(order.held_until)),
       pair(w.creditedAt(), at(order.credited_at)),
       order.check_at !== null && pair(w.check(), at(order.check_at)),
       pair(w.credited(), exactMoney(order.credited)),

@@ -25,6 +25,8 @@ const w = words({
   waiting: ['待处理异常', 'Open exceptions'],
   uncredited: ['已付款未入账', 'Paid, not credited'],
   uncreditedNote: ['应为 0', 'It should be 0'],
+  held: ['暂缓入账', 'Paid and held'],
+  heldUntil: ['入账时间', 'credited at'],
   open: ['待支付订单', 'Orders to be paid'],
   oldest: ['最早', 'oldest'],
   exceptions: ['异常', 'Exceptions'],
@@ -103,12 +105,14 @@ export default function payments(): View {
   ]
 }
 
-const figures = ({ exceptions, uncredited, orders }: PayHealth): Child => {
+const figures = ({ exceptions, uncredited, held, orders }: PayHealth): Child => {
   const pending = orders.find(({ state }) => state === 'pending')
   return dl(
     { class: 'figures' },
     div({ class: 'figure' }, dt({}, w.waiting()), dd({}, count(exceptions))),
     div({ class: 'figure' }, dt({}, w.uncredited()), dd({}, count(uncredited)), dd({}, w.uncreditedNote())),
+    held.orders > 0 &&
+      div({ class: 'figure' }, dt({}, w.held()), dd({}, count(held.orders)), dd({}, money(held.amount))),
     div(
       { class: 'figure' },
       dt({}, w.open()),
@@ -177,7 +181,10 @@ function orderList(loaded: ReturnType<typeof load<ListPage<ListedOrder>>>): Chil
       { title: w.method(), cell: row => [methodName(row.method), ' ', row.sandbox && badge('plain', w.sandbox())] },
       {
         title: w.state(),
-        cell: row => div({ class: 'row' }, stateBadge(row.state), row.late && badge('warn', w.late())),
+        cell: row => [
+          div({ class: 'row' }, stateBadge(row.state, row.held_until), row.late && badge('warn', w.late())),
+          row.held_until !== null && span({ class: 'under' }, w.heldUntil(), ' ', moment(row.held_until)),
+        ],
       },
       { title: w.amount(), number: true, cell: row => money(row.amount) },
       { title: w.credited(), number: true, cell: row => money(row.credited) },

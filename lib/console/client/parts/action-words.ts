@@ -28,6 +28,7 @@ const own = words({
   'deposits.refund': ['退还 USDT 充值', 'Began to send USDT back'],
   'deposits.refund_end': ['结束 USDT 退款', 'Ended a refund of USDT'],
   'payments.refund': ['退款', 'Refunded a payment'],
+  'payments.release': ['提前入账', 'Credited a payment that was held'],
   'refunds.freeze': ['冻结退款金额', 'Froze money for a refund'],
   'refunds.end': ['结束退款', 'Ended a refund'],
   'disputes.end': ['结束争议', 'Ended a dispute'],

@@ -3,6 +3,7 @@ import type { VNode } from 'preact'
 import type { ShownOrder } from '../../api/orders.ts'
 import type { Child } from '../element.ts'
 import { money } from '../money.ts'
+import { stamp, zoneName } from '../time.ts'
 import { words } from '../words.ts'
 import { badge, type Tone } from './badge.ts'
 import { told } from './state.ts'
@@ -42,11 +43,20 @@ const TONES: Record<ShownOrder['state'], Tone> = {
 
 export const ORDER_STATES = Object.keys(STATES) as ShownOrder['state'][]
 export const stateName = (state: ShownOrder['state']): string => STATES[state]()
-export const stateBadge = (state: ShownOrder['state']): VNode => badge(TONES[state], STATES[state]())
+const HELD = words({ held: ['已支付，暂缓入账', 'Paid, held'] })
+/** `heldUntil`: of an order that is paid, and credited only then. */
+export const stateBadge = (state: ShownOrder['state'], heldUntil: string | null = null): VNode =>
+  badge(TONES[state], heldUntil === null ? STATES[state]() : HELD.held())
 
 const w = words({
   making: ['支付服务商暂时没有回答，正在重试。', 'The payment provider did not answer yet; this page tries again.'],
   paid: ['已收到付款，正在入账。', 'The payment has arrived and is being credited.'],
+  held: [
+    (at: string, zone: string) =>
+      `已收到付款，将于 ${at}（${zone}）前后自动入账。近期有银行对刷卡付款提出争议，因此新的刷卡付款会暂缓入账；您无需再做任何操作。`,
+    (at: string, zone: string) =>
+      `The payment has arrived, and will be credited at ${at} (${zone}). Banks have disputed card payments lately, so new ones wait for a while; there is nothing that you need to do.`,
+  ],
   credited: [(amount: string) => `${amount} 已入账。`, (amount: string) => `${amount} has been credited.`],
   late: [
     (amount: string) => `付款在订单结束后才到达，${amount} 已照常入账。`,
@@ -78,10 +88,10 @@ const NOTHING = '0.000000'
 
 /** What became of an order, in plain words. */
 export function orderSaid(order: ShownOrder): Child {
-  const { state, late, credited, frozen, refunded, reversed } = order
+  const { state, late, credited, frozen, refunded, reversed, held_until } = order
   return [
     state === 'created' && told('plain', w.making()),
-    state === 'paid' && told('plain', w.paid()),
+    state === 'paid' && told('plain', held_until === null ? w.paid() : w.held(stamp(held_until, false), zoneName())),
     state === 'credited' && told('good', late ? w.late(money(credited)) : w.credited(money(credited))),
     state === 'expired' && told('warn', w.expired()),
     state === 'failed' && told('warn', w.failed()),

@@ -4,6 +4,7 @@ import type { Order } from '../../../../lib/terms/pay.ts'
 import { AlipayDouble } from '../../../pay/doubles/alipay.ts'
 import { StripeDouble } from '../../../pay/doubles/stripe.ts'
 import { WechatDouble } from '../../../pay/doubles/wechat.ts'
+import { proofOf } from '../../../store/pay-suite.ts'
 import { SETUP } from '../../../support/store.ts'
 import { browserTest, type Visitor } from '../../support/browser.ts'
 import type { House } from '../../support/console.ts'
@@ -19,6 +20,7 @@ export const WORDS = {
     receipt: '收据',
     expired: '订单已过期',
     late: '付款在订单结束后才到达',
+    held: '已收到付款，将于',
     failed: '支付服务商没有接受该订单',
     refunded: '已退回原支付方式',
   },
@@ -31,6 +33,7 @@ export const WORDS = {
     receipt: 'Receipt',
     expired: 'has expired and cannot be paid',
     late: 'arrived after the order had ended',
+    held: 'The payment has arrived, and will be credited at',
     failed: 'did not take this order',
     refunded: 'went back to where it was paid from',
   },
@@ -159,6 +162,7 @@ export function whatBecame(t: Test, language: keyof typeof WORDS): void {
       return (await house.store.pay.order(String(json['id']))) as Order
     }
     const [expired, late, failed, refunded] = [await begin(), await begin(), await begin(), await begin()]
+    const held = await begin()
     const desk = await house.deps.pay()
     const method = (await desk.methods()).get('wechat')!
     provider.pay(refunded)
@@ -169,11 +173,14 @@ export function whatBecame(t: Test, language: keyof typeof WORDS): void {
     for (const { id } of [expired, late]) await house.store.pay.endOrder(id, 'expired', null)
     provider.pay(late)
     await desk.orders.ask(late, method)
+    const hold = { disputes: 0, sinceMs: 0, untilMs: house.clock.now() + 86_400_000 }
+    await house.store.pay.proveOrder(proofOf(held.id, 'held', { method: 'wechat', amount: held.asked }), hold)
     const visitor = await newcomer({ language })
     await giveSession(visitor, house, ann)
     for (const [order, text] of [
       [expired, say.expired],
       [late, say.late],
+      [held, say.held],
       [failed, say.failed],
       [refunded, say.refunded],
     ] as const) {

@@ -84,7 +84,7 @@ function whenSeen(again: () => void): void {
 function shown(order: ShownOrder): Child {
   const method = methodName(order.method)
   return [
-    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order.state)),
+    div({ class: 'row' }, h2({ id: 'order' }, w.order(order.id)), stateBadge(order.state, order.held_until)),
     p({}, w.amount(), ' ', money(order.amount)),
     order.currency !== 'CNY' && p({ class: 'soft' }, w.asked(order.asked, order.currency)),
     orderSaid(order),
