@@ -93,3 +93,6 @@ const ADVICE = words({
 export const EXCEPTION_KINDS = Object.keys(NAMES) as Kind[]
 export const exceptionName = (kind: Kind): string => NAMES[kind]()
 export const exceptionTodo = (kind: Kind): string => ADVICE[kind]()
+
+export const received = ({ amount, currency }: ShownException): string =>
+  amount === null ? '–' : `${amount} ${currency ?? ''}`.trim()

@@ -28,13 +28,9 @@ const w = words({
   sandbox: ['测试环境', 'Test environment'],
   until: ['证书有效期至', 'Certificates valid until'],
   renew: ['请更换证书', 'Renew certificates'],
-  holding: [
-    (disputes: string, from: string) => `新款项暂缓入账：近期争议 ${disputes} 笔，达到 ${from} 笔即暂缓`,
-    (disputes: string, from: string) => `New money is held: ${disputes} disputed lately, held from ${from} on`,
-  ],
-  calm: [
-    (disputes: string, from: string) => `近期争议 ${disputes} 笔，达到 ${from} 笔即暂缓入账`,
-    (disputes: string, from: string) => `${disputes} disputed lately, held from ${from} on`,
+  hold: [
+    (disputes: string, from: string) => `争议 ${disputes}，满 ${from} 暂缓入账`,
+    (disputes: string, from: string) => `${disputes} disputed, held from ${from}`,
   ],
 })
 
@@ -72,11 +68,7 @@ export const methodsPanel = ({ methods, chain }: PayHealth): Child =>
                 row.sandbox && badge('warn', w.sandbox()),
                 row.certificates?.end_soon && badge('bad', w.renew()),
                 row.certificates !== null && span({ class: 'under' }, w.until(), ' ', moment(row.certificates.until)),
-                row.hold !== null &&
-                  span(
-                    { class: 'under' },
-                    w[row.hold.holding ? 'holding' : 'calm'](count(row.hold.disputes), count(row.hold.from)),
-                  ),
+                row.hold !== null && span({ class: 'under' }, w.hold(count(row.hold.disputes), count(row.hold.from))),
               ],
             },
             { title: w.callback(), cell: row => when(row.callback_at) },
