@@ -170,7 +170,12 @@ t.test('the end of a certificate: known ahead, and after it nothing is ordered a
   const untilMs = certificatesIn(alipay.files!.app_cert)[0]!.validToDate.getTime()
   const until = new Date(untilMs).toISOString()
   const health = async () => {
-    const { methods } = await payHealth({ store: shop.store, clock: shop.clock }, await shop.desk.methods(), undefined)
+    const { methods } = await payHealth(
+      { store: shop.store, clock: shop.clock },
+      await shop.desk.methods(),
+      undefined,
+      shop.desk.hold,
+    )
     return methods[0]?.certificates
   }
   const at = (ms: number) => shop.clock.advance(ms - shop.clock.now())
