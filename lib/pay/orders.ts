@@ -21,7 +21,6 @@ import {
   NO_ORDER,
   NO_RATE,
   NO_REASON,
-  NOT_HELD,
   notConfigured,
   RESOLVED,
   SMALLEST,
@@ -235,14 +234,6 @@ export class Orders {
     const first = await store.pay.resolveException(id, `${credit ? 'credited' : 'closed'}: ${reason}`, act)
     if (!first && !credit) throw RESOLVED()
     return (await store.pay.exception(id)) as PayException
-  }
-
-  /** Credits an order now that is held. Its proof stays the provider's; the log of actions has who decided, and why. */
-  async release(id: string, reason: string, act: Act): Promise<void> {
-    const { store, clock } = this.#deps
-    const nowMs = (await store.now()) ?? clock.now()
-    if (!(await store.pay.releaseOrder(id, nowMs, reason, act))) throw NOT_HELD()
-    if ((await this.#till.credit(id)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
   }
 
   async #creditByHand(found: PayException, reason: string, act: Act): Promise<void> {

@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { Act, Actor } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { allOrders, type OrdersFilter, oneOrder, refundRow } from './all-orders.ts'
+import { NOT_BOOKED } from './by-hand.ts'
 import type { Desk } from './desk.ts'
 import {
   type ExceptionsFilter,
@@ -20,7 +21,7 @@ import {
 } from './exceptions.ts'
 import { payHealth } from './health.ts'
 import { isOrderId, refundIdOf } from './numbers.ts'
-import { NO_ORDER } from './order-faults.ts'
+import { NO_ORDER, NOT_HELD } from './order-faults.ts'
 import { listRates, type rateForm, setRate } from './rates.ts'
 
 export { ordersFilter } from './all-orders.ts'
@@ -73,10 +74,13 @@ export class Payments {
     return { created, row: refundRow(done) }
   }
 
-  /** Credits an order that is held. */
+  /** Credits an order now that is held. Its proof stays the provider's; the log of actions has who decided, and why. */
   async release(id: string, { reason }: z.output<typeof releaseForm>, actor: Actor) {
+    const { store, clock } = this.#deps
     await this.order(id)
-    await (await this.#desk()).orders.release(id, reason, act(actor, 'payments.release'))
+    const nowMs = (await store.now()) ?? clock.now()
+    if (!(await store.pay.releaseOrder(id, nowMs, reason, act(actor, 'payments.release')))) throw NOT_HELD()
+    if ((await (await this.#desk()).till.credit(id)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
     return this.order(id)
   }
 

@@ -6,6 +6,7 @@ import { oneOrder } from '../../lib/pay/all-orders.ts'
 import { payHealth } from '../../lib/pay/health.ts'
 import type { BillLine } from '../../lib/pay/method.ts'
 import { shownOrder } from '../../lib/pay/own-orders.ts'
+import { Payments } from '../../lib/pay/payments.ts'
 import { type Card, openCard } from './card-support.ts'
 import type { Json } from './doubles/stripe-ledger.ts'
 import { ACT } from './support.ts'
@@ -123,8 +124,8 @@ t.test('an operator credits it at once, with a reason', async t => {
   const card = await openHolding(t)
   const before = await card.balance()
   const { id } = await card.paid()
-  const act = { ...ACT, operation: 'payments.release' }
-  const release = () => card.desk.orders.release(id, 'a payer of years', act)
+  const payments = new Payments({ ...card, pay: async () => card.desk })
+  const release = () => payments.release(id, { reason: 'a payer of years' }, ACT.actor)
   const done = await Promise.allSettled([release(), release()])
   t.same(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   t.equal((await card.order(id)).state, 'credited')

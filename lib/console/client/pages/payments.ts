@@ -1,6 +1,7 @@
 /** Payments, for operators: what waits for a person, how ways to pay fare, and the orders of all accounts. */
 import { signal } from '@preact/signals'
-import type { ListedOrder, PayHealth, ShownException } from '../../api/pay-desk.ts'
+import type { ListedOrder, ShownException } from '../../api/pay-desk.ts'
+import type { PayHealth } from '../../api/pay-health.ts'
 import { query, setQuery } from '../address.ts'
 import { get } from '../ask.ts'
 import { a, button, type Child, code, dd, div, dl, dt, h2, p, section, span } from '../element.ts'

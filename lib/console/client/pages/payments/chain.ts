@@ -1,5 +1,5 @@
 /** How the chain is read on which USDT comes, and how its nodes fare. */
-import type { PayHealth } from '../../../api/pay-desk.ts'
+import type { PayHealth } from '../../../api/pay-health.ts'
 import { type Child, dd, div, dl, dt, h2, section, span } from '../../element.ts'
 import { count, money } from '../../money.ts'
 import { badge } from '../../parts/badge.ts'

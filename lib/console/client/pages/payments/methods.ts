@@ -1,5 +1,5 @@
 /** How each way to pay fares: when it was last heard of, and what came of it. */
-import type { PayHealth } from '../../../api/pay-desk.ts'
+import type { PayHealth } from '../../../api/pay-health.ts'
 import { type Child, h2, p, section, span } from '../../element.ts'
 import { count, money } from '../../money.ts'
 import { badge } from '../../parts/badge.ts'
