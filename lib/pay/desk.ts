@@ -135,9 +135,8 @@ export class Desk {
   async round(stopped: () => boolean): Promise<void> {
     const { store, counts, clock } = this.#parts
     const deps = await this.#reconcileDeps(stopped)
-    const nowMs = clock.now()
-    this.#validity.look(deps.methods.values(), nowMs)
-    counts.certificates = leftOf(deps.methods.values(), nowMs)
+    this.#validity.look(deps.methods.values(), clock.now())
+    counts.certificates = leftOf(deps.methods.values(), clock.now())
     await reconcile(deps)
     const nowMs = (await store.now()) ?? clock.now()
     const beforeMs = nowMs - UNCREDITED_MS
