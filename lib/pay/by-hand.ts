@@ -56,8 +56,11 @@ const SENT_BACK: Words = {
   zh: '该订单的款项已在支付服务商处退回:请将余款也在该处退回',
 }
 
-/** Throws when the provider has sent back money of an order that is not credited: what is left of it, nobody here knows. */
-export async function checkNotSentBack({ pay }: Pick<Store, 'pay'>, orderId: string): Promise<void> {
-  const found = await pay.exceptions({ orderId, kind: 'refund_unknown', limit: 1 })
-  if (found.length > 0) throw new OperationError('conflict', SENT_BACK)
+/** Whether the provider has sent back money of an order that is not credited: what is left of it, nobody here knows. */
+export const wentBack = async ({ pay }: Pick<Store, 'pay'>, orderId: string): Promise<boolean> =>
+  (await pay.exceptions({ orderId, kind: 'refund_unknown', limit: 1 })).length > 0
+
+/** Throws when it has. */
+export async function checkNotSentBack(store: Pick<Store, 'pay'>, orderId: string): Promise<void> {
+  if (await wentBack(store, orderId)) throw new OperationError('conflict', SENT_BACK)
 }

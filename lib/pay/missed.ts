@@ -37,6 +37,8 @@ export async function takeMissed(deps: MissedDeps, nowMs: number): Promise<void>
     if (mark !== undefined && untilMs - fromMs < EVERY_MS) continue
     // One gateway reads the list at a time, and after a failure it rests.
     if (!(await store.pay.takePayMark(name, 'events_taken', nowMs, MINUTE_MS))) continue
+    // The list may not be had for days, as where a permission is missing, and the time since then has to be made up for.
+    if (mark === undefined) await store.pay.setPayMark(name, 'events', String(fromMs))
     try {
       if (await takeEvents(deps, method, fromMs - OVERLAP_MS, untilMs))
         await store.pay.setPayMark(name, 'events', String(untilMs))

@@ -9,6 +9,7 @@ import { inForce } from '../operations/deps.ts'
 import { type FreezeAtCredit, type Hold, type NewException, StoreConflict } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
+import { wentBack } from './by-hand.ts'
 import type { Notice, Payment } from './method.ts'
 import { MoneyBack } from './money-back.ts'
 import { worth } from './numbers.ts'
@@ -70,6 +71,8 @@ export class Till {
       if (known?.orderId === orderId) return 'known' // a person has resolved it
       return raise(kind, `asked ${order.asked} ${order.currency} of ${order.method}, got ${amount} ${currency}`)
     }
+    if (order.state !== 'paid' && order.creditedAtMs === null && (await wentBack(this.#deps.store, orderId)))
+      return raise('refund_unknown', 'a payment of an order of which money went back before: it is not credited')
     const proof = { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor: '', note: '' }
     const hold = await this.#hold(method, paidAtMs)
     const proven = await pay.proveOrder(proof, hold)
