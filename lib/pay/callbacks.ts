@@ -59,7 +59,9 @@ async function takeAll(
   const { eventId, notices } = await method.verify(callback)
   if (eventId !== null && (await store.pay.seenEvent(name, eventId))) return 'taken'
   for (const notice of notices) if ((await till.take(name, notice, 'callback')) === 'early') return 'early'
-  if (eventId !== null) await store.pay.rememberEvent(name, eventId)
-  await store.pay.setPayMark(name, 'callback', '')
+  if (eventId !== null) {
+    await store.pay.rememberEvent(name, eventId)
+    await store.pay.setPayMark(name, 'callback', '')
+  }
   return 'taken'
 }
