@@ -1,5 +1,5 @@
 /**
- * The connection pool for MySQL. It prepares the session of each new connection (isolation level, sql_mode, lock
+ * The connection pool for MySQL. It prepares the session of each new connection (isolation level, sql_mode, time zone, lock
  * waits), bounds every wait by a time-out, and closes connections that may lead to the wrong server.
  *
  * The last works by a generation number. Each connection remembers the generation in which it was made. An error that
@@ -22,6 +22,8 @@ const KEPT_STATEMENTS = 32
 const SESSION = [
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
   "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+  // Local time has an hour that comes twice, and the store's clock is made of it.
+  "SET SESSION time_zone = '+00:00'",
 ]
 /** Settings that only make waits shorter: an engine may refuse them. */
 const TUNING: { only?: RegExp; sql: string }[] = [
