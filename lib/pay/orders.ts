@@ -29,9 +29,9 @@ import {
   wrong,
 } from './order-faults.ts'
 import { afterRecall } from './recall.ts'
-import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
+import { nextCheck, nextRefundCheck } from './schedule.ts'
 import type { Till } from './till.ts'
-import type { TillDeps } from './till-deps.ts'
+import { storeNow, type TillDeps } from './till-deps.ts'
 
 export interface PayBounds {
   /** Most money of one order. */
@@ -61,7 +61,7 @@ export class Orders {
    * unseen. When the provider does not answer, the order stays, and looking at it tries again under the same id.
    */
   async begin(account: Account, name: string, sentAmount: unknown, returnTo: string, act: Act): Promise<Order> {
-    const { store, clock } = this.#deps
+    const { store } = this.#deps
     const method = this.#method(name)
     const amount = this.#amount(method, sentAmount)
     if (account.status === 'banned')
@@ -74,7 +74,7 @@ export class Orders {
         en: 'method: this account cannot pay with it',
         zh: 'method:此账户不能使用该支付方式',
       })
-    const nowMs = (await store.now()) ?? clock.now()
+    const nowMs = await storeNow(this.#deps)
     const rate = method.currency === 'CNY' ? null : await this.#rate(method.currency, nowMs)
     const expiresAtMs = nowMs + method.lifeMs
     const made = await store.pay.makeOrder(
@@ -155,7 +155,7 @@ export class Orders {
     act: Act,
     reference: string | null = null,
   ): Promise<Refund> {
-    const { store, clock } = this.#deps
+    const { store } = this.#deps
     const order = await store.pay.order(id)
     const method = order === null ? undefined : this.#methods.get(order.method)
     if (order === null) throw new OperationError('missing', NO_ORDER)
@@ -164,7 +164,7 @@ export class Orders {
     if (amount === null || amount <= 0 || !isWholeFen(amount))
       throw wrong('amount', { en: 'CNY above 0 in whole fen', zh: '大于0的人民币金额,精确到分' })
     if (reason.trim() === '') throw NO_REASON()
-    const nowMs = clock.now()
+    const nowMs = await storeNow(this.#deps)
     const refund: NewRefund = {
       id: reference === null ? newRefundId(nowMs) : refundIdOf(id, reference),
       method: order.method,
@@ -204,12 +204,12 @@ export class Orders {
 
   /** Asks the provider to send a frozen refund, always under the same number; what is undecided stays frozen. */
   async sendRefund(refund: Refund, order: Order, method: PayMethod): Promise<Refund> {
-    const { store, clock } = this.#deps
+    const { store } = this.#deps
     const { id } = refund
     try {
       const { providerId, said } = await method.refund(refund, order, refund.asked)
       if (providerId !== null)
-        await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, clock.now()))
+        await store.pay.refundSent(method.name, id, providerId, nextRefundCheck(refund, await storeNow(this.#deps)))
       await this.#till.back.endRefund(refund, said)
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
@@ -277,12 +277,6 @@ export class Orders {
     const rate = await this.#deps.store.pay.payRate(currency, nowMs)
     if (rate !== null) return rate.rate
     throw NO_RATE()
-  }
-
-  /** When the provider is asked next about an order that it was just asked about. */
-  next(order: Order, answered: boolean): number | null {
-    const nowMs = this.#deps.clock.now()
-    return answered ? nextCheck(order, nowMs) : retryAt(nowMs)
   }
 }
 

@@ -9,8 +9,9 @@ import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { takeMissed } from './missed.ts'
 import type { Orders } from './orders.ts'
-import { nextRefundCheck } from './schedule.ts'
+import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
 import type { Till } from './till.ts'
+import { storeNow } from './till-deps.ts'
 
 /** A proof older than this, and not credited, was left by a crash. */
 const UNCREDITED_MS = 5_000
@@ -34,7 +35,7 @@ export interface ReconcileDeps extends OperationDeps {
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, log } = deps
   try {
-    const nowMs = (await store.now()) ?? deps.clock.now()
+    const nowMs = await storeNow(deps)
     await each(deps, await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH), ({ id }) => deps.till.credit(id))
     await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order => checkOrder(deps, order))
     await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
@@ -67,41 +68,47 @@ async function drain<T extends Order | Refund>(deps: ReconcileDeps, queue: T[], 
     }
 }
 
+/** When the provider is asked next about an order that it was just asked about. */
+async function nextOf(deps: ReconcileDeps, order: Order, answered: boolean): Promise<number | null> {
+  const nowMs = await storeNow(deps)
+  return answered ? nextCheck(order, nowMs) : retryAt(nowMs)
+}
+
 async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {
-  const { store, log, orders, methods, clock } = deps
+  const { store, log, orders, methods } = deps
   const method = methods.get(order.method)
   // A method that is not configured here any more cannot be asked; its gateway may come back.
-  if (method === undefined) return store.pay.orderChecked(order.id, orders.next(order, false))
+  if (method === undefined) return store.pay.orderChecked(order.id, await nextOf(deps, order, false))
   try {
     await orders.ask(order, method)
     const now = (await store.pay.order(order.id)) as Order
-    const over = now.expiresAtMs <= clock.now()
+    const over = now.expiresAtMs <= (await storeNow(deps))
     if (over && (now.state === 'created' || now.state === 'pending')) await closeOrder(deps, now, method)
-    else await store.pay.orderChecked(order.id, orders.next(order, true))
+    else await store.pay.orderChecked(order.id, await nextOf(deps, order, true))
   } catch (error) {
     if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
     log.warn(
       { method: order.method, order: order.id, reason: error.message },
       'a provider cannot be asked about an order',
     )
-    await store.pay.orderChecked(order.id, orders.next(order, false))
+    await store.pay.orderChecked(order.id, await nextOf(deps, order, false))
   }
 }
 
 /** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
 export async function closeOrder(deps: ReconcileDeps, order: Order, method: PayMethod): Promise<void> {
-  const { till, store, orders } = deps
+  const { till, store } = deps
   for (const said of [await method.close(order), await method.query(order)])
     if (said.kind === 'paid') {
       await till.take(method.name, said, 'query')
-      return store.pay.orderChecked(order.id, orders.next(order, true)) // it may not fit, and wait for a person
+      return store.pay.orderChecked(order.id, await nextOf(deps, order, true)) // it may not fit, and wait for a person
     }
-  await store.pay.endOrder(order.id, 'expired', orders.next(order, true))
+  await store.pay.endOrder(order.id, 'expired', await nextOf(deps, order, true))
 }
 
 /** Undecided refunds are asked about. What stays so for days, for whatever reason, a person has to know of. */
 export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<void> {
-  const { store, till, methods, clock, log } = deps
+  const { store, till, methods, log } = deps
   const { method: name, id, orderId } = refund
   const method = methods.get(name)
   try {
@@ -112,11 +119,12 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
   }
   const now = await store.pay.refund(name, id)
   if (now?.state !== 'frozen') return
-  if (clock.now() - refund.atMs >= STUCK_MS) {
+  const nowMs = await storeNow(deps)
+  if (nowMs - refund.atMs >= STUCK_MS) {
     const detail = 'a refund is undecided for days, and its money stays frozen: look at it at the provider'
     await till.raise({ method: name, kind: 'refund_stuck', reference: id, orderId, detail })
   }
-  await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, clock.now()))
+  await store.pay.refundSent(name, id, now.providerId, nextRefundCheck(refund, nowMs))
 }
 
 /** A refund that the provider does not know is sent again under the same number. */

@@ -5,12 +5,11 @@ import type { PayTallies } from '../../terms/pay-tallies.ts'
 import type { PayMarks } from '../marks.ts'
 import type { Till } from '../till.ts'
 
+export { storeNow } from '../till-deps.ts'
+
 export interface UsdtDeps extends OperationDeps {
   till: Till
   marks: Pick<PayMarks, 'note'>
   counts: Pick<PayTallies, 'credited' | 'repaired' | 'endpointError' | 'chain'>
   config: UsdtConfig
 }
-
-export const storeNow = async ({ store, clock }: Pick<UsdtDeps, 'store' | 'clock'>): Promise<number> =>
-  (await store.now()) ?? clock.now()
