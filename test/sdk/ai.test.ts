@@ -3,7 +3,7 @@ import { createGoogleGenerativeAI } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { APICallError, generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
 
 // it does not know these models' limits, and would say so each time
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -35,12 +35,15 @@ for (const [name, model] of Object.entries(models(KEY))) {
   })
 }
 
+/** Events after which something was said in every protocol, and everything was not. */
+const PLACE = { chat: 4, responses: 6, messages: 5, generate: 2 }
+
 for (const [name, model] of Object.entries(models(KEY))) {
   t.test(`${name}: an abort in mid-stream`, async t => {
     const controller = new AbortController()
     const stream = streamText({
       model,
-      prompt: '[[sim tokens=60 tps=100]]',
+      prompt: `[[sim tokens=60 ${stallAfter(PLACE[name as keyof typeof PLACE])}]]`,
       maxRetries: 0,
       abortSignal: controller.signal,
     })
@@ -51,6 +54,7 @@ for (const [name, model] of Object.entries(models(KEY))) {
     }
     t.ok(kinds.has('abort'))
     t.notOk(kinds.has('finish'))
+    await gateway.goOn()
     const row = await gateway.usageRow({ protocol: name, end: 'client_gone' })
     t.match(row, { basis: 'reported', output: 60, status: 200 })
   })

@@ -6,7 +6,7 @@ import Anthropic, {
   RateLimitError,
 } from '@anthropic-ai/sdk'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
 
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
@@ -80,9 +80,10 @@ t.test('a stream that breaks off throws, with what was said before it', async t 
 })
 
 t.test('an abort in mid-stream', async t => {
-  const stream = anthropic.messages.stream(ask('[[sim tokens=40 tps=100]]'))
+  const stream = anthropic.messages.stream(ask(`[[sim tokens=40 ${stallAfter(5)}]]`))
   stream.on('text', () => stream.abort())
   await t.rejects(stream.finalMessage())
+  await gateway.goOn()
   t.match(await gateway.usageRow({ request_id: stream.request_id }), {
     end: 'client_gone',
     basis: 'reported',

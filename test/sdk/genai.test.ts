@@ -1,6 +1,6 @@
 import { ApiError, GoogleGenAI } from '@google/genai'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
 
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
@@ -76,7 +76,7 @@ t.test('a stream that breaks off throws', async t => {
 
 t.test('an abort in mid-stream', async t => {
   const controller = new AbortController()
-  const contents = '[[sim tokens=80 tps=50]]'
+  const contents = `[[sim tokens=80 ${stallAfter(2)}]]`
   const stream = await genai.models.generateContentStream({
     model: MODEL,
     contents,
@@ -85,6 +85,7 @@ t.test('an abort in mid-stream', async t => {
   await t.rejects(async () => {
     for await (const _ of stream) controller.abort()
   })
+  await gateway.goOn()
   const row = await gateway.usageRow({ end: 'client_gone' })
   t.match(row, { protocol: 'generate', basis: 'reported', output: 80, status: 200 })
 })

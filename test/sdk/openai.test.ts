@@ -6,7 +6,7 @@ import OpenAI, {
   RateLimitError,
 } from 'openai'
 import t from 'tap'
-import { KEY, POOR_KEY, SLOW_KEY, startGateway } from '../support/gateway.ts'
+import { KEY, POOR_KEY, SLOW_KEY, stallAfter, startGateway } from '../support/gateway.ts'
 
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
@@ -133,7 +133,7 @@ t.test('a stream that ends too early throws, with the request id: its clean end 
 })
 
 t.test('an abort in mid-stream is charged what was used, and recorded', async t => {
-  const content = '[[sim tokens=40 tps=100]]'
+  const content = `[[sim tokens=40 ${stallAfter(6)}]]`
   const model = 'beta-4.7'
   const chat = () =>
     openai.chat.completions.create({ model, messages: [{ role: 'user', content }], stream: true }).withResponse()
@@ -143,6 +143,7 @@ t.test('an abort in mid-stream is charged what was used, and recorded', async t 
     let events = 0
     for await (const _ of data) if (++events === 5) break
     t.equal(events, 5)
+    await gateway.goOn()
     const row = await gateway.usageRow({ request_id: request_id })
     t.match(row, { protocol, model, end: 'client_gone', basis: 'reported', output: 40, status: 200 })
   }

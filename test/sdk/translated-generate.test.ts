@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { outputOf } from '../../lib/protocols/usage.ts'
 import type { Served } from '../../lib/simulator/books.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, stallAfter, startGateway, testCatalog } from '../support/gateway.ts'
 
 // it does not know these models' limits, and would say so each time
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -163,7 +163,7 @@ for (const via of ['chat', 'messages', 'responses'] as const) {
     }
     for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
       await t.rejects(stream(via, content), { message: /request id: \w{21}/ }, content)
-    const contents = `[[sim tokens=${60 + ++tokens} tps=100]]`
+    const contents = `[[sim tokens=${60 + ++tokens} ${stallAfter(6)}]]`
     const leaving = new AbortController()
     const long = await google.models.generateContentStream({
       model: AT[via],
@@ -172,6 +172,7 @@ for (const via of ['chat', 'messages', 'responses'] as const) {
     })
     for await (const _ of long) break
     leaving.abort()
+    await gateway.goOn()
     const row = await gateway.usageRow({ protocol: 'generate', via, end: 'client_gone' })
     t.match(row, { output: 60 + tokens })
   })
@@ -230,9 +231,10 @@ t.test('messages by generate', async t => {
     '[[sim tokens=200 event_error=6]]',
   ])
     await t.rejects(anthropic.messages.stream(message(content)).finalMessage(), { message: /request id: \w{21}/ })
-  const long = anthropic.messages.stream(message('[[sim tokens=91 tps=100]]'))
+  const long = anthropic.messages.stream(message(`[[sim tokens=91 ${stallAfter(2)}]]`))
   long.on('text', () => long.abort())
   await t.rejects(long.finalMessage())
+  await gateway.goOn()
   const row = await gateway.usageRow({ protocol: 'messages', end: 'client_gone' })
   t.match(row, { output: 91, via: 'generate' })
 })
@@ -271,8 +273,9 @@ t.test('chat by generate', async t => {
     '[[sim tokens=200 event_error=6]]',
   ])
     await t.rejects(streamed(content).finalChatCompletion(), { message: /request id: \w{21}/ }, content)
-  const long = await openai.chat.completions.create({ ...chat('[[sim tokens=92 tps=100]]'), stream: true })
+  const long = await openai.chat.completions.create({ ...chat(`[[sim tokens=92 ${stallAfter(2)}]]`), stream: true })
   for await (const _ of long) break
+  await gateway.goOn()
   const row = await gateway.usageRow({ protocol: 'chat', end: 'client_gone' })
   t.match(row, { output: 92, via: 'generate' })
 })

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { outputOf } from '../../lib/protocols/usage.ts'
 import type { Served } from '../../lib/simulator/books.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, stallAfter, startGateway, testCatalog } from '../support/gateway.ts'
 
 // it does not know these models' limits, and would say so each time
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -153,9 +153,10 @@ for (const via of ['chat', 'messages', 'generate'] as const) {
     // upstreams of generate-content send few events, each with many tokens
     for (const how of ['cut=6', 'end_early=6', 'event_error=6'].map(how => `[[sim tokens=200 ${how}]]`))
       await t.rejects(stream(via, how).finalResponse(), { message: /request id: \w{21}/ }, how)
-    const input = `[[sim tokens=${60 + ++tokens} tps=100]]`
+    const input = `[[sim tokens=${60 + ++tokens} ${stallAfter(via === 'generate' ? 2 : 6)}]]`
     const long = await openai.responses.create({ model: AT[via], input, stream: true })
     for await (const event of long) if (event.type === 'response.output_text.delta') break
+    await gateway.goOn()
     const row = await gateway.usageRow({ protocol: 'responses', via, end: 'client_gone' })
     t.match(row, { output: 60 + tokens })
   })
@@ -215,9 +216,10 @@ t.test('messages by responses', async t => {
   t.match(error, { status: 429, error: { type: 'error', error: { type: 'rate_limit_error' } } })
   for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
     await t.rejects(anthropic.messages.stream(message(content)).finalMessage(), { message: /request id: \w{21}/ })
-  const long = anthropic.messages.stream(message('[[sim tokens=91 tps=100]]'))
+  const long = anthropic.messages.stream(message(`[[sim tokens=91 ${stallAfter(6)}]]`))
   long.on('text', () => long.abort())
   await t.rejects(long.finalMessage())
+  await gateway.goOn()
   const row = await gateway.usageRow({ protocol: 'messages', end: 'client_gone' })
   t.match(row, { output: 91, via: 'responses' })
 })
@@ -252,8 +254,9 @@ t.test('chat by responses', async t => {
   t.match(error, { status: 400, error: { type: 'invalid_request_error' } })
   for (const content of ['[[sim tokens=200 cut=6]]', '[[sim end_early=6]]', '[[sim event_error=6]]'])
     await t.rejects(streamed(content).finalChatCompletion(), { message: /request id: \w{21}/ }, content)
-  const long = await openai.chat.completions.create({ ...chat('[[sim tokens=92 tps=100]]'), stream: true })
+  const long = await openai.chat.completions.create({ ...chat(`[[sim tokens=92 ${stallAfter(6)}]]`), stream: true })
   for await (const _ of long) break
+  await gateway.goOn()
   const row = await gateway.usageRow({ protocol: 'chat', end: 'client_gone' })
   t.match(row, { output: 92, via: 'responses' })
 })

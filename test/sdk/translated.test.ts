@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import type { Served } from '../../lib/simulator/books.ts'
 import { outputOf } from '../../lib/protocols/usage.ts'
 import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, startGateway, testCatalog } from '../support/gateway.ts'
+import { KEY, stallAfter, startGateway, testCatalog } from '../support/gateway.ts'
 
 // it does not know these models' limits, and would say so each time
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -209,12 +209,14 @@ t.test('a stream that breaks off throws, and never ends well', async t => {
 })
 
 t.test('an abort is charged what the upstream reports', async t => {
-  const stream = anthropic.messages.stream(message('[[sim tokens=61 tps=100]]'))
+  const stream = anthropic.messages.stream(message(`[[sim tokens=61 ${stallAfter(6)}]]`))
   stream.on('text', () => stream.abort())
   await t.rejects(stream.finalMessage())
+  await gateway.goOn()
   t.match(await gateway.usageRow({ protocol: 'messages', end: 'client_gone' }), { output: 61, via: 'chat' })
-  const chunks = await openai.chat.completions.create({ ...chat('[[sim tokens=62 tps=100]]'), stream: true })
+  const chunks = await openai.chat.completions.create({ ...chat(`[[sim tokens=62 ${stallAfter(6)}]]`), stream: true })
   for await (const _ of chunks) break
+  await gateway.goOn()
   t.match(await gateway.usageRow({ protocol: 'chat', end: 'client_gone' }), { output: 62, via: 'messages' })
 })
 

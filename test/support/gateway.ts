@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { type Clock, systemClock } from '../../lib/base/clock.ts'
 import { type Simulator, simulate } from '../../lib/simulator/main.ts'
 import { freePorts } from './ports.ts'
 
@@ -19,6 +20,11 @@ const USAGE_MS = 60_000
 const STOP_MS = 60_000
 const POLL_MS = 30
 
+/** Ends only with the test. */
+const STALL_MS = 1e9
+/** Part of a directive: the stream stands still after so many events, until `TestGateway.goOn`. */
+export const stallAfter = (events: number): string => `stall=${events} stall_ms=${STALL_MS}`
+
 type Json = Record<string, unknown>
 
 export interface TestGateway {
@@ -33,6 +39,8 @@ export interface TestGateway {
   usage(account: string, count: number): Promise<Json[]>
   /** Resolves with the newest usage row that has these fields, when there is one. */
   usageRow(fields: Json): Promise<Json>
+  /** Lets streams that stand still go on, once the gateway, which is one process, has seen which clients have left. */
+  goOn(): Promise<void>
   /** Ends the gateway and removes its folder. Rejects when it had to be killed. */
   stop(): Promise<void>
 }
@@ -43,7 +51,8 @@ const MODELS = ['alpha-sonnet-5-5', 'beta-4.7', 'gamma-3.8-flash', 'gamma-image-
 export const testCatalog = (upstream: string): Json => ({
   groups: [
     { name: 'default', rate: { requests: 0, minutes: 1 } },
-    { name: 'slow', rate: { requests: 1, minutes: 1 } },
+    // longer than any test
+    { name: 'slow', rate: { requests: 1, minutes: 60 } },
   ],
   models: [
     {
@@ -73,7 +82,8 @@ export async function startGateway(
   options: { config?: Json; catalog?: (upstream: string) => Json; bin?: string } = {},
 ): Promise<TestGateway> {
   const [main, direct, ops] = (await freePorts(3)).map(port => `127.0.0.1:${port}`)
-  const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 } })
+  const stalls = new Stalls()
+  const simulator = await simulate({ listen: { host: '127.0.0.1', port: 0 }, clock: stalls.clock })
   const folder = mkdtempSync(path.join(tmpdir(), 'gateway-test-'))
   const config = {
     listen: { main, direct, ops },
@@ -123,7 +133,32 @@ export async function startGateway(
       usageWhen(admin, '', rows =>
         rows.find(row => Object.entries(fields).every(([name, value]) => row[name] === value)),
       ),
+    async goOn() {
+      // What has closed its connection is seen in the turn in which this request is, or in an earlier one.
+      await (await fetch(`http://${main}/v1/models`)).arrayBuffer()
+      stalls.goOn()
+    },
     stop,
+  }
+}
+
+/** The simulator's clock, which keeps what stands still. */
+class Stalls {
+  readonly #waiting = new Set<() => void>()
+  readonly clock: Clock = {
+    ...systemClock,
+    after: (ms, fn) => {
+      if (ms !== STALL_MS) return systemClock.after(ms, fn)
+      this.#waiting.add(fn)
+      return () => void this.#waiting.delete(fn)
+    },
+  }
+
+  goOn(): void {
+    for (const fn of this.#waiting) {
+      this.#waiting.delete(fn)
+      fn()
+    }
   }
 }
 

@@ -135,8 +135,9 @@ export const way = (origin: string, change: Partial<Connection> = {}): Connectio
   return { id: JSON.stringify([origin, rest]), origin, ...rest }
 }
 
-export function pools(t: Test, hooks?: PoolHooks): Pools {
-  const made = new Pools({ connectMs: 2000, connections: 16 }, hooks)
+/** `connectMs`: by default far longer than a connection takes on a busy machine. */
+export function pools(t: Test, hooks?: PoolHooks, connectMs = 60_000): Pools {
+  const made = new Pools({ connectMs, connections: 16 }, hooks)
   t.teardown(() => made.destroy())
   return made
 }
