@@ -34,7 +34,7 @@ const burst = {
   stream: true,
   events: 100,
   connections: 32,
-  warmup: 1500,
+  warmup: 6000,
   requests: 1000,
   upstream: {},
   bodyBytes: 200,

@@ -1,13 +1,12 @@
 /** Ids of calls. Those that do not fit every protocol are replaced by a hash, which is the same in a call and its result. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 const FITS = /^[A-Za-z0-9_-]{1,64}$/
 /** As much of an id is kept where it gets a number behind it. */
 const LONGEST_BASE = 50
 const ALNUM9 = /^[A-Za-z0-9]{9}$/
 
-export const digest = (text: string, encoding: 'hex' | 'base64url'): string =>
-  createHash('sha256').update(text).digest(encoding)
+export const digest = (text: string, encoding: 'hex' | 'base64url'): string => hash('sha256', text, encoding)
 
 /** The id of a call as every protocol takes it. An empty id stays empty. */
 export const fitId = (id: string): string =>

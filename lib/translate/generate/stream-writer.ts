@@ -8,12 +8,13 @@ import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, type CallHead, isCut, type OpenEvent, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { ObjectCheck } from '../json/check.ts'
-import { EMPTY, isBlank, type Literal, oneLine, type Source, unquote } from '../json/literal.ts'
+import { EMPTY, flat, isBlank, type Literal, oneLine, type Source, unquote } from '../json/literal.ts'
 import { Pieces } from '../pieces.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
 import { callPart, event, mediaPart, responseOf, textPart, writeError } from './words.ts'
 
+const PARTS = '"parts":['
 const NO_OBJECT = unreadable('the arguments of a call are no JSON object')
 const HALF = unreadable('the arguments of a call are not whole')
 
@@ -34,6 +35,9 @@ const sizeOf = (piece: Literal | Opaque): number => (typeof piece === 'string' ?
 export class StreamWriter implements AnswerWriter {
   readonly #options: WriterOptions
   readonly #told = new Told()
+  /** What stands around the part, where one is all that a chunk tells. */
+  readonly #before: string
+  readonly #behind: string
   /** Blocks that are not written to their end, in order; the first one is live. */
   #blocks: Block[] = []
   /** How many blocks came before the first of these. */
@@ -53,6 +57,10 @@ export class StreamWriter implements AnswerWriter {
 
   constructor(options: WriterOptions) {
     this.#options = options
+    const chunk = responseOf(options, [])
+    const at = chunk.indexOf(PARTS) + PARTS.length
+    this.#before = flat(chunk.slice(0, at))
+    this.#behind = flat(chunk.slice(at))
   }
 
   get counted(): number {
@@ -106,7 +114,7 @@ export class StreamWriter implements AnswerWriter {
   }
 
   #chunk(part: Source): string {
-    return this.#framed(responseOf(this.#options, [part]))
+    return this.#framed(this.#before + part + this.#behind)
   }
 
   #framed(data: Source): string {

@@ -27,8 +27,10 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 const stateOf = (opaque: Opaque | null | undefined): Literal | undefined =>
   opaque === null || opaque === undefined || opaque.value === EMPTY ? undefined : seal64(opaque)
 
-export const textPart = (text: Literal, isThought: boolean, opaque?: Opaque | null): Source =>
-  object({ text, thought: isThought ? 'true' : undefined, thoughtSignature: stateOf(opaque) })
+export function textPart(text: Literal, isThought: boolean, opaque?: Opaque | null): Source {
+  const state = stateOf(opaque)
+  return `{"text":${text}${isThought ? ',"thought":true' : ''}${state === undefined ? '' : `,"thoughtSignature":${state}`}}`
+}
 
 /** The first call of an answer always has a state: models of this protocol refuse a history in which it has none. */
 export const callPart = ({ id, name, opaque }: CallHead, args: Source, isFirst: boolean): Source =>

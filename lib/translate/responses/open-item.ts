@@ -48,6 +48,8 @@ export interface Item {
   id: Literal
   /** The members by which its events name it. */
   head: string
+  /** How the events of its text begin, and what stands before a piece of it. */
+  delta: { start: string; before: string }
   pieces: Pieces
   /** Of functions: whether the arguments are whole. */
   check: ObjectCheck | null
@@ -62,6 +64,7 @@ export const newItem = (kind: Item['kind'], call: CallHead | null): Item => ({
   place: -1,
   id: EMPTY,
   head: '',
+  delta: { start: '', before: '' },
   pieces: new Pieces(),
   check: call === null || call.freeform ? null : new ObjectCheck(),
   opaque: null,

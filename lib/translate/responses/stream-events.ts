@@ -5,6 +5,9 @@ import { object } from '../json/write.ts'
 import type { WriterOptions } from '../protocol.ts'
 import { BEGUN, type Ending, failed, responseOf, wordOf } from './words.ts'
 
+/** How an event begins, up to its number. */
+export const startOf = (type: string): string => `event: ${type}\ndata: {"type":"${type}","sequence_number":`
+
 export class StreamEvents {
   readonly #options: WriterOptions
   /** By the place of each item; undefined = it has not ended. */
@@ -17,7 +20,12 @@ export class StreamEvents {
   }
 
   one(type: string, members: string): string {
-    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++},${members}}\n\n`
+    return this.many(startOf(type), members)
+  }
+
+  /** The same, for an event of which there are many: its beginning is made once. */
+  many(start: string, members: string): string {
+    return `${start}${this.#sequence++},${members}}\n\n`
   }
 
   /** An item has ended. */

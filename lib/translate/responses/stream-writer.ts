@@ -8,11 +8,11 @@ import { MOST_HELD, TOO_MUCH } from '../collected.ts'
 import { type AnswerEvent, type Citation, isCut, type OpenEvent, type StopReason } from '../events.ts'
 import type { Failure } from '../failure.ts'
 import { CallIds } from '../ids.ts'
-import { EMPTY, type Literal, literal } from '../json/literal.ts'
+import { EMPTY, flat, type Literal, literal } from '../json/literal.ts'
 import type { AnswerWriter, ShownUsage, WriterOptions } from '../protocol.ts'
 import { Told } from '../told.ts'
 import { type Item, itemOf, newItem, partOf, WORDS } from './open-item.ts'
-import { StreamEvents } from './stream-events.ts'
+import { StreamEvents, startOf } from './stream-events.ts'
 import { endingOf, type ItemStatus, itemId, mediaItem, thoughtItem, usageOf, wholeArgs } from './words.ts'
 
 /** What an item costs besides its text. */
@@ -114,6 +114,7 @@ export class StreamWriter implements AnswerWriter {
     item.place = this.#next++
     item.id = itemId(this.#options, item.kind, item.place, item.call?.freeform)
     item.head = `"item_id":${item.id},"output_index":${item.place}${WORDS[item.form].at}`
+    item.delta = { start: flat(startOf(`${WORDS[item.form].events}.delta`)), before: flat(`${item.head},"delta":`) }
     const added = `"output_index":${item.place},"item":${itemOf(item, 'in_progress', EMPTY)}`
     return this.#events.one('response.output_item.added', added) + this.#part(item, 'added', EMPTY)
   }
@@ -126,12 +127,11 @@ export class StreamWriter implements AnswerWriter {
   #piece(item: Item | undefined, text: Literal): string {
     if (item === undefined) return ''
     const start = item.place < 0 ? this.#start(item) : ''
-    const { events, more } = WORDS[item.form]
     this.#told.add(text)
     this.#hold(text.length)
     item.pieces.add(text)
     item.check?.feed(text)
-    return start + this.#events.one(`${events}.delta`, `${item.head},"delta":${text}${more}`)
+    return start + this.#events.many(item.delta.start, item.delta.before + text + WORDS[item.form].more)
   }
 
   #note(item: Item | undefined, citation: Citation): string {
