@@ -33,7 +33,7 @@ export class Providers {
   }
 
   static async open(t: Teardown, now: () => number = Date.now): Promise<Providers> {
-    const alipay = await AlipayDouble.open(t)
+    const alipay = await AlipayDouble.open(t, true)
     alipay.ledger.now = now
     return new Providers(alipay, await WechatDouble.open(t, now), await StripeDouble.open(t, { now }))
   }

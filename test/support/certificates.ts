@@ -24,7 +24,7 @@ interface Wanted {
 }
 
 /** Returns the certificate as PEM. It is valid from now on. */
-export function certificateOf({ subject, key, by, ca = false, serial, hash = 'sha256', days = 400 }: Wanted): string {
+export function certificateOf({ subject, key, by, ca = false, serial, hash = 'sha256', days = 3_650 }: Wanted): string {
   const dir = mkdtempSync(path.join(tmpdir(), 'gateway-certificates-'))
   const file = (name: string, text: string): string => {
     const at = path.join(dir, name)

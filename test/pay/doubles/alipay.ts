@@ -127,6 +127,7 @@ export class AlipayDouble {
       charset: 'utf-8',
       version: '1.0',
       sign_type: 'RSA2',
+      ...(this.serials === null ? {} : { alipay_cert_sn: this.serials.alipay as string }),
       trade_no: trade.tradeNo,
       out_trade_no: order,
       buyer_id: '2088000000000099',
