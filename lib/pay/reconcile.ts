@@ -19,6 +19,10 @@ const UNCREDITED_MS = 5_000
 const TAKEN_MS = 60_000
 const AT_ONCE = 4
 const BATCH = 100
+/** A provider that has not answered so often in a round is asked about no more orders in it: each question takes ten seconds. */
+const MOST_UNANSWERED = 3
+/** The others have their turn before those that were not answered, about which alone something may be odd. */
+const NEXT_TURN_MS = 5_000
 /** Banks take up to three days; what is undecided then may need a person, as where the payer's account is closed. */
 const STUCK_MS = 3 * 86_400_000
 const EVENTS_KEPT_MS = 35 * 86_400_000
@@ -37,7 +41,10 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   try {
     const nowMs = await storeNow(deps)
     await each(deps, await store.pay.uncredited(nowMs - UNCREDITED_MS, BATCH), ({ id }) => deps.till.credit(id))
-    await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order => checkOrder(deps, order))
+    const unanswered: Unanswered = new Map()
+    await each(deps, await store.pay.takeDueOrders(nowMs, TAKEN_MS, BATCH), order =>
+      checkOrder(deps, order, unanswered),
+    )
     await each(deps, await store.pay.takeDueRefunds(nowMs, TAKEN_MS, BATCH), refund => checkRefund(deps, refund))
     await takeMissed(deps, nowMs)
     await store.pay.forgetEvents(nowMs - EVENTS_KEPT_MS, BATCH)
@@ -74,11 +81,15 @@ async function nextOf(deps: ReconcileDeps, order: Order, answered: boolean): Pro
   return answered ? nextCheck(order, nowMs) : retryAt(nowMs)
 }
 
-async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {
+/** Questions of a round that were not answered, by method. */
+type Unanswered = Map<OrderMethod, number>
+
+async function checkOrder(deps: ReconcileDeps, order: Order, unanswered: Unanswered): Promise<void> {
   const { store, log, orders, methods } = deps
   const method = methods.get(order.method)
-  // A method that is not configured here any more cannot be asked; its gateway may come back.
-  if (method === undefined) return store.pay.orderChecked(order.id, await nextOf(deps, order, false))
+  if (method === undefined) return leaveOrder(deps, order)
+  const failures = () => unanswered.get(order.method) ?? 0
+  if (failures() >= MOST_UNANSWERED) return store.pay.orderChecked(order.id, (await storeNow(deps)) + NEXT_TURN_MS)
   try {
     await orders.ask(order, method)
     const now = (await store.pay.order(order.id)) as Order
@@ -91,8 +102,17 @@ async function checkOrder(deps: ReconcileDeps, order: Order): Promise<void> {
       { method: order.method, order: order.id, reason: error.message },
       'a provider cannot be asked about an order',
     )
+    if (error instanceof ProviderAway) unanswered.set(order.method, failures() + 1)
     await store.pay.orderChecked(order.id, await nextOf(deps, order, false))
   }
+}
+
+/** A method that is not configured here cannot be asked. Another gateway may have it, or it may come back in the order's time. */
+async function leaveOrder(deps: ReconcileDeps, order: Order): Promise<void> {
+  const { pay } = deps.store
+  const isOver = (await nextOf(deps, order, true)) === null
+  if (isOver) await pay.endOrder(order.id, 'expired', null)
+  else await pay.orderChecked(order.id, await nextOf(deps, order, false))
 }
 
 /** Closes an order at its end. The payer may pay between the question and the closing, so the provider is asked again. */
