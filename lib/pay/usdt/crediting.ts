@@ -71,7 +71,7 @@ export class Crediting {
     const told = new Set(open.map(({ transactionId }) => transactionId))
     for (const deposit of held)
       if (deposit.chainId === config.chain_id && !told.has(deposit.tx))
-        await this.#raise(deposit, 'it is held until a person decides')
+        await this.#tellHeld(deposit, 'it is held until a person decides')
   }
 
   async #confirm(deposit: Deposit): Promise<void> {
@@ -91,8 +91,13 @@ export class Crediting {
       await this.#raise(deposit, `node ${deposit.node} reports it, and node ${other.node} does not know it`)
   }
 
-  async #raise(deposit: Deposit, what: string): Promise<void> {
-    const reference = depositReference(this.#deps.config.chain_id, deposit)
+  /** What was said of it before, when it could not be confirmed, may be closed. */
+  #tellHeld(deposit: Deposit, what: string): Promise<void> {
+    return this.#raise(deposit, what, 'held:')
+  }
+
+  async #raise(deposit: Deposit, what: string, prefix = ''): Promise<void> {
+    const reference = prefix + depositReference(this.#deps.config.chain_id, deposit)
     await this.#deps.till.raise({
       method: 'usdt',
       kind: 'chain',
@@ -119,7 +124,8 @@ export class Crediting {
         await this.#deps.till.raise({ method: 'usdt', kind: 'conflict', reference: `account:${accountId}`, detail })
         return { credited: [], held: [] }
       })
-      for (const deposit of done.held) await this.#raise(deposit, 'it is worth too much, or its entry exists already')
+      for (const deposit of done.held)
+        await this.#tellHeld(deposit, 'it is worth too much, or its entry exists already')
       for (const { blockAtMs } of done.credited) counts.credited('usdt', Math.max(0, clock.now() - blockAtMs))
       all.push(...done.credited)
       if (done.credited.length + done.held.length === 0) break
