@@ -20,6 +20,7 @@ import type { ErrorName } from '../terms/errors.ts'
 import type { Protocol, Usage, UsageRow } from '../terms/records.ts'
 import type { Action, Target } from '../terms/target.ts'
 import type { World } from '../world/world.ts'
+import type { FoundInBody } from '../translate/found-in-body.ts'
 import type { Lanes } from '../translate/lane.ts'
 
 export type Listener = 'main' | 'direct'
@@ -99,6 +100,9 @@ export class Exchange {
   answerHold: AnswerHold | null = null
   /** How the request is said to upstreams of other protocols; null = none was looked at. */
   lanes: Lanes | null = null
+
+  /** What was found in a large body; null = nothing was looked for. */
+  found: FoundInBody | null = null
 
   relay: Dispatched | null = null
   attempts = 0

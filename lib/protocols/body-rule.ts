@@ -21,23 +21,44 @@ export interface BodyRule {
 
 const NOTHING = Buffer.alloc(0)
 
-/** The edits that a rule asks for in a body that the gateway has read as one object. `headers`: `[name, value, …]`, as they go upstream. */
+/** Finds in a body what a rule is about, while the body is handed on; it is one object that the gateway has read. */
+export class RuleScan {
+  readonly #rule: BodyRule
+  readonly #members: Members
+  readonly #scanner: JsonScanner
+
+  constructor(rule: BodyRule) {
+    const { leftOut, set, listed } = rule
+    this.#rule = rule
+    this.#members = new Members(new Set([...leftOut, ...Object.keys(set), ...(listed === null ? [] : [listed.member])]))
+    this.#scanner = new JsonScanner(this.#members)
+  }
+
+  feed(piece: Buffer): void {
+    this.#scanner.feed(piece)
+  }
+
+  /** When all of the body was handed on. `headers`: `[name, value, …]`, as they go upstream. */
+  edits(headers: readonly string[]): Edit[] {
+    const { set, listed } = this.#rule
+    const put: [name: string, value: string | number | readonly string[]][] = Object.entries(set)
+    const values = listed === null ? [] : valuesOf(headers, listed.header)
+    if (listed !== null && values.length > 0) put.push([listed.member, values])
+    const { openedAt } = this.#scanner
+    const text = put.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
+    const comma = text === '' || !this.#members.firstStays ? '' : ','
+    return [
+      { span: { start: openedAt, end: openedAt }, bytes: Buffer.from(text + comma) },
+      ...this.#members.ends.map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
+    ]
+  }
+}
+
+/** The edits that a rule asks for in a body. */
 export function ruleEdits(chunks: readonly Buffer[], rule: BodyRule, headers: readonly string[]): Edit[] {
-  const { leftOut, set, listed } = rule
-  const put: [name: string, value: string | number | readonly string[]][] = Object.entries(set)
-  const values = listed === null ? [] : valuesOf(headers, listed.header)
-  if (listed !== null && values.length > 0) put.push([listed.member, values])
-  const own = listed === null ? [] : [listed.member]
-  const members = new Members(new Set([...leftOut, ...own, ...put.map(([name]) => name)]))
-  const scanner = new JsonScanner(members)
-  for (const chunk of chunks) scanner.feed(chunk)
-  const { openedAt } = scanner
-  const text = put.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')
-  const comma = text === '' || !members.firstStays ? '' : ','
-  return [
-    { span: { start: openedAt, end: openedAt }, bytes: Buffer.from(text + comma) },
-    ...members.ends.map(([before, end]) => ({ span: { start: before ?? openedAt, end }, bytes: NOTHING })),
-  ]
+  const scan = new RuleScan(rule)
+  for (const chunk of chunks) scan.feed(chunk)
+  return scan.edits(headers)
 }
 
 const THREE_AS_BASE64 = 4

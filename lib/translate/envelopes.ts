@@ -2,6 +2,7 @@
  * Our envelopes in a body that goes upstream untranslated, because the turn before was answered by another upstream: nobody there
  * understands them, so what carries one is left out, and nothing else is touched.
  */
+import { bytesAsText } from '../protocols/patterns.ts'
 import type { Literal } from './json/literal.ts'
 import { NONE, type Node, Tree } from './json/tree.ts'
 import { ENVELOPE, ENVELOPE_64 } from './opaque.ts'
@@ -35,26 +36,41 @@ export interface Cut {
 }
 
 const STARTS = [`"${ENVELOPE}`, `"${ENVELOPE_64}`]
-const MARKS = STARTS.map(start => Buffer.from(start))
-const LONGEST_MARK = Math.max(...MARKS.map(({ length }) => length))
-const hasMark = (bytes: Buffer): boolean => MARKS.some(mark => bytes.includes(mark))
+const MARK = new RegExp(STARTS.map(start => RegExp.escape(start)).join('|'))
+const LONGEST_MARK = Math.max(...STARTS.map(({ length }) => length))
+const QUOTE = 0x22
 
 /** No provider takes longer bodies of text, and looking for the places of envelopes takes as much memory as the body. */
 const LONGEST_BODY = 32 * 1024 * 1024
 /** Several times as many as the longest conversations have. Reading them takes some ten milliseconds, in which all other exchanges wait. */
 const MOST_VALUES = 1 << 17
 
+/** Looks for an envelope in a body that is handed on. */
+export class EnvelopeSearch {
+  #tail = ''
+  #bytes = 0
+  #isFound = false
+
+  feed(piece: Buffer): void {
+    this.#bytes += piece.length
+    if (this.#isFound) return
+    // most pieces of pictures have no quote, which the engine finds out fast
+    const text = piece.includes(QUOTE) ? bytesAsText(piece) : ''
+    this.#isFound =
+      MARK.test(text) || (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
+    this.#tail = bytesAsText(piece.subarray(-LONGEST_MARK))
+  }
+
+  get found(): boolean {
+    return this.#isFound && this.#bytes <= LONGEST_BODY
+  }
+}
+
 /** Whether there may be an envelope in a body that stands in these parts. */
 export function mayHaveEnvelope(parts: readonly Buffer[]): boolean {
-  if (parts.reduce((sum, { length }) => sum + length, 0) > LONGEST_BODY) return false
-  let tail: Buffer = Buffer.alloc(0)
-  for (const part of parts) {
-    if (hasMark(part)) return true
-    if (parts.length === 1) return false
-    if (tail.length > 0 && hasMark(Buffer.concat([tail, part.subarray(0, LONGEST_MARK)]))) return true
-    tail = part.subarray(-LONGEST_MARK)
-  }
-  return false
+  const search = new EnvelopeSearch()
+  for (const part of parts) search.feed(part)
+  return search.found
 }
 
 /**

@@ -227,6 +227,49 @@ t.test('tokens are counted under the id of the model, where its name says one', 
   t.match(await s.books(), { rows: [], left: NOTHING_LEFT, ok: true }, 'counting costs nothing')
 })
 
+t.test('a large body says the same there, whoever sends it', async t => {
+  const s = await scene(t)
+  const long = 'The "quick" brown fox.\n'.repeat(80_000)
+  const system = [{ type: 'text' as const, text: 'Be kind.' }]
+  const native = await s.anthropic.messages.create(ask(`${long} [[sim tokens=41]]`, { system }))
+  t.equal(native.usage.output_tokens, 41)
+  const translated = await s.openai.chat.completions.create(ask(`${long} [[sim tokens=42]]`))
+  t.equal(translated.usage?.completion_tokens, 42)
+  const envelope = `gw1.abcdefghijkl.${Buffer.from('state').toString('base64url')}`
+  const turns = [
+    { role: 'user', content: long },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'Hm', signature: envelope },
+        { type: 'text', text: 'Yes.' },
+      ],
+    },
+    { role: 'user', content: 'Hello! [[sim tokens=43]]' },
+  ]
+  const after = await s.anthropic.messages.create({ ...ask(''), messages: turns as never })
+  t.equal(after.usage.output_tokens, 43)
+  const [first, second, third] = s.double.asked.map(one => one.body)
+  t.same(first, {
+    anthropic_version: 'bedrock-2023-05-31',
+    max_tokens: 2000,
+    system,
+    messages: ask(`${long} [[sim tokens=41]]`).messages,
+  })
+  t.match(second, { anthropic_version: 'bedrock-2023-05-31', model: undefined, stream: undefined })
+  t.match(third, { messages: [{}, { content: [{ type: 'text', text: 'Yes.' }] }, {}] })
+  t.notMatch(JSON.stringify(third), envelope)
+  t.equal((await s.same(t)).length, 3)
+
+  s.double.counted.add(ID.slice('eu.'.length))
+  s.double.asked.length = 0
+  const count = (content: string) => s.anthropic.messages.countTokens({ model: MODEL, messages: ask(content).messages })
+  t.ok((await count(long)).input_tokens > 0)
+  t.ok((await count(long.repeat(3))).input_tokens > 0)
+  t.equal(s.double.asked.length, 1, 'the tokens of a very large body are estimated')
+  t.equal(s.services.buffered.bytes, 0)
+})
+
 t.test('a stream that fails before its first word goes on at the next channel', async t => {
   const s = await scene(t, [{}, BY_KEY])
   for (const how of ['exception', 'spoilt', 'half'] as const) {

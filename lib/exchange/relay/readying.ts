@@ -1,6 +1,6 @@
 /**
  * What must be done before an attempt can be sent, each of which may take a moment: its request is written for an upstream of
- * another protocol, and what it may cost above what is held is held. An attempt for which that cannot be done is passed over.
+ * another protocol, a large body is looked through, and what it may cost above what is held is held. An attempt for which that cannot be done is passed over.
  */
 import { ZERO } from '../../base/money.ts'
 import type { Hold } from '../../ledger/ledger.ts'
@@ -8,6 +8,7 @@ import type { Attempt } from '../../upstream/attempt.ts'
 import type { Exchange } from '../exchange.ts'
 import { fail, guard } from '../fail.ts'
 import { prepareLane } from '../lanes.ts'
+import { prepareBody } from '../large-body.ts'
 import { moreFor } from '../need.ts'
 import type { Services } from '../services.ts'
 import { NoMoney, Unfit } from './given-up.ts'
@@ -15,13 +16,26 @@ import { NoMoney, Unfit } from './given-up.ts'
 /** `send` is called at once where nothing is to be waited for, and never for an attempt that was closed meanwhile. */
 export function whenReady(x: Exchange, services: Services, attempt: Attempt, send: () => void): void {
   const written = prepareLane(x, services, attempt.claim.candidate)
-  if (written === null) whenHeld(x, services, attempt, send)
+  if (written === null) whenRead(x, services, attempt, send)
   else
     written.then(
       fits =>
         guard(x, services, () => {
           if (!fits) pass(attempt, new Unfit())
-          else if (!attempt.over) whenHeld(x, services, attempt, send)
+          else if (!attempt.over) whenRead(x, services, attempt, send)
+        }),
+      error => fail(x, services, error),
+    )
+}
+
+function whenRead(x: Exchange, services: Services, attempt: Attempt, send: () => void): void {
+  const read = prepareBody(x, services, attempt.claim.candidate, () => attempt.over)
+  if (read === null) whenHeld(x, services, attempt, send)
+  else
+    read.then(
+      () =>
+        guard(x, services, () => {
+          if (!attempt.over) whenHeld(x, services, attempt, send)
         }),
       error => fail(x, services, error),
     )

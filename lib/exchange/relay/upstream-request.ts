@@ -20,6 +20,7 @@ import { BadRequest } from '../../upstream/http1-request.ts'
 import { takeMemory } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
 import { laneOf } from '../lanes.ts'
+import { ruleOf } from '../large-body.ts'
 import { passedQuery } from '../query.ts'
 import type { Services } from '../services.ts'
 
@@ -30,7 +31,7 @@ export function upstreamRequest(x: Exchange, services: Services, claim: Claim): 
     const lane = laneOf(x, services, candidate)
     const headers = headersOf(x, claim, lane)
     const { chunks, length } =
-      lane === null ? upstreamBody(x, services, candidate, headers) : laneBody(lane, candidate, headers)
+      lane === null ? upstreamBody(x, services, candidate, headers) : laneBody(x, lane, candidate, headers)
     const single = chunks.length === 1
     if (!single) headers.push('content-length', String(length))
     return {
@@ -59,18 +60,29 @@ function headersOf(x: Exchange, claim: Claim, lane: Lane | null): string[] {
   return requestHeaders(claim, x.form as Protocol, x.world.config.wire, x.req.headers, id)
 }
 
-function laneBody({ via, body }: Lane, { channel }: Candidate, headers: readonly string[]): Edited {
-  const rule = channel.special[via]?.body
-  return rule === undefined
-    ? { chunks: [body], length: body.length }
-    : editBody([body], ruleEdits([body], rule, headers))
+function laneBody(x: Exchange, lane: Lane, candidate: Candidate, headers: readonly string[]): Edited {
+  const { body } = lane
+  const edits = editsByRule(x, lane, [body], candidate, headers)
+  return edits.length === 0 ? { chunks: [body], length: body.length } : editBody([body], edits)
+}
+
+function editsByRule(
+  x: Exchange,
+  lane: Lane | null,
+  parts: readonly Buffer[],
+  candidate: Candidate,
+  headers: readonly string[],
+): Edit[] {
+  const rule = ruleOf(x, candidate)
+  if (rule === undefined) return []
+  return x.found?.rules.get(lane)?.get(rule)?.edits(headers) ?? ruleEdits(parts, rule, headers)
 }
 
 function upstreamBody(x: Exchange, services: Services, candidate: Candidate, headers: readonly string[]): Edited {
   const row = protocolRow(x.form as Protocol)
   const rule = ruleOf(x, candidate)
   const edits = bodyEdits(x, row, candidate, rule?.leftOut.includes('model') ?? false)
-  if (rule !== undefined) edits.push(...ruleEdits(x.body, rule, headers))
+  for (const edit of editsByRule(x, null, x.body, candidate, headers)) edits.push(edit)
   const edited = edits.length === 0 ? { chunks: x.body, length: x.bodyBytes } : editBody(x.body, edits)
   return rule?.envelope === undefined ? edited : inEnvelope(x, services, edited, rule.envelope)
 }
@@ -88,12 +100,6 @@ function inEnvelope(
   return { chunks: [wrapped(chunks, envelope)], length: bytes }
 }
 
-/** What the kind of the candidate wants to be said differently in the body. */
-function ruleOf(x: Exchange, { channel }: Candidate): BodyRule | undefined {
-  const special = channel.special[x.form as Protocol]
-  return isCount(x) ? (special?.count?.body ?? special?.body) : special?.body
-}
-
 const isCount = (x: Exchange): boolean => (x.target as Target).endpoint.action === 'count'
 
 /**
@@ -109,7 +115,7 @@ function bodyEdits(x: Exchange, row: ProtocolRow, candidate: Candidate, withoutM
   } else if (upstreamModel !== x.model) edits.push(...mapRepeatedModels(facts, upstreamModel))
   if (row.asksForUsage && facts.stream && !facts.includeUsage && !x.free) edits.push(askForUsage(facts))
   const places = translatedRow(x.protocol as Protocol)?.state
-  return places === undefined || !mayHaveEnvelope(x.body)
+  return places === undefined || !(x.found?.hasEnvelope ?? mayHaveEnvelope(x.body))
     ? edits
     : [...edits, ...envelopeEdits(x, places, upstreamModel)]
 }

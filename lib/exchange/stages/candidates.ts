@@ -59,13 +59,18 @@ const fits =
   (candidate: Candidate): boolean =>
     canAsk(x, services, candidate)
 
+/** Putting a body into an envelope takes some milliseconds for a few megabytes. The tokens of a longer one are estimated. */
+const MOST_WRAPPED_BYTES = 4 * 1024 * 1024
+
 /** Some kinds of provider count tokens at a path of their own, and not those of all models. */
 const counts =
   (x: Exchange) =>
   ({ channel, upstreamModel }: Candidate): boolean => {
     const form = x.form as Protocol
     const own = channel.special[form]?.count
-    return own?.modelName === undefined || (form in channel.countPaths && own.modelName(upstreamModel) !== null)
+    if (own?.modelName === undefined) return true
+    const fits = own.body.envelope === undefined || x.bodyBytes <= MOST_WRAPPED_BYTES
+    return fits && form in channel.countPaths && own.modelName(upstreamModel) !== null
   }
 
 /** All candidates translate, and none can be told what the request says. */

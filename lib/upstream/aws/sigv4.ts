@@ -14,7 +14,8 @@ export interface ToSign {
   path: string
   /** As they are sent, by names in lower case: the host, and what else is to be signed. */
   headers: Readonly<Record<string, string>>
-  body: readonly Buffer[]
+  /** Of the body, as `BodyDigest` gives it. */
+  digest: string
 }
 
 export interface Aws4 {
@@ -41,10 +42,10 @@ export function signatureHeaders(
   keys: Omit<AwsKeys, 'form'>,
   nowMs: number,
 ): string[] {
-  const { service, method, path, headers, body } = request
+  const { service, method, path, headers, digest } = request
   const added: Record<string, string> = {
     'x-amz-date': new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, ''),
-    'x-amz-content-sha256': digestOf(body),
+    'x-amz-content-sha256': digest,
     ...(keys.sessionToken === null ? {} : { 'x-amz-security-token': keys.sessionToken }),
   }
   const signed = sign(
@@ -60,8 +61,16 @@ export function signatureHeaders(
   return [...Object.entries(added).flat(), 'authorization', signed.headers['Authorization'] as string]
 }
 
-function digestOf(body: readonly Buffer[]): string {
-  const hash = createHash('sha256')
-  for (const part of body) hash.update(part)
-  return hash.digest('hex')
+/** The digest of a body that is handed on. */
+export class BodyDigest {
+  readonly #hash = createHash('sha256')
+
+  feed(piece: Buffer): void {
+    this.#hash.update(piece)
+  }
+
+  /** Once, when all of it was handed on. */
+  hex(): string {
+    return this.#hash.digest('hex')
+  }
 }

@@ -1,0 +1,32 @@
+/** Work on large bodies that is done a slice at a time: between slices everything else of the process goes on. */
+
+const SLICE_BYTES = 256 * 1024
+const PIECE_BYTES = 64 * 1024
+
+/** Work on a body above this size is done in slices, and on others at once, because that takes less than a few milliseconds. */
+export const LARGE_BYTES = 1024 * 1024
+
+interface Turns {
+  soon(fn: () => void): void
+}
+
+/** Hands on all of the bytes, in order. Resolves with true when that is done, and with false when it was over before. */
+export async function inSlices(
+  turns: Turns,
+  parts: readonly Buffer[],
+  take: (piece: Buffer) => void,
+  isOver: () => boolean = () => false,
+): Promise<boolean> {
+  let bytes = 0
+  for (const part of parts)
+    for (let at = 0; at < part.length; at += PIECE_BYTES) {
+      if (isOver()) return false
+      const piece = part.subarray(at, at + PIECE_BYTES)
+      take(piece)
+      bytes += piece.length
+      if (bytes < SLICE_BYTES) continue
+      bytes = 0
+      await new Promise<void>(resolve => turns.soon(resolve))
+    }
+  return !isOver()
+}
