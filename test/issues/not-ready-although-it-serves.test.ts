@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { KEY, startGateway } from '../support/gateway.ts'
+import { KEY, stallAfter, startGateway } from '../support/gateway.ts'
 import { startMariadb } from '../support/mariadb.ts'
 
 /** They only end a test that waits in vain. */
@@ -59,7 +59,7 @@ for (const workers of [1, 2])
     const body = JSON.stringify({
       model: 'beta-4.7',
       stream: true,
-      messages: [{ role: 'user', content: '[[sim tokens=100 tps=20]]' }],
+      messages: [{ role: 'user', content: `[[sim tokens=100 ${stallAfter(4)}]]` }],
     })
     client.write(
       `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,

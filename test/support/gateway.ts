@@ -102,6 +102,7 @@ export async function startGateway(
   process.once('exit', kill)
   const exited = once(child, 'exit')
   const stop = async () => {
+    stalls.goOn()
     const late = setTimeout(kill, STOP_MS)
     child.kill('SIGTERM')
     const [code, signal] = await exited

@@ -14,13 +14,16 @@ browserTest(t, 'everybody reads it, operators more of it', async (t, newcomer) =
   await heading.waitFor()
   const shown = await page.locator('h3[id*="."]').count()
   t.equal(shown, OPERATIONS.filter(({ who }) => who !== 'operator').length)
-  await page.waitForFunction(() => scrollY > 0)
-  t.ok(await heading.evaluate(node => node.getBoundingClientRect().top < innerHeight), 'the anchor leads to its call')
+  // the anchor leads to its call
+  await page.waitForFunction(
+    id => scrollY > 0 && (document.getElementById(id) as HTMLElement).getBoundingClientRect().top < innerHeight,
+    'keys.create',
+  )
   const call = page.getByRole('article', { name: 'POST /console/api/accounts/{account}/keys', exact: true })
   t.match(await call.innerText(), /Make a key[\s\S]*name string[\s\S]*required[\s\S]*Answer 201 NewKey[\s\S]*409/)
   t.match(await call.locator('pre').innerText(), /curl -X POST '.*\/console\/api\/accounts\/\{account\}\/keys'/)
   await call.getByRole('link', { name: 'NewKey' }).click()
-  t.equal(new URL(page.url()).hash, '#record-NewKey')
+  await page.waitForURL(url => url.hash === '#record-NewKey')
   t.ok(await page.locator('[id="record-NewKey"]').isVisible())
   t.equal(await page.getByText('users.reset').count(), 0)
   t.same(await visitor.axe(), [])

@@ -52,7 +52,7 @@ browserTest(t, 'a key is checked, and kept nowhere', async (t, newcomer) => {
 
 browserTest(t, 'addresses, clients and copying', async (t, newcomer) => {
   const { at } = await openSite(t)
-  const { page, visit, context, complaints } = await newcomer({ language: 'en-US' })
+  const { page, visit, told, context, complaints } = await newcomer({ language: 'en-US' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await visit(`${at}/console/connect`)
   const shown = page.locator('[role=tabpanel]:not([hidden])')
@@ -61,10 +61,10 @@ browserTest(t, 'addresses, clients and copying', async (t, newcomer) => {
   t.match(await shown.innerText(), /ANTHROPIC_BASE_URL='https:\/\/direct\.example'\n/)
   await page.locator('[role=tab]').first().focus()
   await page.keyboard.press('ArrowRight')
-  t.equal(await page.evaluate(() => document.activeElement?.id), 'client-codex')
+  await page.locator('#client-codex:focus').waitFor()
   t.match(await shown.innerText(), /base_url = "https:\/\/direct\.example\/v1"\n/)
   await shown.getByRole('button', { name: 'Copy ~/.codex/config.toml' }).click()
-  await page.getByText('Copied', { exact: true }).waitFor()
+  await told('Copied')
   t.match(await page.evaluate(() => navigator.clipboard.readText()), /^model = "MODEL"\nmodel_provider/)
   t.same(complaints, [])
 })

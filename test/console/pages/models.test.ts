@@ -161,6 +161,7 @@ browserTest(t, 'without a script: the rows of the chosen group, and the groups a
   await page.goto(`${gateway.main}/console/models`)
   t.equal(await page.locator('tbody tr').count(), 5)
   await page.getByRole('link', { name: 'vip' }).click()
+  await page.waitForURL(/group=vip/)
   t.match(await page.locator('main').innerText(), /¥28/)
   await page.goto(`${gateway.main}/console/models?group=nowhere`)
   t.match(await page.locator('main').innerText(), /¥35/)
@@ -220,8 +221,10 @@ browserTest(t, 'Connect offers the models of the group that a client can use', a
   await page.getByRole('tab', { name: 'curl' }).click()
   await shown.getByLabel('Model', { exact: true }).selectOption('alpha-opus-5-5')
   t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/)
-  await page.getByLabel('Group', { exact: true }).selectOption('vip')
-  await page.waitForResponse(/catalogue\/models\?group=vip/)
+  await Promise.all([
+    page.waitForResponse(/catalogue\/models\?group=vip/),
+    page.getByLabel('Group', { exact: true }).selectOption('vip'),
+  ])
   t.match(await shown.innerText(), /"model":"alpha-opus-5-5"/, 'what was chosen stays')
   t.same(await axe(), [])
   t.same(complaints, [])

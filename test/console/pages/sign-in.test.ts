@@ -11,6 +11,7 @@ browserTest(t, 'a page of one’s own asks for a sign-in and is there afterwards
   const { page, complaints } = visitor
   await page.goto(`${at}/console/security?x=1`)
   await page.waitForURL(/sign-in\?next=/)
+  await visitor.drawn()
   await page.fill('#email', ada.email)
   await page.fill('#password', 'wrong')
   await page.keyboard.press('Enter')
@@ -107,7 +108,7 @@ browserTest(
     t.equal(await dialog.locator('#email').inputValue(), ada.email, 'who it was is filled in')
     await dialog.locator('#password').fill(PASSWORD)
     await dialog.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('Saved', { exact: true }).waitFor()
+    await visitor.told('Saved')
     t.equal((await deps.store.people.byId(ada.id))?.name, 'Ada Lovelace')
   },
 )
@@ -125,7 +126,8 @@ browserTest(t, 'what is dangerous asks for a proof, and goes on with it', async 
   await dialog.waitFor()
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
-  t.ok(await opener.evaluate(node => node === document.activeElement), 'the focus is back')
+  // the focus is back
+  await page.locator('button:focus', { hasText: 'Switch on' }).waitFor()
   await opener.click()
   await dialog.locator('#proof').fill('wrong')
   await page.keyboard.press('Enter')
@@ -144,6 +146,7 @@ browserTest(t, 'a password is masked, and can be shown and pasted', async (t, ne
   const field = page.locator('#password')
   await field.focus()
   await page.keyboard.press('ControlOrMeta+V')
+  await page.waitForFunction(() => (document.querySelector('#password') as HTMLInputElement).value !== '')
   t.equal(await field.inputValue(), PASSWORD)
   t.equal(await field.getAttribute('type'), 'password')
   await field.locator('..').getByRole('button').click()

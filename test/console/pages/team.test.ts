@@ -13,7 +13,8 @@ browserTest(t, 'an owner invites somebody, who joins with a new user and is in t
   const owner = await newcomer({ language: 'en-US' })
   await giveSession(owner, house, ada)
   await owner.visit(`${house.url}/console/team`)
-  t.equal(new URL(owner.page.url()).searchParams.get('account'), account.publicId, 'the tab keeps to this account')
+  // the tab keeps to this account
+  await owner.page.waitForURL(url => url.searchParams.get('account') === account.publicId)
   await owner.page.getByRole('button', { name: 'Invite somebody' }).click()
   const dialog = owner.page.getByRole('dialog', { name: 'Invite somebody' })
   t.same(await owner.axe(), [], 'the dialog')
@@ -30,7 +31,8 @@ browserTest(t, 'an owner invites somebody, who joins with a new user and is in t
   const link = new URL(shown)
   const guest = await newcomer({ language: 'en-US' })
   await guest.visit(`${house.url}${link.pathname}${link.hash}`)
-  t.equal(new URL(guest.page.url()).hash, '', 'the secret leaves the address')
+  // the secret leaves the address
+  await guest.page.waitForURL(url => url.hash === '')
   await guest.page.getByText('Acme').waitFor()
   t.equal(await house.store.people.byEmail('bob@example.org'), null, 'and looking uses nothing up')
   await guest.page.fill('#name', 'Bob')

@@ -55,7 +55,7 @@ browserTest(t, 'without a way to pay the page says so, and a viewer begins no or
     const visitor = await newcomer()
     await giveSession(visitor, house, person)
     await visitor.visit(`${house.url}/console/topup`)
-    await visitor.page.waitForFunction(() => document.querySelector('main .skeleton') === null)
+    await visitor.drawn()
     const text = await visitor.page.locator('main').innerText()
     for (const name of ['none', 'configure'] as const)
       t.equal(text.includes(WORDS['zh-CN'][name]), told === name, `${role} ${operator} ${name}`)

@@ -130,7 +130,7 @@ browserTest(t, 'each filter: the list, the files, and the sums of the same addre
     t.equal(await page.getByText('The totals and the chart leave these filters out').count(), sums === count ? 0 : 1)
     t.equal(await rowsOfFile(visitor, 'Requests as CSV'), `# rows: ${count}`, `${label}: the file beside the sums`)
     await page.goBack()
-    await page.waitForSelector('html[data-ready]', { state: 'attached' })
+    await visitor.drawn()
     await has(visitor, count)
   }
   for (const [label, choice, parameter, fits] of filters) {
@@ -179,7 +179,7 @@ browserTest(t, 'from the sums to the requests behind a number, and back by the a
   const ofChat = Number(await inTable.getByRole('row', { name: /^chat/ }).locator('td').first().innerText())
   await inTable.getByRole('link', { name: 'chat', exact: true }).click()
   await page.waitForURL(/\/console\/requests\?/)
-  await page.waitForSelector('html[data-ready]', { state: 'attached' })
+  await visitor.drawn()
   await has(visitor, ofChat)
   t.equal(await page.getByText('More filters (2 in use)').count(), 1, 'the model and the protocol came along')
   t.same(complaints, [])
@@ -255,7 +255,7 @@ browserTest(t, 'refused requests are turned page by page, and looked for by thei
   await page.locator('tbody a').first().click()
   await page.getByText('The request was refused').waitFor()
   await page.goBack()
-  await page.waitForSelector('html[data-ready]', { state: 'attached' })
+  await visitor.drawn()
   await has(visitor, REFUSALS / 12)
   await page.getByLabel('Period').selectOption('week')
   await page.getByRole('tab', { name: 'Requests', exact: true }).click()

@@ -43,6 +43,8 @@ export interface Visitor {
   visit(url: string): Promise<void>
   /** Resolves when the page's script has drawn it and nothing of it waits for its data any more, also after a reload or a link. */
   drawn(): Promise<void>
+  /** Resolves when the page has said this at its edge, where it leaves again by itself. */
+  told(text: string): Promise<void>
   /** What axe finds, as a line each; empty = nothing. `rules`: only these. */
   axe(rules?: string[]): Promise<string[]>
 }
@@ -116,6 +118,7 @@ async function visitor(t: Test, options: VisitorOptions = {}): Promise<Visitor> 
       await page.waitForSelector('html[data-ready]', { state: 'attached' })
     },
     drawn: () => page.locator(DRAWN).waitFor({ state: 'attached' }),
+    told: text => page.locator('.notice', { hasText: text }).waitFor({ state: 'attached' }),
     axe: rules => findings(page, rules),
   }
 }

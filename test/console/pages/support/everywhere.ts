@@ -5,6 +5,7 @@
 import type { CDPSession, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { type Area, isOwn, PAGES } from '../../../../lib/console/client/sitemap.ts'
+import { until } from '../../../support/wait.ts'
 import { browserTest, type Newcomer, type Visitor } from '../../support/browser.ts'
 import { type Furnished, furnish, PLACES } from '../../support/furnished.ts'
 import { giveSession } from '../../support/pages.ts'
@@ -97,8 +98,12 @@ async function speak({ page, drawn }: Visitor, language: Language): Promise<void
   await drawn()
 }
 
-/** Pixels by which the page is wider than the window. */
-const tooWide = ({ page }: Visitor) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+/** Pixels by which the page is wider than the window. What is drawn to the width of the window follows it a frame later. */
+async function tooWide({ page }: Visitor): Promise<number> {
+  const pixels = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  await until('the page fits', async () => (await pixels()) <= 0).catch(() => {})
+  return pixels()
+}
 
 /** Where axe looks: at what stands under a finger in one language, under a mouse in the other. */
 const AXE_WIDTH: Record<Language, number> = { zh: 1440, en: PHONE }
@@ -146,7 +151,7 @@ async function stillChinese(page: Page): Promise<string[]> {
     const lines = (await page.locator('main').innerText()).replace('中文', '').split('\n')
     return lines.filter(line => /\p{Script=Han}/u.test(line))
   }
-  for (let tries = 0; tries < 50 && (await chinese()).length > 0; tries++) await page.waitForTimeout(100)
+  await until('the page is in English', async () => (await chinese()).length === 0).catch(() => {})
   return chinese()
 }
 
