@@ -1,5 +1,5 @@
 /**
- * The driver for SQLite. The database runs in worker threads, so that a slow disk never stalls the event loop. One
+ * The driver for SQLite. A database on a disk runs in worker threads, so that a slow disk never stalls the event loop. One
  * connection does all writes and short reads, one transaction after the other. Snapshots use two more connections,
  * which in WAL mode read while the first one writes; there are two so that a page of usage need not wait for an audit.
  * Several processes may use one database file: SQLite's own locks keep their writes apart.
@@ -7,6 +7,7 @@
 import { resolve } from 'node:path'
 import type { Dialect, Driver, OnStatement, Param, Row, RunResult, Statements } from './driver.ts'
 import { newPathInMemory } from './sqlite-database.ts'
+import { startSameThread } from './sqlite-same-thread.ts'
 import { Connection } from './sqlite-thread.ts'
 
 export const dialect: Dialect = {
@@ -28,11 +29,14 @@ class SqliteDriver implements Driver {
   readonly #writer: Connection
   readonly #readers: Connection[]
 
-  /** `path`: null = in memory. A database in memory has no WAL, so that its readers would hold up its writer. */
+  /**
+   * `path`: null = in memory. A database in memory waits for no disk, so it is used in this thread, and has no WAL, so that
+   * its readers would hold up its writer.
+   */
   constructor(path: string | null, onStatement: OnStatement) {
     const at = path ?? newPathInMemory()
     this.address = `sqlite:${at}`
-    this.#writer = new Connection(at, onStatement)
+    this.#writer = path === null ? new Connection(at, onStatement, startSameThread) : new Connection(at, onStatement)
     this.#writer.warm()
     const reader = () => new Connection(at, onStatement)
     this.#readers = path === null ? [this.#writer] : [reader(), reader()]
