@@ -1,13 +1,13 @@
-import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { idAt } from '../../lib/base/ids.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { commandLine, runBin } from '../support/command-line.ts'
+import { BIN as GATEWAY } from '../support/gateway.ts'
 import { settlement, usageRow } from '../support/store.ts'
 
-const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const TOKEN = 'a-long-enough-token'
 const CATALOG = {
   groups: [{ name: 'default', multiplier: 1, public: true }],
@@ -18,6 +18,8 @@ const CATALOG = {
   accounts: [{ name: 'a', balance: 7 }],
   keys: [{ account: 'a', name: 'k', secret: 'sk-0123456789' }],
 }
+
+const command = commandLine(t)
 
 /** A folder with a config and a catalogue, and how to run commands in it. */
 function create(t: Test, config: object = {}, catalog: object = CATALOG) {
@@ -31,16 +33,12 @@ function create(t: Test, config: object = {}, catalog: object = CATALOG) {
     }),
     'cat.yaml': JSON.stringify(catalog),
   })
-  return { folder, run: (...args: string[]) => run([...args, '--config', 'c.yaml'], folder) }
-}
-
-function run(args: string[], cwd: string, command = GATEWAY, env: NodeJS.ProcessEnv = {}) {
-  const { status, stdout, stderr } = spawnSync(command, args, {
-    cwd,
-    encoding: 'utf8',
-    env: { ...process.env, ...env },
-  })
-  return { status, stdout, stderr }
+  const withConfig = (args: string[]) => [...args, '--config', 'c.yaml']
+  return {
+    folder,
+    run: (...args: string[]) => command(withConfig(args), folder),
+    bin: (...args: string[]) => runBin(withConfig(args), folder),
+  }
 }
 
 t.test('help and wrong usage', async t => {
@@ -49,12 +47,12 @@ t.test('help and wrong usage', async t => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  t.match(run(['--version'], folder), { status: 0, stdout: `${version}\n`, stderr: '' })
-  const all = run(['--help'], folder)
+  t.match(runBin(['--version'], folder), { status: 0, stdout: `${version}\n`, stderr: '' })
+  const all = await command(['--help'], folder)
   t.match(all, { status: 0, stderr: '' })
   for (const name of commands) {
     t.match(all.stdout, `  ${name} `)
-    const help = run([name, '--help'], folder)
+    const help = await command([name, '--help'], folder)
     t.match(help, { status: 0, stdout: new RegExp(`^Usage: gateway ${name} `), stderr: '' }, `${name} --help`)
     t.match(help.stdout, '--config <file>')
   }
@@ -67,25 +65,25 @@ t.test('help and wrong usage', async t => {
     [['simulate', '--latency', '5'], /Expected a duration/],
     [['simulate', '--error-rate', '2'], /Expected a number from 0 to 1/],
   ] as const) {
-    t.match(run([...args], folder), { status: 2, stdout: '', stderr: expected }, args.join(' '))
+    t.match(await command([...args], folder), { status: 2, stdout: '', stderr: expected }, args.join(' '))
   }
 })
 
 t.test('check', async t => {
   const good = create(t)
-  t.strictSame(good.run('check'), {
+  t.strictSame(await good.run('check'), {
     status: 0,
     stdout: 'ok: c.yaml, catalogue cat.yaml: 1 group, 1 model, 1 channel, 1 account, 1 key\n',
     stderr: '',
   })
   writeFileSync(`${good.folder}/cat.yaml`, JSON.stringify({ ...CATALOG, accounts: [] }))
-  t.match(good.run('check'), {
+  t.match(await good.run('check'), {
     status: 1,
     stdout: '',
     stderr: /^cat\.yaml:1:\d+: keys\[0\]\.account: expected .*, found "a"\n$/,
   })
   writeFileSync(`${good.folder}/c.yaml`, 'limits:\n  body: 12 bananas\nnope: 1\n')
-  t.match(good.run('check'), {
+  t.match(await good.run('check'), {
     status: 1,
     stdout: '',
     stderr: /^c\.yaml:2:9: limits\.body: .*\nc\.yaml:3:1: nope: .*\n$/,
@@ -101,18 +99,18 @@ t.test('check warns of links to pictures that will not do, and makes nothing', a
   ]
   for (const [config, said] of rows) {
     const { folder, run } = create(t, config)
-    t.match(run('check'), { status: 0, stderr: said })
+    t.match(await run('check'), { status: 0, stderr: said })
     t.notOk(existsSync(`${folder}/new`))
   }
 })
 
 t.test('migrate, apply, audit', async t => {
-  const { folder, run } = create(t)
-  t.strictSame(run('migrate'), { status: 0, stdout: 'ok: the schema of sqlite:books.db is current\n', stderr: '' })
-  t.match(run('apply', 'cat.yaml'), { status: 0, stdout: /^models +created m, 0 unchanged$/m, stderr: '' })
-  t.match(run('apply', 'cat.yaml'), { status: 0, stdout: /^keys +1 unchanged$/m, stderr: '' })
+  const { folder, run, bin } = create(t)
+  t.strictSame(bin('migrate'), { status: 0, stdout: 'ok: the schema of sqlite:books.db is current\n', stderr: '' })
+  t.match(await run('apply', 'cat.yaml'), { status: 0, stdout: /^models +created m, 0 unchanged$/m, stderr: '' })
+  t.match(await run('apply', 'cat.yaml'), { status: 0, stdout: /^keys +1 unchanged$/m, stderr: '' })
   const books = { accounts: 1, credits: '7.000000', charges: '0.000000', balances: '7.000000', leased: '0.000000' }
-  t.strictSame(JSON.parse(run('audit', '--json').stdout), {
+  t.strictSame(JSON.parse((await run('audit', '--json')).stdout), {
     ok: true,
     ...books,
     imbalance: '0.000000',
@@ -120,12 +118,12 @@ t.test('migrate, apply, audit', async t => {
     proven: '0.000000',
     set_aside: 0,
   })
-  t.match(run('audit'), { status: 0, stdout: /^credits\t7\.000000$/m, stderr: 'the books balance\n' })
+  t.match(await run('audit'), { status: 0, stdout: /^credits\t7\.000000$/m, stderr: 'the books balance\n' })
 
   const store = new DatabaseSync(`${folder}/books.db`)
   store.exec("UPDATE purses SET credit = credit + 1 WHERE id LIKE 'a%'")
   store.close()
-  t.match(run('audit'), {
+  t.match(bin('audit'), {
     status: 1,
     stdout: /^imbalance\t0\.000001$/m,
     stderr: 'the books do not balance: accounts with id 1\n',
@@ -136,37 +134,41 @@ t.test('migrate, apply, audit', async t => {
       "VALUES (1, 'payment', 'bsc:56:gone:1', 'bsc:56:gone:1', 1, 1, '', '')",
   )
   again.close()
-  t.match(run('audit'), { status: 1, stderr: /^payments that do not fit: bsc:56:gone:1$/m }, 'what is wrong is named')
-  const broken = run('audit', '--json')
+  t.match(
+    await run('audit'),
+    { status: 1, stderr: /^payments that do not fit: bsc:56:gone:1$/m },
+    'what is wrong is named',
+  )
+  const broken = await run('audit', '--json')
   t.equal(broken.status, 1)
   t.match(JSON.parse(broken.stdout), { ok: false, imbalance: '0.000002' })
 })
 
 t.test('the statement of an account', async t => {
   const { run } = create(t)
-  run('migrate')
-  run('apply', 'cat.yaml')
+  await run('migrate')
+  await run('apply', 'cat.yaml')
   const month = new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 7)
-  const csv = run('statement', 'a', '--month', month)
+  const csv = await run('statement', 'a', '--month', month)
   t.match(csv, {
     status: 0,
     stderr: '',
     stdout: /,opening,opening,7\.000000,7\.000000,catalogue,\n.*closing balance,,,7\.000000,,\n$/,
   })
-  t.match(run('statement', 'a', '--month', month, '--format', 'html').stdout, /^<!doctype html>/)
-  t.match(JSON.parse(run('statement', 'a', '--month', month, '--format', 'json').stdout), {
+  t.match((await run('statement', 'a', '--month', month, '--format', 'html')).stdout, /^<!doctype html>/)
+  t.match(JSON.parse((await run('statement', 'a', '--month', month, '--format', 'json')).stdout), {
     account: 'a',
     closed: false,
   })
-  t.match(run('statement', 'b', '--month', month), { status: 3, stderr: 'gateway: there is no account b\n' })
-  t.match(run('statement', 'a', '--month', '2026-13'), { status: 2, stderr: /^gateway: month: expected a month/ })
-  t.equal(run('statement', 'a').status, 2)
+  t.match(await run('statement', 'b', '--month', month), { status: 3, stderr: 'gateway: there is no account b\n' })
+  t.match(await run('statement', 'a', '--month', '2026-13'), { status: 2, stderr: /^gateway: month: expected a month/ })
+  t.equal((await run('statement', 'a')).status, 2)
 })
 
 t.test('usage, requests, rollups, prune', async t => {
   const { folder, run } = create(t)
-  run('migrate')
-  run('apply', 'cat.yaml')
+  await run('migrate')
+  await run('apply', 'cat.yaml')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'x' })
   t.teardown(() => store.close())
   const [key] = await store.keys()
@@ -178,37 +180,45 @@ t.test('usage, requests, rollups, prune', async t => {
       .split('\n')
       .map(line => JSON.parse(line) as object)
   const newest = ['usage', '--account', 'a', '--from', '2026-01-02']
-  t.match(parsed(run(...newest, '--json').stdout), [{ data: [{ request_id: ids[1], charge: '0.000003' }], next: null }])
-  t.match(run(...newest), {
+  t.match(parsed((await run(...newest, '--json')).stdout), [
+    { data: [{ request_id: ids[1], charge: '0.000003' }], next: null },
+  ])
+  t.match(await run(...newest), {
     status: 0,
     stdout: `${ids[1]}\t2026-01-02T00:00:00.000Z\ta\t1\tbeta-4.7\tone\t200\tok\t1\t2\t5\t6\t0.000003\t-\n`,
     stderr: '',
   })
-  t.match(run('usage', '--limit', '1'), { status: 0, stderr: `there may be more: --after ${ids[1]}\n` })
-  t.match(parsed(run('usage', '--by', 'model', '--json').stdout), [{ data: [{ model: 'beta-4.7', requests: 2 }] }])
+  t.match(await run('usage', '--limit', '1'), { status: 0, stderr: `there may be more: --after ${ids[1]}\n` })
+  t.match(parsed((await run('usage', '--by', 'model', '--json')).stdout), [
+    { data: [{ model: 'beta-4.7', requests: 2 }] },
+  ])
   t.equal(
-    run('usage', '--by', 'model,day').stdout.split('\n')[0],
+    (await run('usage', '--by', 'model,day')).stdout.split('\n')[0],
     'beta-4.7\t2026-01-01\t1\t0\t1\t2\t5\t6\t0.000003\t0.000000',
   )
-  t.match(parsed(run('usage', '--jsonl').stdout), [{ request_id: ids[1] }, { request_id: ids[0] }, { count: 2 }])
-  t.match(run('usage', '--csv').stdout, /^request_id,[\s\S]*\n# rows: 2\n$/)
-  t.match(run('usage', '--outcome', 'bad'), {
+  t.match(parsed((await run('usage', '--jsonl')).stdout), [
+    { request_id: ids[1] },
+    { request_id: ids[0] },
+    { count: 2 },
+  ])
+  t.match((await run('usage', '--csv')).stdout, /^request_id,[\s\S]*\n# rows: 2\n$/)
+  t.match(await run('usage', '--outcome', 'bad'), {
     status: 2,
     stdout: '',
     stderr: /^[^\n]*outcome: expected one of[^\n]*\n$/,
   })
-  t.match(JSON.parse(run('requests', 'show', ids[0]!).stdout), { request_id: ids[0], lines: [] })
-  t.match(run('requests', 'show', '0'), { status: 3, stderr: /there is no request 0/ })
-  t.match(run('rollups', 'rebuild').stdout, /^ok: /)
-  t.equal(run('rollups', 'rebuild', '--json').stdout, '{"corrected":0}\n')
+  t.match(JSON.parse((await run('requests', 'show', ids[0]!)).stdout), { request_id: ids[0], lines: [] })
+  t.match(await run('requests', 'show', '0'), { status: 3, stderr: /there is no request 0/ })
+  t.match((await run('rollups', 'rebuild')).stdout, /^ok: /)
+  t.equal((await run('rollups', 'rebuild', '--json')).stdout, '{"corrected":0}\n')
   const before = ['prune', '--before', '2026-01-02']
-  t.equal(run(...before, '--dry-run').stdout, '1 rows would be deleted, which charged 0.000003 CNY together\n')
-  t.equal(run(...before, '--dry-run', '--json').stdout, '{"rows":1,"charge":"0.000003"}\n')
-  t.equal(run(...before, '--json').stdout, '{"deleted":1}\n')
-  t.equal(run(...before).stdout, '0 rows deleted\n')
-  t.match(JSON.parse(run('requests', 'show', ids[0]!).stdout), { pruned: { day: '2026-01-01', requests: 1 } })
-  t.match(run('audit'), { status: 0 })
-  t.match(run('prune'), { status: 2, stderr: /required option '--before/ })
+  t.equal((await run(...before, '--dry-run')).stdout, '1 rows would be deleted, which charged 0.000003 CNY together\n')
+  t.equal((await run(...before, '--dry-run', '--json')).stdout, '{"rows":1,"charge":"0.000003"}\n')
+  t.equal((await run(...before, '--json')).stdout, '{"deleted":1}\n')
+  t.equal((await run(...before)).stdout, '0 rows deleted\n')
+  t.match(JSON.parse((await run('requests', 'show', ids[0]!)).stdout), { pruned: { day: '2026-01-01', requests: 1 } })
+  t.match(await run('audit'), { status: 0 })
+  t.match(await run('prune'), { status: 2, stderr: /required option '--before/ })
 })
 
 t.test('failures are one clear line', async t => {
@@ -225,8 +235,9 @@ t.test('failures are one clear line', async t => {
     [['migrate'], { store: 'mysql://u:hunter2@h/d?nope=1' }, /^gateway: (?!.*hunter2)[^\n]*\n$/],
   ]
   for (const [args, config, expected] of table) {
+    const { run, bin } = create(t, config)
     t.match(
-      create(t, config).run(...args),
+      args[0] === 'serve' ? bin(...args) : await run(...args),
       { status: 1, stdout: '', stderr: expected },
       `${args} ${JSON.stringify(config)}`,
     )
@@ -236,8 +247,8 @@ t.test('failures are one clear line', async t => {
 t.test('the default config is the checkout’s, wherever one is', async t => {
   const { folder } = create(t)
   const checkout = fileURLToPath(new URL('../..', import.meta.url))
-  t.match(run(['check'], checkout), { status: 0, stdout: `ok: ${checkout}config/gateway.yaml` })
-  t.match(run(['check', '--help'], folder).stdout.replace(/\s+/g, ''), `${checkout}config/gateway.yaml`)
+  t.match(runBin(['check'], checkout), { status: 0, stdout: `ok: ${checkout}config/gateway.yaml` })
+  t.match(runBin(['check', '--help'], folder).stdout.replace(/\s+/g, ''), `${checkout}config/gateway.yaml`)
 })
 
 t.test('bin/gateway follows links and finds a Node', async t => {
@@ -245,12 +256,12 @@ t.test('bin/gateway follows links and finds a Node', async t => {
   symlinkSync(GATEWAY, `${folder}/first`)
   mkdirSync(`${folder}/bin`)
   symlinkSync('../first', `${folder}/bin/second`)
-  t.equal(run(['--help'], folder, `${folder}/bin/second`).status, 0)
+  t.equal(runBin(['--help'], folder, `${folder}/bin/second`).status, 0)
 
   copyFileSync(GATEWAY, `${folder}/bin/gateway`)
   mkdirSync(`${folder}/path`)
   const path = { PATH: `${folder}/path` }
-  const bare = run(['--help'], folder, `${folder}/bin/gateway`, path)
+  const bare = runBin(['--help'], folder, `${folder}/bin/gateway`, path)
   t.match(bare, {
     status: 1,
     stdout: '',
@@ -262,6 +273,6 @@ t.test('bin/gateway follows links and finds a Node', async t => {
   ] as const) {
     writeFileSync(`${folder}/path/node`, `#!/bin/sh\n[ "$1" = -p ] && echo ${version} && exit\necho "$@"\n`)
     chmodSync(`${folder}/path/node`, 0o755)
-    t.match(run(['a b', 'c'], folder, `${folder}/bin/gateway`, path), { status, stderr: expected }, version)
+    t.match(runBin(['a b', 'c'], folder, `${folder}/bin/gateway`, path), { status, stderr: expected }, version)
   }
 })

@@ -1,11 +1,10 @@
 /** `gateway orders …` against a store of its own. */
-import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
 import { openStore } from '../../lib/store/open.ts'
 import { newWallet } from '../pay/usdt-support.ts'
 import { LOOSE, newOrder, proofOf } from '../store/pay-suite.ts'
-import { BIN } from '../support/gateway.ts'
+import { commandLine } from '../support/command-line.ts'
 import { SETUP } from '../support/store.ts'
 
 const folder = t.testdir()
@@ -17,13 +16,11 @@ writeFileSync(
     "endpoints: ['http://127.0.0.1:9/a', 'http://127.0.0.1:10/b'] } }\n",
 )
 
-function run(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(BIN, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
-  return { status, stdout, stderr }
-}
+const command = commandLine(t)
+const run = (...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
 
 t.test('orders and exceptions of a store, beside a gateway', async t => {
-  run('migrate')
+  await run('migrate')
   const store = openStore(`sqlite:${folder}/books.db`, { secret: 'a-secret-for-tests' })
   t.teardown(() => store.close())
   const account = await store.createAccount({ name: 'acme', groups: [] }, SETUP)
@@ -33,37 +30,40 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   const exception = { method: 'alipay', kind: 'amount', reference: 'tx', detail: 'one fen less', orderId: id } as const
   await store.pay.raiseException({ ...exception, transactionId: 'tx', amount: 499, currency: 'CNY' })
 
-  t.match(run('orders', 'list'), {
+  t.match(await run('orders', 'list'), {
     status: 0,
     stdout: new RegExp(`^${id}\\t\\S+Z\\tacme\\talipay\\tcreated\\t5\\.000000\\t0\\.000000`),
     stderr: '',
   })
-  t.match(run('orders', 'list', '--state', 'credited'), { status: 0, stdout: '' })
-  t.match(JSON.parse(run('orders', 'list', '--account', 'acme', '--json').stdout), { data: [{ id }] })
-  t.match(run('orders', 'show', id), { status: 0, stdout: /^state\tcreated$/m })
-  t.match(run('orders', 'exceptions'), { status: 0, stdout: /\tamount\t.*\t4\.99\tCNY\t4\.990000\tone fen less$/m })
+  t.match(await run('orders', 'list', '--state', 'credited'), { status: 0, stdout: '' })
+  t.match(JSON.parse((await run('orders', 'list', '--account', 'acme', '--json')).stdout), { data: [{ id }] })
+  t.match(await run('orders', 'show', id), { status: 0, stdout: /^state\tcreated$/m })
+  t.match(await run('orders', 'exceptions'), {
+    status: 0,
+    stdout: /\tamount\t.*\t4\.99\tCNY\t4\.990000\tone fen less$/m,
+  })
   const resolve = (...args: string[]) => run('orders', 'resolve', '1', ...args)
-  t.match(resolve('--reason', 'x'), { status: 2, stderr: /action/ }, 'neither')
-  t.match(resolve('--credit', '--close', '--reason', 'x'), { status: 2 }, 'both')
-  t.match(resolve('--credit'), { status: 2, stderr: /--reason/ })
-  t.match(resolve('--credit', '--reason', 'a coupon'), { status: 0, stdout: /^resolution\tcredited: a coupon$/m })
-  t.match(run('orders', 'show', id), { status: 0, stdout: /^credited\t4\.990000$/m })
+  t.match(await resolve('--reason', 'x'), { status: 2, stderr: /action/ }, 'neither')
+  t.match(await resolve('--credit', '--close', '--reason', 'x'), { status: 2 }, 'both')
+  t.match(await resolve('--credit'), { status: 2, stderr: /--reason/ })
+  t.match(await resolve('--credit', '--reason', 'a coupon'), { status: 0, stdout: /^resolution\tcredited: a coupon$/m })
+  t.match(await run('orders', 'show', id), { status: 0, stdout: /^credited\t4\.990000$/m })
   t.match(await store.actions({ operation: 'payments.resolve', limit: 9 }), [{ actor: { kind: 'cli' } }, {}])
   const refund = (...args: string[]) => run('orders', 'refund', id, '--reference', 'r', '--reason', 'x', ...args)
-  t.match(refund('--amount', '1'), { status: 5, stderr: /alipay is not configured here/ })
-  t.match(refund('--amount', 'much'), { status: 2 })
+  t.match(await refund('--amount', '1'), { status: 5, stderr: /alipay is not configured here/ })
+  t.match(await refund('--amount', 'much'), { status: 2 })
   for (const args of [
     ['orders', 'show', 'x'],
     ['orders', 'list', '--account', 'nobody'],
     ['orders', 'resolve', '9', '--close', '--reason', 'x'],
   ])
-    t.match(run(...args), { status: 3, stdout: '' }, args.join(' '))
+    t.match(await run(...args), { status: 3, stdout: '' }, args.join(' '))
   t.match(await store.pay.proofs(id), [{ source: 'operator', note: 'a coupon' }])
 
   const held = newOrder(account.id)
   await store.pay.makeOrder(held, LOOSE, SETUP)
   await store.pay.proveOrder(proofOf(held.id, 'held'), { disputes: 0, sinceMs: 0, untilMs: 8_000_000_000_000 })
-  const release = run('orders', 'release-order', held.id, '--reason', 'known payer')
+  const release = await run('orders', 'release-order', held.id, '--reason', 'known payer')
   t.match(release, { status: 0, stdout: /^state\tcredited$/m })
 
   await store.pay.setPayRate({ currency: 'USDT', rate: 7_000_000, fromMs: 0, untilMs: 8_000_000_000_000 }, SETUP)
@@ -75,14 +75,14 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
     values.map((value, logIndex) => ({ ...transfer, tx: `0x${value}`, logIndex, value })),
   )
   for (const found of await store.chain.unconfirmed(56, 9)) await store.chain.confirmDeposit(found.id)
-  t.match(run('orders', 'release', 'acme', '--reason', 'left'), { status: 0, stdout: 'credited\t7.000000\n' })
-  t.match(run('orders', 'deposits', '--account', 'acme'), {
+  t.match(await run('orders', 'release', 'acme', '--reason', 'left'), { status: 0, stdout: 'credited\t7.000000\n' })
+  t.match(await run('orders', 'deposits', '--account', 'acme'), {
     stdout: /^2\t\S+Z\tacme\theld\t1000000000000\t.*\n1\t\S+Z\tacme\tcredited\t1\t7\.000000\t7\.000000\tleft\t/,
   })
-  const decided = run('orders', 'resolve-deposit', '2', '--close', '--reason', 'by mistake')
+  const decided = await run('orders', 'resolve-deposit', '2', '--close', '--reason', 'by mistake')
   t.match(decided, { status: 0, stdout: /^state\tclosed$/m })
   const to = `0x${'9'.repeat(40)}`
-  const sent = run(
+  const sent = await run(
     'orders',
     'send-back',
     '1',
@@ -98,7 +98,10 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   )
   const { id: number, tokens } = JSON.parse(sent.stdout)
   t.equal(tokens, '1')
-  t.match(run('orders', 'to-send'), { status: 0, stdout: new RegExp(`^${number}\\t\\S+Z\\t1\\t7\\.000000\\t1\\t`) })
-  t.match(run('orders', 'sent', number, '--reason', 'not now'), { status: 0, stdout: /^state\treleased$/m })
-  t.match(run('orders', 'deposit', '1'), { status: 0, stdout: /^refundable\t7\.000000$/m })
+  t.match(await run('orders', 'to-send'), {
+    status: 0,
+    stdout: new RegExp(`^${number}\\t\\S+Z\\t1\\t7\\.000000\\t1\\t`),
+  })
+  t.match(await run('orders', 'sent', number, '--reason', 'not now'), { status: 0, stdout: /^state\treleased$/m })
+  t.match(await run('orders', 'deposit', '1'), { status: 0, stdout: /^refundable\t7\.000000$/m })
 })

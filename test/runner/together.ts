@@ -6,6 +6,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { give } from './own-tests.ts'
+import { blame } from './stray-errors.ts'
 
 /** It only ends a file that waits in vain. */
 const FILE_MS = 300_000
@@ -19,5 +20,6 @@ for (const file of files)
   await root.test(file, { timeout: FILE_MS }, async t => {
     const { href } = pathToFileURL(resolve(file))
     give(href, t)
+    blame(t)
     await import(href)
   })

@@ -1,0 +1,45 @@
+/**
+ * `bin/gateway ARGS` in a folder. `runBin` starts it as a user does. `commandLine` runs commands one after the other in one
+ * process, because the start of a process costs far more than what most of them do; it is for those that end by themselves.
+ */
+import { fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { BIN } from './gateway.ts'
+
+export interface Asked {
+  args: string[]
+  cwd: string
+}
+
+export interface Ended {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+export function runBin(args: string[], cwd: string, bin = BIN, env: NodeJS.ProcessEnv = {}): Ended {
+  const { status, stdout, stderr } = spawnSync(bin, args, { cwd, encoding: 'utf8', env: { ...process.env, ...env } })
+  return { status, stdout, stderr }
+}
+
+export type RunCommand = (args: string[], cwd: string) => Promise<Ended>
+
+/** The process ends with `t`. */
+export function commandLine(t: Pick<Test, 'teardown'>): RunCommand {
+  const child = fork(fileURLToPath(new URL('command-server.ts', import.meta.url)), {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  const exited = once(child, 'exit').then(([code]) =>
+    Promise.reject(new Error(`the process of commands: exit ${code}`)),
+  )
+  exited.catch(() => {})
+  t.teardown(() => child.kill())
+  return async (args, cwd) => {
+    const answered = once(child, 'message')
+    child.send({ args, cwd } satisfies Asked)
+    const [ended] = (await Promise.race([answered, exited])) as [Ended]
+    return ended
+  }
+}
