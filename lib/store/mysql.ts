@@ -8,13 +8,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type mysql from 'mysql2/promise'
-import { invariant } from '../base/assert.ts'
 import {
   CommitUncertain,
   type Dialect,
   type Driver,
   DuplicateKey,
-  type ManyRows,
   type OnStatement,
   type Param,
   type ReadingDriver,
@@ -23,6 +21,7 @@ import {
   type Statements,
 } from './driver.ts'
 import { ConnectionLost, isDead, isUndone, RunAgain } from './mysql-errors.ts'
+import { inserted, KEPT_STATEMENT_CHARACTERS, statementsOf } from './mysql-inserts.ts'
 import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
@@ -51,12 +50,6 @@ const RECONNECTS = 2
 const READING_CONNECTIONS = 2
 /** The bound of a statement in a snapshot or a migration, which may read the whole table of usage. */
 const SNAPSHOT_QUERY_MS = 600_000
-/** A longer statement is not kept prepared: it seldom comes again and takes much of the server's memory. */
-const KEPT_STATEMENT_CHARACTERS = 20_000
-/** Servers refuse a statement whose packet is too large (`max_allowed_packet`): the smallest default is 1 MiB. */
-const STATEMENT_BYTES = 768 * 1024
-/** The most bytes that a UTF-16 unit of a text has in UTF-8. */
-const UTF8_BYTES = 3
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const NO_SUCH_TABLE = 1146
 /** The table, column or index exists; there is no such table, also in OceanBase's words. */
@@ -220,51 +213,6 @@ class MysqlDriver implements Driver {
 /** MySQL has no IF NOT EXISTS for indexes, columns and new names, so a repeated migration ignores these errors. */
 function overlookRepeated(error: Error & { errno?: number }, sql: string): void {
   if (!isChange(sql) || !REPEATED.has(error.errno ?? 0)) throw error
-}
-
-/**
- * Cuts an INSERT of many rows into statements. Each number of rows is an SQL text of its own, and servers bound the
- * number of prepared statements, so only texts of as many rows as fit, and of powers of two, are kept prepared.
- */
-function* statementsOf({ into, row, end = '' }: ManyRows, rows: readonly (readonly Param[])[]) {
-  const most = 2 ** Math.floor(Math.log2((KEPT_STATEMENT_CHARACTERS - into.length - end.length) / (row.length + 2)))
-  for (const some of pieces(rows, most)) {
-    const sql = `${into} VALUES ${Array(some.length).fill(row).join(', ')} ${end}`
-    yield { sql, params: some.flat(), rare: (some.length & (some.length - 1)) !== 0 }
-  }
-}
-
-/** The rows in lists of at most `most`, whose texts together have at most STATEMENT_BYTES, unless one row alone has more. */
-function* pieces(rows: readonly (readonly Param[])[], most: number) {
-  let from = 0
-  let bytes = 0
-  for (let i = 0; i < rows.length; i++) {
-    const more = bytesOf(rows[i]!)
-    if (i > from && (i - from === most || bytes + more > STATEMENT_BYTES)) {
-      yield rows.slice(from, i)
-      from = i
-      bytes = 0
-    }
-    bytes += more
-  }
-  if (from < rows.length) yield rows.slice(from)
-}
-
-/** What the texts of a row take at most; what else it has is bounded by the number of rows. */
-function bytesOf(row: readonly Param[]): number {
-  let bytes = 0
-  for (const value of row) if (typeof value === 'string') bytes += value.length * UTF8_BYTES
-  return bytes
-}
-
-/**
- * The values of inserted rows, whose numbers are sent as floating-point numbers: the client library needs a fifth of the time for
- * those. They go into columns of integers, and a safe integer is the same number in both forms.
- */
-function inserted(params: readonly Param[]): mysql.ExecuteValues[] {
-  for (const value of params)
-    if (typeof value === 'number') invariant(Number.isSafeInteger(value), `no safe integer: ${value}`)
-  return params as mysql.ExecuteValues[]
 }
 
 const runResult = (result: unknown): RunResult => {

@@ -5,12 +5,12 @@
 import type { BlockRef, ChainCursor, NewDeposit, Transfer } from '../../terms/deposits.ts'
 import { takesQuote, USDT } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
 import type { Recorded } from '../deposit-store.ts'
+import type { Driver, Row, Statements } from '../driver.ts'
 import { recordAction } from './actions.ts'
 import { toCursor, toQuote } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
-import { payRateAt } from './pay-notes.ts'
+import { payRateAt } from './pay-rates.ts'
 import { integer, text } from './text.ts'
 
 export async function chainCursor(driver: Pick<Driver, 'query'>, chainId: number): Promise<ChainCursor | null> {

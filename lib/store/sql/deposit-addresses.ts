@@ -1,8 +1,8 @@
 /** Deposit addresses, and quotes: what is promised to an account before anything comes. */
 import type { DepositAddress, Quote } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
-import type { Driver, Row, Statements } from '../driver.ts'
 import type { NewAddress, NewQuote } from '../deposit-store.ts'
+import type { Driver, Row, Statements } from '../driver.ts'
 import { accountPurse } from '../store.ts'
 import { recordAction } from './actions.ts'
 import { toAddress, toQuote } from './deposit-rows.ts'

@@ -7,7 +7,7 @@ import { USDT } from '../../terms/deposits.ts'
 import type { Driver, Statements } from '../driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { depositWorth } from './deposit-worth.ts'
-import { payRateAt } from './pay-notes.ts'
+import { payRateAt } from './pay-rates.ts'
 import { integer } from './text.ts'
 
 /** At a time. Deposits that came first get their rates first, so those behind them have their turn. */

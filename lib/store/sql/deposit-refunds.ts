@@ -6,7 +6,6 @@ import { invariant } from '../../base/assert.ts'
 import { type Micro, micro } from '../../base/money.ts'
 import { type Deposit, type DepositRefund, tokensBack, tokenText } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
-import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import type {
   DepositBack,
   DepositFrozen,
@@ -14,6 +13,7 @@ import type {
   DepositRefundEnded,
   NewDepositRefund,
 } from '../deposit-store.ts'
+import { type Driver, DuplicateKey, type Param, type Statements } from '../driver.ts'
 import type { EntryKind } from '../entry-store.ts'
 import { accountPurse } from '../store.ts'
 import { recordAction } from './actions.ts'

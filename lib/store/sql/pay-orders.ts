@@ -1,111 +1,27 @@
 /**
- * Orders and their proofs. A transaction that moves an order locks its row first, so that of fifty deliveries of one
+ * Orders after they were made. A transaction that moves an order locks its row first, so that of fifty deliveries of one
  * message, on any number of gateways, each finds what the one before it did. After the order it locks the account's purse.
  */
-import { formatMicro, ZERO } from '../../base/money.ts'
+import { ZERO } from '../../base/money.ts'
 import { moved } from '../../terms/order-moves.ts'
-import type { Order, OrderMethod, OrderState, Proof, Shown } from '../../terms/pay.ts'
-import type { Act } from '../../terms/people.ts'
-import { type Driver, DuplicateKey, type Param, type Row, type Statements } from '../driver.ts'
-import type { Hold, NewOrder, OrderBounds, OrderFilter, OrderMade, Proven } from '../pay-store.ts'
-import { accountPurse } from '../store.ts'
-import { recordAction } from './actions.ts'
-import { heldUntil } from './pay-holds.ts'
-import { lockMark } from './pay-notes.ts'
-import { toOrder, toProof } from './pay-rows.ts'
+import type { Order, OrderMethod, OrderState, Shown } from '../../terms/pay.ts'
+import type { Driver, Param, Row, Statements } from '../driver.ts'
+import type { OrderFilter } from '../pay-store.ts'
+import { toOrder } from './pay-rows.ts'
 import { integer, marks, money, toJson } from './text.ts'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-/** Orders that can still be paid as far as is known. */
-const OPEN: readonly OrderState[] = ['created', 'pending']
 /** Orders whose money has not come. */
-const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', 'failed']
+export const UNPAID: readonly OrderState[] = ['created', 'pending', 'expired', 'failed']
 
 const LOCK_ORDER = 'UPDATE pay_orders SET state = state WHERE id = ?'
-const quoted = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
+/** A list of states as SQL. */
+export const quoted = (states: readonly OrderState[]) => states.map(state => `'${state}'`).join(', ')
 
 /** Locks an order's row and reads it; null = there is none. */
 export async function lockOrder(tx: Statements, id: string): Promise<Order | null> {
   if ((await tx.run(LOCK_ORDER, [id])).changes === 0) return null
   const [row] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
   return toOrder(row as Row)
-}
-
-async function boundAgainst(
-  tx: Statements,
-  order: NewOrder,
-  bounds: OrderBounds,
-  nowMs: number,
-): Promise<keyof OrderBounds | null> {
-  const { accountId, method } = order
-  const one = async (sql: string, params: readonly Param[]) => (await tx.query(sql, params))[0] as Row
-  const count = async (where: string, params: readonly Param[]) =>
-    integer(await one(`SELECT COUNT(*) AS n FROM pay_orders WHERE ${where}`, params), 'n')
-  if ((await count(`account_id = ? AND state IN (${quoted(OPEN)})`, [accountId])) >= bounds.open) return 'open'
-  const since = nowMs - HOUR_MS
-  const { failed, anHour, anHourOfAll, aDay } = bounds
-  if ((await count("account_id = ? AND state = 'failed' AND created_at_ms > ?", [accountId, since])) >= failed)
-    return 'failed'
-  if (anHour !== null) {
-    const made = await count('account_id = ? AND created_at_ms > ? AND method = ?', [accountId, since, method])
-    if (made >= anHour) return 'anHour'
-  }
-  if (anHourOfAll !== null) {
-    const made = await count('created_at_ms > ? AND method = ?', [since, method])
-    if (made >= anHourOfAll) return 'anHourOfAll'
-  }
-  const sum = await one(
-    'SELECT COALESCE(SUM(amount), 0) AS total FROM pay_orders WHERE account_id = ? AND created_at_ms > ? ' +
-      "AND state NOT IN ('expired', 'failed')",
-    [accountId, nowMs - DAY_MS],
-  )
-  return integer(sum, 'total') + order.amount > aDay ? 'aDay' : null
-}
-
-export async function makeOrder(driver: Driver, order: NewOrder, bounds: OrderBounds, act: Act): Promise<OrderMade> {
-  return driver.transaction('makeOrder', async tx => {
-    // The lock of the purse lets the orders of one account be counted and made one after the other, that of the mark those of all.
-    await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
-    if (bounds.anHourOfAll !== null) await lockMark(tx, driver, order.method, 'orders')
-    const [clock] = await tx.query(`SELECT ${driver.dialect.nowMs} AS now`, [])
-    const nowMs = integer(clock as Row, 'now')
-    const bound = await boundAgainst(tx, order, bounds, nowMs)
-    if (bound !== null) return { bound }
-    const row: Record<string, Param> = {
-      id: order.id,
-      account_id: order.accountId,
-      user_id: order.userId,
-      method: order.method,
-      amount: order.amount,
-      asked: order.asked,
-      currency: order.currency,
-      rate: order.rate,
-      merchant: order.merchant,
-      state: 'created',
-      sandbox: order.sandbox ? 1 : 0,
-      late: 0,
-      credited: 0,
-      refunded: 0,
-      frozen: 0,
-      reversed: 0,
-      created_at_ms: nowMs,
-      expires_at_ms: order.expiresAtMs,
-      check_at_ms: order.checkAtMs,
-      checks: 0,
-    }
-    const columns = Object.keys(row)
-    await tx.run(`INSERT INTO pay_orders (${columns.join(', ')}) VALUES (${marks(columns.length)})`, Object.values(row))
-    const { id, accountId, method, amount, asked, currency } = order
-    await recordAction(tx, driver, act, {
-      subject: { kind: 'order', id },
-      accountId,
-      before: null,
-      after: { method, amount: formatMicro(amount), asked, currency },
-    })
-    const [made] = await tx.query('SELECT * FROM pay_orders WHERE id = ?', [id])
-    return { order: toOrder(made as Row) }
-  })
 }
 
 export async function orderWhere(driver: Driver, where: string, params: readonly Param[]): Promise<Order | null> {
@@ -169,80 +85,6 @@ export function endOrder(
     await tx.run('UPDATE pay_orders SET state = ?, check_at_ms = ? WHERE id = ?', [next, checkAtMs, id])
     return { ...order, state: next, checkAtMs }
   })
-}
-
-async function insertProof(tx: Statements, driver: Driver, proof: Proof): Promise<void> {
-  const { method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor, note } = proof
-  await tx.run(
-    'INSERT INTO pay_proofs (method, transaction_id, order_id, amount, currency, source, digest, paid_at_ms, at_ms, ' +
-      `actor, note) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${driver.dialect.nowMs}, ?, ?)`,
-    [method, transactionId, orderId, amount, currency, source, digest, paidAtMs, actor, note],
-  )
-}
-
-async function prove(tx: Statements, driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
-  const { method, transactionId, orderId } = proof
-  const order = await lockOrder(tx, orderId)
-  if (order === null) return 'elsewhere'
-  const [there] = await tx.query('SELECT order_id FROM pay_proofs WHERE method = ? AND transaction_id = ?', [
-    method,
-    transactionId,
-  ])
-  if (there !== undefined) return there['order_id'] === orderId ? 'known' : 'elsewhere'
-  if (!UNPAID.includes(order.state)) return 'second'
-  await insertProof(tx, driver, proof)
-  const late = order.state === 'expired' || order.state === 'failed' ? 1 : 0
-  await tx.run(
-    `UPDATE pay_orders SET state = ?, late = ?, paid_at_ms = ${driver.dialect.nowMs}, held_until_ms = ?, check_at_ms = NULL ` +
-      'WHERE id = ?',
-    [moved(order.state, 'paid'), late, await heldUntil(tx, order, hold), orderId],
-  )
-  return 'paid'
-}
-
-export async function proveOrder(driver: Driver, proof: Proof, hold: Hold | null): Promise<Proven> {
-  try {
-    return await driver.transaction('proveOrder', tx => prove(tx, driver, proof, hold))
-  } catch (error) {
-    // The lock of the order keeps apart what is said of one order; this payment was stored for another one meanwhile.
-    if (error instanceof DuplicateKey) return 'elsewhere'
-    throw error
-  }
-}
-
-export async function keepProof(driver: Driver, proof: Proof): Promise<void> {
-  try {
-    await driver.transaction('keepProof', tx => insertProof(tx, driver, proof))
-  } catch (error) {
-    if (!(error instanceof DuplicateKey)) throw error
-  }
-}
-
-export async function proofsOf(driver: Driver, orderId: string) {
-  const sql = 'SELECT * FROM pay_proofs WHERE order_id = ? ORDER BY at_ms, transaction_id'
-  return (await driver.query('proofs', sql, [orderId])).map(toProof)
-}
-
-export async function proofOf(driver: Driver, method: OrderMethod, transactionId: string) {
-  const sql = 'SELECT * FROM pay_proofs WHERE method = ? AND transaction_id = ?'
-  const [row] = await driver.query('proof', sql, [method, transactionId])
-  return row === undefined ? null : toProof(row)
-}
-
-/** A bill is compared once a day, so that one pass over the proofs of a method needs no index. */
-export async function proofsPaid(
-  driver: Driver,
-  method: OrderMethod,
-  fromMs: number,
-  untilMs: number,
-  after: string,
-  limit: number,
-) {
-  const paid = 'COALESCE(paid_at_ms, at_ms)'
-  const sql =
-    `SELECT * FROM pay_proofs WHERE method = ? AND transaction_id > ? AND ${paid} >= ? AND ${paid} < ? ` +
-    'ORDER BY transaction_id LIMIT ?'
-  return (await driver.query('proofsPaid', sql, [method, after, fromMs, untilMs, limit])).map(toProof)
 }
 
 export async function uncredited(driver: Driver, beforeMs: number, limit: number): Promise<Order[]> {

@@ -16,10 +16,16 @@ import type {
   PayRate,
   PayStore,
 } from '../pay-store.ts'
+import { makeOrder } from './make-order.ts'
+import * as events from './pay-events.ts'
+import * as exceptions from './pay-exceptions.ts'
 import { disputedOrders, heldOrders, releaseOrder } from './pay-holds.ts'
+import * as marks from './pay-marks.ts'
 import { creditOrder, endFreeze, freeze, refundable } from './pay-money.ts'
-import * as notes from './pay-notes.ts'
 import * as orders from './pay-orders.ts'
+import * as proofs from './pay-proofs.ts'
+import * as rates from './pay-rates.ts'
+import * as refunds from './pay-refunds.ts'
 
 export class Pay implements PayStore {
   readonly #driver: Driver
@@ -28,7 +34,7 @@ export class Pay implements PayStore {
     this.#driver = driver
   }
 
-  makeOrder = (order: NewOrder, bounds: OrderBounds, act: Act) => orders.makeOrder(this.#driver, order, bounds, act)
+  makeOrder = (order: NewOrder, bounds: OrderBounds, act: Act) => makeOrder(this.#driver, order, bounds, act)
   order = (id: string) => orders.orderWhere(this.#driver, 'id = ?', [id])
   orderByProviderId = (method: OrderMethod, providerId: string) =>
     orders.orderWhere(this.#driver, 'method = ? AND provider_id = ?', [method, providerId])
@@ -38,10 +44,10 @@ export class Pay implements PayStore {
     orders.orderShown(this.#driver, id, providerId, shown)
   endOrder = (id: string, state: 'expired' | 'failed', checkAtMs: number | null) =>
     orders.endOrder(this.#driver, id, state, checkAtMs)
-  proveOrder = (proof: Proof, hold: Hold | null = null) => orders.proveOrder(this.#driver, proof, hold)
-  keepProof = (proof: Proof) => orders.keepProof(this.#driver, proof)
-  proofs = (orderId: string) => orders.proofsOf(this.#driver, orderId)
-  proof = (method: OrderMethod, transactionId: string) => orders.proofOf(this.#driver, method, transactionId)
+  proveOrder = (proof: Proof, hold: Hold | null = null) => proofs.proveOrder(this.#driver, proof, hold)
+  keepProof = (proof: Proof) => proofs.keepProof(this.#driver, proof)
+  proofs = (orderId: string) => proofs.proofsOf(this.#driver, orderId)
+  proof = (method: OrderMethod, transactionId: string) => proofs.proofOf(this.#driver, method, transactionId)
   creditOrder = (id: string, amount: Micro, note: string, act: Act, back?: FreezeAtCredit) =>
     creditOrder(this.#driver, id, amount, note, act, back)
   releaseOrder = (id: string, nowMs: number, reason: string, act: Act) =>
@@ -65,34 +71,34 @@ export class Pay implements PayStore {
   endFreeze = (method: OrderMethod, id: string, end: FreezeEnd, act: Act) =>
     endFreeze(this.#driver, method, id, end, act)
   refundSent = (method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null) =>
-    notes.refundSent(this.#driver, method, id, providerId, checkAtMs)
+    refunds.refundSent(this.#driver, method, id, providerId, checkAtMs)
   refund = async (method: OrderMethod, id: string) =>
-    (await notes.refundWhere(this.#driver, 'method = ? AND id = ?', [method, id]))[0] ?? null
+    (await refunds.refundWhere(this.#driver, 'method = ? AND id = ?', [method, id]))[0] ?? null
   refundByProviderId = async (method: OrderMethod, providerId: string) =>
-    (await notes.refundWhere(this.#driver, 'method = ? AND provider_id = ?', [method, providerId]))[0] ?? null
-  refunds = (orderId: string) => notes.refundWhere(this.#driver, 'order_id = ?', [orderId])
+    (await refunds.refundWhere(this.#driver, 'method = ? AND provider_id = ?', [method, providerId]))[0] ?? null
+  refunds = (orderId: string) => refunds.refundWhere(this.#driver, 'order_id = ?', [orderId])
   takeDueRefunds = (nowMs: number, leaseMs: number, limit: number) =>
-    notes.takeDueRefunds(this.#driver, nowMs, leaseMs, limit)
+    refunds.takeDueRefunds(this.#driver, nowMs, leaseMs, limit)
   refundable = (orderId: string) => refundable(this.#driver, orderId)
 
-  raiseException = (exception: NewException) => notes.raiseException(this.#driver, exception)
-  exception = (id: number) => notes.exception(this.#driver, id)
-  exceptions = (filter: ExceptionFilter) => notes.exceptions(this.#driver, filter)
-  openExceptions = () => notes.openExceptions(this.#driver)
+  raiseException = (exception: NewException) => exceptions.raiseException(this.#driver, exception)
+  exception = (id: number) => exceptions.exception(this.#driver, id)
+  exceptions = (filter: ExceptionFilter) => exceptions.exceptions(this.#driver, filter)
+  openExceptions = () => exceptions.openExceptions(this.#driver)
   resolveException = (id: number, resolution: string, act: Act) =>
-    notes.resolveException(this.#driver, id, resolution, act)
+    exceptions.resolveException(this.#driver, id, resolution, act)
 
-  seenEvent = (method: OrderMethod, eventId: string) => notes.seenEvent(this.#driver, method, eventId)
-  rememberEvent = (method: OrderMethod, eventId: string) => notes.rememberEvent(this.#driver, method, eventId)
-  forgetEvents = (beforeMs: number, limit: number) => notes.forgetEvents(this.#driver, beforeMs, limit)
+  seenEvent = (method: OrderMethod, eventId: string) => events.seenEvent(this.#driver, method, eventId)
+  rememberEvent = (method: OrderMethod, eventId: string) => events.rememberEvent(this.#driver, method, eventId)
+  forgetEvents = (beforeMs: number, limit: number) => events.forgetEvents(this.#driver, beforeMs, limit)
   proofsPaid = (method: OrderMethod, fromMs: number, untilMs: number, after: string, limit: number) =>
-    orders.proofsPaid(this.#driver, method, fromMs, untilMs, after, limit)
+    proofs.proofsPaid(this.#driver, method, fromMs, untilMs, after, limit)
   takePayMark = (method: PayWay, what: string, nowMs: number, restMs: number) =>
-    notes.takePayMark(this.#driver, method, what, nowMs, restMs)
-  payMarks = () => notes.payMarks(this.#driver)
-  setPayMark = (method: PayWay, what: string, value: string) => notes.setPayMark(this.#driver, method, what, value)
-  countPayMark = (method: PayWay, what: string, more: number) => notes.countPayMark(this.#driver, method, what, more)
-  payRate = (currency: string, atMs: number) => notes.payRate(this.#driver, currency, atMs)
-  payRates = (currency: string, limit: number) => notes.payRates(this.#driver, currency, limit)
-  setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => notes.setPayRate(this.#driver, rate, act)
+    marks.takePayMark(this.#driver, method, what, nowMs, restMs)
+  payMarks = () => marks.payMarks(this.#driver)
+  setPayMark = (method: PayWay, what: string, value: string) => marks.setPayMark(this.#driver, method, what, value)
+  countPayMark = (method: PayWay, what: string, more: number) => marks.countPayMark(this.#driver, method, what, more)
+  payRate = (currency: string, atMs: number) => rates.payRate(this.#driver, currency, atMs)
+  payRates = (currency: string, limit: number) => rates.payRates(this.#driver, currency, limit)
+  setPayRate = (rate: Omit<PayRate, 'id' | 'actor'>, act: Act) => rates.setPayRate(this.#driver, rate, act)
 }

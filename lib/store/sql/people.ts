@@ -10,9 +10,9 @@ import type {
   NewPersonalToken,
   NewSession,
   NewUser,
-  PeopleStore,
   UserChange,
-} from '../people-store.ts'
+} from '../people-records.ts'
+import type { PeopleStore } from '../people-store.ts'
 import type { Sealer } from '../secrets.ts'
 import { forgetAddresses } from './people/addresses.ts'
 import * as credentials from './people/credentials.ts'

@@ -11,91 +11,23 @@
  * them, and takes what the leases cannot pay from the purses.
  */
 import { invariant } from '../../base/assert.ts'
-import { timeOfId } from '../../base/ids.ts'
 import type { UsageRow } from '../../terms/records.ts'
 import { type Dialect, type Driver, DuplicateKey, type Statements } from '../driver.ts'
-import { accountPurse, keyPurse, type PurseId, type Settled, type Settlement, StoreUnavailable } from '../store.ts'
+import { type Settled, type Settlement, StoreUnavailable } from '../store.ts'
 import { bookingTime, raiseChargedHours } from './charged-hours.ts'
-import { prunedBefore } from './prune.ts'
+import { lockPurses, lowerLeases, payable, raisePurses, sum } from './settle-purses.ts'
+import { distinct, type Known, present, unknown, unsureOf } from './settled-before.ts'
 import { raiseSums, sumsOf } from './sums.ts'
-import { caseOf, chunks, integer, integerOrNull, marks, padded, text } from './text.ts'
 import { insertBooked } from './usage-rows.ts'
 
+/** How often the slow path is tried, which another process that applies the same journal may disturb. */
 const CLOSE_TRIES = 5
-/** The engine looks for each row's amount from the first pair of a CASE on, so that many pairs in one statement take long. */
-const CASE_PAIRS = 128
-
-/** What a batch takes from purses and leases in total. */
-interface Sums {
-  /** Charges that no lease pays, by purse. */
-  unleased: Map<PurseId, number>
-  /** Charges that leases pay, by holder and purse. */
-  leased: Map<string, Map<PurseId, number>>
-}
-
-const addTo = (map: Map<PurseId, number>, purse: PurseId, amount: number) => {
-  if (amount !== 0) map.set(purse, (map.get(purse) ?? 0) + amount)
-}
-
-function sum(batch: readonly Settlement[]): Sums {
-  const sums: Sums = { unleased: new Map(), leased: new Map() }
-  for (const { row, holder, fromAccountLease, fromKeyLease, limits } of batch) {
-    const { charge } = row
-    invariant(
-      fromAccountLease >= 0 && fromAccountLease <= charge && fromKeyLease >= 0 && fromKeyLease <= charge,
-      `settlement ${row.requestId}: leases pay ${fromAccountLease} and ${fromKeyLease} of ${charge}`,
-    )
-    let leased = sums.leased.get(holder)
-    if (leased === undefined) sums.leased.set(holder, (leased = new Map()))
-    const account = accountPurse(row.accountId)
-    const key = keyPurse(row.keyId)
-    addTo(leased, account, fromAccountLease)
-    addTo(leased, key, fromKeyLease)
-    addTo(sums.unleased, account, charge - fromAccountLease)
-    addTo(sums.unleased, key, charge - fromKeyLease)
-    for (const { purse, fromLease } of limits) {
-      invariant(
-        fromLease >= 0 && fromLease <= charge,
-        `settlement ${row.requestId}: a lease of ${purse} pays ${fromLease}`,
-      )
-      addTo(leased, purse, fromLease)
-      addTo(sums.unleased, purse, charge - fromLease)
-    }
-  }
-  return sums
-}
-
-const inOrder = <V>(map: Map<PurseId, V>): [PurseId, V][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1))
 
 const rowsOf = (batch: readonly Settlement[]): UsageRow[] => batch.map(({ row }) => row)
 
 async function raise(tx: Statements, dialect: Dialect, rows: readonly UsageRow[], bookedAtMs: number): Promise<void> {
   await raiseSums(tx, dialect, sumsOf(rows))
   await raiseChargedHours(tx, dialect, rows, bookedAtMs)
-}
-
-async function raisePurses(tx: Statements, amounts: Map<PurseId, number>): Promise<void> {
-  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
-    const pairs = padded(some)
-    const sql = `UPDATE purses SET promised = promised + ${caseOf('id', pairs.length)} WHERE id IN (${marks(pairs.length)})`
-    await tx.run(sql, [...pairs.flat(), ...pairs.map(([id]) => id)])
-  }
-}
-
-/** Lowers the leases that have at least the given amount; false when one of them has less. */
-async function lowerLeases(tx: Statements, holder: string, amounts: Map<PurseId, number>): Promise<boolean> {
-  let all = true
-  for (const some of chunks(inOrder(amounts), CASE_PAIRS)) {
-    const pairs = padded(some)
-    const amount = caseOf('purse_id', pairs.length)
-    const sql =
-      `UPDATE leases SET amount = amount - ${amount} ` +
-      `WHERE holder = ? AND purse_id IN (${marks(pairs.length)}) AND amount >= ${amount}`
-    const flat = pairs.flat()
-    const { changes } = await tx.run(sql, [...flat, holder, ...pairs.map(([id]) => id), ...flat])
-    all &&= changes === some.length
-  }
-  return all
 }
 
 class LeaseTooSmall extends Error {}
@@ -117,62 +49,6 @@ async function settleAll(tx: Statements, dialect: Dialect, batch: readonly Settl
   return { repeated: [], clashing: [] }
 }
 
-/** Settlements whose request id is in the books: `repeated` with the same content, `clashing` with another. */
-interface Known {
-  repeated: Settlement[]
-  clashing: Settlement[]
-}
-
-/** The columns by which two different requests with one id are told apart. An output of 0 stands in its column as NULL. */
-const COMPARED = ['account_id', 'key_id', 'charge', 'duration_ms', 'output'] as const
-const contentOf = ({ row }: Settlement): string =>
-  [row.accountId, row.keyId, row.charge, Math.round(row.durationMs), row.output].join(' ')
-
-/** The compared content of those of the batch that are in the books, by request id. */
-async function present(tx: Statements, batch: readonly Settlement[]): Promise<Map<string, string>> {
-  const content = new Map<string, string>()
-  for (const some of chunks(batch)) {
-    const asked = padded(some.map(({ row }) => row.requestId))
-    const sql = `SELECT request_id, ${COMPARED.join(', ')} FROM usage_log WHERE request_id IN (${marks(asked.length)})`
-    for (const row of await tx.query(sql, asked))
-      content.set(text(row, 'request_id'), COMPARED.map(column => integerOrNull(row, column) ?? 0).join(' '))
-  }
-  return content
-}
-
-/** Returns the settlements whose id is not in `there`, and adds the others to one of the lists of `known`. */
-function unknown(batch: readonly Settlement[], there: ReadonlyMap<string, string>, known: Known): Settlement[] {
-  return batch.filter(settlement => {
-    const content = there.get(settlement.row.requestId)
-    if (content === undefined) return true
-    known[content === contentOf(settlement) ? 'repeated' : 'clashing'].push(settlement)
-    return false
-  })
-}
-
-async function lockPurses(tx: Statements, ids: PurseId[]): Promise<void> {
-  for (const some of chunks(ids.sort())) {
-    const asked = padded(some)
-    await tx.run(`UPDATE purses SET promised = promised WHERE id IN (${marks(asked.length)})`, asked)
-  }
-}
-
-/** Locks the leases and returns how much of `asked` each can pay. The rest is added to `unleased`. */
-async function payable(tx: Statements, holder: string, asked: Map<PurseId, number>, unleased: Map<PurseId, number>) {
-  const pays = new Map<PurseId, number>()
-  for (const some of chunks([...asked.keys()].sort())) {
-    const ids = padded(some)
-    const where = `WHERE holder = ? AND purse_id IN (${marks(ids.length)})`
-    await tx.run(`UPDATE leases SET amount = amount ${where}`, [holder, ...ids])
-    for (const row of await tx.query(`SELECT purse_id, amount FROM leases ${where}`, [holder, ...ids])) {
-      const purse = text(row, 'purse_id') as PurseId
-      addTo(pays, purse, Math.min(asked.get(purse)!, Math.max(0, integer(row, 'amount'))))
-    }
-  }
-  for (const [purse, amount] of asked) addTo(unleased, purse, amount - (pays.get(purse) ?? 0))
-  return pays
-}
-
 /** The slow path. */
 async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly Settlement[]): Promise<Known> {
   const known: Known = { repeated: [], clashing: [] }
@@ -190,33 +66,6 @@ async function settleClosely(tx: Statements, dialect: Dialect, batch: readonly S
   if (unleased.size > 0) await raisePurses(tx, unleased)
   await raise(tx, dialect, rows, bookedAtMs)
   return known
-}
-
-/** The batch without repetitions, in the order of request ids; a second settlement with the same id goes to `known`. */
-function distinct(batch: readonly Settlement[], known: Known): Settlement[] {
-  let first: Settlement | undefined
-  return batch
-    .toSorted((a, b) => (a.row.requestId < b.row.requestId ? -1 : 1))
-    .filter(settlement => {
-      if (first?.row.requestId !== settlement.row.requestId) {
-        first = settlement
-        return true
-      }
-      unknown([settlement], new Map([[first.row.requestId, contentOf(first)]]), known)
-      return false
-    })
-}
-
-/**
- * The settlements that are older than the last pruning and not in the books: their rows may have been there and
- * deleted.
- */
-async function unsureOf(tx: Statements, batch: readonly Settlement[]): Promise<Settlement[]> {
-  const before = await prunedBefore(tx)
-  const old = batch.filter(({ row }) => timeOfId(row.requestId) < before)
-  if (old.length === 0) return old
-  const there = await present(tx, old)
-  return old.filter(({ row }) => !there.has(row.requestId))
 }
 
 export async function settle(driver: Driver, settlements: readonly Settlement[], again: boolean): Promise<Settled> {

@@ -1,7 +1,7 @@
 /** Passwords, second factors and recovery codes. The secret of a factor is sealed, bound to the user that it belongs to. */
 import type { Act, Person } from '../../../terms/people.ts'
 import type { Driver, Param, Statements } from '../../driver.ts'
-import type { Credentials, CredentialsChange } from '../../people-store.ts'
+import type { Credentials, CredentialsChange } from '../../people-records.ts'
 import type { Sealer } from '../../secrets.ts'
 import { recordAction } from '../actions.ts'
 import { integer, text, textOrNull } from '../text.ts'

@@ -2,7 +2,7 @@
 import type { Act, Person } from '../../../terms/people.ts'
 import type { NewAccount } from '../../account-store.ts'
 import type { Driver, Statements } from '../../driver.ts'
-import type { Identified, Joining, Link, MemberBound, NewUser } from '../../people-store.ts'
+import type { Identified, Joining, Link, MemberBound, NewUser } from '../../people-records.ts'
 import { StoreConflict } from '../../store.ts'
 import { insertAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'

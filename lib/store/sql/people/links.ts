@@ -2,7 +2,7 @@
 import { publicId } from '../../../base/ids.ts'
 import type { Act, Role } from '../../../terms/people.ts'
 import type { Driver, Param, Row, Statements } from '../../driver.ts'
-import type { Link, LinkKind, NewLink } from '../../people-store.ts'
+import type { Link, LinkKind, NewLink } from '../../people-records.ts'
 import { StoreFull } from '../../store.ts'
 import { recordAction } from '../actions.ts'
 import { integer, integerOrNull, jsonOrNull, text, textOrNull, toJson } from '../text.ts'

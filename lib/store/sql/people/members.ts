@@ -2,7 +2,7 @@
 import { type Act, MAKES_KEYS, type Member, type Person, type Role } from '../../../terms/people.ts'
 import type { PageFilter } from '../../account-store.ts'
 import { type Driver, DuplicateKey, type Statements } from '../../driver.ts'
-import type { Membership, RoleChange } from '../../people-store.ts'
+import type { Membership, RoleChange } from '../../people-records.ts'
 import { StoreConflict, StoreFull } from '../../store.ts'
 import { ACCOUNT_COLUMNS, toAccount } from '../accounts.ts'
 import { recordAction } from '../actions.ts'

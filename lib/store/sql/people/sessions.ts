@@ -2,7 +2,7 @@
 import { publicId } from '../../../base/ids.ts'
 import type { Act, Person } from '../../../terms/people.ts'
 import type { Driver, Row, Statements } from '../../driver.ts'
-import type { NewSession, Session } from '../../people-store.ts'
+import type { NewSession, Session } from '../../people-records.ts'
 import { recordAction } from '../actions.ts'
 import { integer, integerOrNull, text } from '../text.ts'
 import { PERSON_COLUMNS, personById, toPerson, subject as user } from './person.ts'

@@ -1,6 +1,6 @@
 /** Counters of tries that failed, which all gateways share, and the deletion of rows that nobody needs any more. */
 import type { Driver, Row } from '../../driver.ts'
-import type { Counter } from '../../people-store.ts'
+import type { Counter } from '../../people-records.ts'
 import { integer, marks, text } from '../text.ts'
 
 const NONE: Counter = { failures: 0, lastMs: 0, untilMs: 0 }
