@@ -1,7 +1,7 @@
 /** The ledger, the months and the statements of an account, as its people get them. */
 import t from 'tap'
 import { formatMicro, type Micro, parseMicro } from '../../lib/base/money.ts'
-import { balanceAnswer, entriesAnswer, monthsAnswer, statementAnswer } from '../../lib/console/api/usage-answers.ts'
+import { balanceAnswer, entriesAnswer, monthsAnswer, statementAnswer } from '../../lib/console/api/billing-answers.ts'
 import {
   entriesQuery,
   lowBalanceBody,

@@ -1,7 +1,7 @@
 /** Lists, receipts, refusals and exports of requests, as the people of an account get them. */
 import t from 'tap'
 import { idAt, timeOfId } from '../../lib/base/ids.ts'
-import { receiptAnswer, refusalsAnswer, requestsAnswer } from '../../lib/console/api/usage-answers.ts'
+import { receiptAnswer, refusalsAnswer, requestsAnswer } from '../../lib/console/api/request-answers.ts'
 import { csvCell } from '../../lib/operations/csv.ts'
 import { REASONS } from '../../lib/operations/own/words.ts'
 import { exportQuery, ownExport } from '../../lib/operations/own-export.ts'

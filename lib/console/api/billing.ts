@@ -14,9 +14,9 @@ import {
 import { CSV_TYPE } from '../../operations/own-export.ts'
 import { report, reportFile } from '../../operations/reports.ts'
 import { monthName } from '../../operations/statement.ts'
+import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './billing-answers.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
-import { balanceAnswer, entriesAnswer, lowBalanceAnswer, monthsAnswer, statementAnswer } from './usage-answers.ts'
 
 const read = { who: READS_MONEY, effect: 'read', scope: 'read' } as const
 const ofMonth = z.strictObject({ month: monthName })

@@ -6,9 +6,9 @@ import { Deposits, depositsFilter, rewindForm, sendBackForm, sentForm } from '..
 import { releaseForm, resolution } from '../../pay/payments.ts'
 import * as kind from '../../terms/config-scalars.ts'
 import { REFUND_STATES } from '../../terms/pay.ts'
+import { money, time } from './answer-fields.ts'
 import { address, depositFields, hash, tokens } from './deposits.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { money, time } from './usage-answers.ts'
 
 const anyFields = {
   ...depositFields,

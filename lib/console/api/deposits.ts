@@ -4,9 +4,9 @@ import { type Operation, operation } from '../../api/operation.ts'
 import { OperationError } from '../../operations/error.ts'
 import { ownAddress, ownDeposit, ownDeposits, ownQuote } from '../../pay/usdt/own-deposits.ts'
 import * as kind from '../../terms/config-scalars.ts'
+import { money, time } from './answer-fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
-import { money, time } from './usage-answers.ts'
 
 /** Tokens with up to eighteen places. */
 export const tokens = z.string().regex(/^\d+(\.\d{1,18})?$/)

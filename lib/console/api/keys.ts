@@ -23,8 +23,8 @@ import {
   testForm,
 } from '../../operations/own-keys.ts'
 import type { Role } from '../../terms/people.ts'
+import { words } from './answer-fields.ts'
 import type { ConsoleDeps } from './deps.ts'
-import { words } from './usage-answers.ts'
 
 const SEES = ['owner', 'member', 'viewer'] as const satisfies Role[]
 const MANAGES = ['owner', 'member'] as const satisfies Role[]

@@ -7,9 +7,9 @@ import { NO_ORDER, orderAfter, ownMethods, ownOrders, shownOrder } from '../../p
 import { scalar } from '../../terms/config-scalars.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
 import type { Account } from '../../terms/records.ts'
+import { money, time } from './answer-fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
-import { money, time } from './usage-answers.ts'
 
 export const orderAnswer = z
   .strictObject({

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { DOUBTS } from '../../pay/payments.ts'
 import { DEPOSIT_STATES } from '../../terms/deposits.ts'
 import { ORDER_STATES, PAY_METHODS } from '../../terms/pay.ts'
-import { money, time } from './usage-answers.ts'
+import { money, time } from './answer-fields.ts'
 
 const methodHealth = z
   .strictObject({

@@ -6,7 +6,7 @@ import { ownReceipt, refusalsQuery, requestIdText, requestsQuery } from '../../o
 import { report } from '../../operations/reports.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_REQUESTS, readerOf, seesInternals } from './reader.ts'
-import { receiptAnswer, refusalsAnswer, requestsAnswer } from './usage-answers.ts'
+import { receiptAnswer, refusalsAnswer, requestsAnswer } from './request-answers.ts'
 
 type ExportCall = Call<unknown, z.output<typeof exportQuery>>
 

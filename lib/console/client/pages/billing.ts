@@ -1,6 +1,6 @@
 /** Billing: balance, the amount at which people want to be warned, the ledger, and the months that have a statement. */
 import { signal } from '@preact/signals'
-import type { Balance, Entries, Months } from '../../api/usage-answers.ts'
+import type { Balance, Entries, Months } from '../../api/billing-answers.ts'
 import { hrefOf, query } from '../address.ts'
 import { get, send } from '../ask.ts'
 import { a, dd, div, dl, dt, h2, section } from '../element.ts'

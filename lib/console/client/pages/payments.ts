@@ -1,6 +1,6 @@
 /** Payments, for operators: what waits for a person, how ways to pay fare, and the orders of all accounts. */
 import { signal } from '@preact/signals'
-import type { ListedOrder, ShownException } from '../../api/pay-desk.ts'
+import type { ListedOrder, ShownException } from '../../api/pay-answers.ts'
 import type { PayHealth } from '../../api/pay-health.ts'
 import { query, setQuery } from '../address.ts'
 import { get } from '../ask.ts'

@@ -1,6 +1,6 @@
 /** The receipt of a request: what it cost and why, line by line, with the arithmetic to be done again in the page. */
 import { signal } from '@preact/signals'
-import type { Receipt } from '../../api/usage-answers.ts'
+import type { Receipt } from '../../api/request-answers.ts'
 import { hrefOf } from '../address.ts'
 import { get } from '../ask.ts'
 import {

@@ -1,6 +1,6 @@
 /** Requests: one row for each, newest first, and those that were refused; with filters that stand in the address. */
 import { effect, signal } from '@preact/signals'
-import type { Refusal, Request, Requests } from '../../api/usage-answers.ts'
+import type { Refusal, Request, Requests } from '../../api/request-answers.ts'
 import { hrefOf, query, setQuery } from '../address.ts'
 import { get } from '../ask.ts'
 import { a, type Child, code, p, span } from '../element.ts'

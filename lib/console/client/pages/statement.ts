@@ -1,5 +1,5 @@
 /** The statement of a month, for the screen and for paper. */
-import type { Statement } from '../../api/usage-answers.ts'
+import type { Statement } from '../../api/billing-answers.ts'
 import { hrefOf } from '../address.ts'
 import { get } from '../ask.ts'
 import { a, button, code, dd, dl, dt, h2, p, section } from '../element.ts'

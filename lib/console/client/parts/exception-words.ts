@@ -1,5 +1,5 @@
 /** What does not fit between payments and orders, in words: what it is, and what an operator does about it. */
-import type { ShownException } from '../../api/pay-desk.ts'
+import type { ShownException } from '../../api/pay-answers.ts'
 import { words } from '../words.ts'
 
 type Kind = ShownException['kind']

@@ -1,7 +1,7 @@
 /** What requests and their parts are called, wherever pages show them. */
 
 import type { VNode } from 'preact'
-import type { Request } from '../../api/usage-answers.ts'
+import type { Request } from '../../api/request-answers.ts'
 import { words } from '../words.ts'
 import { badge, type Tone } from './badge.ts'
 

@@ -1,6 +1,6 @@
 /** What does not fit and waits for a person. */
 import { type Signal, signal } from '@preact/signals'
-import type { ShownException } from '../../../api/pay-desk.ts'
+import type { ShownException } from '../../../api/pay-answers.ts'
 import { a, button, type Child, code, span } from '../../element.ts'
 import { badge } from '../../parts/badge.ts'
 import { exceptionName, received } from '../../parts/exception-words.ts'

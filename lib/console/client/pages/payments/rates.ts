@@ -1,6 +1,6 @@
 /** Rates of the currencies in which a way to pay takes money. Each holds until a time, and is set here. */
 import { signal } from '@preact/signals'
-import type { PayRates } from '../../../api/pay-desk.ts'
+import type { PayRates } from '../../../api/pay-answers.ts'
 import { get, send } from '../../ask.ts'
 import { type Child, h2, section } from '../../element.ts'
 import { load } from '../../load.ts'

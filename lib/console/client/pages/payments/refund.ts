@@ -1,6 +1,6 @@
 /** The dialog by which an operator sends money of an order back to the payer. */
 import { type Signal, signal } from '@preact/signals'
-import type { WholeOrder } from '../../../api/pay-desk.ts'
+import type { WholeOrder } from '../../../api/pay-answers.ts'
 import { send } from '../../ask.ts'
 import { type Child, p } from '../../element.ts'
 import { money } from '../../money.ts'

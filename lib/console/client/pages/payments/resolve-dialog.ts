@@ -1,6 +1,6 @@
 /** The dialog in which an operator resolves an exception: credits what was received, or closes it. */
 import { type Signal, signal } from '@preact/signals'
-import type { ShownException } from '../../../api/pay-desk.ts'
+import type { ShownException } from '../../../api/pay-answers.ts'
 import { send } from '../../ask.ts'
 import { type Child, code, dd, dl, dt, p } from '../../element.ts'
 import { money } from '../../money.ts'

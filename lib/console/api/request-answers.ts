@@ -1,0 +1,116 @@
+/** What the calls on requests answer, as schemas: for the document of the API, and for the tests, which check every answer. */
+import { z } from 'zod'
+import { EMPTY } from '../../operations/own-requests.ts'
+import { BASES, ENDS, FEES, PROTOCOLS, TOKEN_CLASSES } from '../../terms/records.ts'
+import { count, counts, keyLabel, money, ms, time, words } from './answer-fields.ts'
+
+const requestId = z.string().regex(/^[0-9a-z]{1,64}$/)
+const OUTCOME = z.enum(['ok', 'client', 'upstream'])
+
+const requestFields = {
+  request_id: requestId,
+  at: time,
+  key: keyLabel.nullable(),
+  model: z.string(),
+  group: z.string(),
+  protocol: z.enum(PROTOCOLS),
+  status: z.int(),
+  end: z.enum(ENDS),
+  outcome: OUTCOME,
+  basis: z.enum(BASES),
+  ...counts,
+  charge: money,
+  first_byte_ms: ms.nullable(),
+  duration_ms: ms,
+  client_request_id: z.string().nullable(),
+}
+
+export const request = z.strictObject(requestFields).meta({ id: 'Request' })
+export const refusal = z
+  .strictObject({
+    request_id: requestId,
+    at: time,
+    key: keyLabel.nullable(),
+    model: z.string().nullable(),
+    reason: z.string(),
+    status: z.int(),
+    address: z.string(),
+    why: words,
+    todo: words,
+  })
+  .meta({ id: 'Refusal' })
+
+const line = z
+  .strictObject({
+    model: z.string(),
+    price_version: z.int().nullable(),
+    price_since: time.nullable(),
+    list: z.union([z.literal('base'), z.int()]),
+    tier: z.string(),
+    tier_name: z.string().nullable(),
+    class: z.enum([...TOKEN_CLASSES, ...FEES]),
+    count: z.number(),
+    price: money,
+    per: z.int(),
+    amount: z.string(),
+  })
+  .meta({ id: 'ReceiptLine' })
+
+const receipt = z
+  .strictObject({
+    ...requestFields,
+    booked_at: time,
+    lines: z.array(line),
+    sum: z.string(),
+    multiplier: z.string().nullable(),
+    held: money.nullable(),
+    released: money.nullable(),
+    asked_ms: ms.nullable(),
+    attempts: count,
+    answer_id: z.string().nullable(),
+    ended: words,
+    rests_on: words,
+  })
+  .meta({ id: 'Receipt' })
+
+const internal = z.strictObject({
+  channel: z.string(),
+  via: z.enum(PROTOCOLS).nullable(),
+  upstream_id: z.string().nullable(),
+  cost: money.nullable(),
+  margin: money.nullable(),
+  attempts: z.array(
+    z.strictObject({ channel: z.string(), status: z.int(), error: z.string().nullable(), ms: z.number() }),
+  ),
+  uncharged: z.array(
+    z.strictObject({
+      request_id: z.string(),
+      channel: z.string(),
+      status: z.int(),
+      cost: money.nullable(),
+      upstream_id: z.string().nullable(),
+    }),
+  ),
+})
+
+export const receiptAnswer = z.strictObject({
+  request: receipt.nullable(),
+  refusal: refusal.nullable(),
+  internal: internal.nullable(),
+})
+
+const page = { next: z.string().nullable(), scanned_to: time.nullable() }
+export const requestsAnswer = z.strictObject({
+  data: z.array(request),
+  ...page,
+  empty: z.enum(EMPTY).nullable(),
+  pruned_before: time.nullable(),
+  refusal: refusal.nullable(),
+})
+
+export const refusalsAnswer = z.strictObject({ data: z.array(refusal), ...page })
+
+export type Request = z.output<typeof request>
+export type Refusal = z.output<typeof refusal>
+export type Receipt = z.output<typeof receiptAnswer>
+export type Requests = z.output<typeof requestsAnswer>
