@@ -3,8 +3,9 @@
  * `events.ts` promises to writers. Calls get the names that the client knows, and ids that every protocol takes.
  */
 import type { Opaque } from './ask.ts'
-import { type AnswerEvent, type Citation, reasonFor, type StopReason } from './events.ts'
+import { type Citation, reasonFor, type StopReason } from './events.ts'
 import type { Failure } from './failure.ts'
+import { Found } from './found.ts'
 import { TextOfInput } from './freeform.ts'
 import { fitId } from './ids.ts'
 import { EMPTY, type Literal } from './json/literal.ts'
@@ -23,7 +24,7 @@ interface OpenCall {
 
 export class Blocks {
   readonly #options: ReaderOptions
-  #events: AnswerEvent[] = []
+  readonly found = new Found()
   #begun = false
   #next = 0
   /** The open block that is no call; -1 = none is open. */
@@ -33,11 +34,8 @@ export class Blocks {
   readonly #calls = new Map<number, OpenCall>()
   #sawCall = false
   #sawRefusal = false
-  /** The block of the last delta, and the value in the upstream's event that is its text as it stands; NONE = there is none. */
-  #last = -1
-  #source: Node = NONE
-  /** The reader keeps in mind what it has read of a block, so that it must read each event. */
-  readsAll = false
+  /** As last told; -1 = it was not. */
+  #thinking = -1
   /** The reader is done: `end` or `fail` has come. */
   done = false
   /** Why the upstream stopped, as far as it has said. */
@@ -46,38 +44,6 @@ export class Blocks {
 
   constructor(options: ReaderOptions) {
     this.#options = options
-  }
-
-  /** What was found since the last time. */
-  take(): readonly AnswerEvent[] {
-    const events = this.#events
-    this.#events = []
-    return events
-  }
-
-  /** How many events were found since the last time. */
-  get found(): number {
-    return this.#events.length
-  }
-
-  /**
-   * The value whose text is all that the reader has told since `found` was so many: with another text in its place it would have told
-   * that text, and nothing else. NONE = it has told something else.
-   */
-  onlySource(found: number): Node {
-    const isOne = this.#events.length === found + 1 && this.#events[found]?.type === 'delta'
-    return isOne && !this.readsAll ? this.#source : NONE
-  }
-
-  /** More of what the last delta belongs to. */
-  again(text: Literal): void {
-    this.#events.push({ type: 'delta', index: this.#last, text })
-  }
-
-  #delta(index: number, text: Literal, source: Node): void {
-    this.#last = index
-    this.#source = source
-    this.#events.push({ type: 'delta', index, text })
   }
 
   /** Whether a block has been opened. */
@@ -92,14 +58,14 @@ export class Blocks {
   begin(id: string, model: string): void {
     if (this.#begun || this.done) return
     this.#begun = true
-    this.#events.push({ type: 'begin', id, model })
+    this.found.add({ type: 'begin', id, model })
   }
 
   /** More of a text, which begins when the last one was of another kind. `source`: the value that `text` is, if it is one. */
   text(kind: TextKind, text: Literal, source: Node = NONE): void {
     if (text.length < 3 || this.done) return
     const index = this.#textBlock(kind)
-    if (index >= 0) this.#delta(index, text, source)
+    if (index >= 0) this.found.delta(index, text, source)
   }
 
   /** State that belongs to the text or thought that is open, or to one that shows nothing. It ends the block. */
@@ -108,7 +74,7 @@ export class Blocks {
     const opaque: Opaque = { issuer: this.#options.issuer, of, value, ...(id === undefined ? {} : { id }) }
     const index = this.#textBlock(kind)
     if (index < 0) return
-    this.#events.push({ type: 'seal', index, opaque })
+    this.found.add({ type: 'seal', index, opaque })
     this.#sealed = true
     this.closeText()
   }
@@ -122,7 +88,7 @@ export class Blocks {
     this.#liveKind = kind
     this.#sealed = false
     this.#sawRefusal ||= kind === 'refusal'
-    this.#events.push({ type: 'open', index, kind })
+    this.found.add({ type: 'open', index, kind })
     return index
   }
 
@@ -140,7 +106,7 @@ export class Blocks {
     const own = id === '' ? `call_${this.#options.requestId}_${index}` : fitId(id)
     const call = { id: own, ...name, ...(opaque === undefined ? {} : { opaque }) }
     this.#calls.set(index, { freeform: name.freeform && !takesText ? new TextOfInput() : null })
-    this.#events.push({ type: 'open', index, kind: 'call', call })
+    this.found.add({ type: 'open', index, kind: 'call', call })
     return index
   }
 
@@ -149,7 +115,7 @@ export class Blocks {
     const call = this.#calls.get(index)
     if (call === undefined || text.length < 3 || this.done) return
     const told = call.freeform === null ? text : call.freeform.feed(text)
-    if (told.length > 2) this.#delta(index, told, call.freeform === null ? source : NONE)
+    if (told.length > 2) this.found.delta(index, told, call.freeform === null ? source : NONE)
   }
 
   media(mime: string, base64: Literal): void {
@@ -157,13 +123,14 @@ export class Blocks {
     this.closeText()
     const index = this.#open()
     if (index < 0) return
-    this.#events.push({ type: 'open', index, kind: 'media', mime, base64 }, { type: 'close', index })
+    this.found.add({ type: 'open', index, kind: 'media', mime, base64 })
+    this.found.add({ type: 'close', index })
   }
 
   /** Of the text that is open. */
   note(citation: Citation | null): void {
     if (citation === null || this.#live < 0 || this.#liveKind !== 'text' || this.done) return
-    this.#events.push({ type: 'note', index: this.#live, citation })
+    this.found.add({ type: 'note', index: this.#live, citation })
   }
 
   closeText(): void {
@@ -173,18 +140,18 @@ export class Blocks {
     // a state without a value still says whose the thought is, so that no other upstream is sent it as its own
     if (this.#liveKind === 'thought' && !this.#sealed) {
       const opaque: Opaque = { issuer: this.#options.issuer, of: 'signed', value: EMPTY }
-      this.#events.push({ type: 'seal', index, opaque })
+      this.found.add({ type: 'seal', index, opaque })
     }
-    this.#events.push({ type: 'close', index })
+    this.found.add({ type: 'close', index })
   }
 
   closeCall(index: number): void {
     const call = this.#calls.get(index)
     if (call === undefined) return
     const rest = call.freeform?.end() ?? EMPTY
-    if (rest.length > 2) this.#delta(index, rest, NONE)
+    if (rest.length > 2) this.found.delta(index, rest, NONE)
     this.#calls.delete(index)
-    this.#events.push({ type: 'close', index })
+    this.found.add({ type: 'close', index })
   }
 
   closeCalls(): void {
@@ -192,7 +159,9 @@ export class Blocks {
   }
 
   thinking(tokens: number | null): void {
-    if (tokens !== null && !this.done) this.#events.push({ type: 'thinking', tokens })
+    if (tokens === null || tokens === this.#thinking || this.done) return
+    this.#thinking = tokens
+    this.found.add({ type: 'thinking', tokens })
   }
 
   /** The answer is whole. */
@@ -207,13 +176,14 @@ export class Blocks {
     // who refuses in words may say that this was all
     const told = this.#sawRefusal && this.reason === 'end' ? 'refusal' : (this.reason ?? 'end')
     const reason = reasonFor(told, this.#sawCall)
-    this.#events.push({ type: 'stop', reason, sequence: this.sequence }, { type: 'end' })
+    this.found.add({ type: 'stop', reason, sequence: this.sequence })
+    this.found.add({ type: 'end' })
     this.done = true
   }
 
   fail(failure: Failure): void {
     if (this.done) return
-    this.#events.push({ type: 'fail', failure })
+    this.found.add({ type: 'fail', failure })
     this.done = true
   }
 

@@ -4,10 +4,10 @@
  * that these need not be read as JSON, which costs ten times as much. What is compared are bytes; any other event is read the general
  * way, and so is one whose text is empty.
  *
- * Besides the text there are two members that change with each event and that no reader looks at: a number, and characters that hide
- * how long the text is.
+ * Besides the text there are members that change with each event and that no reader looks at: the event's number, the tokens so far, and
+ * characters that hide how long the text is.
  */
-import type { Blocks } from './blocks.ts'
+import type { Found } from './found.ts'
 import { EMPTY } from './json/literal.ts'
 import { countEnd, stringEnd } from './json/scan.ts'
 import type { Node, Tree } from './json/tree.ts'
@@ -19,6 +19,12 @@ const WINDOW = 8192
 /** After so many events in a row that had no likeness, only one of so many more is remembered. */
 const MOST_TRIES = 4
 const SELDOM = 16
+/** The numbers that change, by the member in which they stand; '' = in none. */
+const NUMBERS: Readonly<Record<string, readonly string[]>> = {
+  '': ['sequence_number'],
+  usage: ['prompt_tokens', 'completion_tokens', 'total_tokens'],
+  usageMetadata: ['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'],
+}
 const EVENT_END = '\n\n'
 const QUOTE = 0x22
 
@@ -70,22 +76,22 @@ export class EventShape {
   }
 
   /** Tells the events of this shape that stand in the chunk, which has events only, from `from` on. Returns where the last one ends. */
-  tell(chunk: Buffer, from: number, blocks: Blocks): number {
+  tell(chunk: Buffer, from: number, found: Found): number {
     for (let at = from; this.#isFresh; ) {
       const text = chunk.toString('latin1', at, at + WINDOW)
-      const told = this.#tellIn(text, blocks)
+      const told = this.#tellIn(text, found)
       at += told
       if (told === 0 || at === chunk.length || text.length < WINDOW) return at
     }
     return from
   }
 
-  #tellIn(text: string, blocks: Blocks): number {
+  #tellIn(text: string, found: Found): number {
     for (let at = 0; ; ) {
       const end = this.#endOf(text, at)
       if (end < 0) return at
       this.#read = this.#due = 0
-      blocks.again(this.#text)
+      found.again(this.#text)
       at = end
     }
   }
@@ -119,10 +125,12 @@ function holesIn(tree: Tree, text: Node): Hole[] {
   const holes: Hole[] = [{ ...tree.span(text), is: 'text' }]
   const noise = tree.get(tree.root, 'obfuscation')
   if (tree.kind(noise) === 'string') holes.push({ ...tree.span(noise), is: 'string' })
-  const place = tree.get(tree.root, 'sequence_number')
-  if (tree.kind(place) === 'scalar') {
-    const { start, end } = tree.span(place)
-    if (countEnd(tree.text, start) === end) holes.push({ start, end, is: 'number' })
+  for (const [member, names] of Object.entries(NUMBERS)) {
+    const object = member === '' ? tree.root : tree.get(tree.root, member)
+    for (const name of names) {
+      const node = tree.get(object, name)
+      if (tree.number(node) !== null) holes.push({ ...tree.span(node), is: 'number' })
+    }
   }
   return holes.sort((a, b) => a.start - b.start)
 }

@@ -43,7 +43,7 @@ class StreamReader implements AnswerReader, EventSink {
 
   push(chunk: Buffer): readonly AnswerEvent[] {
     this.#feed(chunk)
-    return this.#rules.blocks.take()
+    return this.#rules.blocks.found.take()
   }
 
   /** Gives the events that are like the last one to its shape, and all others, one by one, to the general reader. */
@@ -51,7 +51,7 @@ class StreamReader implements AnswerReader, EventSink {
     const { blocks } = this.#rules
     let at = 0
     while (!blocks.done && at < chunk.length) {
-      if (this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks)
+      if (this.#events.atBoundary) at = this.#shape.tell(chunk, at, blocks.found)
       const blank = this.#shape.isDue ? chunk.indexOf(BLANK_LINE, at) : -1
       const end = blank < 0 ? chunk.length : blank + BLANK_LINE.length
       const part = chunk.subarray(at, end)
@@ -64,7 +64,7 @@ class StreamReader implements AnswerReader, EventSink {
   end(): readonly AnswerEvent[] {
     this.#events.end()
     if (!this.#rules.blocks.done) this.#rules.ended()
-    return this.#rules.blocks.take()
+    return this.#rules.blocks.found.take()
   }
 
   takeDocument(): null {
@@ -87,8 +87,9 @@ class StreamReader implements AnswerReader, EventSink {
   #read(name: string): void {
     const { blocks } = this.#rules
     const { found } = blocks
+    const { count } = found
     this.#rules.event(name, this.#tree)
-    const text = this.#whole === null ? NONE : blocks.onlySource(found)
+    const text = this.#whole === null ? NONE : found.onlySource(count)
     if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
   }
 }
@@ -104,7 +105,7 @@ class DocumentReader implements AnswerReader {
 
   push(chunk: Buffer): readonly AnswerEvent[] {
     const { blocks } = this.#rules
-    if (blocks.done) return blocks.take()
+    if (blocks.done) return blocks.found.take()
     this.held += chunk.length
     if (this.held <= LONGEST_DOCUMENT) this.#chunks.push(chunk)
     else {
@@ -112,7 +113,7 @@ class DocumentReader implements AnswerReader {
       this.held = 0
       blocks.fail(unreadable('the answer is too long'))
     }
-    return blocks.take()
+    return blocks.found.take()
   }
 
   takeDocument(): Buffer<ArrayBuffer> {
@@ -133,6 +134,6 @@ class DocumentReader implements AnswerReader {
     }
     this.#chunks = []
     this.held = 0
-    return blocks.take()
+    return blocks.found.take()
   }
 }

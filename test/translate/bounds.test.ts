@@ -31,7 +31,7 @@ function* endless(kind: 'call' | 'text' | 'thought'): Iterable<AnswerEvent> {
   for (let n = 0; n < 40; n++) {
     if (kind === 'call') blocks.args(call, PIECE)
     else blocks.text(kind, PIECE)
-    yield* blocks.take()
+    yield* blocks.found.take()
   }
 }
 
@@ -45,7 +45,7 @@ function* waiting(): Iterable<AnswerEvent> {
   blocks.args(second, '"{\\"a\\":\\""')
   for (let n = 0; n < 40; n++) {
     blocks.args(second, PIECE)
-    yield* blocks.take()
+    yield* blocks.found.take()
   }
 }
 
@@ -86,7 +86,7 @@ t.test('blocks are as many as they may be, and then a failure', async t => {
   const blocks = new Blocks(readerOptions())
   blocks.begin('id', 'model')
   for (let n = 0; n <= MOST_BLOCKS; n++) blocks.call(`c${n}`, 'f')
-  const events = blocks.take()
+  const events = blocks.found.take()
   t.equal(events.filter(({ type }) => type === 'open').length, MOST_BLOCKS)
   t.match(events.at(-1), { type: 'fail' })
   for (const form of FORMS) {

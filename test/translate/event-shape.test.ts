@@ -3,14 +3,14 @@
  * the same bytes are given one by one, so that it never has a whole event at hand.
  */
 import t from 'tap'
-import { Blocks } from '../../lib/translate/blocks.ts'
 import { EventShape } from '../../lib/translate/event-shape.ts'
+import { Found } from '../../lib/translate/found.ts'
 import { literal } from '../../lib/translate/json/literal.ts'
-import { Tree } from '../../lib/translate/json/tree.ts'
+import { NONE, Tree } from '../../lib/translate/json/tree.ts'
 import type { Translated } from '../../lib/translate/protocol.ts'
 import { type Random, seeded, text } from '../support/random.ts'
 import { oddLiteral } from './support/asks.ts'
-import { cuts, pieces, readAll, readerOptions, usageOf, writeAll } from './support/answers.ts'
+import { cuts, pieces, readAll, usageOf, writeAll } from './support/answers.ts'
 import { PROTOCOLS } from './support/clients.ts'
 
 const RUNS = Number(process.env['RUNS'] ?? 60)
@@ -27,6 +27,8 @@ const EVENTS: Record<string, { begin: string; deltas: readonly string[]; between
       'data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":%}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"content":[{"type":"text","text":%}]}}],"sequence_number":#}\n\n',
       'data: {"choices":[{"delta":{"content":"a","content":%}}]}\n\n',
+      'data: {"usage":{"prompt_tokens":3,"completion_tokens":#},"choices":[{"delta":{"content":%}}]}\n\n',
+      'data: {"usage":{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":#}},"choices":[{"delta":{"content":%}}]}\n\n',
     ],
     between: [
       'data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"a","function":{"name":"f"}}]}}]}\n\n',
@@ -74,6 +76,8 @@ const EVENTS: Record<string, { begin: string; deltas: readonly string[]; between
     deltas: [
       'data: {"candidates":[{"content":{"parts":[{"text":%}]},"index":0}]}\n\n',
       'data: {"candidates":[{"content":{"parts":[{"text":%,"thought":true}]}}],"usageMetadata":{"promptTokenCount":#}}\n\n',
+      'data: {"candidates":[{"content":{"parts":[{"text":%}]}}],"usageMetadata":{"thoughtsTokenCount":7,"totalTokenCount":#}}\n\n',
+      'data: {"candidates":[{"content":{"parts":[{"text":%}]}}],"usageMetadata":{"thoughtsTokenCount":#}}\n\n',
       'data: {"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":%}}\n\n',
     ],
     between: ['data: {"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"YQ=="}]}}]}\n\n'],
@@ -152,16 +156,16 @@ t.test('what is like the event before is found, up to the first that is not', as
   tree.read(learned.slice('data: '.length, -2))
   const shape = new EventShape()
   shape.learn(learned, tree, tree.get(tree.root, 'text'))
-  const blocks = new Blocks(readerOptions())
-  blocks.text('text', '"first"')
-  blocks.take()
+  const found = new Found()
+  found.delta(0, '"first"', NONE)
+  found.take()
   const chunk = (text: string): Buffer => Buffer.from(text, 'latin1')
 
   const many = Array.from({ length: 500 }, (_, n) => `word "${n}" é`)
   const all = chunk(many.map((word, n) => event(word, '.'.repeat(n % 7))).join(''))
-  t.equal(shape.tell(all, 0, blocks), all.length, 'more than is compared at a time')
+  t.equal(shape.tell(all, 0, found), all.length, 'more than is compared at a time')
   t.same(
-    blocks.take(),
+    found.take(),
     many.map(word => ({ type: 'delta', index: 0, text: literal(word) })),
   )
   for (const [what, other] of Object.entries({
@@ -171,11 +175,11 @@ t.test('what is like the event before is found, up to the first that is not', as
     'a text that is no JSON': event('x').replace('"x"', '"\\x"'),
     'what hides the length is none': event('x').replace('"x"}', 'null}'),
   })) {
-    t.equal(shape.tell(chunk(event('a') + other + event('b')), 0, blocks), event('a').length, what)
-    t.match(blocks.take(), [{ text: '"a"' }], what)
+    t.equal(shape.tell(chunk(event('a') + other + event('b')), 0, found), event('a').length, what)
+    t.match(found.take(), [{ text: '"a"' }], what)
   }
   shape.forget()
-  t.equal(shape.tell(chunk(event('a')), 0, blocks), 0, 'after another event nothing is like the last one')
+  t.equal(shape.tell(chunk(event('a')), 0, found), 0, 'after another event nothing is like the last one')
 })
 
 t.test('what may be several events, or has its text in several lines, is not remembered', async t => {
@@ -188,7 +192,7 @@ t.test('what may be several events, or has its text in several lines, is not rem
     const tree = new Tree()
     tree.read(event.includes('more') ? event.slice(6, -2) : '{"text":"b"}')
     shape.learn(event, tree, tree.get(tree.root, 'text'))
-    t.equal(shape.tell(Buffer.from(event), 0, new Blocks(readerOptions())), 0)
+    t.equal(shape.tell(Buffer.from(event), 0, new Found()), 0)
   }
 })
 
@@ -203,7 +207,7 @@ t.test('a stream whose events are never alike is looked at only now and then', a
     due++
     tree.read(event.slice('data: '.length, -2))
     shape.learn(event, tree, tree.get(tree.root, 'text'))
-    t.equal(shape.tell(Buffer.from('data: {"other":1}\n\n'), 0, new Blocks(readerOptions())), 0)
+    t.equal(shape.tell(Buffer.from('data: {"other":1}\n\n'), 0, new Found()), 0)
   }
   t.ok(due >= 4 && due < 20, `${due} of 200`)
 })

@@ -72,7 +72,7 @@ export class CallReader {
     let call = this.#calls.get(key)
     if (call === undefined) {
       const check = key.startsWith('no ') ? new ObjectCheck() : null
-      this.#blocks.readsAll ||= check !== null
+      this.#blocks.found.readsAll ||= check !== null
       call = { id, block: -1, early: [], hasArgs: false, check }
       this.#calls.set(key, call)
       if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many calls'))

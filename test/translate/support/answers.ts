@@ -76,7 +76,7 @@ export function randomAnswer(random: Random): AnswerEvent[] {
   }
   blocks.reason = random.pick(['end', 'length', 'refusal'])
   blocks.finish()
-  return [...blocks.take()]
+  return [...blocks.found.take()]
 }
 
 function calls(random: Random, blocks: Blocks): void {
