@@ -18,6 +18,8 @@ const CHINA_MS = 8 * HOUR_MS
 const READY_MS = 10.5 * HOUR_MS
 /** For how long a gateway has the bills of a method to itself, and how long one rests that could not be had. */
 const TAKEN_MS = HOUR_MS / 2
+/** Days whose bills may be missing before a person is told. */
+const LATE_DAYS = 3
 /** Providers keep bills for about three months. */
 const MOST_DAYS = 60
 const PAGE = 500
@@ -60,7 +62,7 @@ export async function compareBills(deps: BillDeps): Promise<void> {
       const last = marked(READ) ?? marked(SINCE) ?? (await beginBills(deps, name, nowMs))
       const days = dueDays(last, nowMs)
       if (days.length > 0 && (await store.pay.takePayMark(name, 'bill_taken', nowMs, TAKEN_MS)))
-        await compareDays(deps, method, days)
+        if (!(await compareDays(deps, method, days)) && days.length > LATE_DAYS) await tellOfLate(deps, name, last)
     }
   } catch (error) {
     if (!(error instanceof StoreUnavailable || stopped())) log.error({ err: error }, 'bills cannot be compared')
@@ -77,20 +79,28 @@ async function beginBills({ store }: BillDeps, name: OrderMethod, nowMs: number)
   return before
 }
 
-async function compareDays(deps: BillDeps, method: PayMethod, days: readonly string[]): Promise<void> {
+/** What nobody told of is found by bills alone. */
+async function tellOfLate({ till }: BillDeps, method: OrderMethod, last: string): Promise<void> {
+  const detail = `no bill after that of ${last} can be had, for days: nobody knows what is missing here since then`
+  await till.raise({ method, kind: 'bill_missing', reference: `since ${last}`, detail })
+}
+
+/** False when the first of them could not be had. */
+async function compareDays(deps: BillDeps, method: PayMethod, days: readonly string[]): Promise<boolean> {
   const { store, log, stopped } = deps
   const { name } = method
   for (const day of days) {
     try {
-      if (!(await compareDay(deps, method, day))) return
+      if (!(await compareDay(deps, method, day))) return true
       await store.pay.setPayMark(name, READ, day)
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       log.warn({ method: name, day, reason: error.message }, 'the bill of a day cannot be had')
-      return
+      return day !== days[0]
     }
-    if (stopped()) return
+    if (stopped()) return true
   }
+  return true
 }
 
 /** False when it was stopped before the end. */

@@ -60,7 +60,10 @@ async function takeEvents(deps: MissedDeps, method: PayMethod, fromMs: number, u
   return true
 }
 
-/** False when it has to be taken again. An event that the provider cannot explain does not stand in the way of others. */
+/**
+ * False when it has to be taken again. An event that the provider cannot explain does not stand in the way of others; a person is
+ * told of it, because the list is soon read on.
+ */
 async function takeEvent({ till, log }: MissedDeps, { name }: PayMethod, event: MissedEvent): Promise<boolean> {
   try {
     let early = false
@@ -68,7 +71,10 @@ async function takeEvent({ till, log }: MissedDeps, { name }: PayMethod, event: 
     return !early
   } catch (error) {
     if (!(error instanceof ProviderRefuses)) throw error
-    log.warn({ method: name, event: event.eventId, reason: error.message }, 'an event of a provider cannot be taken')
+    const { eventId } = event
+    log.warn({ method: name, event: eventId, reason: error.message }, 'an event of a provider cannot be taken')
+    const detail = `an event of the provider cannot be read, look at it there: ${error.message}`
+    await till.raise({ method: name, kind: 'fraud_warning', reference: eventId, detail })
     return false
   }
 }
