@@ -77,6 +77,20 @@ export interface DisputeNotice {
   dueAtMs?: number
 }
 
+/**
+ * The provider refuses a refund, or did not send it after all, because the payer's bank has asked for the money first: the money
+ * is the bank's to decide about. `disputes`: those of the payment, as they are now.
+ */
+export class PaymentDisputed extends ProviderRefuses {
+  override name = 'PaymentDisputed'
+  readonly disputes: readonly DisputeNotice[]
+
+  constructor(message: string, disputes: readonly DisputeNotice[]) {
+    super(message)
+    this.disputes = disputes
+  }
+}
+
 /** The provider suspects a fraud, or has said something that a person has to look at. */
 export interface WarningNotice {
   kind: 'warning'

@@ -4,7 +4,7 @@
  */
 import { type Micro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import type { FreezeAtCredit, Frozen, NewException, NewRefund } from '../store/store.ts'
+import type { NextFreeze, Frozen, NewException, NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
 import { FEN, refundIdOf, worth } from './numbers.ts'
@@ -25,9 +25,12 @@ const DISPUTED_MORE = 'more is disputed than is left of the order'
 const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro =>
   asked === whole ? credited : worth(asked, rate)
 
+const freezeOf = ({ disputeId: id }: DisputeNotice) =>
+  ({ id, providerId: id, kind: 'dispute', reason: 'disputed by the payer' }) as const
+
 /** What it needs of the till. */
 interface Counter {
-  credit(orderId: string, act?: undefined, back?: FreezeAtCredit): Promise<Taken>
+  credit(orderId: string, act?: undefined, back?: NextFreeze): Promise<Taken>
   due(order: Order): Promise<{ amount: Micro }>
   raise(exception: NewException): Promise<'open'>
 }
@@ -154,8 +157,12 @@ export class MoneyBack {
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
     // One that is won is written down too: an older message, that it is open, may still be under way.
-    const freeze = { id: disputeId, providerId: disputeId, kind: 'dispute', reason: 'disputed by the payer' } as const
-    const frozen = (await pay.refund(method, disputeId)) ?? (await this.#freezeForced(order, freeze, amount))
+    const frozen = (await pay.refund(method, disputeId)) ?? (await this.#freezeForced(order, freezeOf(notice), amount))
+    // A refund that was not sent yet has all of it, and the provider may refuse it now: then `giveWay` makes room.
+    if (frozen === null && (await this.#isSending(orderId))) {
+      await this.#noteDispute(order, notice)
+      return 'early'
+    }
     const taken = await this.#tellOfMore(orderId, frozen, frozen?.asked ?? amount, disputeId, DISPUTED_MORE)
     await this.#noteDispute(order, notice)
     if (state === 'open') return taken
@@ -164,6 +171,32 @@ export class MoneyBack {
     // A released freeze stays released: what is lost after all is taken from the balance by a person.
     if (end === 'returned' || ended?.state !== 'released') return taken
     return raise('a dispute is lost that had ended as won: the balance has this money', `lost:${disputeId}`)
+  }
+
+  async #isSending(orderId: string): Promise<boolean> {
+    const refunds = await this.#deps.store.pay.refunds(orderId)
+    return refunds.some(({ kind, state, providerId }) => kind === 'refund' && state === 'frozen' && providerId === null)
+  }
+
+  /**
+   * A refund that the provider does not send because the payment is disputed has ended, and what is disputed is frozen in its
+   * place, in the same transaction: it is in the balance at no time, and never frozen twice.
+   */
+  async giveWay({ id, orderId, method, amount: freed }: Refund, disputes: readonly DisputeNotice[]): Promise<void> {
+    const { pay } = this.#deps.store
+    const order = (await pay.order(orderId)) as Order
+    const known = await pay.refunds(orderId)
+    const first = disputes.find(({ disputeId }) => !known.some(refund => refund.id === disputeId))
+    const act = provider(method, 'refunds.end')
+    if (first === undefined) await pay.endFreeze(method, id, 'released', act)
+    else {
+      const left = micro(order.credited - order.refunded - order.frozen - order.reversed + freed)
+      const wanted = wantedOf(order, first.amount)
+      const amount = wanted > left ? left : wanted
+      const refund = { ...freezeOf(first), method, orderId, amount, asked: first.amount }
+      await pay.endFreeze(method, id, 'released', act, { refund, checkAtMs: null, act })
+    }
+    for (const notice of disputes) await this.takeDispute(method, notice, 'query')
   }
 
   /** A dispute that waits for an answer stands among the exceptions until the bank has decided. */
@@ -233,7 +266,7 @@ export class MoneyBack {
     throw new Error(`order ${orderId} changes faster than its money can be frozen`)
   }
 
-  async #freeze({ refund, checkAtMs, act }: FreezeAtCredit): Promise<Frozen['outcome']> {
+  async #freeze({ refund, checkAtMs, act }: NextFreeze): Promise<Frozen['outcome']> {
     const { outcome } = await this.#deps.store.pay.freeze(refund, true, checkAtMs, act)
     if (outcome === 'frozen') await inForce(this.#deps)
     return outcome

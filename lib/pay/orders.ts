@@ -12,7 +12,7 @@ import type { Account } from '../terms/records.ts'
 import { AskedLately } from './asked.ts'
 import { checkNotSentBack, creditable, NOT_BOOKED, PAID_OTHERWISE } from './by-hand.ts'
 import { PayMarks } from './marks.ts'
-import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { PaymentDisputed, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { askedFor, isWholeFen, newOrderId, newRefundId, refundIdOf } from './numbers.ts'
 import {
   ANOTHER_AMOUNT,
@@ -214,7 +214,8 @@ export class Orders {
     } catch (error) {
       if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
       this.#deps.log.warn({ method: method.name, refund: id, reason: error.message }, 'a refund is not decided yet')
-      if (error instanceof ProviderRefuses) await this.#till.back.refuse(refund, error.message)
+      if (error instanceof PaymentDisputed) await this.#till.back.giveWay(refund, error.disputes)
+      else if (error instanceof ProviderRefuses) await this.#till.back.refuse(refund, error.message)
     }
     await inForce(this.#deps)
     return (await store.pay.refund(method.name, id)) as Refund

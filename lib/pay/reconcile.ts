@@ -6,7 +6,7 @@
 import type { OperationDeps } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
-import { type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
+import { PaymentDisputed, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
 import { takeMissed } from './missed.ts'
 import type { Orders } from './orders.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
@@ -136,6 +136,7 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
   } catch (error) {
     if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
     log.warn({ method: name, refund: id, reason: error.message }, 'a provider cannot be asked about a refund')
+    if (error instanceof PaymentDisputed) await till.back.giveWay(refund, error.disputes)
   }
   const now = await store.pay.refund(name, id)
   if (now?.state !== 'frozen') return

@@ -6,7 +6,7 @@
  */
 import type { Micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
-import { type FreezeAtCredit, type Hold, type NewException, StoreConflict } from '../store/store.ts'
+import { type NextFreeze, type Hold, type NewException, StoreConflict } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
 import { wentBack } from './by-hand.ts'
@@ -103,7 +103,7 @@ export class Till {
    * Credits an order that is paid. It is also called for orders that a crash left there, or whose hold has ended. `act`: of a
    * person who resolved it. `back`: what is frozen of it in the same transaction; then it is credited although it is held.
    */
-  async credit(orderId: string, act?: Act, back?: FreezeAtCredit): Promise<Taken> {
+  async credit(orderId: string, act?: Act, back?: NextFreeze): Promise<Taken> {
     const { store, counts } = this.#deps
     const order = await store.pay.order(orderId)
     if (order === null || order.state !== 'paid') return 'known'

@@ -74,8 +74,8 @@ export type FreezeEnd = 'done' | 'released' | 'returned'
 export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'> &
   Partial<Pick<Refund, 'asked'>>
 
-/** Money that is frozen in the transaction that credits its order, so that nobody can spend it in between. */
-export interface FreezeAtCredit {
+/** Money that is frozen in the transaction that puts it into the balance, so that nobody can spend it in between. */
+export interface NextFreeze {
   refund: NewRefund
   checkAtMs: number | null
   act: Act
@@ -161,7 +161,7 @@ export interface PayStore {
    * the order from `paid` to `credited`, in one transaction. `amount`: the order's own, or what an operator resolved. `back`:
    * what is frozen of it in the same transaction, forced.
    */
-  creditOrder(id: string, amount: Micro, note: string, act: Act, back?: FreezeAtCredit): Promise<Credited>
+  creditOrder(id: string, amount: Micro, note: string, act: Act, back?: NextFreeze): Promise<Credited>
   /** Ends the hold of an order, because somebody has decided so. False when it is not held. */
   releaseOrder(id: string, nowMs: number, reason: string, act: Act): Promise<boolean>
   /** How many orders are held, and their money. */
@@ -182,8 +182,11 @@ export interface PayStore {
    * money that can go back and is free; with it in any case, and the leases are recalled in the same transaction.
    */
   freeze(refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act): Promise<Frozen>
-  /** The proven end of a freeze: the entries that belong to it, in one transaction. Returns the refund as it is now. */
-  endFreeze(method: OrderMethod, id: string, end: FreezeEnd, act: Act): Promise<Refund | null>
+  /**
+   * The proven end of a freeze: the entries that belong to it, in one transaction. `next`: what is frozen in its place, forced,
+   * if this call ends it. Returns the refund as it is now.
+   */
+  endFreeze(method: OrderMethod, id: string, end: FreezeEnd, act: Act, next?: NextFreeze): Promise<Refund | null>
   refundSent(method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null): Promise<void>
   refund(method: OrderMethod, id: string): Promise<Refund | null>
   refundByProviderId(method: OrderMethod, providerId: string): Promise<Refund | null>

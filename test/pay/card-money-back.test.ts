@@ -291,6 +291,89 @@ t.test('what is left of a payment that Stripe warns of goes back once', async t 
   t.same([await card.exceptions(), await back(card, id)], [[], []], 'what is refunded or disputed needs nobody')
 })
 
+t.test(
+  'a refund that Stripe refuses because of a dispute gives way to it: frozen once, and never in the balance',
+  async t => {
+    const stopped: Record<string, (card: Card, id: string) => Promise<unknown>> = {
+      'after a warning of fraud': async (card, id) => {
+        const { ledger } = card.stripe
+        const { id: intent } = ledger.all('payment_intent').find(row => row.metadata.order === id) as Json
+        const session = ledger.all('checkout.session').find(row => row.payment_intent === intent) as Json
+        await card.send(ledger.warnOfFraud(session.id))
+      },
+      'of an operator, which could not be sent at first': async (card, id) => {
+        card.stripe.fail(REFUND, 'reset')
+        await refund(card, id, '100')
+      },
+    }
+    const rows: [name: string, dispute: Json, end: string | null, fen: number, state: string][] = [
+      ['all is disputed', {}, null, 0, 'credited'],
+      ['all is lost', {}, 'lost', 0, 'reversed'],
+      ['all is won', {}, 'won', 10_000, 'credited'],
+      ['a part is disputed', { amount: 4_000 }, null, 6_000, 'credited'],
+      ['a part is lost', { amount: 4_000 }, 'lost', 6_000, 'credited'],
+    ]
+    for (const [begun, begin] of Object.entries(stopped))
+      for (const told of ['the dispute is told before the refund is refused', 'after it'])
+        for (const [name, fields, end, fen, state] of rows) {
+          const about = `${begun}; ${name}; ${told}`
+          const card = await openCard(t)
+          const { id, session } = await card.paid()
+          await begin(card, id)
+          t.equal(await card.balance(), 0, about)
+          const event = card.stripe.ledger.dispute(session, fields)
+          if (told !== 'after it') t.equal(await card.send(event), 500, `${about}: it is to come again`)
+          for (let i = 0; i < 2; i++) {
+            card.clock.advance(61 * MINUTE_MS)
+            await card.round()
+          }
+          const disputeId = event.data.object.id
+          t.match(await card.store.pay.refunds(id), [{ kind: 'refund', state: 'released' }, { id: disputeId }], about)
+          t.equal(await card.send({ ...event, id: `${event.id}again` }), 200)
+          if (end !== null) await card.send(card.stripe.ledger.moveDispute(disputeId, { status: end }))
+          await card.round()
+          t.equal(await card.balance(), fen, about)
+          t.equal((await card.order(id)).state, state, about)
+          t.same(
+            (await card.exceptions()).filter(kind => kind !== 'fraud_warning'),
+            end === null ? ['dispute'] : [],
+            `${about}: only the bank’s question needs a person`,
+          )
+          t.match(await card.store.audit(), { ok: true }, about)
+        }
+  },
+)
+
+t.test('a refund that was accepted and fails because of a dispute gives way to it too, told or asked', async t => {
+  for (const told of [true, false]) {
+    const card = await openCard(t)
+    const { id, session } = await card.paid()
+    card.stripe.ledger.refundStatus = 'pending'
+    const { providerId } = await refund(card, id, '100')
+    const event = card.stripe.ledger.dispute(session)
+    const failed = card.stripe.ledger.endRefund(providerId as string, 'failed', 'charge_for_pending_refund_disputed')
+    if (told) await card.send(failed)
+    else {
+      card.clock.advance(61 * MINUTE_MS)
+      await card.round()
+    }
+    await card.send(event)
+    t.equal(await card.balance(), 0)
+    t.match(await card.store.pay.refunds(id), [{ state: 'released' }, { kind: 'dispute', state: 'frozen' }])
+    t.same(await card.exceptions(), ['dispute'])
+    t.match(await card.store.audit(), { ok: true })
+  }
+})
+
+t.test('a refund that Stripe refuses as disputed, and shows no dispute of, needs a person', async t => {
+  const card = await openCard(t)
+  const { id, session } = await card.paid()
+  const { data } = card.stripe.ledger.dispute(session)
+  card.stripe.ledger.objects.get(data.object.id)!.payment_intent = 'pi_other'
+  t.match(await refund(card, id, '100'), { state: 'frozen' })
+  t.same(await card.exceptions(), ['refund_stuck'])
+})
+
 t.test('a warning before its payment is known is sent again later', async t => {
   const card = await openCard(t)
   const { session } = await card.open()

@@ -9,6 +9,7 @@ import {
   type BillLine,
   type MethodTools,
   type MissedEvent,
+  PaymentDisputed,
   type PayMethod,
   ProviderRefuses,
   type RawCallback,
@@ -17,9 +18,9 @@ import {
   type Verified,
 } from '../method.ts'
 import { billOf } from './bill.ts'
-import { StripeClient } from './client.ts'
+import { StripeClient, StripeRefuses } from './client.ts'
 import { EVENT_TYPES, eventOf, noticesOf } from './events.ts'
-import { refundsOf, saidOfRefund } from './money-back.ts'
+import { disputesOf, failedAsDisputed, refundsOf, saidOfRefund } from './money-back.ts'
 import { createSession, idOf, orderOf, type Session, saidOf, sessionOf } from './sessions.ts'
 import { checkSignature } from './signature.ts'
 
@@ -28,6 +29,8 @@ const MINIMUM = micro(5_000_000)
 /** Stripe refuses a session that lives less than 30 minutes. The rest is for clocks that differ, and for repeats. */
 const LIFE_MS = 35 * MINUTE_MS
 const PAGE = 100
+/** Stripe's names of a refund's refusal because the payer's bank has asked for the money. */
+const REFUSED_AS_DISPUTED: ReadonlySet<string | undefined> = new Set(['charge_disputed', 'refund_disputed_payment'])
 
 export class Card implements PayMethod {
   readonly name = 'card'
@@ -100,15 +103,30 @@ export class Card implements PayMethod {
       reason: 'requested_by_customer',
       metadata: { order: order.id, refund: refund.id },
     } as const
-    const sent =
-      (await this.#sentRefund(refund, intent)) ??
-      (await this.#client.ask(stripe => stripe.refunds.create(request, { idempotencyKey: refund.id })))
-    return { providerId: sent.id, said: saidOfRefund(sent) }
+    try {
+      const sent =
+        (await this.#sentRefund(refund, intent)) ??
+        (await this.#client.ask(stripe => stripe.refunds.create(request, { idempotencyKey: refund.id })))
+      return { providerId: sent.id, said: saidOfRefund(sent) }
+    } catch (error) {
+      if (error instanceof StripeRefuses && REFUSED_AS_DISPUTED.has(error.code))
+        throw await this.#disputed(error, intent)
+      throw error
+    }
   }
 
   async queryRefund(refund: Refund, order: Order): Promise<RefundSaid> {
-    const sent = await this.#sentRefund(refund, await this.#intentOf(order))
+    const intent = await this.#intentOf(order)
+    const sent = await this.#sentRefund(refund, intent)
+    if (sent !== undefined && failedAsDisputed(sent))
+      throw await this.#disputed(new StripeRefuses(sent.id, 'failed'), intent)
     return sent === undefined ? 'undecided' : saidOfRefund(sent)
+  }
+
+  /** Where Stripe shows no dispute, it stays a refusal that a person has to look at. */
+  async #disputed(error: StripeRefuses, intent: string): Promise<ProviderRefuses> {
+    const disputes = await disputesOf(this.#client, intent)
+    return disputes.length === 0 ? error : new PaymentDisputed(error.message, disputes)
   }
 
   async #sentRefund({ id }: Refund, intent: string) {

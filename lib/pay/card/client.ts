@@ -17,6 +17,16 @@ const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, N
 
 const DEFAULT_PORTS = { 'https:': 443, 'http:': 80 } as const
 
+/** `code`: Stripe's name of the reason. */
+export class StripeRefuses extends ProviderRefuses {
+  readonly code: string | undefined
+
+  constructor(message: string, code: string | undefined) {
+    super(message)
+    this.code = code
+  }
+}
+
 export class StripeClient {
   readonly account: string
   readonly sandbox: boolean
@@ -72,7 +82,7 @@ export class StripeClient {
       return await request(this.#stripe)
     } catch (error) {
       if (!(error instanceof Stripe.errors.StripeError)) throw error
-      throw isRefusal(error) ? new ProviderRefuses(describe(error)) : new ProviderAway(describe(error))
+      throw isRefusal(error) ? new StripeRefuses(describe(error), error.code) : new ProviderAway(describe(error))
     }
   }
 }

@@ -35,10 +35,17 @@ export function refundNotice(refund: Stripe.Refund): RefundNotice | null {
   }
 }
 
+/** A refund that was accepted, and did not go out because the payer's bank had asked for the money. */
+export const failedAsDisputed = ({ failure_reason: why, status }: Stripe.Refund): boolean =>
+  status === 'failed' && why === 'charge_for_pending_refund_disputed'
+
+/** A refund that a dispute has stopped makes room for that dispute, which may have found nothing to freeze. */
 export async function noticesOfRefund(client: StripeClient, id: string): Promise<Notice[]> {
   const refund = await client.find(stripe => stripe.refunds.retrieve(id, { expand: EXPAND }))
   const notice = refund === null ? null : refundNotice(refund)
-  return notice === null ? [] : [notice]
+  if (refund === null || notice === null) return []
+  const { id: intent } = refund.payment_intent as Stripe.PaymentIntent
+  return [notice, ...(failedAsDisputed(refund) ? await disputesOf(client, intent) : [])]
 }
 
 /** All refunds of a payment. */
@@ -70,19 +77,33 @@ const dueOf = ({ status, evidence_details: { due_by } }: Stripe.Dispute): { dueA
 
 export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
   const dispute = await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND }))
-  const intent = dispute?.payment_intent
-  const orderId = orderOfIntent(intent)
+  const orderId = orderOfIntent(dispute?.payment_intent)
   if (dispute === null || orderId === null) return []
-  const state = stateOf(dispute)
-  if (state === null) {
-    const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
-    const warning = { kind: 'warning', orderId, reference: id, detail, ...dueOf(dispute), refund: false } as const
-    return dispute.status === 'warning_needs_response' ? [warning] : []
-  }
+  const notice = disputeNotice(dispute)
+  if (notice !== null) return [notice]
+  const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
+  const warning = { kind: 'warning', orderId, reference: id, detail, ...dueOf(dispute), refund: false } as const
+  return dispute.status === 'warning_needs_response' ? [warning] : []
+}
+
+/** The dispute's payment intent must be expanded. null = it is not of an order, or no money moves. */
+function disputeNotice(dispute: Stripe.Dispute): DisputeNotice | null {
+  const { id: disputeId, payment_intent: intent } = dispute
+  const [orderId, state] = [orderOfIntent(intent), stateOf(dispute)]
+  if (orderId === null || state === null) return null
   // Banks may dispute in the payer's own currency. All of the payment is at stake then.
   const { amount, currency } = intent as Stripe.PaymentIntent
   const disputed = dispute.currency === currency ? Math.min(dispute.amount, amount) : amount
-  return [{ kind: 'dispute', disputeId: id, orderId, amount: disputed, state, ...dueOf(dispute) }]
+  return { kind: 'dispute', disputeId, orderId, amount: disputed, state, ...dueOf(dispute) }
+}
+
+/** All disputes of a payment in which money moves. */
+export async function disputesOf(client: StripeClient, intent: string): Promise<DisputeNotice[]> {
+  const expand = [`data.${EXPAND[0]}`]
+  const list = await client.ask(stripe =>
+    Array.fromAsync(stripe.disputes.list({ payment_intent: intent, limit: PAGE, expand })),
+  )
+  return list.map(disputeNotice).filter(notice => notice !== null)
 }
 
 /** An early fraud warning that nothing has been done about. */

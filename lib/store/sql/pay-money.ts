@@ -11,7 +11,7 @@ import type { Act } from '../../terms/people.ts'
 import { refundShare } from '../../terms/refund-share.ts'
 import { type Driver, DuplicateKey, type Row, type Statements } from '../driver.ts'
 import type { Booked, EntryKind } from '../entry-store.ts'
-import type { Credited, FreezeAtCredit, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
+import type { Credited, NextFreeze, FreezeEnd, Frozen, NewRefund } from '../pay-store.ts'
 import { accountPurse } from '../store.ts'
 import { bookEntry } from './entries.ts'
 import { couldGoBack } from './paid-money.ts'
@@ -56,7 +56,7 @@ async function credit(
   amount: Micro,
   note: string,
   act: Act,
-  back: FreezeAtCredit | undefined,
+  back: NextFreeze | undefined,
 ): Promise<Credited> {
   const order = await lockOrder(tx, id)
   if (order === null) return { outcome: 'unpaid' }
@@ -67,10 +67,7 @@ async function credit(
   const now: Order = { ...order, state: moved(order.state, 'credited'), credited: amount }
   await saveSums(tx, now)
   await tx.run('UPDATE pay_orders SET credited_at_ms = ? WHERE id = ?', [booked.entry.bookedAtMs, id])
-  if (back !== undefined) {
-    const { outcome } = await freezeMoney(tx, driver, back.refund, true, back.checkAtMs, back.act)
-    invariant(outcome === 'frozen', `what goes back of order ${id} is ${outcome}`)
-  }
+  if (back !== undefined) await freezeNext(tx, driver, back)
   return { outcome: 'credited', order: (await lockOrder(tx, id)) as Order }
 }
 
@@ -80,7 +77,7 @@ export async function creditOrder(
   amount: Micro,
   note: string,
   act: Act,
-  back?: FreezeAtCredit,
+  back?: NextFreeze,
 ): Promise<Credited> {
   invariant(amount > 0, `a payment of ${amount}`)
   try {
@@ -168,6 +165,12 @@ async function freezeMoney(
   return { outcome: 'frozen', refund: await insertRefund(tx, driver, order, { ...refund, asked }, checkAtMs, actor) }
 }
 
+/** Fails, and with it all of the transaction, when it cannot be frozen. */
+async function freezeNext(tx: Statements, driver: Driver, { refund, checkAtMs, act }: NextFreeze): Promise<void> {
+  const { outcome } = await freezeMoney(tx, driver, refund, true, checkAtMs, act)
+  invariant(outcome === 'frozen' || outcome === 'same', `${refund.id} of order ${refund.orderId} is ${outcome}`)
+}
+
 export async function freeze(
   driver: Driver,
   refund: NewRefund,
@@ -190,6 +193,7 @@ export function endFreeze(
   id: string,
   end: FreezeEnd,
   act: Act,
+  next?: NextFreeze,
 ): Promise<Refund | null> {
   const state = end === 'done' ? 'done' : 'released'
   return driver.transaction('endFreeze', async tx => {
@@ -231,6 +235,7 @@ export function endFreeze(
       `UPDATE pay_refunds SET state = ?, ended_at_ms = ${driver.dialect.nowMs}, check_at_ms = NULL WHERE method = ? AND id = ?`,
       [state, method, id],
     )
+    if (next !== undefined) await freezeNext(tx, driver, next)
     return refundOf(tx, method, id)
   })
 }

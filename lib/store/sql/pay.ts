@@ -5,7 +5,7 @@ import type { Act } from '../../terms/people.ts'
 import type { Driver } from '../driver.ts'
 import type {
   ExceptionFilter,
-  FreezeAtCredit,
+  NextFreeze,
   FreezeEnd,
   Hold,
   NewException,
@@ -48,7 +48,7 @@ export class Pay implements PayStore {
   keepProof = (proof: Proof) => proofs.keepProof(this.#driver, proof)
   proofs = (orderId: string) => proofs.proofsOf(this.#driver, orderId)
   proof = (method: OrderMethod, transactionId: string) => proofs.proofOf(this.#driver, method, transactionId)
-  creditOrder = (id: string, amount: Micro, note: string, act: Act, back?: FreezeAtCredit) =>
+  creditOrder = (id: string, amount: Micro, note: string, act: Act, back?: NextFreeze) =>
     creditOrder(this.#driver, id, amount, note, act, back)
   releaseOrder = (id: string, nowMs: number, reason: string, act: Act) =>
     releaseOrder(this.#driver, id, nowMs, reason, act)
@@ -68,8 +68,8 @@ export class Pay implements PayStore {
 
   freeze = (refund: NewRefund, forced: boolean, checkAtMs: number | null, act: Act) =>
     freeze(this.#driver, refund, forced, checkAtMs, act)
-  endFreeze = (method: OrderMethod, id: string, end: FreezeEnd, act: Act) =>
-    endFreeze(this.#driver, method, id, end, act)
+  endFreeze = (method: OrderMethod, id: string, end: FreezeEnd, act: Act, next?: NextFreeze) =>
+    endFreeze(this.#driver, method, id, end, act, next)
   refundSent = (method: OrderMethod, id: string, providerId: string | null, checkAtMs: number | null) =>
     refunds.refundSent(this.#driver, method, id, providerId, checkAtMs)
   refund = async (method: OrderMethod, id: string) =>

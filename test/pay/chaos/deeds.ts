@@ -26,8 +26,8 @@ export function sendable(providers: Providers, order: Order): number {
   }
   if (method === 'alipay') return providers.alipay.ledger.trades.get(id)?.status === 'TRADE_SUCCESS' ? left : 0
   const charge = providers.charge(id)?.id
-  const open = stripe.ledger.all('dispute').filter(d => d.charge === charge && LIVE_DISPUTES.has(d.status))
-  return left - sum(open.map(({ amount }) => amount))
+  // Stripe sends nothing back of a payment that is disputed, or was lost.
+  return stripe.ledger.all('dispute').some(d => d.charge === charge && d.status !== 'won') ? 0 : left
 }
 
 /** The merchant sends money back on the provider's own pages. */

@@ -198,6 +198,14 @@ export class StripeLedger {
     const intent = this.get('payment_intent', form.payment_intent ?? '')
     const charge = this.get('charge', intent.latest_charge ?? '')
     const amount = form.amount === undefined ? charge.amount - charge.amount_refunded : Number(form.amount)
+    // An inquiry, and a dispute that is won, leave a payment refundable.
+    const refundable = (status: string) => /^(warning_|won|prevented)/.test(status)
+    if (this.all('dispute').some(row => row.charge === charge.id && !refundable(row.status)))
+      throw invalid(
+        'charge_disputed',
+        'payment_intent',
+        `Charge ${charge.id} has been charged back; cannot issue a refund.`,
+      )
     if (charge.amount_refunded >= charge.amount)
       throw invalid('charge_already_refunded', 'payment_intent', `Charge ${charge.id} has already been refunded.`)
     if (!(Number.isSafeInteger(amount) && amount > 0 && amount <= charge.amount - charge.amount_refunded))
@@ -218,10 +226,11 @@ export class StripeLedger {
     return refund
   }
 
-  /** A refund ends in another way than it began. */
-  endRefund(id: string, status: string): Json {
+  /** A refund ends in another way than it began. `why`: Stripe's reason of a failure. */
+  endRefund(id: string, status: string, why = 'unknown'): Json {
     const refund = this.get('refund', id)
     refund.status = status
+    if (status === 'failed') refund.failure_reason = why
     if (status === 'failed' || status === 'canceled') {
       this.get('charge', refund.charge).amount_refunded -= refund.amount
       this.#move('refund_failure', refund.amount, refund.currency, id)

@@ -173,6 +173,12 @@ export class StripeDouble {
         )
       case 'GET /v1/refunds/:id':
         return ledger.get('refund', id)
+      case 'GET /v1/disputes':
+        return page(
+          ledger.all('dispute').filter(row => row.payment_intent === form.payment_intent),
+          form,
+          '/v1/disputes',
+        )
       case 'GET /v1/disputes/:id':
         return ledger.get('dispute', id)
       case 'GET /v1/radar/early_fraud_warnings/:id':
