@@ -5,7 +5,7 @@ import * as pay from '../pay/payments.ts'
 import { name } from '../terms/config-scalars.ts'
 import { COMMAND } from '../terms/people.ts'
 import { deskOf } from './pay-desk.ts'
-import { type Said, say } from './say.ts'
+import { type Said, say, writeAll } from './say.ts'
 import { table } from './table.ts'
 import { withStoreOf } from './with-store.ts'
 
@@ -22,6 +22,7 @@ export type OrderCall =
   | { kind: 'release'; account: string; form: object }
   | { kind: 'sendBack'; deposit: string; form: object }
   | { kind: 'toSend' }
+  | { kind: 'rewind'; form: object }
   | { kind: 'sent'; refund: string; form: object }
 
 interface Told extends Said {
@@ -115,6 +116,8 @@ async function toldOfDeposits(deposits: usdt.Deposits, call: OrderCall, accountO
       const page = await deposits.toSend()
       return { row: page, data: listed(page.data, TO_SEND), talk: [] }
     }
+    case 'rewind':
+      return shown(await deposits.rewind(read(usdt.rewindForm, call.form), COMMAND))
     case 'sent':
       return shown(await deposits.endSendBack(call.refund, read(usdt.sentForm, call.form), COMMAND))
     default:
@@ -126,10 +129,23 @@ type FindAccount = (name: string) => Promise<Awaited<ReturnType<pay.PaymentsDeps
 
 const more = (next: string | null): string[] => (next === null ? [] : [`only the newest ${MOST} are shown`])
 
+interface With {
+  configFile: string
+  env: NodeJS.ProcessEnv
+}
+
+/** Prints the list for sweeping. */
+export async function printAddresses({ configFile, env }: With): Promise<void> {
+  await withStoreOf(configFile, env, async (store, config) => {
+    const { deps, desk } = deskOf(store, config)
+    await writeAll(await new usdt.Deposits({ ...deps, pay: async () => desk }).sweepList(), process.stdout)
+  })
+}
+
 /** Prints what the call says. */
 export async function orderCommand(
   call: OrderCall,
-  { configFile, env, json }: { configFile: string; env: NodeJS.ProcessEnv; json: boolean },
+  { configFile, env, json }: With & { json: boolean },
 ): Promise<void> {
   await withStoreOf(configFile, env, async (store, config) => {
     const { deps, desk } = deskOf(store, config)

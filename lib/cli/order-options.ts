@@ -139,6 +139,17 @@ function addDeposits(orders: MakeCommand): void {
   orders('to-send', 'print refunds of USDT whose tokens nobody has said to be sent')
     .option(...JSON_FLAG)
     .action((flags: OrderFlags) => run({ kind: 'toSend' }, flags))
+  orders('addresses', 'print the addresses of USDT for sweeping, as CSV').action(async ({ config }: OrderFlags) => {
+    const { printAddresses } = await import('./order-commands.ts')
+    await printAddresses({ configFile: config, env: process.env })
+  })
+  orders('rewind', 'set back how far the chain is read, to a block that is final at both nodes')
+    .requiredOption('--block <number>', 'the block')
+    .requiredOption(...REASON)
+    .option(...JSON_FLAG)
+    .action(({ block, ...flags }: OrderFlags & { block: string }) =>
+      run({ kind: 'rewind', form: { block, reason: flags.reason } }, flags),
+    )
   orders('sent', 'end a refund of USDT: the transaction that sent the tokens, or why they are not sent')
     .argument('<refund>', 'its number')
     .option('--tx <hash>', 'the transaction')

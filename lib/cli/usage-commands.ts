@@ -1,19 +1,13 @@
 /** The commands about usage. They read the store that the config names, and end. */
-import { once } from 'node:events'
 import { prune, wouldPrune } from '../operations/prune.ts'
 import { Usage } from '../operations/usage.ts'
 import type { ExportFormat } from '../operations/usage-export.ts'
-import type { Said } from './say.ts'
+import { type Said, writeAll } from './say.ts'
 import { rowsTable, totalsTable } from './usage-tables.ts'
 import { NOBODY, withStoreOf } from './with-store.ts'
 
 type Env = NodeJS.ProcessEnv
 type Filters = Record<string, string>
-
-/** An export goes out as fast as it is taken. */
-async function writeAll(pieces: AsyncIterable<Uint8Array>, out: NodeJS.WritableStream): Promise<void> {
-  for await (const piece of pieces) if (!out.write(piece)) await once(out, 'drain')
-}
 
 export interface Shown {
   json: boolean

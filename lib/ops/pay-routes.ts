@@ -1,9 +1,10 @@
 /** The calls of the admin API about payments: orders, deposits, refunds, and what waits for a person. */
+import { CSV_TYPE } from '../operations/own-export.ts'
 import { read } from '../operations/read.ts'
 import * as usdt from '../pay/deposits.ts'
 import * as pay from '../pay/payments.ts'
 import * as kind from '../terms/config-scalars.ts'
-import { created, ok } from './answer.ts'
+import { created, ok, streamed } from './answer.ts'
 import { once, parameters, type Route, route } from './route.ts'
 
 const ordersQuery = pay.ordersFilter.extend({ account: kind.name.optional() })
@@ -43,6 +44,10 @@ export function payRoutes(deps: pay.PaymentsDeps): Route[] {
       return ok(await deposits.list(filter, await named(account)))
     }),
     route('GET /admin/deposits/refunds', async () => ok(await deposits.toSend())),
+    route('GET /admin/deposits/addresses.csv', async () => streamed(CSV_TYPE, await deposits.sweepList())),
+    route('POST /admin/deposits/rewind', async (_, __, body, actor) =>
+      ok(await deposits.rewind(read(usdt.rewindForm, body), actor)),
+    ),
     route('GET /admin/deposits/{id}', async ({ id }) => ok(await deposits.one(id!))),
     route('POST /admin/deposits/{id}/resolution', async ({ id }, _, body, actor) => {
       const { action, reason } = read(pay.resolution, body)

@@ -19,6 +19,7 @@ import { NO_ACCOUNT, type PaymentsDeps } from './payments.ts'
 import { afterRecall } from './recall.ts'
 import { allDeposits, oneDeposit, refundRow, sweepList } from './usdt/all-deposits.ts'
 import * as faults from './usdt/faults.ts'
+import { tellUnsent } from './usdt/unsent.ts'
 import type { Usdt } from './usdt/usdt.ts'
 
 const PAGE = 100
@@ -189,6 +190,7 @@ export class Deposits {
     const end = tx === undefined ? { reason: why as string } : { tx }
     const done = await chain.endDepositRefund(id, end, act(actor, 'deposits.refund_end'))
     if (!('refund' in done)) throw done.outcome === 'used' ? faults.USED() : faults.NO_REFUND()
+    await tellUnsent(usdt.deps)
     await inForce(usdt.deps)
     return sameEnd(done.refund, tx)
   }

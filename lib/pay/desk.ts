@@ -126,6 +126,13 @@ export class Desk {
     return { ...this.#parts, till: this.till, orders: this.orders, methods, stopped }
   }
 
+  /** Its code is loaded where USDT is offered only. */
+  async #tellUnsent(): Promise<void> {
+    if (this.usdtConfig === undefined) return
+    const { tellUnsent } = await import('./usdt/unsent.ts')
+    await tellUnsent({ ...this.#parts, till: this.till })
+  }
+
   /** Compares the bills of providers that are due. */
   async bills(stopped: () => boolean): Promise<void> {
     await compareBills(await this.#reconcileDeps(stopped))
@@ -138,6 +145,7 @@ export class Desk {
     this.#validity.look(deps.methods.values(), clock.now())
     counts.certificates = leftOf(deps.methods.values(), clock.now())
     await reconcile(deps)
+    await this.#tellUnsent()
     const nowMs = (await store.now()) ?? clock.now()
     const beforeMs = nowMs - UNCREDITED_MS
     counts.open = {

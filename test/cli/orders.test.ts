@@ -79,6 +79,12 @@ t.test('orders and exceptions of a store, beside a gateway', async t => {
   t.match(await run('orders', 'deposits', '--account', 'acme'), {
     stdout: /^2\t\S+Z\tacme\theld\t1000000000000\t.*\n1\t\S+Z\tacme\tcredited\t1\t7\.000000\t7\.000000\tleft\t/,
   })
+  t.match(await run('orders', 'addresses'), { status: 0, stdout: /^number,path,address,account,received,left\r\n/ })
+  t.match(
+    await run('orders', 'rewind', '--block', '1', '--reason', 'x'),
+    { status: 5, stderr: /block/ },
+    'no node answers',
+  )
   const decided = await run('orders', 'resolve-deposit', '2', '--close', '--reason', 'by mistake')
   t.match(decided, { status: 0, stdout: /^state\tclosed$/m })
   const to = `0x${'9'.repeat(40)}`

@@ -284,6 +284,35 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     t.ok((await one.audit()).ok)
   })
 
+  check(
+    'a refund that gives way to a dispute ends in the transaction that freezes the dispute',
+    async (t, one, two) => {
+      const { account } = await fund(one, 'a', 0)
+      const id = await credited(one, newOrder(account.id))
+      await one.pay.freeze(newRefund(id, 'r', 500), true, 5, ACT)
+      const next = { refund: newRefund(id, 'du', 400, { kind: 'dispute', asked: 400 }), checkAtMs: null, act: ACT }
+      const ended = await Promise.all(
+        [one, two, one].map(store => store.pay.endFreeze('alipay', 'r', 'released', ACT, next)),
+      )
+      t.same(
+        ended.map(refund => refund?.state),
+        ['released', 'released', 'released'],
+      )
+      t.match(await one.pay.refunds(id), [
+        { id: 'r' },
+        { id: 'du', kind: 'dispute', state: 'frozen', amount: 400 * FEN },
+      ])
+      t.match(await one.pay.order(id), { credited: 500 * FEN, frozen: 400 * FEN, refunded: 0 })
+      t.equal(await balanceOf(one, account.id), 100 * FEN)
+      const other = await credited(one, newOrder(account.id))
+      await one.pay.freeze(newRefund(other, 'r2', 500), true, 5, ACT)
+      const more = { ...next, refund: newRefund(other, 'more', 501, { kind: 'dispute' }) }
+      await t.rejects(one.pay.endFreeze('alipay', 'r2', 'released', ACT, more), 'both, or neither')
+      t.match(await one.pay.refund('alipay', 'r2'), { state: 'frozen' })
+      t.ok((await one.audit()).ok)
+    },
+  )
+
   check('what is due is taken by one gateway', async (t, one, two) => {
     const { account } = await fund(one, 'a', 0)
     const ids = await Promise.all(Array.from({ length: 8 }, () => made(one, newOrder(account.id))))

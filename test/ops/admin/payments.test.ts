@@ -121,6 +121,13 @@ t.test('deposits are listed, released, resolved and sent back', async t => {
   t.equal((await resolve({ action: 'credit', reason: 'x' })).status, 409, 'no node answers')
   t.match(await resolve({ action: 'close', reason: 'by mistake' }), { status: 200, json: { state: 'closed' } })
 
+  const csv = await ops.admin('GET', '/admin/deposits/addresses.csv')
+  t.match([csv.status, csv.headers['content-type'], csv.text], [200, /^text\/csv/, /^number,path,address,account,/])
+  const rewind = (body: object) => ops.admin('POST', '/admin/deposits/rewind', body)
+  t.match(await rewind({ block: 1, reason: 'x' }), { status: 409, error: { message: /block/ } }, 'no node answers')
+  t.equal((await rewind({ block: -1, reason: 'x' })).status, 400)
+  t.equal((await rewind({ block: 1 })).status, 400)
+
   const refund = (body: object) => ops.admin('POST', `/admin/deposits/${paid['id']}/refunds`, body)
   const form = { amount: 3.5, reference: 'r1', receiver: `0x${'9'.repeat(40)}`, reason: 'asked for' }
   const { json, status } = await refund(form)

@@ -73,8 +73,8 @@ const ADVICE = words({
     'More went back than was left of the order. Adjust the account by the difference, then close this.',
   ],
   refund_stuck: [
-    '款项仍处于冻结状态，系统会继续询问。请在服务商处处理该退款，完成后关闭。',
-    'The money stays frozen, and the provider is asked again by itself. Settle the refund at the provider; then close this.',
+    '款项仍处于冻结状态，系统会继续询问。请在服务商处处理该退款，完成后关闭。USDT：转出代币并填写交易，之后自动关闭。',
+    'The money stays frozen, and the provider is asked again by itself. Settle the refund at the provider; then close this. Of USDT: send the tokens and enter their transaction; this closes by itself.',
   ],
   fraud_warning: [
     '服务商怀疑欺诈。银行卡付款的余款已自动退回；查看订单和付款人的账户，必要时封禁，然后关闭。',
