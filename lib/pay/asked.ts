@@ -2,27 +2,42 @@
  * How often providers are asked about orders because somebody looks at them. Pages that stand open look again and again, and
  * whoever looks at many old orders, one after the other, must not use up what a provider answers us.
  */
-import type { Order } from '../terms/pay.ts'
+import type { Order, OrderMethod } from '../terms/pay.ts'
 
 const ORDER_EVERY_MS = 5_000
 /** Of all orders of an account together. */
 const ACCOUNT_EVERY_MS = 500
+/** Of all orders of a method together, in a second. Whoever comes too late sees what the schedule learns. */
+const MOST_OF_METHOD = 10
+const SECOND_MS = 1_000
 const MOST_KEPT = 1_000
 
 export class AskedLately {
   /** When it was, by order and by account; the oldest first. */
   readonly #at = new Map<string, number>()
+  /** How many were asked about in this second, by method. */
+  readonly #counts = new Map<OrderMethod, number>()
+  #second = 0
 
   /** Whether the provider may be asked about an order now; then it counts as asked. `now`: ms of a clock that never jumps. */
-  take({ id, accountId }: Order, now: number): boolean {
+  take({ id, accountId, method }: Order, now: number): boolean {
     const account = `account ${accountId}`
     if (this.#isRecent(id, now - ORDER_EVERY_MS) || this.#isRecent(account, now - ACCOUNT_EVERY_MS)) return false
+    if (!this.#count(method, Math.floor(now / SECOND_MS))) return false
     for (const name of [id, account]) {
       this.#at.delete(name)
       if (this.#at.size >= MOST_KEPT) this.#at.delete(this.#at.keys().next().value as string)
       this.#at.set(name, now)
     }
     return true
+  }
+
+  #count(method: OrderMethod, second: number): boolean {
+    if (second !== this.#second) this.#counts.clear()
+    this.#second = second
+    const count = this.#counts.get(method) ?? 0
+    this.#counts.set(method, count + 1)
+    return count < MOST_OF_METHOD
   }
 
   #isRecent(name: string, since: number): boolean {
