@@ -1,6 +1,6 @@
 /** Turns groups from the form that people write into the form that the store keeps; says whether one is in use. */
 import type { Store } from '../store/store.ts'
-import { toGroup } from '../terms/catalog.ts'
+import { toGroup } from '../terms/catalog-rows.ts'
 import { catalogSchema } from '../terms/config-catalog.ts'
 import type { Group } from '../terms/records.ts'
 import { OperationError } from './error.ts'

@@ -8,44 +8,18 @@
  */
 import type { Clock } from '../base/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { ImageForm, Protocol } from '../terms/records.ts'
-import { type Offer, offersOf } from '../world/offers.ts'
+import { offersOf } from '../world/offers.ts'
 import type { World } from '../world/world.ts'
 import type { Running } from './deps.ts'
 import { OperationError } from './error.ts'
 import { type Figures, NO_FIGURES, shownFigures } from './public-catalogue/figures.ts'
 import { type PricePeriod, priceHistory } from './public-catalogue/history.ts'
 import { Kept } from './public-catalogue/kept.ts'
-import { type ShownPrice, shownPrice } from './public-catalogue/price.ts'
+import { type CatalogueModel, rowOf } from './public-catalogue/model.ts'
 import { type Days, readDays, STATUS_DAYS } from './public-catalogue/status.ts'
 
+export { type CatalogueModel, MODEL_STATES, type ModelState } from './public-catalogue/model.ts'
 export type { PriceList, ShownPrice } from './public-catalogue/price.ts'
-
-/**
- * `offline`: an operator has taken it out of service for a while. `resting`: all its upstreams failed lately, and are
- * left alone for a moment. `unpriced`: it has no price, so it cannot be used.
- */
-export const MODEL_STATES = ['available', 'offline', 'resting', 'unpriced'] as const
-export type ModelState = (typeof MODEL_STATES)[number]
-
-export interface CatalogueModel {
-  name: string
-  family: string | null
-  /** Those that the group offers it with, and that its price covers. */
-  protocols: Protocol[]
-  /** Those of them that are served by translation. */
-  translated: Protocol[]
-  state: ModelState
-  /** Since when it is offline; null = it is not, or that is not known. */
-  since: string | null
-  price: ShownPrice | null
-  /** In tokens; null = not known. */
-  max_output: number | null
-  max_input: number
-  /** In which form pictures come; null = not known, or it makes none. */
-  image_form: ImageForm | null
-  figures: { day: Figures; week: Figures }
-}
 
 export interface GroupCatalogue {
   /** The group whose models and prices these are; null = no group is public. */
@@ -244,28 +218,6 @@ export class PublicCatalogue {
 const NO_MODELS: CatalogueModel[] = []
 const NOBODY: ReadonlySet<string> = new Set()
 const NO_STATUS: GroupStatus = { group: null, groups: [], from: '1970-01-01', models: [], incidents: [] }
-
-const stateOf = ({ price, offline, channels }: Offer, resting: ReadonlySet<string>): ModelState => {
-  if (price === null) return 'unpriced'
-  if (offline) return 'offline'
-  return channels.flat().every(channel => resting.has(channel)) ? 'resting' : 'available'
-}
-
-function rowOf(offer: Offer, resting: ReadonlySet<string>): Omit<CatalogueModel, 'figures'> {
-  const { model, protocols, translated, price, sinceMs } = offer
-  return {
-    name: model.name,
-    family: model.family,
-    protocols: [...protocols],
-    translated: [...translated],
-    state: stateOf(offer, resting),
-    since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
-    price: price === null ? null : shownPrice(price),
-    max_output: model.maxOutput,
-    max_input: model.maxInput,
-    image_form: model.imageForm,
-  }
-}
 
 const withDefaultFirst = (groups: readonly string[]): string[] =>
   [...new Set(groups)].sort((a, b) => (a === DEFAULT_GROUP ? -1 : b === DEFAULT_GROUP ? 1 : a < b ? -1 : 1))

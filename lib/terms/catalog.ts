@@ -1,47 +1,20 @@
 /**
- * Reads the catalogue file and turns it into the records that the store keeps, with every default filled in. What the
- * schema alone cannot check is checked here: duplicate names, keys and certificates of channels, reserved addresses,
- * prices, and references to accounts and groups. The admin API uses the same conversions and checks for single rows.
+ * Reads the catalogue file. What the schema alone cannot check is checked here: duplicate names, keys and certificates of
+ * channels, and references to accounts and groups. The admin API uses the same conversions (`catalog-rows.ts`) and checks of
+ * channels (`channel-problems.ts`) for single rows.
  */
-import type { Micro } from '../base/money.ts'
+import { type CatalogAccount, type CatalogKey, toAccount, toChannel, toGroup, toKey, toModel } from './catalog-rows.ts'
 import { type Kind, type RowText, rowTexts } from './catalog-text.ts'
 import { type KnownRows, warnOf } from './catalog-warnings.ts'
-import type { Channel, ChannelKey } from './channel.ts'
+import type { Channel } from './channel.ts'
+import { addressProblem, NOT_RESERVED, protocolProblem, reservedField } from './channel-problems.ts'
 import { type CatalogForm, catalogSchema } from './config-catalog.ts'
 import { CERTIFICATES, readCertificates } from './config-channel.ts'
-import { keyProblem, regionProblem, textOf } from './config-credentials.ts'
+import { keyProblem } from './config-credentials.ts'
 import { refuseDuplicates, validate } from './config-issues.ts'
-import type { SetLimit } from './limits.ts'
-import type { Group, Model, OverList, Price } from './records.ts'
-import { namesReserved } from './reserved-addresses.ts'
+import type { Group, Model } from './records.ts'
 import { didYouMean } from './typos.ts'
-import { KINDS, kindOf } from './upstream-kinds.ts'
-import { unspoken } from './upstream-paths.ts'
 import { type Path, readSource, Source } from './yaml.ts'
-
-export interface CatalogAccount {
-  name: string
-  groups: string[]
-  /** Opening top-up; null = none. */
-  balance: Micro | null
-  budget: SetLimit | null
-  /** Absent = false, so that the digests of rows from before this field stay as they are. */
-  sandbox?: true
-}
-
-export interface CatalogKey {
-  /** Name of the account. */
-  account: string
-  name: string
-  secret: string
-  group: string
-  /** ms since 1970. */
-  expiresAtMs: number | null
-  cap: SetLimit | null
-  allowIps: string[] | null
-  models: string[] | null
-  status: 'enabled' | 'disabled'
-}
 
 /** Names that the store has already, which the file may refer to. */
 export interface KnownNames {
@@ -156,13 +129,7 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     groups: form.groups.map(toGroup),
     models: form.models.map(toModel),
     channels: form.channels.map(toChannel),
-    accounts: form.accounts.map(({ name, groups, balance, budget, sandbox }) => ({
-      name,
-      groups,
-      balance: balance ?? null,
-      budget: budget ?? null,
-      ...(sandbox ? { sandbox } : {}),
-    })),
+    accounts: form.accounts.map(toAccount),
     keys: form.keys.map(toKey),
     texts: rowTexts(source.value, form),
     checkReferences: known => checkReferences(form, source, known),
@@ -172,116 +139,3 @@ function toCatalog(form: CatalogForm, source: Source): CatalogFile {
     },
   }
 }
-
-export const toGroup = ({ name, multiplier, rate, hedge, ...group }: CatalogForm['groups'][number]): Group => ({
-  name,
-  multiplier,
-  rate: rate ?? null,
-  hedgeMs: hedge?.after ?? 0,
-  public: group.public,
-})
-
-export const toModel = (model: CatalogForm['models'][number]): Model => ({
-  name: model.name,
-  price: model.price === undefined ? null : toPrice(model.price),
-  maxOutput: model.max_output ?? null,
-  defaultOutput: model.default_output,
-  inputFactor: model.input_factor,
-  maxInput: model.max_input,
-  mediaInput: model.media_input,
-  toolInput: model.tool_input,
-  maxSearches: model.max_searches,
-  family: model.family ?? null,
-  offline: model.offline,
-  imageForm: model.image_form ?? null,
-  thinking: model.thinking ?? null,
-  efforts: model.efforts,
-  sampling: model.sampling,
-  systemTurns: model.system_turns,
-})
-
-export const toPrice = ({ over, ...price }: NonNullable<CatalogForm['models'][number]['price']>): Price => ({
-  ...(withoutGaps(price) as Price),
-  ...(over === undefined ? {} : { over: over.map(entry => withoutGaps(entry) as OverList) }),
-})
-
-const toCost = (cost: ChannelForm['cost']): Channel['cost'] =>
-  typeof cost === 'object'
-    ? Object.fromEntries(Object.entries(cost).map(([model, price]) => [model, toPrice(price)]))
-    : (cost ?? null)
-
-/** Drops undefined fields, so that a row is equal to the same row read back from the store. */
-const withoutGaps = <T extends object>(row: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never
-
-type ChannelForm = CatalogForm['channels'][number]
-
-export const NOT_RESERVED = 'an address that is not link-local or reserved (or private: true)'
-
-/** The field of a channel whose URL names a reserved address, which only `private: true` allows; null = none. */
-export function reservedField(channel: ChannelForm): 'base_url' | 'proxy' | null {
-  if (channel.private) return null
-  if (namesReserved(channel.base_url)) return 'base_url'
-  return channel.proxy !== undefined && namesReserved(channel.proxy) ? 'proxy' : null
-}
-
-/**
- * Complains, as the text that follows "expected", of a protocol for which neither the kind nor `paths` has a path; null
- * = none.
- */
-export function protocolProblem(form: ChannelForm): string | null {
-  const { kind } = form
-  const [missing] = unspoken({ ...toChannel(form) })
-  if (kind === undefined || missing === undefined) return null
-  const spoken = Object.keys(KINDS[kind].paths).join(', ')
-  return `a kind that speaks ${missing}, or its path under paths (${kind} speaks ${spoken})`
-}
-
-const toKeys = (form: ChannelForm): ChannelKey[] =>
-  form.keys === undefined
-    ? [{ key: textOf(form), maxConcurrency: 0 }]
-    : form.keys.map(one => ({ key: textOf(one), maxConcurrency: one.max_concurrency }))
-
-/** Complains, as the text that follows "expected", of an address that the kind of the channel cannot have; null = it can. */
-export function addressProblem(channel: ChannelForm): string | null {
-  const form = kindOf(channel.kind ?? null)?.address ?? null
-  return form === null || form.fits(new URL(channel.base_url)) ? regionProblem(channel) : form.expected
-}
-
-export const toChannel = (channel: ChannelForm): Channel => ({
-  name: channel.name,
-  baseUrl: channel.base_url,
-  kind: channel.kind ?? null,
-  paths: withoutGaps(channel.paths),
-  query: channel.query,
-  protocols: channel.protocols,
-  keys: toKeys(channel),
-  authHeader: channel.auth?.header ?? null,
-  headers: channel.headers,
-  passHeaders: channel.pass_headers,
-  groups: channel.groups,
-  models: channel.models,
-  weight: channel.weight,
-  priority: channel.priority,
-  maxConcurrency: channel.max_concurrency,
-  proxy: channel.proxy ?? null,
-  ca: channel.ca ?? null,
-  http2: channel.http2,
-  private: channel.private,
-  cost: toCost(channel.cost),
-  translate: channel.translate,
-  cacheMarks: channel.cache_marks,
-  status: channel.status,
-})
-
-const toKey = (key: CatalogForm['keys'][number]): CatalogKey => ({
-  account: key.account,
-  name: key.name,
-  secret: key.secret,
-  group: key.group,
-  expiresAtMs: key.expires_at ?? null,
-  cap: key.cap ?? null,
-  allowIps: key.allow_ips ?? null,
-  models: key.models ?? null,
-  status: key.status,
-})

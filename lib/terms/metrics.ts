@@ -1,20 +1,17 @@
 /**
  * The metrics of one process. Requests count into the light tallies of `tallies.ts`; state that other parts keep
  * (holds, breakers, the journal) is read only when somebody scrapes. Then prom-client adds the metrics of the Node
- * process, sums up the snapshots of several processes and writes the Prometheus text.
+ * process. What becomes of the snapshot stands in `metric-snapshot.ts`.
  */
-import type { Aggregator, MetricObjectWithValues, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { ChannelState } from './channel.ts'
 import { attemptsOpenSamples, keyStateSamples, stateSamples } from './channel-samples.ts'
-import { GONE_OUTCOMES, METRICS, type MetricRow } from './metric-rows.ts'
+import { GONE_OUTCOMES, METRICS } from './metric-rows.ts'
+import { AGGREGATORS, promClient, type Snapshot, toValues } from './metric-snapshot.ts'
 import { PayTallies } from './pay-tallies.ts'
 import { PictureTallies } from './picture-tallies.ts'
 import { BASES, TOKEN_CLASSES, type UsageRow } from './records.ts'
 import { Histogram, type Sample, Tally } from './tallies.ts'
-
-type Values = MetricObjectWithValues<{ value: number; labels: object }>
-/** All metrics of one process as plain data, which can be sent to another process. Money is in micro-CNY. */
-export type Snapshot = Values[]
 
 /** State that other parts of the program keep. Each function is called when the metrics are read. */
 export interface Observed {
@@ -39,24 +36,7 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
-const MICROS = 1_000_000
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
-
-const promClient = () => import('prom-client')
-
-/**
- * How the metrics of Node itself are combined over several processes: prom-client's own choice → ours. We show the
- * greatest where prom-client would average, because one blocked process would be lost in the average lag of idle ones;
- * and the smallest where it would omit the value: the start time is that of the oldest process. What is not listed is
- * summed.
- */
-const AGGREGATORS: Partial<Record<Aggregator, Aggregator>> = {
-  average: 'max',
-  omit: 'min',
-  min: 'min',
-  max: 'max',
-  first: 'first',
-}
 
 export class Metrics {
   readonly #requests = new Tally()
@@ -268,19 +248,3 @@ export class Metrics {
 }
 
 const plain = (value: number): Sample[] => [{ labels: {}, value }]
-
-const toValues = ({ name, help, type, aggregator }: MetricRow, values: Sample[]): Values =>
-  ({ name, help, type, aggregator, values }) as unknown as Values
-
-const MONEY = (Object.values(METRICS) as MetricRow[]).filter(row => row.money).map(row => row.name)
-
-/** The Prometheus text for several processes together: sums, but the greatest of states, lags and imbalances. */
-export async function formatMetrics(snapshots: readonly Snapshot[]): Promise<string> {
-  const { AggregatorRegistry } = await promClient()
-  const registry = AggregatorRegistry.aggregate(snapshots as Snapshot[])
-  for (const name of MONEY) {
-    const { values } = registry.getSingleMetric(name) as unknown as Values
-    for (const sample of values) sample.value /= MICROS
-  }
-  return registry.metrics()
-}

@@ -8,7 +8,8 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../base/clock.ts'
 import type { Dial, Target } from './dial.ts'
-import { type ConnectionEvents, Flight, Http1Connection, OtherSideClosed } from './http1-connection.ts'
+import { type ConnectionEvents, Http1Connection } from './http1-connection.ts'
+import { Flight, OtherSideClosed } from './http1-flight.ts'
 import { requestBytes } from './http1-request.ts'
 
 export interface Http1Options {

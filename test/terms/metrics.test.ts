@@ -4,7 +4,8 @@ import t from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import type { BreakerState } from '../../lib/terms/channel.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
-import { formatMetrics, Metrics, type Observed, type Snapshot } from '../../lib/terms/metrics.ts'
+import { formatMetrics, type Snapshot } from '../../lib/terms/metric-snapshot.ts'
+import { Metrics, type Observed } from '../../lib/terms/metrics.ts'
 import { type Line, NOT_RECORDED, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
