@@ -29,7 +29,6 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       const driver = openDriver(url)
       t.teardown(() => Promise.all([one.close(), two.close(), driver.close()]))
-      await one.migrate()
       await fn(t, one, two, driver)
     })
 

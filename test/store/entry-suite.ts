@@ -34,7 +34,6 @@ export function entrySuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })

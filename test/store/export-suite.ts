@@ -48,7 +48,6 @@ export async function exportSuite(t: Test, newUrl: NewUrl): Promise<void> {
   const ops: string[] = []
   const store = openStore(await newUrl(t), { secret: 'x', onStatement: op => ops.push(op) })
   t.teardown(() => store.close())
-  await store.migrate()
   const { accountId, keyIds } = await fill(t, store)
   const formats = ['csv', 'jsonl'] as const
   const own = (filter: object) =>

@@ -16,7 +16,6 @@ export function keySuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       await fn(t, one, two)
     })
 

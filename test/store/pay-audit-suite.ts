@@ -1,4 +1,5 @@
 /** What the audit of every store must find in money that came in: each way in which payments and orders can disagree. */
+import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
 import { micro, ZERO } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -58,13 +59,12 @@ async function deposited(store: Store, accountId: number): Promise<[plain: strin
   return found.map(one => depositReference(CHAIN, one)) as [string, string, string]
 }
 
-export function payAuditSuite(t: Test, newUrl: () => Promise<string>): void {
+export function payAuditSuite(t: Test, newUrl: NewUrl): void {
   t.test('payments add up, and each thing that is broken shows', async t => {
-    const url = await newUrl()
+    const url = await newUrl(t)
     const store = openStore(url, { secret: 'x' })
     const driver = openDriver(url)
     t.teardown(() => Promise.all([store.close(), driver.close()]))
-    await store.migrate()
     const { account } = await fund(store, 'payer', 7 * FEN)
     const { account: other } = await fund(store, 'other', 0)
     const first = await credited(store, newOrder(account.id))

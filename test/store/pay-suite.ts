@@ -79,7 +79,6 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       for (const id of ['h1', 'h2']) await one.register({ id, host: 'here', beat: 0 })
       await fn(t, one, two)
     })
@@ -381,7 +380,6 @@ export function paySuite(t: Test, newUrl: NewUrl): void {
     const url = await newUrl(t)
     const [store, driver] = [openStore(url, { secret: 'x' }), openDriver(url)]
     t.teardown(() => Promise.all([store.close(), driver.close()]))
-    await store.migrate()
     const { account } = await fund(store, 'a', 0)
     const dollars = { currency: 'USD', rate: 7_130_000, asked: 1_403, amount: micro(10_000 * FEN) } as const
     const id = await made(store, newOrder(account.id, dollars))

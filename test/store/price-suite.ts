@@ -44,7 +44,6 @@ export function priceSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: 'x' })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       await fn(t, one, two, url)
     })
 

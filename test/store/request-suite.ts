@@ -288,7 +288,6 @@ export function requestSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const store = openStore(url, { secret: 'x' })
       t.teardown(() => store.close())
-      await store.migrate()
       await store.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, store, url)
     })

@@ -7,6 +7,7 @@ import { CHARGED_HOURS } from '../../lib/store/entry-tables.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { StoreUnavailable } from '../../lib/store/store.ts'
 import { REFUSALS, USAGE_LOG, USAGE_SUMS } from '../../lib/store/usage-tables.ts'
+import { filesIn } from '../support/databases.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
 import { storeSuite } from './suite.ts'
 
@@ -14,7 +15,7 @@ let count = 0
 const folder = t.testdir()
 const newFile = () => join(folder, `${count++}`, 'deep', 'gateway.db')
 
-t.test('every store', async t => storeSuite(t, async () => `sqlite:${newFile()}`))
+t.test('every store', async t => storeSuite(t, filesIn(join(folder, 'suite'))))
 
 t.test('in memory', async t => {
   const store = await memoryStore()

@@ -55,7 +55,7 @@ const sorted = (row: object) => Object.fromEntries(Object.entries(row).sort(([a]
 
 const many = <T>(count: number, fn: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => fn(i))
 
-/** `newUrl` gives an empty store each time. */
+/** `newUrl` gives a store without data each time. */
 export function storeSuite(t: Test, newUrl: NewUrl): void {
   const check = (name: string, fn: (t: Test, pair: Pair) => Promise<void>) =>
     t.test(name, async t => {
@@ -64,7 +64,6 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
       const onStatement = (op: string) => void ops.set(op, (ops.get(op) ?? 0) + 1)
       const [one, two] = [1, 2].map(() => openStore(url, { secret: SECRET, onStatement })) as [Store, Store]
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       await Promise.all(['h1', 'h2'].map(id => one.register({ id, host: 'here', beat: 0 })))
       await fn(t, { one, two, url, ops })
     })

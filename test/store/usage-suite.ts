@@ -411,7 +411,6 @@ export function usageSuite(t: Test, newUrl: NewUrl): void {
       const url = await newUrl(t)
       const [one, two] = [openStore(url, { secret: 'x' }), openStore(url, { secret: 'x' })] as const
       t.teardown(() => Promise.all([one.close(), two.close()]))
-      await one.migrate()
       await one.register({ id: 'h', host: 'here', beat: 0 })
       await fn(t, one, two, url)
     })

@@ -1,7 +1,9 @@
 /**
- * Databases for the checks of the store suites. To make a schema takes long, on some engines seconds, so a database with the
- * tables of today is emptied after a check and given to the next one.
+ * Databases for the checks of the store suites. To make a schema takes long, on some engines seconds, so a database of a
+ * server with the tables of today is emptied after a check and given to the next one, and a file is copied.
  */
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import mysql from 'mysql2/promise'
 import type { Test } from 'tap'
 import { openStore } from '../../lib/store/open.ts'
@@ -32,10 +34,14 @@ async function asked<T>(url: string, ask: (connection: mysql.Connection) => Prom
   }
 }
 
-async function make(url: string): Promise<Made> {
+async function makeTables(url: string): Promise<void> {
   const store = openStore(url, { secret: 'a test secret' })
   await store.migrate()
   await store.close()
+}
+
+async function make(url: string): Promise<Made> {
+  await makeTables(url)
   return asked(url, async connection => ({
     url,
     tables: (await rowsOf<[string]>(connection, 'SHOW TABLES')).map(([name]) => name),
@@ -62,5 +68,22 @@ export function databasesOf(server: MysqlServer): NewUrl {
       free.push(made)
     })
     return made.url
+  }
+}
+
+/** Databases of SQLite, each in a file of its own in the folder. */
+export function filesIn(folder: string): NewUrl {
+  let count = 0
+  const next = () => join(folder, `${count++}`, 'deep', 'gateway.db')
+  let withTables: Promise<string> | null = null
+  const make = async (file: string) => makeTables(`sqlite:${file}`).then(() => file)
+  return async t => {
+    const file = next()
+    if (t !== undefined) {
+      const made = await (withTables ??= make(next()))
+      mkdirSync(dirname(file), { recursive: true })
+      copyFileSync(made, file)
+    }
+    return `sqlite:${file}`
   }
 }

@@ -53,6 +53,8 @@ export interface VisitorOptions {
   language?: 'zh-CN' | 'en-US'
   scheme?: 'light' | 'dark'
   width?: number
+  /** Of the screen, for each pixel of the page. By default fewer than any screen has: what nobody looks at is drawn coarsely. */
+  pixels?: number
   context?: BrowserContextOptions
 }
 
@@ -83,12 +85,13 @@ export function browserTest(file: Test, name: string, run: (t: Test, newcomer: N
 export type Newcomer = (options?: VisitorOptions) => Promise<Visitor>
 
 async function visitor(t: Test, options: VisitorOptions = {}): Promise<Visitor> {
-  const { language = 'zh-CN', scheme = 'light', width = 1440 } = options
+  const { language = 'zh-CN', scheme = 'light', width = 1440, pixels = 0.5 } = options
   const browser = await launch()
   const context = await browser.newContext({
     locale: language,
     colorScheme: scheme,
     viewport: { width, height: 900 },
+    deviceScaleFactor: pixels,
     ...(width < 500 && { hasTouch: true, isMobile: true }),
     ...options.context,
   })

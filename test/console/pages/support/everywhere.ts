@@ -59,7 +59,7 @@ async function everywhere(
   look: (looked: Looked) => Promise<void>,
   firstOnly = false,
 ): Promise<void> {
-  const visitor = await newcomer()
+  const visitor = await newcomer({ pixels: 1 })
   const { page, context } = visitor
   const touch = await context.newCDPSession(page)
   for (const { name, area } of PAGES) {
