@@ -19,12 +19,16 @@ const SCRIPTS = {
   streams: 'bench/streams.ts',
 }
 
+const run = (file: string, word: string) => spawnSync(process.execPath, [file, word], { cwd: ROOT, encoding: 'utf8' })
+const usageOf = (name: string) => new RegExp(`^\`npm run ${name}[ \`]`, 'm')
+
 for (const [name, file] of Object.entries(SCRIPTS))
   t.test(name, async t => {
-    const run = (word: string) => spawnSync(process.execPath, [file, word], { cwd: ROOT, encoding: 'utf8' })
-    const usage = new RegExp(`^\`npm run ${name}[ \`]`, 'm')
-    t.match(run('--help'), { status: 0, stdout: usage, stderr: '' })
-    const wrong = run('--no-such')
+    const wrong = run(file, '--no-such')
     t.match(wrong, { status: 2, stdout: '', stderr: /^Unknown option '--no-such'/ })
-    t.match(wrong.stderr, usage)
+    t.match(wrong.stderr, usageOf(name))
   })
+
+t.test('who asks for help gets the same', async t =>
+  t.match(run(SCRIPTS.bench, '--help'), { status: 0, stdout: usageOf('bench'), stderr: '' }),
+)

@@ -1,6 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how our YAML files name variables
 /** What a check must say of a catalogue file, and where secrets come from and stay. */
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -9,10 +8,10 @@ import { applyCatalog, warningsOf } from '../../lib/operations/apply.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { loadCatalog, parseCatalog } from '../../lib/terms/catalog.ts'
 import { loadConfig, parseConfig } from '../../lib/terms/config.ts'
+import { commandLine } from '../support/command-line.ts'
 
 type Json = Record<string, unknown>
 
-const GATEWAY = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CHANNEL = {
   name: 'c',
@@ -144,8 +143,8 @@ t.test('apply knows what the store has beside the file', async t => {
   t.same(await warningsOf(store, parse(channels)), [])
 })
 
-const run = (folder: string, ...args: string[]) =>
-  spawnSync(GATEWAY, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
+const command = commandLine(t)
+const run = (folder: string, ...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
 const config = (more: Json) => JSON.stringify({ store: 'sqlite:s.db', journal: 'j', catalog: 'cat.yaml', ...more })
 
 t.test('an address of the store that is none is shown, unless a password may stand in it', async t => {
@@ -169,12 +168,12 @@ t.test('check prints warnings and goes on; secrets that cannot be read are said'
     'cat.yaml': JSON.stringify({ ...FILE, channels: [{ ...CHANNEL, models: ['beta-4.7', 'beta-47'] }] }),
   })
   const slip = /^warning: cat\.yaml:1:\d+: channels\[0\]\.models\[1\]: .*\(did you mean beta-4\.7\?\)/
-  t.match(run(folder, 'check'), { status: 0, stdout: /^ok: /, stderr: slip })
-  t.match(run(folder, 'apply', 'cat.yaml'), { status: 0, stderr: slip })
+  t.match(await run(folder, 'check'), { status: 0, stdout: /^ok: /, stderr: slip })
+  t.match(await run(folder, 'apply', 'cat.yaml'), { status: 0, stderr: slip })
   writeFileSync(`${folder}/c.yaml`, config({ admin_token: 'the-second-token' }))
-  t.match(run(folder, 'check').stderr, /^warning: store: channel c: sealed under another secret/m)
+  t.match((await run(folder, 'check')).stderr, /^warning: store: channel c: sealed under another secret/m)
   writeFileSync(`${folder}/c.yaml`, config({ admin_token: 'the-second-token', secret_previous: 'the-first-token' }))
-  t.notMatch(run(folder, 'check').stderr, /sealed/)
+  t.notMatch((await run(folder, 'check')).stderr, /sealed/)
 })
 
 t.test('secrets from files, named from the folder of the file that names them, and read again', async t => {

@@ -3,10 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import t from 'tap'
+import { commandLine, runBin } from '../support/command-line.ts'
+import { BIN } from '../support/gateway.ts'
 
-const BIN = new URL('../../bin/gateway', import.meta.url).pathname
 const ANY_PORT = '127.0.0.1:0'
 const CATALOG = new URL('../../config/catalog.yaml', import.meta.url).pathname
+
+const run = commandLine(t)
 
 t.test('each fails with a line that names the setting and says what to do', async t => {
   const folder = t.testdir({ elsewhere: { 'catalog.yaml': '{}' }, file: 'text' })
@@ -74,7 +77,8 @@ t.test('each fails with a line that names the setting and says what to do', asyn
       ...change,
     }
     writeFileSync(`${folder}/gateway.yaml`, JSON.stringify(config))
-    const { status, stderr } = spawnSync(BIN, [command, '--config', 'gateway.yaml'], { cwd: folder, encoding: 'utf8' })
+    const args = [command, '--config', 'gateway.yaml']
+    const { status, stderr } = command === 'serve' ? runBin(args, folder) : await run(args, folder)
     t.equal(status, 1, name)
     t.match(stderr, said, name)
     t.notMatch(stderr, /a-password|\n {4}at /, 'no secret and no stack')
@@ -102,10 +106,7 @@ t.test('a relative catalogue is beside the config that names it, from wherever i
   const folder = t.testdir({ config: { 'gateway.yaml': 'catalog: catalog.yaml', 'catalog.yaml': '{}' } })
   mkdirSync(`${folder}/other`)
   for (const cwd of [folder, `${folder}/other`, '/']) {
-    const { status, stderr } = spawnSync(BIN, ['check', '--config', `${folder}/config/gateway.yaml`], {
-      cwd,
-      encoding: 'utf8',
-    })
+    const { status, stderr } = await run(['check', '--config', `${folder}/config/gateway.yaml`], cwd)
     t.equal(status, 0, stderr)
   }
 })

@@ -1,8 +1,6 @@
 /** A catalogue file is applied at every start and reload. What an administrator did since must survive that. */
-import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog, type Summary } from '../../lib/operations/apply.ts'
@@ -13,6 +11,7 @@ import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import type { Key, Model } from '../../lib/terms/records.ts'
 import { openDriver } from '../store/old-log.ts'
+import { commandLine } from '../support/command-line.ts'
 import { SETUP } from '../support/store.ts'
 
 const SECRET = 'the secret of the store'
@@ -283,16 +282,15 @@ t.test('apply --force on the command line; what is kept is said', async t => {
     'c.yaml': JSON.stringify({ store: 'sqlite:s.db', journal: 'j', admin_token: 'a-long-enough-token' }),
     'cat.yaml': JSON.stringify(FILE),
   })
-  const gateway = fileURLToPath(new URL('../../bin/gateway', import.meta.url))
-  const run = (...args: string[]) =>
-    spawnSync(gateway, [...args, '--config', 'c.yaml'], { cwd: folder, encoding: 'utf8' })
-  run('apply', 'cat.yaml')
+  const command = commandLine(t)
+  const run = (...args: string[]) => command([...args, '--config', 'c.yaml'], folder)
+  await run('apply', 'cat.yaml')
   const database = new DatabaseSync(`${folder}/s.db`)
   database.exec("UPDATE api_keys SET status = 'disabled'")
   const status = () => (database.prepare('SELECT status FROM api_keys').get() as { status: string }).status
-  t.match(run('apply', 'cat.yaml').stdout, /^keys +kept a\/k, 0 unchanged$[\s\S]*--force/m)
+  t.match((await run('apply', 'cat.yaml')).stdout, /^keys +kept a\/k, 0 unchanged$[\s\S]*--force/m)
   t.equal(status(), 'disabled')
-  t.match(run('apply', '--force', 'cat.yaml').stdout, /^keys +updated a\/k, 0 unchanged$/m)
+  t.match((await run('apply', '--force', 'cat.yaml')).stdout, /^keys +updated a\/k, 0 unchanged$/m)
   t.equal(status(), 'enabled')
   database.close()
   rmSync(folder, { recursive: true })
