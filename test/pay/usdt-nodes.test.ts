@@ -355,6 +355,32 @@ t.test('nodes', { skip: ANVIL_MISSING ?? false }, async t => {
     t.same(await day(), ['chain'], 'and told once, however many days it stays')
   })
 
+  t.test(
+    'the only transfer to an address, left out by both nodes: the balance tells, and the cursor is set back',
+    async t => {
+      const shop = await open(t)
+      const from = await chain.head()
+      await final()
+      await shop.read()
+      await chain.pay(shop.at, five)
+      await final()
+      for (const node of [shop.first, shop.second]) node.about('eth_getLogs', () => ({ result: [] }))
+      for (let i = 0; i < 4; i++) {
+        shop.clock.advance(12 * 60 * MINUTE_MS)
+        await chain.mine(1)
+        await shop.read()
+      }
+      t.same(await shop.store.chain.deposits({ limit: 9 }), [])
+      const [told, ...others] = await shop.store.pay.exceptions({ limit: 9 })
+      t.match(told, { kind: 'chain', reference: `balance:${shop.at}:${five}` })
+      t.same(others, [])
+      for (const node of [shop.first, shop.second]) node.honest()
+      await shop.usdt.rewind(from, 'told', ACT)
+      await shop.read()
+      t.match(await shop.store.chain.deposits({ limit: 9 }), [{ value: five }])
+    },
+  )
+
   t.test('a node that has no logs at all is noticed, but on a test network', async t => {
     const shop = await open(t)
     const { deps, chains } = shop.usdt

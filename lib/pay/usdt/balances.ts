@@ -58,7 +58,6 @@ export class BalanceCheck {
     const rows = await store.chain.depositAddresses(config.chain_id, after, AT_ONCE)
     for (const { address, accountId } of rows) {
       const { deposits, sweeps } = await store.chain.addressSums(config.chain_id, address, no)
-      if (deposits === 0n) continue
       const balance = await this.#reader.chain.balance(address, no)
       if (balance === deposits - sweeps) continue
       await till.raise({

@@ -5,7 +5,7 @@
 import type { Order, OrderMethod, PayExceptionKind } from '../../../lib/terms/pay.ts'
 import { PAY_METHODS } from '../../../lib/terms/pay.ts'
 import { worth } from '../../../lib/pay/numbers.ts'
-import { calmChain, creditedOf } from './chain.ts'
+import { calmChain, creditedOf, readAgain } from './chain.ts'
 import { calm, decideAll } from './deeds.ts'
 import type { World } from './world.ts'
 
@@ -22,16 +22,19 @@ const leftHere = ({ credited, refunded, frozen, reversed }: Order): number => cr
  */
 const rounding = ({ rate }: Order, refunds: number): number => (rate === null ? 0 : worth(1 + refunds, rate))
 
-/**
- * The world becomes quiet: nothing fails any more, no message comes any more, providers decide what is undecided, and the
- * gateways go on asking for some days.
- */
+/** The world becomes quiet: nothing fails any more, no message comes any more, and providers decide what is undecided. */
 export async function settle(world: World): Promise<void> {
-  const { providers, clock, gateways } = world
+  const { providers, gateways } = world
   world.loseAll()
   calm(providers)
   await calmChain(world)
   for (const i of gateways.keys()) await world.revive(i)
+  await quietDays(world)
+  if (await readAgain(world)) await quietDays(world)
+}
+
+/** The gateways go on asking for some days. */
+async function quietDays({ providers, clock, gateways }: World): Promise<void> {
   for (let round = 0; round < SETTLING_ROUNDS; round++) {
     decideAll(providers)
     for (const { desk } of gateways) {

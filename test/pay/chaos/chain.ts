@@ -9,12 +9,14 @@ import { floorOf, tokenText, worthOf } from '../../../lib/terms/deposits.ts'
 import { encode, type Lie, Node, TestChain, TOKEN, USDT_CONTRACT } from '../doubles/chain.ts'
 import { ACT } from '../support.ts'
 import { newWallet } from '../usdt-support.ts'
+import type { Account } from '../../../lib/terms/records.ts'
 import type { World } from './world.ts'
 
 export const RATE = 7_123_457
 const YEAR_MS = 365 * 86_400_000
 /** In micro-CNY. */
 const MINIMUM = 40_000_000n
+const FIRST_BLOCK = 1
 
 interface Teardown {
   teardown(fn: () => unknown): void
@@ -121,18 +123,44 @@ export async function calmChain({ chain: side }: World): Promise<void> {
   await side?.chain.mine(5)
 }
 
+/** What was sent to an account's address less what is known of it, and the address; null = it has none. */
+async function unknownOf({ chain: side, store, gateways }: World, account: Account) {
+  const usdt = await gateways[0]?.desk.usdt()
+  const row = (await usdt?.addressOf(account)) ?? null
+  if (side === null || row === null) return null
+  const known = await store.chain.deposits({ accountId: account.id, afterId: 0, limit: 100_000 })
+  const has = await side.balanceOf(row.address)
+  return { address: row.address, known, has, unknown: has - known.reduce((sum, { value }) => sum + value, 0n) }
+}
+
+/**
+ * Where both nodes left out a transfer, each at its time, only the balance of the address can tell. Then a person must have been
+ * told, by how much, and an operator sets the cursor back, so that all is read again. True when that was done.
+ */
+export async function readAgain(world: World): Promise<boolean> {
+  const { store, gateways, accounts, faults } = world
+  const told = new Set((await store.pay.exceptions({ kind: 'chain', limit: 1_000_000 })).map(one => one.reference))
+  let missed = false
+  for (const account of accounts) {
+    const found = await unknownOf(world, account)
+    if (found === null || found.unknown === 0n) continue
+    missed = true
+    world.count('transfers that both nodes left out')
+    if (!told.has(`balance:${found.address}:${found.unknown}`))
+      faults.push(`nobody was told that account ${account.id} has ${tokenText(found.unknown)} USDT that are not known`)
+  }
+  if (missed) await (await gateways[0]?.desk.usdt())?.rewind(FIRST_BLOCK, 'chaos', ACT)
+  return missed
+}
+
 /** What an account was credited of what its address has, in micro-CNY. Faults are added to the list. */
 export async function creditedOf(world: World, accountId: number, faults: string[]): Promise<bigint> {
-  const { chain: side, store, gateways, accounts } = world
-  const usdt = await gateways[0]?.desk.usdt()
-  const account = accounts.find(({ id }) => id === accountId)
-  const row = account === undefined ? null : ((await usdt?.addressOf(account)) ?? null)
-  if (side === null || row === null) return 0n
-  const has = await side.balanceOf(row.address)
-  const known = await store.chain.deposits({ accountId, afterId: 0, limit: 100_000 })
-  const total = known.reduce((sum, { value }) => sum + value, 0n)
-  if (has !== total)
-    faults.push(`account ${accountId} was sent ${tokenText(has)} USDT, and ${tokenText(total)} are known`)
+  const account = world.accounts.find(({ id }) => id === accountId) as Account
+  const found = await unknownOf(world, account)
+  if (found === null) return 0n
+  const { known, has, unknown } = found
+  if (unknown !== 0n)
+    faults.push(`account ${accountId} was sent ${tokenText(has)} USDT, and ${tokenText(has - unknown)} are known`)
   let credited = 0n
   let waiting = 0n
   for (const found of known) {
