@@ -1,49 +1,18 @@
 /** Clients of generate-content at models of the other protocols, and the reverse: what they get, what is charged, what upstreams were asked. */
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
-import Anthropic from '@anthropic-ai/sdk'
 import { ApiError, type Content, type GenerateContentConfig, GoogleGenAI, type Part } from '@google/genai'
 import { generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
-import OpenAI from 'openai'
-import t, { type Test } from 'tap'
-import { outputOf } from '../../lib/protocols/usage.ts'
-import type { Served } from '../../lib/simulator/books.ts'
-import { rowCounts } from '../../lib/terms/records.ts'
-import { KEY, stallAfter, startGateway, testCatalog } from '../support/gateway.ts'
+import t from 'tap'
+import { KEY, stallAfter } from '../support/gateway.ts'
+import { AT, chatBy, messagesBy, openTranslated, PNG, SCHEMA, type Via } from './support/translated.ts'
 
 // it does not know these models' limits, and would say so each time
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
-/** Models that upstreams of one protocol have. */
-const AT = {
-  chat: 'beta-4.7',
-  messages: 'alpha-sonnet-5-5',
-  generate: 'gamma-3.8-flash',
-  responses: 'delta-2',
-} as const
-type Via = keyof typeof AT
-const gateway = await startGateway({
-  catalog: upstream => ({
-    ...testCatalog(upstream),
-    models: Object.values(AT).map(name => ({ name, price: { input: 2, output: 8, cache_read: 0.5 } })),
-    channels: Object.entries(AT).map(([protocol, model]) => ({
-      name: protocol,
-      base_url: upstream,
-      protocols: [protocol],
-      key: 'up',
-      groups: ['default'],
-      models: [model],
-    })),
-  }),
-})
-t.teardown(() => gateway.stop())
-const openai = new OpenAI({ baseURL: `${gateway.main}/v1`, apiKey: KEY, maxRetries: 0 })
-const anthropic = new Anthropic({ baseURL: gateway.main, apiKey: KEY, maxRetries: 0 })
+const translated = await openTranslated(t)
+const { gateway, same } = translated
 const google = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.main } })
 
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const SCHEMA = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
-const WEATHER = { name: 'weather', description: 'The weather of a city', input_schema: SCHEMA }
-const OF_CHAT = { type: 'function' as const, function: { name: 'weather', parameters: SCHEMA } }
 const TOOLS = { tools: [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: SCHEMA }] }] }
 
 const create = (via: Via, contents: string | Content[], config: GenerateContentConfig = {}) =>
@@ -59,27 +28,6 @@ async function stream(via: Via, contents: string | Content[], config: GenerateCo
   }
   const text = parts.map(part => (part.thought === true ? '' : (part.text ?? ''))).join('')
   return { parts, text, usage: last?.usageMetadata, reason: last?.candidates?.[0]?.finishReason }
-}
-
-const message = (content: string, more: object = {}) => ({
-  model: AT.generate,
-  max_tokens: 2000,
-  messages: [{ role: 'user' as const, content }],
-  ...more,
-})
-const chat = (content: string, more: object = {}) => ({
-  model: AT.generate,
-  messages: [{ role: 'user' as const, content }],
-  ...more,
-})
-
-/** The last request that the simulator served, when its row is in the books: both say the same. */
-async function same(t: Test, protocol: Via, via: Via): Promise<Served> {
-  const served = gateway.simulator.stats.served.at(-1) as Served
-  const row = await gateway.usageRow({ protocol, via, input: served.usage?.input, output: outputOf(served.usage!) })
-  const { images: _, ...counts } = rowCounts(served.usage!)
-  t.match(row, { ...counts, basis: 'reported', end: 'completed' })
-  return served
 }
 
 let tokens = 20
@@ -196,86 +144,5 @@ for (const via of ['chat', 'messages', 'responses'] as const) {
   })
 }
 
-// upstreams of this protocol send few events, each with many tokens
-t.test('messages by generate', async t => {
-  const whole = await anthropic.messages.create(message(`Hello! [[sim tokens=${++tokens}]]`))
-  t.match(whole, { model: AT.generate, stop_reason: 'end_turn', content: [{ type: 'text', text: /quick brown fox/ }] })
-  const first = await same(t, 'messages', 'generate')
-  t.match(whole.usage, { input_tokens: first.usage?.input, output_tokens: tokens })
-  const final = await anthropic.messages.stream(message(`Hello! [[sim tokens=${++tokens}]]`)).finalMessage()
-  t.match(final, { stop_reason: 'end_turn', usage: { output_tokens: tokens } })
-  await same(t, 'messages', 'generate')
-  t.equal((await anthropic.messages.create(message('Hello!', { max_tokens: 5 }))).stop_reason, 'max_tokens')
-  const called = await anthropic.messages.stream(message('use tool', { tools: [WEATHER] })).finalMessage()
-  t.match(called, { stop_reason: 'tool_use' })
-  const use = called.content.at(-1) as Anthropic.ToolUseBlock
-  t.match(use, { type: 'tool_use', name: 'weather', input: { city: 'Paris' } })
-  const second = await anthropic.messages.create({
-    ...message(''),
-    tools: [WEATHER],
-    messages: [
-      { role: 'user', content: 'use tool' },
-      { role: 'assistant', content: called.content },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: use.id, content: 'sunny' }] },
-    ],
-  })
-  t.match(second.content.at(-1), { type: 'text' })
-  const thinking = { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }
-  const thought = await anthropic.messages.stream(message('[[sim thinking=40 tokens=7]]', thinking)).finalMessage()
-  t.match(thought, { stop_reason: 'end_turn', usage: { output_tokens: 47 } })
-  const error = await anthropic.messages.create(message('[[sim error=429]]')).catch((error: unknown) => error)
-  t.match(error, { status: 429, error: { type: 'error', error: { type: 'rate_limit_error' } } })
-  for (const content of [
-    '[[sim tokens=200 cut=6]]',
-    '[[sim tokens=200 end_early=6]]',
-    '[[sim tokens=200 event_error=6]]',
-  ])
-    await t.rejects(anthropic.messages.stream(message(content)).finalMessage(), { message: /request id: \w{21}/ })
-  const long = anthropic.messages.stream(message(`[[sim tokens=91 ${stallAfter(2)}]]`))
-  long.on('text', () => long.abort())
-  await t.rejects(long.finalMessage())
-  await gateway.goOn()
-  const row = await gateway.usageRow({ protocol: 'messages', end: 'client_gone' })
-  t.match(row, { output: 91, via: 'generate' })
-})
-
-t.test('chat by generate', async t => {
-  const streamed = (content: string, more: object = {}) =>
-    openai.chat.completions.stream({ ...chat(content, more), stream_options: { include_usage: true } })
-  const whole = await openai.chat.completions.create(chat(`Hello! [[sim tokens=${++tokens}]]`))
-  t.match(whole.choices, [{ finish_reason: 'stop', message: { content: /quick brown fox/ } }])
-  const first = await same(t, 'chat', 'generate')
-  t.match(whole.usage, { prompt_tokens: first.usage?.input, completion_tokens: tokens })
-  const final = await streamed(`Hello! [[sim tokens=${++tokens}]]`).finalChatCompletion()
-  t.match(final, { choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: tokens } })
-  await same(t, 'chat', 'generate')
-  const cut = await streamed('Hello!', { max_tokens: 5 }).finalChatCompletion()
-  t.equal(cut.choices[0]?.finish_reason, 'length')
-  const called = await streamed('use tool', { tools: [OF_CHAT] }).finalChatCompletion()
-  const [call] = called.choices[0]!.message.tool_calls as OpenAI.ChatCompletionMessageFunctionToolCall[]
-  t.match(called.choices, [{ finish_reason: 'tool_calls' }])
-  t.same(JSON.parse(call!.function.arguments), { city: 'Paris' })
-  const next = await openai.chat.completions.create({
-    model: AT.generate,
-    tools: [OF_CHAT],
-    messages: [
-      { role: 'user', content: 'use tool' },
-      { role: 'assistant', content: null, tool_calls: [call!] },
-      { role: 'tool', tool_call_id: call!.id, content: 'sunny' },
-    ],
-  })
-  t.ok(next.choices[0]?.message.content)
-  const error = await openai.chat.completions.create(chat('[[sim error=400]]')).catch((error: unknown) => error)
-  t.match(error, { status: 400, error: { type: 'invalid_request_error' } })
-  for (const content of [
-    '[[sim tokens=200 cut=6]]',
-    '[[sim tokens=200 end_early=6]]',
-    '[[sim tokens=200 event_error=6]]',
-  ])
-    await t.rejects(streamed(content).finalChatCompletion(), { message: /request id: \w{21}/ }, content)
-  const long = await openai.chat.completions.create({ ...chat(`[[sim tokens=92 ${stallAfter(2)}]]`), stream: true })
-  for await (const _ of long) break
-  await gateway.goOn()
-  const row = await gateway.usageRow({ protocol: 'chat', end: 'client_gone' })
-  t.match(row, { output: 92, via: 'generate' })
-})
+t.test('messages by generate', t => messagesBy(t, translated, 'generate'))
+t.test('chat by generate', t => chatBy(t, translated, 'generate'))
