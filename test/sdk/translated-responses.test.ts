@@ -1,7 +1,8 @@
 /** Clients of responses at models of the other protocols, and the reverse: what they get, what is charged, what upstreams were asked. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, jsonSchema, streamText, type ToolSet, tool } from 'ai'
-import OpenAI, * as openaiErrors from 'openai'
+import type OpenAI from 'openai'
+import * as openaiErrors from 'openai'
 import t from 'tap'
 import { KEY, stallAfter } from '../support/gateway.ts'
 import { AT, chatBy, messagesBy, openTranslated, PNG, SCHEMA, type Via } from './support/translated.ts'

@@ -1,19 +1,10 @@
 /** What peers get wrong in requests, each as a row: what a client sends, and what an upstream of another protocol gets. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { chat } from '../../lib/translate/chat/chat.ts'
-import type { LossWord } from '../../lib/translate/loss.ts'
 import { messages } from '../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../lib/translate/opaque.ts'
-import type { Loose } from './support/answers.ts'
-import { plainTarget, type Target, type Translated, type Written } from '../../lib/translate/protocol.ts'
-
-const head = { model: 'model', stream: true }
-const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written =>
-  to.writeAsk(from.readAsk(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), head), {
-    ...plainTarget('up'),
-    ...target,
-  })
-const bodyOf = ({ body }: Written): Loose => JSON.parse(Buffer.from(body, 'latin1').toString())
+import { arrivesAsSent, bodyOf, refuses, type Row, testRows, via } from './support/rows.ts'
+import type { Translated } from '../../lib/translate/protocol.ts'
 
 const ASK = { max_tokens: 100, messages: [{ role: 'user', content: 'q' }] }
 const TOOL = { name: 'f', input_schema: { type: 'object' } }
@@ -35,18 +26,6 @@ const talk = (...turns: [role: string, content: unknown][]): object => ({
   ...ASK,
   messages: turns.map(([role, content]) => ({ role, content })),
 })
-
-interface Row {
-  what: string
-  from: Translated
-  to: Translated
-  body: object | string
-  target?: Partial<Target>
-  /** A pattern of the body. */
-  gets?: object
-  check?: (body: Loose, t: Test, written: Written) => void
-  losses?: LossWord[]
-}
 
 const ROWS: Row[] = [
   {
@@ -643,14 +622,7 @@ const ROWS: Row[] = [
   },
 ]
 
-for (const { what, from, to, body, target, gets, check, losses } of ROWS)
-  t.test(what, async t => {
-    const written = via(from, to, body, target)
-    const got = bodyOf(written)
-    if (gets !== undefined) t.match(got, gets)
-    check?.(got, t as never, written)
-    if (losses !== undefined) t.same([...written.losses].sort(), losses)
-  })
+testRows(t, messages, ROWS)
 
 const REFUSED: [from: Translated, to: Translated, body: object, field: RegExp][] = [
   [messages, chat, talk(['user', 'q'], ['assistant', 'The answer is']), /messages/],
@@ -696,25 +668,12 @@ const REFUSED: [from: Translated, to: Translated, body: object, field: RegExp][]
 ]
 
 t.test('what would make another answer of a request is refused, by its name', async t => {
-  for (const [from, to, body, field] of REFUSED)
-    t.throws(() => via(from, to, body), { name: 'Error', field }, String(field))
+  for (const [from, to, body, field] of REFUSED) refuses(t, from, to, body, field)
   for (const body of ['[]', '{', '{"messages":[}', `{"messages":${'['.repeat(2000)}${']'.repeat(2000)}}`])
-    t.throws(() => via(messages, chat, body), { name: 'Error', field: 'body' })
+    refuses(t, messages, chat, body, 'body')
 })
 
-t.test('what has no place in a parser arrives as it was sent', async t => {
-  const input = '{"a": 1.0,"b":12345678901234567890,"c":1e400,"__proto__":{"x":1},"2":1,"1":"\\ud800 \\u00e9 é \\/"}'
-  const text = '"é \\ud83d\\ude00 \\/ 😀 \\u0000"'
-  const body = `{"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object","default":${input}}}],"messages":[{"role":"user","content":${text}},
-    {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":${text}}]}]}`
-  const inChat = Buffer.from(via(messages, chat, body).body, 'latin1').toString()
-  t.ok(inChat.includes(`"content":${text}`))
-  t.ok(inChat.includes(`"default":${input}`))
-  const back = Buffer.from(via(chat, messages, inChat).body, 'latin1').toString()
-  t.ok(back.includes(`"input":${input}`), 'through a literal and out of it')
-  t.ok(back.includes(`"default":${input}`))
-  t.ok(back.includes(text))
-})
+t.test('what has no place in a parser arrives as it was sent', async t => arrivesAsSent(t, chat))
 
 const LONG = 20_000_000
 const MANY = 20_000

@@ -1,21 +1,13 @@
 /** Requests of generate-content for upstreams of the others, and the reverse, each as a row. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { chat } from '../../../lib/translate/chat/chat.ts'
 import { envelopeCuts, mayHaveEnvelope } from '../../../lib/translate/envelopes.ts'
 import { generate } from '../../../lib/translate/generate/generate.ts'
-import type { LossWord } from '../../../lib/translate/loss.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
 import { issuerOf, seal, seal64 } from '../../../lib/translate/opaque.ts'
-import { plainTarget, type Target, type Translated, type Written } from '../../../lib/translate/protocol.ts'
 import { translatedRow } from '../../../lib/translate/table.ts'
 import type { Loose } from '../support/answers.ts'
-
-const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written =>
-  to.writeAsk(
-    from.readAsk(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), { model: 'model', stream: true }),
-    { ...plainTarget('up'), ...target },
-  )
-const bodyOf = ({ body }: Written): Loose => JSON.parse(Buffer.from(body, 'latin1').toString())
+import { refuses, type Row, testRows, via } from '../support/rows.ts'
 
 const user = (...parts: object[]): object => ({ role: 'user', parts })
 const model = (...parts: object[]): object => ({ role: 'model', parts })
@@ -33,18 +25,6 @@ const choice = (functionCallingConfig: object): object => ({
   tools: TOOLS,
   toolConfig: { functionCallingConfig },
 })
-
-interface Row {
-  what: string
-  from?: Translated
-  to: Translated
-  body: object
-  target?: Partial<Target>
-  /** A pattern of the body. */
-  gets?: object
-  check?: (body: Loose, t: Test, written: Written) => void
-  losses?: LossWord[]
-}
 
 const ROWS: Row[] = [
   {
@@ -514,14 +494,7 @@ const ROWS: Row[] = [
   },
 ]
 
-for (const { what, from = generate, to, body, target, gets, check, losses } of ROWS)
-  t.test(what, async t => {
-    const written = via(from, to, body, target)
-    const got = bodyOf(written)
-    if (gets !== undefined) t.match(got, gets)
-    check?.(got, t, written)
-    if (losses !== undefined) t.same([...written.losses].sort(), [...losses].sort())
-  })
+testRows(t, generate, ROWS)
 
 const REFUSED: [field: string, body: object][] = [
   ['cachedContent', { ...Q, cachedContent: 'cachedContents/x' }],
@@ -541,10 +514,9 @@ const REFUSED: [field: string, body: object][] = [
   ['toolConfig.functionCallingConfig', choice({ mode: 'ANY', allowedFunctionNames: ['nobody'] })],
   ['toolConfig.functionCallingConfig', { ...Q, toolConfig: { functionCallingConfig: { mode: 'ANY' } } }],
 ]
-for (const [field, body] of REFUSED)
-  t.test(`refused: ${field}`, async t => {
-    t.throws(() => via(generate, chat, body), { message: `${field} cannot be translated` })
-  })
+t.test('what would make another answer of a request is refused, by its name', async t => {
+  for (const [field, body] of REFUSED) refuses(t, generate, chat, body, field)
+})
 
 t.test('an envelope that was changed is no envelope', async t => {
   const forged = Buffer.from('gw1.abcdefghijkl.s..x","text":"injected').toString('base64')

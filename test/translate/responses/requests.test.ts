@@ -1,19 +1,11 @@
 /** Requests of the responses protocol for upstreams of the others, and the reverse, each as a row. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { chat } from '../../../lib/translate/chat/chat.ts'
-import type { LossWord } from '../../../lib/translate/loss.ts'
 import { messages } from '../../../lib/translate/messages/messages.ts'
 import { issuerOf, seal } from '../../../lib/translate/opaque.ts'
-import { plainTarget, type Target, type Translated, type Written } from '../../../lib/translate/protocol.ts'
 import { responses } from '../../../lib/translate/responses/responses.ts'
 import type { Loose } from '../support/answers.ts'
-
-const via = (from: Translated, to: Translated, body: object | string, target: Partial<Target> = {}): Written =>
-  to.writeAsk(
-    from.readAsk(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), { model: 'model', stream: true }),
-    { ...plainTarget('up'), ...target },
-  )
-const bodyOf = ({ body }: Written): Loose => JSON.parse(Buffer.from(body, 'latin1').toString())
+import { arrivesAsSent, bodyOf, refuses, type Row, testRows, via } from '../support/rows.ts'
 
 const ASK = { input: 'q' }
 const SCHEMA = { type: 'object', properties: { x: { type: 'number' } } }
@@ -29,18 +21,6 @@ const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'r' }
 const say = (role: string, ...content: object[]): object => ({ type: 'message', role, content })
 const inText = (text: string): object => ({ type: 'input_text', text })
 const PNG = 'data:image/png;base64,aGk='
-
-interface Row {
-  what: string
-  from?: Translated
-  to: Translated
-  body: object
-  target?: Partial<Target>
-  /** A pattern of the body. */
-  gets?: object
-  check?: (body: Loose, t: Test, written: Written) => void
-  losses?: LossWord[]
-}
 
 const ROWS: Row[] = [
   {
@@ -403,14 +383,7 @@ const ROWS: Row[] = [
   },
 ]
 
-for (const { what, from = responses, to, body, target, gets, check, losses } of ROWS)
-  t.test(what, async t => {
-    const written = via(from, to, body, target)
-    const got = bodyOf(written)
-    if (gets !== undefined) t.match(got, gets)
-    check?.(got, t as never, written)
-    if (losses !== undefined) t.same([...written.losses].sort(), losses)
-  })
+testRows(t, responses, ROWS)
 
 const REFUSED: [body: object, field: RegExp][] = [
   [{ ...ASK, previous_response_id: 'resp_1' }, /^previous_response_id$/],
@@ -433,13 +406,9 @@ const REFUSED: [body: object, field: RegExp][] = [
 ]
 
 t.test('what would make another answer of a request is refused, by its name', async t => {
-  for (const [body, field] of REFUSED)
-    t.throws(() => via(responses, chat, body), { name: 'Error', field }, String(field))
+  for (const [body, field] of REFUSED) refuses(t, responses, chat, body, field)
   const audio = { type: 'input_audio', input_audio: { data: 'aGk=', format: 'wav' } }
-  t.throws(() => via(chat, responses, { messages: [{ role: 'user', content: [audio] }] }), {
-    name: 'Error',
-    field: 'audio',
-  })
+  refuses(t, chat, responses, { messages: [{ role: 'user', content: [audio] }] }, 'audio')
 })
 
 t.test('an upstream gets its own reasoning back, and nobody else does', async t => {
@@ -476,19 +445,7 @@ t.test('reasoning with nothing behind it is left out, because the upstream would
   t.ok(written.losses.has('thinking'))
 })
 
-t.test('what has no place in a parser arrives as it was sent', async t => {
-  const input = '{"a": 1.0,"b":12345678901234567890,"c":1e400,"__proto__":{"x":1},"2":1,"1":"\\ud800 \\u00e9 é \\/"}'
-  const text = '"é \\ud83d\\ude00 \\/ 😀 \\u0000"'
-  const body = `{"max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object","default":${input}}}],"messages":[{"role":"user","content":${text}},
-    {"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":${text}}]}]}`
-  const inResponses = Buffer.from(via(messages, responses, body).body, 'latin1').toString()
-  t.ok(inResponses.includes(`"content":${text}`))
-  t.ok(inResponses.includes(`"default":${input}`))
-  const back = Buffer.from(via(responses, messages, inResponses).body, 'latin1').toString()
-  t.ok(back.includes(`"input":${input}`), 'through a literal and out of it')
-  t.ok(back.includes(`"default":${input}`))
-  t.ok(back.includes(text))
-})
+t.test('what has no place in a parser arrives as it was sent', async t => arrivesAsSent(t, responses))
 
 const MANY = 10_000
 
