@@ -37,7 +37,7 @@ t.test('a discarded answer is read to its end, and cut when it is slow or long',
       t.equal(released, 0, 'not yet')
       clock.advance(1)
     }
-    await until(() => released > 0)
+    await until(() => released > 0 && (!cut || closed > 0))
     clock.advance(60_000)
     await new Promise(resolve => setTimeout(resolve, 20))
     t.equal(released, 1, name)
