@@ -13,7 +13,7 @@ import { readTap, type Result } from './runner/tap-output.ts'
 const JOBS = 4
 const SLOWEST = 10
 /** It only ends a process that waits in vain. */
-const PATIENCE_MS = 1_200_000
+const PATIENCE_MS = 3_600_000
 
 const root = new URL('..', import.meta.url).pathname
 // of everything random, so that a failure can be had again

@@ -94,7 +94,7 @@ t.test('a key without the address that it is for', async t => {
     cwd: folder,
     encoding: 'utf8',
     env: { ...process.env, UPSTREAM_KEY: 'a-password', UPSTREAM_URL: '' },
-    timeout: 10_000,
+    timeout: 60_000, // it ends only one that serves
   })
   t.equal(demo.status, 1)
   t.match(demo.stderr, /UPSTREAM_KEY is set and UPSTREAM_URL is not: set UPSTREAM_URL to the address/)

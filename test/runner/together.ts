@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url'
 import { give } from './own-tests.ts'
 import { blame } from './stray-errors.ts'
 
-/** It only ends a file that waits in vain. */
-const FILE_MS = 300_000
+/** It only ends a file that waits in vain: far longer than what starts many processes takes on a busy machine. */
+const FILE_MS = 1_200_000
 
 // tap names the folders of fixtures after the arguments that it finds
 const files = process.argv.splice(2)

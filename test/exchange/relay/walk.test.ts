@@ -94,7 +94,7 @@ const onAuthFailure = () => {}
 const prove = async () => false
 
 /** So that many walks may take their time. */
-const timeout = 60_000 + WALKS * 10
+const timeout = 600_000 + WALKS * 10
 t.setTimeout(timeout)
 
 t.test('walks', { timeout }, async t => {
