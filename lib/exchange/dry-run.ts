@@ -36,7 +36,7 @@ export interface Trial {
 }
 
 /** In the order in which they are asked. */
-export const TRIED = ['authenticate', 'admit', 'throttle', 'body', 'model', 'candidates', 'price', 'reserve'] as const
+const TRIED = ['authenticate', 'admit', 'throttle', 'body', 'model', 'candidates', 'price', 'reserve'] as const
 
 /** `stage`: the one that would refuse, with this error of the table, its status and text; null = none would. */
 export interface Tried {

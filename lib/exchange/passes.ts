@@ -25,7 +25,7 @@ export function tariffOfAll(x: Asking, channel: CompiledChannel | undefined, oth
 }
 
 /** The price of a pass. `name` is the upstream's name of the model; null = the model that was asked for. */
-export function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, name: string | null): Tariff {
+function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, name: string | null): Tariff {
   const asked = x.tariff as Tariff
   if (name === null) return asked
   const mapped = channel?.modelsOf.get(name) ?? []

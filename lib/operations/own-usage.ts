@@ -35,7 +35,7 @@ export function periodOf(sent: Pick<TotalsQuery, 'by' | 'from' | 'to'>, zone: st
 }
 
 /** What can be wrong with a zone is found before anything is read with it. */
-export function checkedZone(store: Pick<Store, 'zone'>, zone: string | undefined, atMs: number): string {
+function checkedZone(store: Pick<Store, 'zone'>, zone: string | undefined, atMs: number): string {
   const name = zone ?? store.zone
   try {
     periodAt('day', atMs, name)

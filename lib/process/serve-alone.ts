@@ -1,51 +1,25 @@
 /** A gateway of one process, which serves clients, answers operators and does the housekeeping. */
-import { systemClock } from '../base/clock.ts'
-import { countAside } from '../ledger/aside.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet } from '../ops/fleet.ts'
-import { PictureSweep } from '../pictures/sweep.ts'
 import { formatMetrics } from '../terms/metric-snapshot.ts'
 import { Gateway } from './gateway.ts'
-import { Housekeeping } from './housekeeping.ts'
 import { openOps } from './ops-listener.ts'
-import { PayRounds } from './pay-rounds.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import type { ServeParts } from './serve-parts.ts'
 import { PATIENT_DRAIN_MS, run } from './signals.ts'
+import { startUpkeep } from './upkeep.ts'
 
-export async function serveAlone({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
+export async function serveAlone(parts: ServeParts): Promise<OperationDeps> {
+  const { config, options, log, metrics, store } = parts
   const gateway = await Gateway.start(config, log, metrics, store)
   const fleet = fleetOfOne(gateway)
   const addresses = await gateway.listen(fleet)
-  const housekeeping = new Housekeeping({
-    store,
-    clock: systemClock,
-    log,
-    retentionMs: () => gateway.config.usageRetentionMs,
-    addressesMs: () => gateway.config.addressRetentionMs,
-    setAside: () => countAside(config.journal),
-    pay: metrics.pay,
-  })
-  gateway.imbalanceMicro = () => housekeeping.imbalance
-  housekeeping.start()
-  const payRounds = new PayRounds({
-    store,
-    clock: systemClock,
-    log,
-    fleet,
-    setAside: () => countAside(config.journal),
-    config: () => gateway.config,
-    counts: metrics.pay,
-  })
-  payRounds.start()
-  const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => gateway.config.images })
-  sweep.start()
+  const upkeep = startUpkeep(parts, fleet, () => gateway.config)
+  gateway.imbalanceMicro = upkeep.imbalanceMicro
   const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
-    housekeeping.stop()
-    payRounds.stop()
-    void sweep.stop() // a sweep under way may go on: what is deleted is deleted
+    upkeep.stop()
     await gateway.drain(deadlineMs)
     await ops.close()
   }

@@ -4,52 +4,33 @@
  * listeners. They share balances through the leases of the store, as gateways on different machines do. On a reload,
  * new workers are started first and then the old ones drain, so that no request fails.
  */
-import { systemClock } from '../base/clock.ts'
 import type { Micro } from '../base/money.ts'
-import { countAside } from '../ledger/aside.ts'
 import type { OperationDeps } from '../operations/deps.ts'
 import type { Fleet, Readiness } from '../ops/fleet.ts'
-import { PictureSweep } from '../pictures/sweep.ts'
 import type { PurseId } from '../store/store.ts'
 import type { BreakerState, ChannelState } from '../terms/channel.ts'
 import { formatMetrics } from '../terms/metric-snapshot.ts'
 import type { Metrics } from '../terms/metrics.ts'
-import { Housekeeping } from './housekeeping.ts'
 import { openOps } from './ops-listener.ts'
-import { PayRounds } from './pay-rounds.ts'
 import { prepareStore } from './process-store.ts'
 import { reloadedConfig } from './reloaded-config.ts'
 import type { ServeParts } from './serve-parts.ts'
 import { PATIENT_DRAIN_MS, run } from './signals.ts'
+import { startUpkeep } from './upkeep.ts'
 import { WorkerPool } from './worker-pool.ts'
 
-export async function servePrimary({ config, options, log, metrics, store }: ServeParts): Promise<OperationDeps> {
+export async function servePrimary(parts: ServeParts): Promise<OperationDeps> {
+  const { config, options, log, metrics, store } = parts
   const pool = new WorkerPool(config, log)
   const fleet = fleetOf(pool, metrics)
   pool.fleet = fleet
   const addresses = await pool.fill()
   let current = config
-  const housekeeping = new Housekeeping({
-    store,
-    clock: systemClock,
-    log,
-    retentionMs: () => current.usageRetentionMs,
-    addressesMs: () => current.addressRetentionMs,
-    setAside: () => countAside(config.journal),
-    pay: metrics.pay,
-  })
-  metrics.observe({ imbalanceMicro: () => housekeeping.imbalance })
-  housekeeping.start()
-  const parts = { store, clock: systemClock, log, fleet, setAside: () => countAside(config.journal) }
-  const payRounds = new PayRounds({ ...parts, config: () => current, counts: metrics.pay })
-  payRounds.start()
-  const sweep = new PictureSweep({ clock: systemClock, log, metrics, settings: () => current.images })
-  sweep.start()
+  const upkeep = startUpkeep(parts, fleet, () => current)
+  metrics.observe({ imbalanceMicro: upkeep.imbalanceMicro })
   const ops = await openOps(config, { log, metrics, store }, fleet)
   const drain = async (deadlineMs: number) => {
-    housekeeping.stop()
-    payRounds.stop()
-    void sweep.stop() // a sweep under way may go on: what is deleted is deleted
+    upkeep.stop()
     await pool.drain(deadlineMs)
     await ops.close()
     await store.close()

@@ -26,14 +26,14 @@ export const depositFields = {
   at: time,
   credited_at: time.nullable(),
 }
-export const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
+const depositAnswer = z.strictObject(depositFields).meta({ id: 'Deposit' })
 export type ShownDeposit = z.output<typeof depositAnswer>
 
 const quoteAnswer = z
   .strictObject({ amount: money, tokens, rate: money, until: time })
   .meta({ id: 'DepositQuote', description: 'The rate holds for one transfer, and for at most these tokens.' })
 
-export const depositsAnswer = z.strictObject({
+const depositsAnswer = z.strictObject({
   usdt: z
     .strictObject({
       chain_id: z.int(),

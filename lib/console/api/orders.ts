@@ -11,7 +11,7 @@ import { money, time } from './answer-fields.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { READS_MONEY, SETS_ALARM } from './reader.ts'
 
-export const orderAnswer = z
+const orderAnswer = z
   .strictObject({
     id: z.string(),
     method: z.enum(PAY_METHODS),
@@ -35,10 +35,10 @@ export const orderAnswer = z
 
 export type ShownOrder = z.output<typeof orderAnswer>
 
-export const ordersAnswer = z.strictObject({ data: z.array(orderAnswer), next: z.string().nullable() })
+const ordersAnswer = z.strictObject({ data: z.array(orderAnswer), next: z.string().nullable() })
 export type ShownOrders = z.output<typeof ordersAnswer>
 
-export const methodsAnswer = z.strictObject({
+const methodsAnswer = z.strictObject({
   data: z.array(
     z
       .strictObject({ method: z.enum(PAY_METHODS), currency: z.string(), minimum: money, maximum: money })

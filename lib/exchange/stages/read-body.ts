@@ -145,7 +145,7 @@ function understand(x: Exchange, services: Services, scan: BodyScan): Verdict {
 }
 
 /** A size as the config writes it: `64MiB`. */
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   for (const [unit, size] of [
     ['GiB', 2 ** 30],
     ['MiB', 2 ** 20],

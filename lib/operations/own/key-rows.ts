@@ -16,7 +16,6 @@ export interface Keeper {
 export const NO_KEY = () => new OperationError('missing', { zh: '没有这个密钥', en: 'there is no such key' })
 
 type Deps = Pick<OperationDeps, 'store' | 'clock'>
-export type OwnKey = Awaited<ReturnType<typeof ownKeyRows>>[number]
 
 export async function ownKeyRows(deps: Deps, keys: readonly Key[]) {
   const [standing, creators] = await Promise.all([keyStandings(deps, keys), creatorsOf(deps, keys)])

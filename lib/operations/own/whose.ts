@@ -45,7 +45,5 @@ async function keysOf(store: Store, accountId: number, member: string): Promise<
   return ids
 }
 
-export type ShownKey = ReturnType<typeof shownKey>
-
 export const shownKey = (label: KeyLabel | undefined) =>
   label === undefined ? null : { id: label.publicId, name: label.name, deleted: label.deleted }

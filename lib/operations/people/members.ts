@@ -45,7 +45,7 @@ export async function listMembers(deps: PeopleDeps, account: Account, filter: z.
 }
 
 /** The member of this account with this outward id. */
-export async function memberOf({ store }: PeopleDeps, account: Account, id: string) {
+async function memberOf({ store }: PeopleDeps, account: Account, id: string) {
   const person = await store.people.byPublicId(id)
   const role = person === null ? null : await store.people.role(person.id, account.id)
   if (person === null || role === null) throw NO_MEMBER()

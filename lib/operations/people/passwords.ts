@@ -17,8 +17,8 @@ const PARAMETERS = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 } 
 const SALT_BYTES = 16
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 
-export const LEAST_CHARACTERS = 8
-export const MOST_CHARACTERS = 128
+const LEAST_CHARACTERS = 8
+const MOST_CHARACTERS = 128
 
 const SEATS = 32
 const SEATS_OF_UNKNOWN = SEATS / 2

@@ -20,7 +20,7 @@ const COLUMN = new RegExp(`^(?:(?:over\\.[1-9]\\d*\\.)?(?:${PRICE}|image\\..+)|t
 /** One cell and what ends it. */
 const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y
 
-export function parseCsv(text: string, file: string): Line[] {
+function parseCsv(text: string, file: string): Line[] {
   const lines: Line[] = []
   let number = 1
   let line: Line = { number, cells: [] }

@@ -4,7 +4,7 @@ import { type Micro, micro } from '../../base/money.ts'
 import type { Param, Row } from '../driver.ts'
 
 /** The most rows or pairs in one statement. SQLite allows 32,766 placeholders in a statement and MySQL 65,535. */
-export const STATEMENT_ROWS = 1_000
+const STATEMENT_ROWS = 1_000
 
 export const marks = (count: number): string => Array(count).fill('?').join(', ')
 

@@ -1,11 +1,7 @@
 /** Asks for a letter with a link to a new password. What it says does not tell whether anybody has that e-mail. */
-import { signal } from '@preact/signals'
-import { askOnce } from '../ask.ts'
-import { a, div, p } from '../element.ts'
+import { a, p } from '../element.ts'
 import type { View } from '../page.ts'
-import { textField } from '../parts/field.ts'
-import { formOf } from '../parts/form.ts'
-import { told } from '../parts/state.ts'
+import { askEmail } from '../parts/ask-email.ts'
 import { hrefTo } from '../sitemap.ts'
 import { words } from '../words.ts'
 
@@ -14,8 +10,6 @@ const w = words({
     '输入登录邮箱，我们会发送设置新密码的链接。没有收到？请联系运营人员。',
     'Enter the e-mail that you sign in with, and a link to a new password goes there. Nothing comes? Ask an operator.',
   ],
-  email: ['邮箱', 'E-mail'],
-  send: ['发送链接', 'Send the link'],
   sent: [
     '如果该邮箱已注册，邮件已发出，链接 24 小时内有效。',
     'If that e-mail belongs to a user, a letter is on its way. Its link works for 24 hours.',
@@ -24,29 +18,6 @@ const w = words({
 })
 
 export default function forgotten(): View {
-  const email = signal('')
-  const sent = signal(false)
-  const form = formOf(async () => {
-    await askOnce('POST', '/resets', { email: email.value.trim() })
-    sent.value = true
-  })
-  return () => [
-    div(
-      { class: 'panel' },
-      sent.value
-        ? told('good', w.sent())
-        : [
-            p({ class: 'soft' }, w.lead()),
-            form.view(
-              'tall',
-              textField({ name: 'email', label: w.email(), error: form.error('email') }, email, {
-                type: 'email',
-                autoComplete: 'username',
-              }),
-              form.submit('main', w.send()),
-            ),
-          ],
-    ),
-    p({ class: 'centred' }, a({ href: hrefTo('sign-in') }, w.back())),
-  ]
+  const asked = askEmail('/resets', w)
+  return () => [asked(), p({ class: 'centred' }, a({ href: hrefTo('sign-in') }, w.back()))]
 }

@@ -58,7 +58,7 @@ export const rowFilters = (): string[] => OF_ROWS.filter(isSet)
 
 const ALL = [...new Set(Object.values(KNOWN).flat()), 'id', 'period', 'from', 'to']
 export const isFiltered = (): boolean => ALL.some(isSet)
-export const clearFilters = (): void =>
+const clearFilters = (): void =>
   setQuery({ ...Object.fromEntries(ALL.map(name => [name, null])), ...NO_PERIOD, after: null }, true)
 
 export const clearButton = (): Child => button({ type: 'button', onClick: clearFilters }, w.clear())

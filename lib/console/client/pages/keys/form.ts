@@ -51,7 +51,7 @@ export function draftOf(key: Key | null, group: string): Draft {
   }
 }
 
-export const networksOf = ({ networks }: Draft): string[] => networks.value.split(/[\s,，;；]+/).filter(Boolean)
+const networksOf = ({ networks }: Draft): string[] => networks.value.split(/[\s,，;；]+/).filter(Boolean)
 
 /** The lists that would let nobody use the key. */
 export const locks = (draft: Draft): ('allow_ips' | 'models')[] => [

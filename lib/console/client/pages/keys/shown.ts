@@ -35,11 +35,7 @@ const w = words({
 const TONES: Record<Key['state'], Tone> = { enabled: 'good', disabled: 'plain', expired: 'bad', used_up: 'bad' }
 
 /** Whether an empty list lets nobody use it. */
-export const isLocked = ({
-  restricted,
-  models,
-  allow_ips,
-}: Pick<Key, 'restricted' | 'models' | 'allow_ips'>): boolean =>
+const isLocked = ({ restricted, models, allow_ips }: Pick<Key, 'restricted' | 'models' | 'allow_ips'>): boolean =>
   (restricted && models.length === 0) || allow_ips?.length === 0
 
 export const stateBadges = (key: Key): VNode =>
