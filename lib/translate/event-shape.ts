@@ -16,7 +16,7 @@ import type { Node, Tree } from './json/tree.ts'
 const LONGEST_EVENT = 1024
 /** So much is compared as one text. A text that is taken out of it may keep it in memory. */
 const WINDOW = 8192
-/** After so many events in a row that had no likeness, only one of so many more is remembered. */
+/** After so many events that were remembered for nothing, only one of so many more is. */
 const MOST_TRIES = 4
 const SELDOM = 16
 /** The numbers that change, by the member in which they stand; '' = in none. */
@@ -40,8 +40,9 @@ export class EventShape {
   #holes: Hole['is'][] = []
   /** The next event may be another one of the same shape. */
   #isFresh = false
-  /** How many events were read since the last likeness, and after how many the next one is remembered. */
+  /** How many events were read since the last likeness, how many of them were remembered, and after how many the next one is. */
   #read = 0
+  #tries = 0
   #due = 0
   #text = ''
 
@@ -62,7 +63,8 @@ export class EventShape {
     const isOneLine = base > 0 && event.endsWith(EVENT_END) && event.slice(base, -EVENT_END.length) === tree.text
     // where a CR ends a line, several events may stand here
     if (event.length > LONGEST_EVENT || !isOneLine || event.includes('\r')) return
-    this.#due = this.#read + (this.#read < MOST_TRIES ? 1 : SELDOM)
+    this.#tries++
+    this.#due = this.#read + (this.#tries < MOST_TRIES ? 0 : SELDOM)
     this.#isFresh = true
     this.#fixed = []
     this.#holes = []
@@ -90,7 +92,7 @@ export class EventShape {
     for (let at = 0; ; ) {
       const end = this.#endOf(text, at)
       if (end < 0) return at
-      this.#read = this.#due = 0
+      this.#read = this.#due = this.#tries = 0
       found.again(this.#text)
       at = end
     }

@@ -121,7 +121,8 @@ function streamOf(random: Random, name: string): string {
         .replaceAll('#', place)
         .replaceAll('~', () => (random.next() < 0.95 ? literal(text(random)) : hole(random)))
       const odd = (): string => random.pick([one.replaceAll('\n', '\r\n'), one.slice(0, -1), `${one}\n`])
-      stream += ends === '\r' || random.next() < 0.95 ? one : odd()
+      // a stream that has several kinds of line ends, one of them CR alone, is read by how it is cut
+      stream += ends !== '\n' || random.next() < 0.95 ? one : odd()
     }
   }
   const first = ends === '\n' ? 0 : random.pick([stream.length, stream.indexOf('\n\n', stream.length / 2) + 2])
