@@ -2,7 +2,7 @@ import t from 'tap'
 import { Runner } from './simulation/run.ts'
 
 /** `npm run simulate:books` runs more. */
-const SEEDS = 50
+const SEEDS = 25
 
 /** `npm run simulate:books -- --seed N --trace` shows a failing one step by step. */
 t.test('seeded runs of several gateways on one database, with everything that can go wrong', async t => {

@@ -8,7 +8,8 @@ import { dirname } from 'node:path'
  */
 const SHARED: readonly (readonly [folder: RegExp, most: number])[] = [
   [/^test\/(faults|store)$/, 1],
-  [/^test\/(cli|ledger|pay|process|sdk|console\/pages)$/, 4],
+  [/^test\/(cli|ledger|process|sdk|console\/pages)$/, 4],
+  [/^test\/pay$/, 7],
   [/./, 12],
 ]
 
