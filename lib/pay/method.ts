@@ -193,7 +193,8 @@ export interface PayMethod {
   readonly refused: CallbackAnswer
   /** Asks the provider to send money back. `amount`: in the smallest unit of the order's currency. */
   refund(refund: Refund, order: Order, amount: number): Promise<{ providerId: string | null; said: RefundSaid }>
-  queryRefund(refund: Refund, order: Order): Promise<RefundSaid>
+  /** `ageMs`: how long ago the refund was begun, before the provider is asked. */
+  queryRefund(refund: Refund, order: Order, ageMs: number): Promise<RefundSaid>
   /** The provider's account of a day (`2030-01-31`, in China's time). */
   bill(day: string): AsyncIterable<BillLine>
   /** The events of a time, of a provider that lists them: callbacks that got lost are found there. */

@@ -149,9 +149,11 @@ export async function checkRefund(deps: ReconcileDeps, refund: Refund): Promise<
 }
 
 /** A refund that the provider does not know is sent again under the same number. */
-async function askRefund({ store, till, orders }: ReconcileDeps, refund: Refund, method: PayMethod): Promise<void> {
+async function askRefund(deps: ReconcileDeps, refund: Refund, method: PayMethod): Promise<void> {
+  const { store, till, orders } = deps
   const order = (await store.pay.order(refund.orderId)) as Order
-  const said = await method.queryRefund(refund, order)
+  const ageMs = (await storeNow(deps)) - refund.atMs
+  const said = await method.queryRefund(refund, order, ageMs)
   if (said !== 'undecided') await till.back.endRefund(refund, said)
   else if (refund.providerId === null) await orders.sendRefund(refund, order, method)
 }

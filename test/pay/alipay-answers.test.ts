@@ -281,6 +281,6 @@ t.test('answers about something else', async t => {
   await t.rejects(shop.method.query(order), { name: 'ProviderAway', message: /another order/ })
   swapped.refunds.set('R1', 100)
   const refund = { id: 'R1', orderId: id, atMs: 0 } as Parameters<typeof shop.method.queryRefund>[0]
-  await t.rejects(shop.method.queryRefund(refund, order), { name: 'ProviderAway', message: /another refund/ })
+  await t.rejects(shop.method.queryRefund(refund, order, 0), { name: 'ProviderAway', message: /another refund/ })
   await t.rejects(shop.method.refund({ ...refund, id: 'R2' }, order, 100), { name: 'ProviderAway' })
 })

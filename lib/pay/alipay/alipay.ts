@@ -162,10 +162,10 @@ export class Alipay implements PayMethod {
     return { providerId: null, said: moved ? 'done' : 'undecided' }
   }
 
-  async queryRefund(refund: Refund, order: Order): Promise<RefundSaid> {
+  async queryRefund(refund: Refund, order: Order, ageMs: number): Promise<RefundSaid> {
     const { said } = await askRefund(this.#client, order.id, refund.id)
     if (said !== 'none') return said
-    return this.#tools.clock.now() - refund.atMs >= REFUND_UNKNOWN_MS ? 'released' : 'undecided'
+    return ageMs >= REFUND_UNKNOWN_MS ? 'released' : 'undecided'
   }
 
   bill(day: string): AsyncIterable<BillLine> {

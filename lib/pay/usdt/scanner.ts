@@ -60,8 +60,8 @@ export class Scanner {
       const cursor = await this.#read(stopped)
       if (cursor === null || stopped()) return
       await this.crediting.round()
-      if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
       await this.#silence.round(cursor)
+      if (await this.#second.round(cursor, stopped)) await this.#balances.round(cursor, stopped)
     } catch (error) {
       if (error instanceof ProviderRefuses) log.error({ reason: error.message }, 'deposits cannot be read')
       else if (isAway(error)) log.warn({ reason: error.message }, 'a node of the chain cannot be asked')
