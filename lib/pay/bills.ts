@@ -186,7 +186,10 @@ async function compareRefund(deps: BillDeps, method: PayMethod, line: RefundNoti
   await till.take(name, line, 'bill')
 }
 
-/** Credits of the day that the bill does not have. False when it was stopped before the end. */
+/**
+ * Payments of the day that the bill does not have. One that is held counts: no later bill has it, and it will be credited. False when
+ * it was stopped before the end.
+ */
 async function findUnbilled(
   deps: BillDeps,
   method: PayMethod,
@@ -199,8 +202,8 @@ async function findUnbilled(
     const page = await store.pay.proofsPaid(method.name, fromMs, untilMs, after, PAGE)
     for (const { orderId, transactionId, amount, currency } of page) {
       if (stopped()) return false
-      if (billed.has(orderId) || (await store.pay.order(orderId))?.creditedAtMs === null) continue
-      const detail = `${day}: the order was credited, and the bill does not have its payment`
+      if (billed.has(orderId)) continue
+      const detail = `${day}: the order is paid as far as is known here, and the bill does not have its payment`
       const found = { reference: transactionId, orderId, transactionId, amount, currency, detail }
       await till.raise({ method: method.name, kind: 'bill_missing', ...found })
     }

@@ -8,7 +8,7 @@ import type { NextFreeze, Frozen, NewException, NewRefund } from '../store/store
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
 import { FEN, refundIdOf, worth } from './numbers.ts'
-import { provider, type Taken, type TillDeps } from './till-deps.ts'
+import { provider, storeNow, type Taken, type TillDeps } from './till-deps.ts'
 
 /** Another gateway may take money of the same order at the same moment. */
 const FREEZE_TRIES = 10
@@ -226,7 +226,8 @@ export class MoneyBack {
       if (!(await this.#isCredited(order)) && !(await this.#waits(orderId))) return 'early'
       const reason = 'the provider warns of fraud'
       const id = refundIdOf(orderId, `warning ${reference}`)
-      const freeze = { id, providerId: null, kind: 'refund', reason, checkAtMs: this.#deps.clock.now() } as const
+      const checkAtMs = await storeNow(this.#deps)
+      const freeze = { id, providerId: null, kind: 'refund', reason, checkAtMs } as const
       if ((await this.#deps.store.pay.refund(method, id)) === null) await this.#freezeForced(order, freeze, order.asked)
     }
     return this.#till.raise({ method, kind: 'fraud_warning', reference, orderId, detail, ...due })

@@ -1,6 +1,7 @@
 /**
  * A gateway whose clock was ahead of the store's closed every order at its first question about it, long before its time was over, so
- * that nobody could pay; and one whose clock was behind asked about every order that had ended every few seconds.
+ * that nobody could pay; and one whose clock was behind asked about every order that had ended every few seconds. One that was ahead
+ * sent a payment back that the provider had warned of only hours later, when it may have been disputed already.
  */
 import t from 'tap'
 import { through } from '../pay/chaos/through.ts'
@@ -29,3 +30,17 @@ for (const aheadMs of [AHEAD_MS, -AHEAD_MS])
     t.equal(await desk.state(id), 'expired')
     t.ok(desk.provider.asked < 12, `asked ${desk.provider.asked} times`)
   })
+
+t.test('a payment that the provider warns of is sent back in the next round', async t => {
+  const nowMs = Date.now()
+  const real = await memoryStore()
+  t.teardown(() => real.close())
+  const desk = await openDesk(t, { store: through(real, async work => work(), { now: async () => nowMs }) })
+  desk.clock.step(AHEAD_MS)
+  const { id } = await desk.begin('100')
+  await desk.till.take('alipay', desk.provider.payment(id), 'callback')
+  const warning = { kind: 'warning', orderId: id, reference: 'issfr', detail: 'a stolen card', refund: true } as const
+  await desk.till.take('alipay', warning, 'callback')
+  await desk.round()
+  t.equal(await desk.state(id), 'refunded')
+})
