@@ -43,7 +43,7 @@ t.test('a stall is counted for all who would have come meanwhile', async t => {
   t.ok(open.p99us > STALL_MS * 1000 * 0.8, `p99 ${open.p99us} µs`)
   // the same stall hits each connection of a closed loop once: one of 300 here
   const closed = await runClosed({ ...order(await serve(t), 300), connections: 1 })
-  t.ok(closed.p99us < STALL_MS * 1000 * 0.8, `p99 ${closed.p99us} µs`)
+  t.ok(closed.p99us < open.p99us, `p99 ${closed.p99us} and ${open.p99us} µs`)
 })
 
 t.test('wrong answers and broken connections are counted as failed', async t => {
