@@ -6,8 +6,9 @@ import { type Micro, micro } from '../base/money.ts'
 import { inForce } from '../operations/deps.ts'
 import type { NextFreeze, Frozen, NewException, NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
+import { freezeOf, isMore, isSending, partsOf, restOf, sumOf, wantedOf } from './disputed-parts.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
-import { FEN, refundIdOf, worth } from './numbers.ts'
+import { FEN, refundIdOf } from './numbers.ts'
 import { provider, storeNow, type Taken, type TillDeps } from './till-deps.ts'
 
 /** Another gateway may take money of the same order at the same moment. */
@@ -17,16 +18,6 @@ const MOST_LOOKED_AT = 50
 
 const SENT_BACK_MORE = 'the provider sent back more than was left of the order'
 const DISPUTED_MORE = 'more is disputed than is left of the order'
-
-/**
- * What the money that a provider names is worth in the balance. All of an order that is credited with another amount than it
- * asked for is what it was credited with.
- */
-const wantedOf = ({ asked: whole, credited, rate }: Order, asked: number): Micro =>
-  asked === whole ? credited : worth(asked, rate)
-
-const freezeOf = ({ disputeId: id }: DisputeNotice) =>
-  ({ id, providerId: id, kind: 'dispute', reason: 'disputed by the payer' }) as const
 
 /** What it needs of the till. */
 interface Counter {
@@ -54,7 +45,7 @@ export class MoneyBack {
     if (known === null) return state === 'done' ? this.#takeExternal(method, notice, source) : 'none'
     const ended = await this.endRefund(known, state)
     if (known.kind !== 'external' || ended === 'open') return ended
-    return this.#tellOfMore(known.orderId, known, known.asked, providerId, SENT_BACK_MORE)
+    return this.#tellOfMore(known.orderId, known.amount, known.asked, providerId, SENT_BACK_MORE)
   }
 
   /** A refund that was made at the provider. */
@@ -85,25 +76,23 @@ export class MoneyBack {
     const freeze = { id: providerId, providerId, kind: 'external', reason: 'refunded at the provider' } as const
     const frozen = await this.#freezeForced(order, freeze, amount)
     await pay.endFreeze(method, providerId, 'done', provider(method, 'refunds.end'))
-    return this.#tellOfMore(orderId, frozen, amount, providerId, SENT_BACK_MORE)
+    return this.#tellOfMore(orderId, frozen?.amount ?? 0, amount, providerId, SENT_BACK_MORE)
   }
 
   /**
-   * A person is told when the provider names more than could be frozen (null = nothing could). What is stored says so, because
-   * a crash may come between the freeze and this.
+   * A person is told when the provider names more than could be frozen. What is stored says so, because a crash may come
+   * between the freeze and this.
    */
   async #tellOfMore(
     orderId: string,
-    frozen: Refund | null,
+    frozen: number,
     asked: number,
     reference: string,
     detail: string,
   ): Promise<'known' | 'open'> {
     const order = (await this.#deps.store.pay.order(orderId)) as Order
-    const { method, currency, rate } = order
-    // In another currency the parts of an order are worth a little more than the order: what is asked for is rounded up.
-    const rounding = rate === null ? 0 : worth(1, rate)
-    if (frozen !== null && wantedOf(order, asked) - frozen.amount <= rounding) return 'known'
+    const { method, currency } = order
+    if (!isMore(order, asked, frozen)) return 'known'
     return this.#till.raise({ method, kind: 'refund_amount', reference, orderId, amount: asked, currency, detail })
   }
 
@@ -157,25 +146,25 @@ export class MoneyBack {
     if (order === null || order.method !== method) return raise('a dispute about an order that is not here')
     if (!(await this.#isCredited(order))) return this.#uncredited(order, source, disputeId, amount)
     // One that is won is written down too: an older message, that it is open, may still be under way.
-    const frozen = (await pay.refund(method, disputeId)) ?? (await this.#freezeForced(order, freezeOf(notice), amount))
-    // A refund that was not sent yet has all of it, and the provider may refuse it now: then `giveWay` makes room.
-    if (frozen === null && (await this.#isSending(orderId))) {
-      await this.#noteDispute(order, notice)
-      return 'early'
-    }
-    const taken = await this.#tellOfMore(orderId, frozen, frozen?.asked ?? amount, disputeId, DISPUTED_MORE)
+    const known = await pay.refund(method, disputeId)
+    if (known === null) await this.#freezeForced(order, freezeOf(notice), amount)
+    const [now, refunds] = [(await pay.order(orderId)) as Order, await pay.refunds(orderId)]
+    const parts = partsOf(refunds, notice)
+    const [frozen, asked] = [sumOf(parts), parts.find(({ id }) => id === disputeId)?.asked ?? amount]
+    // A refund that was not sent yet may have the rest, and the provider may refuse it now: then `giveWay` makes room. What is won
+    // needs no room.
+    const isOver = state === 'won' && frozen > 0
+    const mayGrow = !isOver && isMore(now, asked, frozen) && refunds.some(isSending)
+    const tell = () => (isOver ? 'known' : this.#tellOfMore(orderId, frozen, asked, disputeId, DISPUTED_MORE))
+    const taken = mayGrow ? 'early' : await tell()
     await this.#noteDispute(order, notice)
     if (state === 'open') return taken
     const end = state === 'lost' ? 'done' : 'returned'
-    const ended = await pay.endFreeze(method, disputeId, end, provider(method, 'disputes.end'))
+    let ended: Refund | null = null
+    for (const { id } of parts) ended = await pay.endFreeze(method, id, end, provider(method, 'disputes.end'))
     // A released freeze stays released: what is lost after all is taken from the balance by a person.
     if (end === 'returned' || ended?.state !== 'released') return taken
     return raise('a dispute is lost that had ended as won: the balance has this money', `lost:${disputeId}`)
-  }
-
-  async #isSending(orderId: string): Promise<boolean> {
-    const refunds = await this.#deps.store.pay.refunds(orderId)
-    return refunds.some(({ kind, state, providerId }) => kind === 'refund' && state === 'frozen' && providerId === null)
   }
 
   /**
@@ -186,16 +175,11 @@ export class MoneyBack {
     const { pay } = this.#deps.store
     const order = (await pay.order(orderId)) as Order
     const known = await pay.refunds(orderId)
-    const first = disputes.find(({ disputeId }) => !known.some(refund => refund.id === disputeId))
+    const left = order.credited - order.refunded - order.frozen - order.reversed + freed
+    const refund = disputes.map(notice => restOf(order, known, notice, left)).find(rest => rest !== null)
     const act = provider(method, 'refunds.end')
-    if (first === undefined) await pay.endFreeze(method, id, 'released', act)
-    else {
-      const left = micro(order.credited - order.refunded - order.frozen - order.reversed + freed)
-      const wanted = wantedOf(order, first.amount)
-      const amount = wanted > left ? left : wanted
-      const refund = { ...freezeOf(first), method, orderId, amount, asked: first.amount }
-      await pay.endFreeze(method, id, 'released', act, { refund, checkAtMs: null, act })
-    }
+    const next = refund === undefined ? undefined : { refund, checkAtMs: null, act }
+    await pay.endFreeze(method, id, 'released', act, next)
     for (const notice of disputes) await this.takeDispute(method, notice, 'query')
   }
 

@@ -70,7 +70,10 @@ export type Frozen =
 /** `done`: the payer has the money. `released`: it was not sent. `returned`: it was not, or it came back after it was. */
 export type FreezeEnd = 'done' | 'released' | 'returned'
 
-/** `asked`: what the provider says; without it, the share that the amount is of what was paid. */
+/**
+ * `asked`: what the provider says, of which the first row has all where a dispute has several; without it, the share that the
+ * amount is of what was paid.
+ */
 export type NewRefund = Pick<Refund, 'id' | 'method' | 'orderId' | 'kind' | 'amount' | 'reason' | 'providerId'> &
   Partial<Pick<Refund, 'asked'>>
 

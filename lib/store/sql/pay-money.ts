@@ -149,7 +149,7 @@ async function freezeMoney(
   if (order.credited - order.refunded - order.frozen - order.reversed < amount) return { outcome: 'bound' }
   await tx.run('UPDATE purses SET promised = promised WHERE id = ?', [accountPurse(order.accountId)])
   const asked = refund.asked ?? (await shareOf(tx, order, amount))
-  if (asked <= 0) return { outcome: 'dust' }
+  if (asked <= 0 && refund.asked === undefined) return { outcome: 'dust' }
   const most = await refundableOf(tx, order)
   if (!forced && most < amount) return { outcome: 'short', refundable: most }
   const entry = {
