@@ -114,8 +114,14 @@ export class Blocks {
   args(index: number, text: Literal, source: Node = NONE): void {
     const call = this.#calls.get(index)
     if (call === undefined || text.length < 3 || this.done) return
-    const told = call.freeform === null ? text : call.freeform.feed(text)
-    if (told.length > 2) this.found.delta(index, told, call.freeform === null ? source : NONE)
+    if (call.freeform === null) this.found.delta(index, text, source)
+    else this.#freeform(index, call.freeform.feed(text))
+  }
+
+  /** A part of the arguments may tell nothing and yet matter to the next one. */
+  #freeform(index: number, told: Literal): void {
+    this.found.keeps()
+    if (told.length > 2) this.found.delta(index, told, NONE)
   }
 
   media(mime: string, base64: Literal): void {

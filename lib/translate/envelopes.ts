@@ -58,7 +58,7 @@ export class EnvelopeSearch {
     const text = piece.includes(QUOTE) ? bytesAsText(piece) : ''
     this.#isFound =
       MARK.test(text) || (this.#tail !== '' && MARK.test(this.#tail + bytesAsText(piece.subarray(0, LONGEST_MARK))))
-    this.#tail = bytesAsText(piece.subarray(-LONGEST_MARK))
+    this.#tail = (this.#tail + bytesAsText(piece.subarray(-LONGEST_MARK))).slice(-LONGEST_MARK)
   }
 
   get found(): boolean {

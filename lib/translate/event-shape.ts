@@ -14,8 +14,10 @@ import type { Node, Tree } from './json/tree.ts'
 
 /** The longest event that is remembered. */
 const LONGEST_EVENT = 1024
-/** So much is compared as one text. A text that is taken out of it may keep it in memory. */
+/** So much is compared as one text. */
 const WINDOW = 8192
+/** A text that is taken out of the window may keep all of it in memory: so many times as much as was told of it. */
+const MOST_KEPT = 8
 /** After so many events that were remembered for nothing, only one of so many more is. */
 const MOST_TRIES = 4
 const SELDOM = 16
@@ -38,7 +40,7 @@ export class EventShape {
   /** What stands before each hole, and behind the last one. */
   #fixed: string[] = []
   #holes: Hole['is'][] = []
-  /** The next event may be another one of the same shape. */
+  /** What comes next may be another event of the same shape. */
   #isFresh = false
   /** How many events were read since the last likeness, how many of them were remembered, and after how many the next one is. */
   #read = 0
@@ -77,25 +79,32 @@ export class EventShape {
     this.#fixed.push(event.slice(from))
   }
 
-  /** Tells the events of this shape that stand in the chunk, which has events only, from `from` on. Returns where the last one ends. */
+  /**
+   * Tells the events of this shape that stand in the chunk, which has events only, from `from` on. Returns where the last one ends. Behind
+   * it stands something else, which may be thousands of comments: the shape is not looked for at each of them.
+   */
   tell(chunk: Buffer, from: number, found: Found): number {
-    for (let at = from; this.#isFresh; ) {
+    let at = from
+    while (this.#isFresh && at < chunk.length) {
       const text = chunk.toString('latin1', at, at + WINDOW)
       const told = this.#tellIn(text, found)
       at += told
-      if (told === 0 || at === chunk.length || text.length < WINDOW) return at
+      this.#isFresh = told > 0 && (at === chunk.length || text.length === WINDOW)
     }
-    return from
+    return at
   }
 
   #tellIn(text: string, found: Found): number {
-    for (let at = 0; ; ) {
-      const end = this.#endOf(text, at)
-      if (end < 0) return at
+    let at = 0
+    let count = 0
+    for (let end = this.#endOf(text, 0); end >= 0; end = this.#endOf(text, at)) {
       this.#read = this.#due = this.#tries = 0
       found.again(this.#text)
       at = end
+      count++
     }
+    if (at * MOST_KEPT < text.length) found.copyLast(count)
+    return at
   }
 
   /** Where the event ends that begins here; -1 = it has another shape, or is not whole. */

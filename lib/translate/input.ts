@@ -87,9 +87,9 @@ class StreamReader implements AnswerReader, EventSink {
   #read(name: string): void {
     const { blocks } = this.#rules
     const { found } = blocks
-    const { count } = found
+    found.next()
     this.#rules.event(name, this.#tree)
-    const text = this.#whole === null ? NONE : found.onlySource(count)
+    const text = this.#whole === null ? NONE : found.onlySource
     if (text !== NONE) this.#shape.learn(bytesAsText(this.#whole as Buffer), this.#tree, text)
   }
 }

@@ -26,6 +26,10 @@ const EVENTS: Record<string, { begin: string; deltas: readonly string[]; between
       'data: {"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":%}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":%}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"content":[{"type":"text","text":%}]}}],"sequence_number":#}\n\n',
+      'data: {"choices":[{"delta":{"content":%,"tool_calls":[{"index":1,"function":{"arguments":"{"}}]}}]}\n\n',
+      'data: {"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":%}},{"index":2,"function":{"arguments":"x"}}]}}]}\n\n',
+      'data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":%}},{"index":1}]}}]}\n\n',
+      'data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"h","arguments":%}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"content":"a","content":%}}]}\n\n',
       'data: {"usage":{"prompt_tokens":3,"completion_tokens":#},"choices":[{"delta":{"content":%}}]}\n\n',
       'data: {"usage":{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":#}},"choices":[{"delta":{"content":%}}]}\n\n',
@@ -33,6 +37,7 @@ const EVENTS: Record<string, { begin: string; deltas: readonly string[]; between
     between: [
       'data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"a","function":{"name":"f"}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"g"}}]}}]}\n\n',
+      'data: {"choices":[{"delta":{"tool_calls":[{"index":2,"function":{"name":"g"}}]}}]}\n\n',
       'data: {"choices":[{"delta":{"content":{"a":1}}}]}\n\n',
       ': alive\n\n',
     ],
@@ -178,6 +183,8 @@ t.test('what is like the event before is found, up to the first that is not', as
   })) {
     t.equal(shape.tell(chunk(event('a') + other + event('b')), 0, found), event('a').length, what)
     t.match(found.take(), [{ text: '"a"' }], what)
+    t.equal(shape.tell(chunk(event('a')), 0, found), 0, 'behind it nothing is looked for')
+    shape.learn(learned, tree, tree.get(tree.root, 'text'))
   }
   shape.forget()
   t.equal(shape.tell(chunk(event('a')), 0, found), 0, 'after another event nothing is like the last one')

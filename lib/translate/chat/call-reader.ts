@@ -59,9 +59,12 @@ export class CallReader {
       const call = this.#known(`at ${index}`, id)
       // some upstreams give all their calls the same index
       const another = id !== '' && call.id !== '' && call.id !== id && name !== ''
-      return another ? this.#known(`at ${index} ${id}`, id, `at ${index}`) : call
+      if (!another) return call
+      this.#blocks.found.keeps()
+      return this.#known(`at ${index} ${id}`, id, `at ${index}`)
     }
     if (id !== '') return this.#known(`id ${id}`, id)
+    this.#blocks.found.keeps()
     const last = this.#last
     const isNext = last === null || (name !== '' && last.hasArgs && last.check?.whole !== false)
     return isNext ? this.#known(`no ${this.#calls.size}`, '') : last
@@ -72,7 +75,6 @@ export class CallReader {
     let call = this.#calls.get(key)
     if (call === undefined) {
       const check = key.startsWith('no ') ? new ObjectCheck() : null
-      this.#blocks.found.readsAll ||= check !== null
       call = { id, block: -1, early: [], hasArgs: false, check }
       this.#calls.set(key, call)
       if (this.#calls.size > 2 * MOST_BLOCKS) this.#blocks.fail(unreadable('the answer has too many calls'))
@@ -104,6 +106,7 @@ export class CallReader {
   }
 
   #early(call: Call, args: Literal): void {
+    this.#blocks.found.keeps()
     this.#earlyBytes += args.length
     call.early.push(args)
     if (this.#earlyBytes > MOST_EARLY) this.#blocks.fail(unreadable('the calls of the answer have no names'))
