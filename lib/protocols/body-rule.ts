@@ -20,6 +20,8 @@ export interface BodyRule {
 }
 
 const NOTHING = Buffer.alloc(0)
+/** So many members of a body may go. Each of them is an edit, and one client could send a million of the same name. */
+const MOST_GONE = 64
 
 /** Finds in a body what a rule is about, while the body is handed on; it is one object that the gateway has read. */
 export class RuleScan {
@@ -38,9 +40,10 @@ export class RuleScan {
     this.#scanner.feed(piece)
   }
 
-  /** When all of the body was handed on. `headers`: `[name, value, …]`, as they go upstream. */
+  /** When all of the body was handed on. `headers`: `[name, value, …]`, as they go upstream. Throws when too many members would go. */
   edits(headers: readonly string[]): Edit[] {
     const { set, listed } = this.#rule
+    if (this.#members.ends.length > MOST_GONE) throw new Error('the body says the same too often')
     const put: [name: string, value: string | number | readonly string[]][] = Object.entries(set)
     const values = listed === null ? [] : valuesOf(headers, listed.header)
     if (listed !== null && values.length > 0) put.push([listed.member, values])
@@ -88,8 +91,9 @@ class Members {
   }
 
   member(key: string, _kind: string, _start: number, end: number): void {
-    if (this.#names.has(key)) this.ends.push([this.#before, end])
-    else if (this.#before === null) this.firstStays = true
+    const goes = this.#names.has(key)
+    if (!goes && this.#before === null) this.firstStays = true
+    if (goes && this.ends.length <= MOST_GONE) this.ends.push([this.#before, end])
     this.#before = end
   }
 }
