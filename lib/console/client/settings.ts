@@ -14,10 +14,11 @@ export const theme = signal<Theme>('system')
 
 const YEAR_SECONDS = 31_536_000
 
+/** The cookie comes first: what the page asks anew because of the change is answered in the language of the cookie. */
 export function chooseLanguage(chosen: Language): void {
-  language.value = chosen
-  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
   keep('language', chosen)
+  document.documentElement.lang = chosen === 'zh' ? 'zh-CN' : 'en'
+  language.value = chosen
 }
 
 export function chooseTheme(chosen: Theme): void {
