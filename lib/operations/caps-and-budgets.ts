@@ -1,4 +1,5 @@
 /** What operations on keys and accounts have in common where they set and show caps and budgets. */
+import { storeNow } from './deps.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatMicro, ZERO } from '../base/money.ts'
 import { periodName } from '../base/periods.ts'
@@ -9,9 +10,6 @@ interface Deps {
   store: Store
   clock: Clock
 }
-
-/** The time by which periods begin and end. A store without a clock of its own has this machine's. */
-const storeNow = async ({ store, clock }: Deps): Promise<number> => (await store.now()) ?? clock.now()
 
 /** A limit that is set for the first time. */
 export const firstLimit = (next: SetLimit | null | undefined): Limit | null => (next ? { ...next, before: null } : null)

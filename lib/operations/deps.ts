@@ -34,6 +34,18 @@ export interface OperationDeps {
 }
 
 /**
+ * The store's time, ms since 1970: rows have theirs of it, and a machine's own clock may be hours ahead or behind. A store without a
+ * clock of its own has this machine's.
+ */
+export const storeNow = async ({
+  store,
+  clock,
+}: {
+  store: Pick<Store, 'now'>
+  clock: Pick<Clock, 'now'>
+}): Promise<number> => (await store.now()) ?? clock.now()
+
+/**
  * Resolves when the serving processes work with what was written, so that the caller's next request finds it in force.
  * When telling them fails, the operation has succeeded all the same: the change is in the store, and they will find it
  * there.

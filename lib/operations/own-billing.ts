@@ -8,7 +8,7 @@ import type { Act, Language } from '../terms/people.ts'
 import type { Account } from '../terms/records.ts'
 import { type BalanceDeps, balanceOf } from './balances.ts'
 import { bookLines, cursorOf, formatCursor, readCursor, readDay, showLine } from './book.ts'
-import type { OperationDeps } from './deps.ts'
+import { type OperationDeps, storeNow } from './deps.ts'
 import { type Column, csvEnd, csvHead, csvLines, type Heads } from './own/csv.ts'
 import { iso } from './own/shown.ts'
 import { addUp, shownTotals } from './own/totals-shown.ts'
@@ -95,7 +95,7 @@ const nameOf = (beginMs: number, zone: string) => hourInZone(beginMs, offsetHour
 export async function ownMonths({ store, clock, fleet }: BillingDeps, account: Account, after: string | undefined) {
   await fleet.settled()
   const { zone } = store
-  const nowMs = (await store.now()) ?? clock.now()
+  const nowMs = await storeNow({ store, clock })
   const sinceMs = (await store.firstBookedMs(account.id)) ?? nowMs
   const last = after === undefined ? nowMs : monthAt(Date.parse(`${after}-15`), zone).beginMs - 1
   const data = []

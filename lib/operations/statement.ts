@@ -9,7 +9,7 @@ import { periodAt } from '../base/periods.ts'
 import type { Store } from '../store/store.ts'
 import * as kind from '../terms/config-scalars.ts'
 import { type BookRange, bookLines, type Cursor, cursorOf, type Line, showLine } from './book.ts'
-import type { OperationDeps } from './deps.ts'
+import { type OperationDeps, storeNow } from './deps.ts'
 import { OperationError } from './error.ts'
 import { accountNamed } from './lookups.ts'
 import { read, type Sent } from './read.ts'
@@ -64,7 +64,7 @@ export async function readStatement({ store, clock, fleet }: StatementDeps, name
   const { beginMs: fromMs, endMs: toMs } = periodAt('month', month.middleMs, zone)
   const { lines, closing } = await allLines(store, zone, id, { fromMs, toMs })
   const oldest = lines.at(-1)
-  const nowMs = (await store.now()) ?? clock.now()
+  const nowMs = await storeNow({ store, clock })
   const statement: Statement = {
     account: name,
     month: month.name,

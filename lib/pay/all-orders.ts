@@ -1,4 +1,5 @@
 /** What operators see of orders: all of them, by state and age, and one with everything that belongs to it. */
+import { storeNow } from '../operations/deps.ts'
 import { z } from 'zod'
 import { formatMicro, micro } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
@@ -32,7 +33,7 @@ export interface AllOrdersDeps {
 /** `accountId`: only orders of this account; null = of all. */
 export async function allOrders({ store, clock }: AllOrdersDeps, filter: OrdersFilter, accountId: number | null) {
   const { state, method, older, limit, after } = filter
-  const nowMs = (await store.now()) ?? clock.now()
+  const nowMs = await storeNow({ store, clock })
   const before = after ?? (older === undefined ? undefined : { createdAtMs: nowMs - older, id: '' })
   const rows = await store.pay.orders({
     ...(accountId === null ? {} : { accountId }),

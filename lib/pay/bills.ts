@@ -5,7 +5,7 @@
  * Days are China's. Providers have the bill of a day in the morning of the next one; days that were missed are made up for.
  * Everything may be repeated: a mark in the store keeps other gateways from doing the same at the same time.
  */
-import type { OperationDeps } from '../operations/deps.ts'
+import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
 import { type PayMethod, type Payment, ProviderAway, ProviderRefuses, type RefundNotice, type Said } from './method.ts'
@@ -52,9 +52,9 @@ export function dueDays(last: string, nowMs: number): string[] {
 
 /** Reads the bills that are due, of all methods. A store that is away ends it. */
 export async function compareBills(deps: BillDeps): Promise<void> {
-  const { store, methods, clock, log, stopped } = deps
+  const { store, methods, log, stopped } = deps
   try {
-    const nowMs = (await store.now()) ?? clock.now()
+    const nowMs = await storeNow(deps)
     const marks = await store.pay.payMarks()
     for (const method of methods.values()) {
       const { name } = method

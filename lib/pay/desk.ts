@@ -2,7 +2,7 @@
  * Everything about payments that a process has: the till, the orders and the methods of the config in force. It is made at
  * the first use, so that a gateway without payments loads nothing of it.
  */
-import type { OperationDeps } from '../operations/deps.ts'
+import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import type { Config } from '../terms/config.ts'
 import type { UsdtConfig } from '../terms/config-pay.ts'
 import { USDT } from '../terms/deposits.ts'
@@ -146,7 +146,7 @@ export class Desk {
     counts.certificates = leftOf(deps.methods.values(), clock.now())
     await reconcile(deps)
     await this.#tellUnsent()
-    const nowMs = (await store.now()) ?? clock.now()
+    const nowMs = await storeNow(this.#parts)
     const beforeMs = nowMs - UNCREDITED_MS
     counts.open = {
       exceptions: await store.pay.openExceptions(),

@@ -1,4 +1,5 @@
 /** How payments stand: orders by state, what waits for a person, and how each way to pay fares. For operators. */
+import { storeNow } from '../operations/deps.ts'
 import { formatMicro, ZERO } from '../base/money.ts'
 import type { PayMark, PayTotals, Store } from '../store/store.ts'
 import type { HoldConfig, UsdtConfig } from '../terms/config-pay.ts'
@@ -25,7 +26,7 @@ export async function payHealth(
   usdt: UsdtConfig | undefined,
   holdOf: TillDeps['hold'],
 ) {
-  const nowMs = (await store.now()) ?? clock.now()
+  const nowMs = await storeNow({ store, clock })
   const [counts, uncredited, held, exceptions, marks, totals] = await Promise.all([
     store.pay.orderCounts(),
     store.pay.uncredited(nowMs - UNCREDITED_MS, MOST_COUNTED),

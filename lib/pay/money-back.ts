@@ -3,13 +3,13 @@
  * entry first, and only the provider's word ends a freeze.
  */
 import { type Micro, micro } from '../base/money.ts'
-import { inForce } from '../operations/deps.ts'
+import { inForce, storeNow } from '../operations/deps.ts'
 import type { NextFreeze, Frozen, NewException, NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, ProofSource, Refund } from '../terms/pay.ts'
 import { freezeOf, isMore, isSending, partsOf, restOf, sumOf, wantedOf } from './disputed-parts.ts'
 import type { DisputeNotice, RefundNotice, RefundSaid, WarningNotice } from './method.ts'
 import { FEN, refundIdOf } from './numbers.ts'
-import { provider, storeNow, type Taken, type TillDeps } from './till-deps.ts'
+import { provider, type Taken, type TillDeps } from './till-deps.ts'
 
 /** Another gateway may take money of the same order at the same moment. */
 const FREEZE_TRIES = 10

@@ -3,7 +3,7 @@
  * Who may do it is for the caller to check; how much, and whether, is checked here.
  */
 import { formatMicro, type Micro, parseMicro } from '../base/money.ts'
-import { inForce } from '../operations/deps.ts'
+import { inForce, storeNow } from '../operations/deps.ts'
 import { OperationError } from '../operations/error.ts'
 import { accountPurse, type Frozen, type NewRefund } from '../store/store.ts'
 import type { Order, OrderMethod, PayException, Refund } from '../terms/pay.ts'
@@ -31,7 +31,7 @@ import {
 import { afterRecall } from './recall.ts'
 import { nextCheck, nextRefundCheck } from './schedule.ts'
 import type { Till } from './till.ts'
-import { storeNow, type TillDeps } from './till-deps.ts'
+import type { TillDeps } from './till-deps.ts'
 
 export interface PayBounds {
   /** Most money of one order. */

@@ -2,6 +2,7 @@
  * What operators do with payments. The console, the admin API and the commands lead here; who may do it is for them to
  * check. Every change is logged in the transaction that makes it.
  */
+import { storeNow } from '../operations/deps.ts'
 import type { z } from 'zod'
 import { formatMicro } from '../base/money.ts'
 import { OperationError, type Words } from '../operations/error.ts'
@@ -76,9 +77,9 @@ export class Payments {
 
   /** Credits an order now that is held. Its proof stays the provider's; the log of actions has who decided, and why. */
   async release(id: string, { reason }: z.output<typeof releaseForm>, actor: Actor) {
-    const { store, clock } = this.#deps
+    const { store } = this.#deps
     await this.order(id)
-    const nowMs = (await store.now()) ?? clock.now()
+    const nowMs = await storeNow(this.#deps)
     if (!(await store.pay.releaseOrder(id, nowMs, reason, act(actor, 'payments.release')))) throw NOT_HELD()
     if ((await (await this.#desk()).till.credit(id)) === 'open') throw new OperationError('conflict', NOT_BOOKED)
     return this.order(id)

@@ -2,6 +2,7 @@
  * What a unit of another currency is worth. Operators set it, always until a time: an order that is begun keeps the rate of
  * its beginning, and without a rate in force none can be begun. Deposits of USDT wait without one.
  */
+import { storeNow } from '../operations/deps.ts'
 import { z } from 'zod'
 import { formatMicro, micro, parseMillionths } from '../base/money.ts'
 import { OperationError } from '../operations/error.ts'
@@ -39,7 +40,7 @@ export interface RateDeps {
 
 /** The last rates of each currency, newest first. */
 export async function listRates({ store, clock }: RateDeps, currencies: readonly string[]) {
-  const nowMs = (await store.now()) ?? clock.now()
+  const nowMs = await storeNow({ store, clock })
   const data = []
   for (const currency of currencies) {
     const [rates, now] = await Promise.all([store.pay.payRates(currency, LISTED), store.pay.payRate(currency, nowMs)])
@@ -63,14 +64,14 @@ export async function setRate(
   form: z.output<typeof rateForm>,
   act: Act,
 ) {
-  const { store, clock } = deps
+  const { store } = deps
   const { currency, rate, for: lifeMs } = form
   if (!currencies.includes(currency)) {
     const expected = { en: 'the currency of a way to pay', zh: '某个支付方式的货币' }
     const told = { en: `currency: expected ${expected.en}`, zh: `currency:应为${expected.zh}` }
     throw new OperationError('invalid', told, {}, [{ field: 'currency', expected }])
   }
-  const fromMs = (await store.now()) ?? clock.now()
+  const fromMs = await storeNow(deps)
   await store.pay.setPayRate({ currency, rate, fromMs, untilMs: fromMs + lifeMs }, act)
   return listRates(deps, currencies)
 }

@@ -3,7 +3,7 @@
  * lists of events, and by the bills of yesterday. It also completes what a crash left between two steps. Any number of
  * gateways may run it on one store: each order is taken by one of them.
  */
-import type { OperationDeps } from '../operations/deps.ts'
+import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Refund } from '../terms/pay.ts'
 import { PaymentDisputed, type PayMethod, ProviderAway, ProviderRefuses } from './method.ts'
@@ -11,7 +11,6 @@ import { takeMissed } from './missed.ts'
 import type { Orders } from './orders.ts'
 import { nextCheck, nextRefundCheck, retryAt } from './schedule.ts'
 import type { Till } from './till.ts'
-import { storeNow } from './till-deps.ts'
 
 /** A proof older than this, and not credited, was left by a crash. */
 const UNCREDITED_MS = 5_000

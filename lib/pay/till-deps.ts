@@ -29,7 +29,3 @@ export const provider = (method: PayWay, operation: string): Act => ({
   actor: { ...GATEWAY, name: method },
   operation,
 })
-
-/** The store's time: orders, refunds and marks have theirs of it, and a machine's own clock may be hours ahead or behind. */
-export const storeNow = async ({ store, clock }: Pick<OperationDeps, 'store' | 'clock'>): Promise<number> =>
-  (await store.now()) ?? clock.now()

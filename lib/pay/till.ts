@@ -5,7 +5,7 @@
  * Every step may be repeated, on any gateway: the store decides which of several is the first.
  */
 import type { Micro } from '../base/money.ts'
-import { inForce } from '../operations/deps.ts'
+import { inForce, storeNow } from '../operations/deps.ts'
 import { type NextFreeze, type Hold, type NewException, StoreConflict } from '../store/store.ts'
 import type { Order, OrderMethod, PayExceptionKind, Proof, ProofSource } from '../terms/pay.ts'
 import type { Act } from '../terms/people.ts'
@@ -86,15 +86,11 @@ export class Till {
     return this.credit(orderId)
   }
 
-  async #now(): Promise<number> {
-    return (await this.#deps.store.now()) ?? this.#deps.clock.now()
-  }
-
   /** How a payment is to be held; null = not at all. Time counts from when the payer paid, however late it is known. */
   async #hold(method: OrderMethod, paidAtMs: number | null): Promise<Hold | null> {
     const rule = this.#deps.hold(method)
     if (rule === undefined) return null
-    const nowMs = await this.#now()
+    const nowMs = await storeNow(this.#deps)
     const untilMs = Math.min(paidAtMs ?? nowMs, nowMs) + rule.for
     return untilMs > nowMs ? { disputes: rule.disputes, sinceMs: nowMs - rule.within, untilMs } : null
   }
@@ -108,7 +104,7 @@ export class Till {
     const order = await store.pay.order(orderId)
     if (order === null || order.state !== 'paid') return 'known'
     const { heldUntilMs, method } = order
-    if (back === undefined && heldUntilMs !== null && heldUntilMs > (await this.#now())) return 'held'
+    if (back === undefined && heldUntilMs !== null && heldUntilMs > (await storeNow(this.#deps))) return 'held'
     const { amount, note } = await this.due(order)
     const by = act ?? provider(method, 'orders.credit')
     const { outcome } = await store.pay.creditOrder(orderId, amount, note, by, back).catch(error => {

@@ -3,6 +3,7 @@
  * the log tell of an imbalance, and it deletes usage rows that are older than `usage_retention`, refusals that are
  * older than a week, sessions and links that have ended, and addresses that are older than `address_retention`.
  */
+import { storeNow } from '../operations/deps.ts'
 import { type Clock, pause } from '../base/clock.ts'
 import { formatMicro, type Micro, ZERO } from '../base/money.ts'
 import { Rounds } from '../base/rounds.ts'
@@ -95,7 +96,7 @@ export class Housekeeping {
     const retentionMs = this.#o.retentionMs()
     if (retentionMs === 0) return
     // By the clock of the store: a machine whose own clock is far ahead must not delete rows that others still need.
-    const beforeMs = ((await store.now()) ?? clock.now()) - retentionMs
+    const beforeMs = (await storeNow(this.#o)) - retentionMs
     let deleted = 0
     while (!this.#rounds.stopped) {
       const count = await store.pruneUsage(beforeMs, PRUNE_ROWS)
@@ -108,7 +109,7 @@ export class Housekeeping {
 
   async #pruneRefusals(): Promise<void> {
     const { clock, store } = this.#o
-    const beforeMs = ((await store.now()) ?? clock.now()) - REFUSALS_MS
+    const beforeMs = (await storeNow(this.#o)) - REFUSALS_MS
     while (!this.#rounds.stopped && (await store.pruneRefusals(beforeMs, PRUNE_ROWS)) >= PRUNE_ROWS)
       await pause(clock, PRUNE_PAUSE_MS)
   }
@@ -116,7 +117,7 @@ export class Housekeeping {
   /** Sessions, links and counters that have ended. */
   async #prunePeople(): Promise<void> {
     const { clock, store } = this.#o
-    const nowMs = (await store.now()) ?? clock.now()
+    const nowMs = await storeNow(this.#o)
     while (!this.#rounds.stopped && (await store.people.prune(nowMs, PRUNE_ROWS)) > 0)
       await pause(clock, PRUNE_PAUSE_MS)
   }
@@ -125,7 +126,7 @@ export class Housekeeping {
     const { clock, store } = this.#o
     const keptMs = this.#o.addressesMs()
     if (keptMs === 0 || clock.monotonic() < this.#forgetDueMs) return
-    const beforeMs = ((await store.now()) ?? clock.now()) - keptMs
+    const beforeMs = (await storeNow(this.#o)) - keptMs
     while (!this.#rounds.stopped && (await store.people.forgetAddresses(beforeMs, PRUNE_ROWS)) > 0)
       await pause(clock, PRUNE_PAUSE_MS)
     this.#forgetDueMs = clock.monotonic() + FORGET_EVERY_MS

@@ -2,9 +2,10 @@
  * Once a day the tokens at each address must be the sum of its deposits less what was swept, whatever the lists of logs said.
  * A round checks some addresses, all at one block that has just become final, because nodes keep older states for a minute only.
  */
+import { storeNow } from '../../operations/deps.ts'
 import { type ChainCursor, tokenText } from '../../terms/deposits.ts'
 import { BALANCES, BALANCES_DONE } from '../marks.ts'
-import { storeNow, type UsdtDeps } from './deps.ts'
+import type { UsdtDeps } from './deps.ts'
 import type { Reader, Watched } from './reading.ts'
 
 const AT_ONCE = 25

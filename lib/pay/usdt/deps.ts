@@ -5,8 +5,6 @@ import type { PayTallies } from '../../terms/pay-tallies.ts'
 import type { PayMarks } from '../marks.ts'
 import type { Till } from '../till.ts'
 
-export { storeNow } from '../till-deps.ts'
-
 export interface UsdtDeps extends OperationDeps {
   till: Till
   marks: Pick<PayMarks, 'note'>

@@ -2,6 +2,7 @@
  * Walks one deposit through, for an operator who wants to know whether it works with the real chain: the nodes, the rate, the
  * address, a transfer by a person, and the credit. Nothing has to be undone: the address is the account's for good.
  */
+import { storeNow } from '../../operations/deps.ts'
 import { type Clock, pause } from '../../base/clock.ts'
 import { formatMicro, micro } from '../../base/money.ts'
 import { OperationError } from '../../operations/error.ts'
@@ -11,7 +12,6 @@ import type { Account } from '../../terms/records.ts'
 import { checksummed } from '../../terms/xpub.ts'
 import type { Finding } from '../doctor.ts'
 import type { Chain } from './chain.ts'
-import { storeNow } from './deps.ts'
 import { isNodes, type Usdt } from './usdt.ts'
 
 export interface UsdtExamined {

@@ -1,11 +1,11 @@
 /** What people see of their account's deposits: the address, what a quote promises, and what became of each transfer. */
+import { storeNow } from '../../operations/deps.ts'
 import { formatMicro, micro, ZERO } from '../../base/money.ts'
 import type { DepositBack } from '../../store/store.ts'
 import { type Deposit, floorOf, type Quote, tokenText, USDT, worthOf } from '../../terms/deposits.ts'
 import type { Act } from '../../terms/people.ts'
 import type { Account } from '../../terms/records.ts'
 import { checksummed } from '../../terms/xpub.ts'
-import { storeNow } from './deps.ts'
 import { NO_DEPOSIT } from './faults.ts'
 import type { Usdt } from './usdt.ts'
 

@@ -6,6 +6,7 @@
  *
  * One process of all gateways reads a chain at a time.
  */
+import { storeNow } from '../../operations/deps.ts'
 import { randomUUID } from 'node:crypto'
 import { StoreUnavailable } from '../../store/store.ts'
 import type { ChainCursor, NewDeposit } from '../../terms/deposits.ts'
@@ -13,7 +14,7 @@ import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { BalanceCheck } from './balances.ts'
 import type { Block, Chain } from './chain.ts'
 import { Crediting } from './crediting.ts'
-import { storeNow, type UsdtDeps } from './deps.ts'
+import type { UsdtDeps } from './deps.ts'
 import { Lags } from './lags.ts'
 import { Reader, Watched } from './reading.ts'
 import { NodeError } from './rpc.ts'

@@ -2,8 +2,9 @@
  * Reads final blocks a second time, at least ten minutes after the first and from the other node: nodes answer with too few
  * logs now and then, and say nothing about it.
  */
+import { storeNow } from '../../operations/deps.ts'
 import { type ChainCursor, depositReference } from '../../terms/deposits.ts'
-import { storeNow, type UsdtDeps } from './deps.ts'
+import type { UsdtDeps } from './deps.ts'
 import type { Reader, Watched } from './reading.ts'
 
 const AFTER_MS = 10 * 60_000

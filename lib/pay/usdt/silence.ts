@@ -2,9 +2,10 @@
  * A node that leaves out all logs, and says nothing about it, looks like a chain on which nobody pays. So every ten minutes each
  * node is asked for any transfer of the token at all: on the real chain every block has many. Test networks may have none.
  */
+import { storeNow } from '../../operations/deps.ts'
 import type { ChainCursor } from '../../terms/deposits.ts'
 import type { Chain } from './chain.ts'
-import { storeNow, type UsdtDeps } from './deps.ts'
+import type { UsdtDeps } from './deps.ts'
 import { NodeError } from './rpc.ts'
 
 const EVERY_MS = 10 * 60_000

@@ -2,10 +2,10 @@
  * Refunds of USDT whose money has been frozen for long while nobody says that the tokens were sent. They stand among the
  * exceptions, and leave them when they have ended. Whatever a crash leaves is made up for by the next round.
  */
+import { storeNow } from '../../operations/deps.ts'
 import { type DepositRefund, tokenText } from '../../terms/deposits.ts'
 import { provider, type TillDeps } from '../till-deps.ts'
 import type { Till } from '../till.ts'
-import { storeNow } from './deps.ts'
 
 const HOUR_MS = 3_600_000
 /** Whoever begins a refund sends its tokens at once, or asks the payer for an address first. */

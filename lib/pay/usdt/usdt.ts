@@ -2,6 +2,7 @@
  * USDT on BNB Smart Chain. Each account has an address of its own, derived from the operator's public key, so every transfer
  * belongs to somebody however much it is and whenever it comes. The gateway has no key that could move the tokens.
  */
+import { storeNow } from '../../operations/deps.ts'
 import type { Account } from '../../terms/records.ts'
 import { formatMicro, micro, type Micro, parseMicro } from '../../base/money.ts'
 import { OperationError } from '../../operations/error.ts'
@@ -12,7 +13,7 @@ import { ProviderAway, ProviderRefuses } from '../method.ts'
 import { nodeFailedMark, nodeMark } from '../marks.ts'
 import { isWholeFen } from '../numbers.ts'
 import { type Block, Chain } from './chain.ts'
-import { storeNow, type UsdtDeps } from './deps.ts'
+import type { UsdtDeps } from './deps.ts'
 import { Derived } from './derived.ts'
 import { tokensFor } from './quotes.ts'
 import { NodeError, Rpc } from './rpc.ts'
