@@ -1,7 +1,7 @@
 /** `npm run tidy`: what the formatter and the compiler do not see. Prints what is wrong and exits 1. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-const MOST_LINES = 300
+const MOST_LINES = 600
 
 const problems: string[] = []
 const files = ['lib', 'bench', 'test'].flatMap(dir =>

@@ -3,9 +3,9 @@ import { idAt } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Settlement, Store } from '../../lib/store/store.ts'
-import { type Key, type Line, NOT_RECORDED, type Protocol, type UsageRow } from '../../lib/terms/records.ts'
+import type { Key, Line, Protocol, UsageRow } from '../../lib/terms/records.ts'
 import { type Random, withSeed } from '../../test/support/random.ts'
-import { SETUP } from '../../test/support/store.ts'
+import { NOT_RECORDED, SETUP } from '../../test/support/store.ts'
 
 export const ACCOUNTS = 200
 export const MODELS = Array.from({ length: 20 }, (_, i) => `beta-${i}.${i % 7}-2026-0${(i % 9) + 1}-15`)

@@ -19,6 +19,7 @@ import { LifeSign } from './life-sign.ts'
 import { LimitLeases } from './limit-leases.ts'
 import type { LedgerLog } from './log.ts'
 import { Orphans } from './orphans.ts'
+import { wantOwnRecords } from './records.ts'
 import { Settler } from './settler.ts'
 import { Tabs } from './tabs.ts'
 import { WallTime } from './wall-time.ts'
@@ -92,6 +93,7 @@ export class Ledger {
   /** Makes a journal, registers with the store, and applies the journals of dead processes before it resolves. */
   static async open(options: LedgerOptions): Promise<Ledger> {
     const storeId = await options.store.id()
+    wantOwnRecords(options.folder)
     const journal = newJournal({ ...options, store: storeId })
     const ledger = new Ledger(options, storeId, journal)
     try {

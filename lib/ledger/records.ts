@@ -1,17 +1,18 @@
 /**
  * The format of journal records, written and read. A record is a line: a CRC-32 in 8 hex digits, a space, and a JSON
- * array of the format's version, the id of the store, and one array per settlement of the commit group. A settlement's
+ * array of the mark of the format, the id of the store, and one array per settlement of the commit group. A settlement's
  * array has only values, in a fixed order, because field names would be most of the bytes.
  *
- * A new version may only add values at the end, so that newer code can read what older code wrote. Older code leaves
- * the records of newer code alone.
+ * The mark is a digest of that order, so it changes with every edit of it. Records with another mark are those of another
+ * version of this program, and are left alone.
  */
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Settlement } from '../store/store.ts'
-import { NOT_RECORDED, type UsageRow } from '../terms/records.ts'
+import type { UsageRow } from '../terms/records.ts'
 import { detailText, readDetail } from '../terms/row-detail.ts'
+import { CORRUPT } from './aside.ts'
 
 export const SEGMENT_SUFFIX = '.log'
 /** A journal is read in pieces of this size, so that reading a long one blocks the event loop only for milliseconds. */
@@ -20,100 +21,80 @@ const PIECE_BYTES = 128 * 1024
 const MOST_RECORD_BYTES = 16 * 1024 * 1024
 
 /**
- * What the array of a settlement has, in this order: after the holder and what the leases of account and key pay, the
- * fields of its row, and (`limits`) the purses of cap and budget, each followed by what its lease pays. Each version
- * added the values of its list. The order is part of the format, so a new field begins the list of a new version. Since
- * version 4 `detail` is the text of `lines` and `attempts`, in whose places there is 0.
+ * What the array of a settlement has, in this order, after the holder and what the leases of account and key pay: the fields
+ * of its row, then `limits`, the purses of cap and budget, each followed by what its lease pays, and `detail`, the text of
+ * `lines` and `attempts`.
  */
-export const COLUMNS = [
-  [
-    'requestId',
-    'accountId',
-    'keyId',
-    'group',
-    'protocol',
-    'model',
-    'channel',
-    'status',
-    'end',
-    'basis',
-    'input',
-    'cache_read',
-    'cache_write_5m',
-    'cache_write_1h',
-    'output',
-    'images',
-    'charge',
-    'firstByteMs',
-    'durationMs',
-  ],
-  ['answerId', 'upstreamKey'],
-  [
-    'priceVersion',
-    'multiplier',
-    'lines',
-    'held',
-    'cost',
-    'askedMs',
-    'attempts',
-    'upstreamId',
-    'clientRequestId',
-    'via',
-  ],
-  ['limits'],
-  ['detail'],
+const COLUMNS = [
+  'requestId',
+  'accountId',
+  'keyId',
+  'group',
+  'protocol',
+  'model',
+  'channel',
+  'status',
+  'end',
+  'basis',
+  'input',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output',
+  'images',
+  'charge',
+  'firstByteMs',
+  'durationMs',
+  'answerId',
+  'upstreamKey',
+  'priceVersion',
+  'multiplier',
+  'held',
+  'cost',
+  'askedMs',
+  'upstreamId',
+  'clientRequestId',
+  'via',
+  'limits',
+  'detail',
 ] as const
 
-/** The version of the format. Records of version 0 have neither version nor store. */
-export const RECORD_VERSION = COLUMNS.length - 1
+type Column = (typeof COLUMNS)[number]
+type InDetail = 'lines' | 'attempts'
+const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow, Column | InDetail> extends never ? true : false = true
 
-type Column = (typeof COLUMNS)[number][number]
-const ORDER: readonly Column[] = COLUMNS.flat()
-const EVERY_FIELD_IS_WRITTEN: Exclude<keyof UsageRow | 'limits' | 'detail', Column> extends never ? true : false = true
-/** The values of fields that the version of a record did not have. */
-const DEFAULTS = EVERY_FIELD_IS_WRITTEN && {
-  answerId: null,
-  upstreamKey: null,
-  ...NOT_RECORDED,
-  limits: [],
-  detail: null,
-}
+/** The mark of the format, by which a record says that its values stand in the order of `COLUMNS`. */
+export const RECORD_MARK = EVERY_FIELD_IS_WRITTEN && crc32(JSON.stringify(COLUMNS))
 
 /** The index of the first column in a settlement's array. */
 const FIRST = 3
 
 function valuesOf({ row, holder, fromAccountLease, fromKeyLease, limits }: Settlement): unknown[] {
-  const values = new Array<unknown>(FIRST + ORDER.length) // a list that grew would be copied several times
+  const values = new Array<unknown>(FIRST + COLUMNS.length) // a list that grew would be copied several times
   values[0] = holder
   values[1] = fromAccountLease
   values[2] = fromKeyLease
   const flat = limits.length === 0 ? limits : limits.flatMap(({ purse, fromLease }) => [purse, fromLease])
-  for (let i = 0; i < ORDER.length; i++) {
-    const name = ORDER[i] as Column
-    values[FIRST + i] =
-      name === 'detail'
-        ? detailText(row)
-        : name === 'limits'
-          ? flat
-          : name === 'lines' || name === 'attempts'
-            ? 0
-            : row[name]
+  for (let i = 0; i < COLUMNS.length; i++) {
+    const name = COLUMNS[i] as Column
+    values[FIRST + i] = name === 'detail' ? detailText(row) : name === 'limits' ? flat : row[name]
   }
   return values
 }
 
-function settlementOf([holder, fromAccountLease, fromKeyLease, ...more]: unknown[]): Settlement {
-  const read = Object.fromEntries(more.map((value, i) => [ORDER[i], value]))
-  const { limits: flat, detail, ...row } = { ...DEFAULTS, ...read }
-  if (row.lines === 0) Object.assign(row, readDetail(row as unknown as UsageRow, detail))
+function settlementOf([holder, fromAccountLease, fromKeyLease, ...values]: unknown[]): Settlement {
+  const read = Object.fromEntries(values.map((value, i) => [COLUMNS[i], value]))
+  const { limits: flat, detail, ...row } = read
+  Object.assign(row, readDetail(row as unknown as UsageRow, detail as string | null))
   const limits = []
-  for (let i = 0; i < flat.length; i += 2) limits.push({ purse: flat[i], fromLease: flat[i + 1] })
+  const pairs = flat as (string | number)[]
+  for (let i = 0; i < pairs.length; i += 2) limits.push({ purse: pairs[i], fromLease: pairs[i + 1] })
   return { row, holder, fromAccountLease, fromKeyLease, limits } as unknown as Settlement
 }
 
 /** One record of a commit group. `store` is the id of the store that the settlements are for. */
 export function encode(settlements: readonly Settlement[], store: number): Buffer {
-  const text = JSON.stringify([RECORD_VERSION, store, ...settlements.map(valuesOf)])
+  const text = JSON.stringify([RECORD_MARK, store, ...settlements.map(valuesOf)])
   const end = TEXT_FROM + Buffer.byteLength(text)
   const record = Buffer.allocUnsafe(end + 1)
   record.write(text, TEXT_FROM) // a text of checksum and record would be one more copy of both
@@ -128,18 +109,58 @@ const NEWLINE = 10
 
 const checksum = (text: string | Buffer): string => crc32(text).toString(16).padStart(8, '0')
 
-/** A record has a newer version or names another store, so this process must not apply or delete the journal. */
+/** A record has another mark or names another store, so this process must not apply or delete the journal. */
 export class NotOurs extends Error {
   override name = 'NotOurs'
 }
 
 /** The size of one journal's segments in bytes; 0 when the folder does not exist. */
 export function journalBytes(folder: string): number {
-  const sizeOf = (name: string): number => statSync(path.join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return segmentsOf(folder).reduce((sum, file) => sum + sizeOf(file), 0)
+}
+
+/** How a record begins: its checksum, and the mark of its format where it has one. */
+const BEGINNING = /^[0-9a-f]{8} \[(?:(\d+),)?/
+const BEGINNING_BYTES = 32
+
+/**
+ * Throws an Error that says what to do when a journal in the machine's folder begins with a record of another version of
+ * this program: its charges would come into no books. A file without a record says nothing.
+ */
+export function wantOwnRecords(folder: string): void {
+  for (const name of existsSync(folder) ? readdirSync(folder) : [])
+    for (const file of name.includes(CORRUPT) ? [] : segmentsOf(path.join(folder, name))) {
+      const beginning = BEGINNING.exec(beginningOf(file))
+      if (beginning !== null && beginning[1] !== String(RECORD_MARK))
+        throw new Error(
+          `journal: ${path.dirname(file)} was written by another version of this program and cannot be applied by this ` +
+            'one. Nothing was changed in it. Start the version that wrote it, which books its charges, or move it away',
+        )
+    }
+}
+
+/** The files of one journal; none when the folder does not exist. */
+function segmentsOf(folder: string): string[] {
   try {
-    return readdirSync(folder).reduce((sum, name) => sum + (name.endsWith(SEGMENT_SUFFIX) ? sizeOf(name) : 0), 0)
+    return readdirSync(folder).flatMap(name => (name.endsWith(SEGMENT_SUFFIX) ? [path.join(folder, name)] : []))
   } catch {
-    return 0 // not a folder, or deleted meanwhile
+    return [] // not a folder, or deleted meanwhile
+  }
+}
+
+function beginningOf(file: string): string {
+  let fd: number
+  try {
+    fd = openSync(file, 'r')
+  } catch {
+    return '' // applied and deleted meanwhile
+  }
+  try {
+    const bytes = Buffer.alloc(BEGINNING_BYTES)
+    return bytes.toString('latin1', 0, readSync(fd, bytes))
+  } finally {
+    closeSync(fd)
   }
 }
 
@@ -189,11 +210,10 @@ export class JournalReader {
       this.corrupt++
       return []
     }
-    const version = typeof record[0] === 'number' ? record.shift() : 0
-    if (version > RECORD_VERSION) throw new NotOurs(`its records have version ${version}, known is ${RECORD_VERSION}`)
-    const store = version === 0 ? this.#store : record.shift()
+    const [mark, store, ...settlements] = record
+    if (mark !== RECORD_MARK) throw new NotOurs('its records were written by another version of this program')
     if (store !== this.#store) throw new NotOurs(`it is for the store ${store}, this one is ${this.#store}`)
-    return record.map(settlementOf)
+    return settlements.map(settlementOf)
   }
 }
 

@@ -76,7 +76,7 @@ export interface Driver extends ReadingDriver {
   transaction<T>(op: string, fn: (tx: Statements) => Promise<T>): Promise<T>
   /** Checks that the engine keeps the promises on which the books rest; throws an Error that names the broken one. */
   prove(): Promise<void>
-  /** Runs the statements of a migration, each of which may be run again without harm. */
+  /** Runs the statements that make the tables, each of which may be run again without harm. */
   script(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }

@@ -26,7 +26,6 @@ import { MysqlPool } from './mysql-pool.ts'
 import { proveEngine, type Session } from './mysql-proof.ts'
 import { type MysqlSettings, parseMysqlUrl } from './mysql-url.ts'
 import { StoreUnavailable } from './store.ts'
-import { isChange } from './tables.ts'
 
 const dialect: Dialect = {
   name: 'mysql',
@@ -52,8 +51,6 @@ const READING_CONNECTIONS = 2
 const SNAPSHOT_QUERY_MS = 600_000
 const SNAPSHOT_LEVEL = 'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'
 const NO_SUCH_TABLE = 1146
-/** The table, column or index exists; there is no such table, also in OceanBase's words. */
-const REPEATED = new Set([1050, 1060, 1061, NO_SUCH_TABLE, 9749])
 /** How long a table that one connection created may stay unseen by the others: OceanBase shows it a moment later. */
 const VISIBLE_MS = 3_000
 const VISIBLE_PAUSE_MS = 100
@@ -197,10 +194,7 @@ class MysqlDriver implements Driver {
   script(statements: readonly string[]): Promise<void> {
     return this.#persist(() =>
       this.#pool.using(async connection => {
-        for (const sql of statements) {
-          const done = this.#pool.bounded(connection, SNAPSHOT_QUERY_MS, connection.query(sql))
-          await done.catch(error => overlookRepeated(error, sql))
-        }
+        for (const sql of statements) await this.#pool.bounded(connection, SNAPSHOT_QUERY_MS, connection.query(sql))
       }),
     )
   }
@@ -208,11 +202,6 @@ class MysqlDriver implements Driver {
   close(): Promise<void> {
     return this.#pool.close()
   }
-}
-
-/** MySQL has no IF NOT EXISTS for indexes, columns and new names, so a repeated migration ignores these errors. */
-function overlookRepeated(error: Error & { errno?: number }, sql: string): void {
-  if (!isChange(sql) || !REPEATED.has(error.errno ?? 0)) throw error
 }
 
 const runResult = (result: unknown): RunResult => {

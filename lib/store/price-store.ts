@@ -21,7 +21,7 @@ export interface Version<T> {
   atMs: number
   /** When another version replaced this one, or its model or group was deleted; null = it is in force. */
   untilMs: number | null
-  /** A `PriceActor`, or `migration` for what stood in the store before there were versions. */
+  /** A `PriceActor`. */
   actor: string
   value: T
 }

@@ -23,7 +23,6 @@ export const PRICE_VERSIONS: Table = {
 
 /**
  * The format of prices that this program writes; it reads this one and those before. Whoever gives prices a part that this
- * program would misread raises the number, and adds a migration: programs of before do not start on the store then, and
- * those that still run take a model with such a price for not priced.
+ * program would misread raises the number: gateways of an earlier version take a model with such a price for not priced.
  */
 export const PRICE_FORMAT = 1

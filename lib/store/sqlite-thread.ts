@@ -15,7 +15,6 @@ import {
   type Statements,
 } from './driver.ts'
 import { StoreUnavailable } from './store.ts'
-import { isChange } from './tables.ts'
 
 /** `each`: the statement is run with each list of `rows`. */
 export type WorkerRequest =
@@ -188,7 +187,7 @@ export class Connection {
 
   script(statements: readonly string[]): Promise<void> {
     return this.#between('BEGIN IMMEDIATE', async thread => {
-      for (const sql of statements) await thread.ask({ kind: 'exec', sql }).catch(error => overlookRepeated(error, sql))
+      for (const sql of statements) await thread.ask({ kind: 'exec', sql })
     })
   }
 
@@ -225,11 +224,3 @@ const uncertain = <T>(commit: Promise<T>): Promise<T> =>
   })
 
 const result = (answer: WorkerAnswer): RunResult => ({ changes: answer.changes!, insertId: answer.insertId! })
-
-/**
- * SQLite has no ADD COLUMN IF NOT EXISTS, so a repeated migration ignores this error. A statement that fails does not
- * end the transaction around it.
- */
-export function overlookRepeated(error: Error, sql: string): void {
-  if (!isChange(sql) || !/duplicate column name|no such table|already another table/.test(error.message)) throw error
-}

@@ -1,6 +1,6 @@
 /**
- * Tables as data, and the functions that make of them the CREATE and ALTER statements of each engine. `migrations.ts`
- * has the tables themselves.
+ * Tables as data, and the functions that make of them the CREATE statements of each engine. `schema.ts` lists
+ * the tables themselves.
  */
 import type { Dialect } from './driver.ts'
 
@@ -68,27 +68,6 @@ function sqliteTable(table: Table): string[] {
     ...(table.index ?? []).map(columns => index(columns, '')),
   ]
 }
-
-/** The statement of a migration that adds an index. On MySQL the driver ignores the error that the index exists. */
-export const createIndex = (table: Pick<Table, 'name'>, columns: string[], dialect: Dialect): string =>
-  `CREATE INDEX ${dialect.name === 'mysql' ? '' : 'IF NOT EXISTS '}${indexName(table, columns)} ` +
-  `ON ${table.name} (${columns.join(', ')})`
-
-/** The statement of a migration that adds a column. Both drivers ignore the error that the column exists. */
-export const addColumn = (
-  table: Pick<Table, 'name'>,
-  column: [name: string, type: Table['columns'][string]],
-  dialect: Dialect,
-): string => `ALTER TABLE ${table.name} ADD COLUMN ${columnText(dialect.name === 'mysql' ? MYSQL : SQLITE, column)}`
-
-/** The statement of a migration that renames a table. */
-export const renameTable = (from: string, to: string): string => `ALTER TABLE ${from} RENAME TO ${to}`
-
-/**
- * Whether a statement changes a table that is there. When it finds no such table, another process that migrates at the
- * same time has gone further, and has renamed the table; both drivers ignore the error then.
- */
-export const isChange = (sql: string): boolean => /^(ALTER TABLE|CREATE INDEX) /.test(sql)
 
 /** The statements that create a table and its indexes unless they exist. */
 export const createTable = (table: Table, dialect: Dialect): string[] =>

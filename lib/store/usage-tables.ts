@@ -68,9 +68,6 @@ export const USAGE_LOG: Table = {
   ],
 }
 
-/** Stands for the hour of what was charged by rows that were pruned before sums were kept. */
-export const NO_HOUR = -1_000_000_000
-
 /**
  * An hour or a day of one key; a day of all accounts together, whose `account_id` and `key_id` are 0; an hour of a model in
  * a group over all accounts, channels and protocols, which says how the model fares and has no money in it (see

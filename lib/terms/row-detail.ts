@@ -44,12 +44,10 @@ function attemptText(row: Detailed, { channel, status, error, ms }: AttemptNote)
 type ShortLine = [Line['class'], number, number, string?, (number | null)?, Line['list']?, number?, (string | null)?]
 type ShortAttempt = [number, string?, number?, (string | null)?]
 
-/** Reads the text of `detailText`, and JSON with all names, which earlier versions wrote. */
+/** Reads the text of `detailText`. */
 export function readDetail(row: Omit<Detailed, keyof Detail>, text: string | null): Detail {
   if (text === null) return { lines: [], attempts: [] }
-  const detail = JSON.parse(text) as [ShortLine[], ShortAttempt[]] | Detail
-  if (!Array.isArray(detail)) return { lines: detail.lines, attempts: detail.attempts }
-  const [lines, attempts] = detail
+  const [lines, attempts] = JSON.parse(text) as [ShortLine[], ShortAttempt[]]
   return {
     lines: lines.map(([name, count, price, ...rest]): Line => {
       const [model = row.model, priceVersion = row.priceVersion, list = 'base', tier = NO_TIER, tierName = null] = rest

@@ -100,17 +100,3 @@ export interface AttemptNote {
   error: string | null
   ms: number
 }
-
-/** The values of fields that rows of earlier versions did not record. */
-export const NOT_RECORDED = {
-  priceVersion: null,
-  multiplier: null,
-  lines: [],
-  held: null,
-  cost: null,
-  askedMs: null,
-  attempts: [],
-  upstreamId: null,
-  clientRequestId: null,
-  via: null,
-} satisfies Partial<UsageRow>

@@ -1,9 +1,7 @@
 /**
  * Short codes stood in columns of the character set `ascii`, which OceanBase does not know: no store could be made
- * there. New stores have one character set; stores made before keep their columns, and work as they did.
+ * there. Tables have one character set.
  */
-import { readFileSync } from 'node:fs'
-import mysql from 'mysql2/promise'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -46,25 +44,6 @@ async function flow(t: Test, url: string): Promise<void> {
 t.test('a new store', async t => {
   await flow(t, await server.database('made_today'))
   t.strictSame(await characterSets('made_today'), ['utf8mb4'])
-})
-
-t.test('a store that was made before, with an account in it', async t => {
-  const url = await server.database('made_before')
-  const connection = await mysql.createConnection({ uri: url, multipleStatements: true })
-  await connection.query(readFileSync(new URL('../store/schema-2.sql', import.meta.url), 'utf8'))
-  await connection.query(
-    "INSERT INTO accounts (name, status, allowed_groups, archived) VALUES ('old', 'active', '[\"default\"]', 0); " +
-      "INSERT INTO purses VALUES ('a1', 0, 0)",
-  )
-  await connection.end()
-  await flow(t, url)
-  const store = openStore(url, { secret: 'x' })
-  t.teardown(() => store.close())
-  t.strictSame(
-    (await store.accounts()).map(({ name }) => name),
-    ['old', 'demo'],
-  )
-  t.strictSame(await characterSets('made_before'), ['ascii', 'utf8mb4'], 'its columns are left as they are')
 })
 
 t.test('a setting that only tunes, and that the engine does not know, is said once', async t => {

@@ -1,11 +1,11 @@
-/** A reload may bring newer code, and a step back older code: journals say which version wrote them. */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+/** Another version of the program may have left its journal: its records say so, and nobody takes them for others. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import { Ledger } from '../../lib/ledger/ledger.ts'
-import { encode, RECORD_VERSION } from '../../lib/ledger/records.ts'
+import { encode, RECORD_MARK } from '../../lib/ledger/records.ts'
 import { accountPurse } from '../../lib/store/store.ts'
 import { TestClock } from '../support/clock.ts'
 import { fund, memoryStore, settlement, usageRow } from '../support/store.ts'
@@ -34,34 +34,29 @@ async function adopt(t: Test, lines: (store: number) => string) {
   return { store, ledger, clock, folder, said, purse: purse! }
 }
 
-t.test('a record from before records had versions counts', async t => {
-  const values = [
-    'p',
-    10,
-    0,
-    '01m00000000000000000a',
-    1,
-    1,
-    'default',
-    'chat',
-    'm',
-    'one',
-    200,
-    'completed',
-    'reported',
-  ]
-  const old = line([[...values, 1, 2, 3, 4, 5, 6, 10, 12, 34]])
-  const { store, ledger, purse } = await adopt(t, () => old)
-  t.match(purse, { spent: 10, leased: 0 })
-  t.match(await store.usage({ limit: 9 }), [{ charge: 10, output: 5, images: 6, durationMs: 34, firstByteMs: 12 }])
-  await ledger.stop()
-})
+const foreign = line([RECORD_MARK + 1, 'whatever', { it: 'says' }])
 
-t.test('a record of a version to come: its journal and its leases stay, and the log names it once', async t => {
-  const newer = line([RECORD_VERSION + 1, 'whatever', { it: 'says' }])
+for (const [what, record] of [
+  ['with another mark', foreign],
+  ['without a mark', line([['p', 10, 0, '01m00000000000000000a']])],
+] as const)
+  t.test(`a journal ${what} is refused at start and left as it is`, async t => {
+    const store = await memoryStore()
+    t.teardown(() => store.close())
+    const folder = t.testdir({ p: { '00000001.log': record } })
+    const clock = new TestClock()
+    const log = { info: () => {}, warn: () => {}, error: () => {} }
+    const opened = Ledger.open({ store, clock, log, folder, limitBytes: 1 << 20 })
+    await t.rejects(opened, /^journal: .*\/p was written by another version .* Nothing was changed in it/)
+    t.strictSame(readdirSync(folder), ['p'])
+    t.equal(readFileSync(path.join(folder, 'p', '00000001.log'), 'utf8'), record)
+    t.strictSame(await store.holders(), [])
+  })
+
+t.test('a foreign record behind one of ours: its journal and its leases stay, and the log names it once', async t => {
   const key = { id: 1, accountId: 1 } as never
   const known = (id: number) => String(encode([settlement(usageRow('01m00000000000000000b', key, 10), 'p', 10)], id))
-  const { store, ledger, clock, folder, said, purse } = await adopt(t, id => known(id) + newer)
+  const { store, ledger, clock, folder, said, purse } = await adopt(t, id => known(id) + foreign)
   t.equal(purse.leased + purse.spent, 100, 'none of it looks free')
   for (let i = 0; i < 3; i++) {
     clock.advance(5_000)

@@ -23,18 +23,14 @@ t.test('each says what to do', async t => {
   const command = commandLine(t)
   const run = (args: readonly string[]) => command([...args, '--config', file], folder)
   new DatabaseSync(store).close()
-  const older = 'gateway: store: its schema is older than this program: run `gateway migrate`\n'
-  for (const args of COMMANDS) t.match(await run(args), { status: 1, stdout: '', stderr: older }, `${args}: empty`)
+  const empty = 'gateway: store: it has no tables yet: run `gateway migrate`\n'
+  for (const args of COMMANDS) t.match(await run(args), { status: 1, stdout: '', stderr: empty }, `${args}: empty`)
   t.match(await run(['migrate']), { status: 0 })
   t.match(await run(['prices', 'list']), { status: 0, stderr: '' })
   const db = new DatabaseSync(store)
   db.exec("UPDATE meta SET value = value - 1 WHERE name = 'schema'")
-  for (const args of COMMANDS.slice(0, 2))
-    t.match(await run(args), { status: 1, stdout: '', stderr: older }, `${args}: older`)
-  db.exec("UPDATE meta SET value = 99 WHERE name = 'schema'")
   db.close()
-  t.match(await run(['audit']), {
-    status: 1,
-    stderr: /^gateway: store: its schema has version 99, this program knows up to \d+\n$/,
-  })
+  const other = /^gateway: store: it was made by another version of this program.* Nothing was changed in it/
+  for (const args of [...COMMANDS, ['migrate']])
+    t.match(await run(args), { status: 1, stdout: '', stderr: other }, `${args}: another version`)
 })

@@ -3,8 +3,8 @@
  * last hour of the summer, and then said the same hour again: leases, rates, quotes and the ends of orders go by it.
  */
 import t from 'tap'
-import { openDriver } from '../store/old-log.ts'
 import { startMariadb } from '../support/mariadb.ts'
+import { openDriver } from '../support/store.ts'
 
 const LAST_HOUR = Date.parse('2026-10-25T00:30:00Z')
 const HOUR_MS = 3_600_000

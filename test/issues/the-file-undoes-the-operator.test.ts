@@ -4,13 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../lib/base/clock.ts'
 import { applyCatalog, type Summary } from '../../lib/operations/apply.ts'
-import { migrate } from '../../lib/store/migrations.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { Store } from '../../lib/store/store.ts'
 import { parseCatalog } from '../../lib/terms/catalog.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import type { Key, Model } from '../../lib/terms/records.ts'
-import { openDriver } from '../store/old-log.ts'
 import { commandLine } from '../support/command-line.ts'
 import { SETUP } from '../support/store.ts'
 
@@ -193,45 +191,6 @@ t.test('a group that somebody deleted comes back when the file names it anew', a
   t.equal((await store.catalog()).groups.length, 0)
   await apply(store, { ...FILE, channels: [{ ...CHANNEL, weight: 2 }] })
   t.match((await store.catalog()).groups, [{ name: 'vip', multiplier: 500_000 }])
-})
-
-/** Makes the table of what catalogue files said anew, as the migration to schema 5 does for a store that has none. */
-async function forgetWhatFilesSaid(path: string): Promise<void> {
-  const database = new DatabaseSync(path)
-  const schema = database.prepare("SELECT value FROM meta WHERE name = 'schema'").get()?.['value'] as number
-  database.exec('DROP TABLE applied_rows')
-  database.exec("UPDATE meta SET value = 4 WHERE name = 'schema'")
-  const driver = openDriver(`sqlite:${path}`)
-  await migrate(driver, 5)
-  await driver.close()
-  database.exec(`UPDATE meta SET value = ${schema} WHERE name = 'schema'`)
-  database.close()
-}
-
-t.test('an upgraded store: nothing that was changed, disabled or deleted comes back', async t => {
-  const path = `${t.testdir()}/store.db`
-  const old = openStore(`sqlite:${path}`, { secret: SECRET })
-  await old.migrate()
-  await apply(old, { ...FILE, keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }] })
-  await old.deleteKey(2, SETUP)
-  await old.updateKey(1, { status: 'disabled' }, SETUP)
-  await old.putModel({ ...(await model(old)), price: { input: 7_000_000 } }, SETUP)
-  await old.close()
-  await forgetWhatFilesSaid(path)
-  const store = at(t, path)
-  await store.migrate()
-  const next = {
-    ...FILE,
-    channels: [CHANNEL, { ...CHANNEL, name: 'new' }],
-    keys: [KEY, { ...KEY, name: 'gone', secret: 'sk-gone' }],
-  }
-  const first = await apply(store, next)
-  t.strictSame(kept(first), ['m', 'a/k', 'a/gone'])
-  t.strictSame(first.channels.created, ['new'], 'what is new in the file is made')
-  t.equal((await store.keys()).length, 1)
-  t.equal((await key(store)).status, 'disabled')
-  await apply(store, { ...next, keys: [{ ...KEY, group: 'default' }] })
-  t.equal((await key(store)).status, 'enabled', 'from then on as ever')
 })
 
 t.test('secrets: none in the digests, sealed anew under another secret, the rest as it was left', async t => {

@@ -11,10 +11,9 @@ import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { accountPurse, type PurseId, type Store } from '../../lib/store/store.ts'
 import { createLogger } from '../../lib/terms/log.ts'
-import { openDriver } from '../store/old-log.ts'
 import { TestClock } from '../support/clock.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { ADMIN, SETUP } from '../support/store.ts'
+import { ADMIN, openDriver, SETUP } from '../support/store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -12,8 +12,7 @@ import {
   ownStatementFile,
   setLowBalance,
 } from '../../lib/operations/own-billing.ts'
-import { openDriver } from '../store/old-log.ts'
-import { SETUP } from '../support/store.ts'
+import { openDriver, SETUP } from '../support/store.ts'
 import { NOW_MS, open } from './own-support.ts'
 
 const ZONE_MS = 8 * 3_600_000

@@ -4,13 +4,11 @@ import type { Test } from 'tap'
 import { micro } from '../../lib/base/money.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { fillWorth } from '../../lib/store/sql/deposit-worth.ts'
 import { accountPurse, type Store } from '../../lib/store/store.ts'
 import { type NewDeposit, WEI } from '../../lib/terms/deposits.ts'
 import type { Act } from '../../lib/terms/people.ts'
 import type { NewUrl } from '../support/databases.ts'
-import { fund } from '../support/store.ts'
-import { openDriver } from './old-log.ts'
+import { fund, openDriver } from '../support/store.ts'
 
 const ACT: Act = { actor: { kind: 'user', userId: 1, name: 'a@b.cn', ip: '::1' }, operation: 'deposits.address' }
 const CHAIN = 56
@@ -409,17 +407,6 @@ export function depositSuite(t: Test, newUrl: NewUrl): void {
     t.same((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited, [], 'a wei is missing')
     await confirmed(one, [deposit(account.id, 10n ** 12n + 1n)])
     t.equal((await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)).credited.length, 53)
-  })
-
-  check('what deposits of before are worth is filled in', async (t, one, _, driver) => {
-    const { account } = await fund(one, 'a', 0)
-    await rate(one, 7)
-    await confirmed(one, [deposit(account.id, 10n * WEI), deposit(account.id, 10n ** 12n * WEI)])
-    await driver.run('t', 'UPDATE chain_deposits SET worth = NULL', [])
-    t.same(await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT), { credited: [], held: [] })
-    await fillWorth(driver)
-    const done = await one.chain.creditDeposits(CHAIN, account.id, MINIMUM, ACT)
-    t.match([done.credited.length, done.held.length], [1, 1])
   })
 
   check('dust takes no quote away, and few quotes are kept', async (t, one, _, driver) => {

@@ -5,8 +5,7 @@ import { micro, ZERO } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
 import type { NewOrder, Store } from '../../lib/store/store.ts'
 import { depositReference, WEI } from '../../lib/terms/deposits.ts'
-import { fund } from '../support/store.ts'
-import { openDriver } from './old-log.ts'
+import { fund, openDriver } from '../support/store.ts'
 import { ACT, LOOSE, newOrder, newRefund, proofOf } from './pay-suite.ts'
 
 const FEN = 10_000

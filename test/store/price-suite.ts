@@ -1,16 +1,12 @@
 /** What every store must do with prices: append a version with each change, and never lose or renumber one. */
 import type { NewUrl } from '../support/databases.ts'
 import type { Test } from 'tap'
-import { migrate } from '../../lib/store/migrations.ts'
 import { openStore } from '../../lib/store/open.ts'
 import { AppliedElsewhere, type Mark, type Store, StoreConflict } from '../../lib/store/store.ts'
 import { MODEL_DEFAULTS } from '../../lib/terms/config-catalog.ts'
 import type { Group, Model, Price } from '../../lib/terms/records.ts'
-import { BY_CLI, BY_FILE, SETUP } from '../support/store.ts'
-import { openDriver } from './old-log.ts'
+import { BY_CLI, BY_FILE, openDriver, SETUP } from '../support/store.ts'
 
-/** The schema before there were versions. */
-const OLD_SCHEMA = 12
 const ALL = { limit: 1_000 }
 
 const model = (name: string, price: Price | null, change: Partial<Model> = {}): Model => ({
@@ -174,38 +170,5 @@ export function priceSuite(t: Test, newUrl: NewUrl): void {
     t.strictSame(await history(one, 'm'), ['2: 3', '1: undefined'], 'and is replaced by a price of today')
     await driver.run('test', 'UPDATE price_versions SET format = 0 WHERE version = 2', [])
     t.strictSame((await one.catalog()).models[0]?.price, { input: 3 }, 'formats of before are read')
-  })
-
-  t.test('a store of before gets versions of what stands in it', async t => {
-    const url = await newUrl()
-    const [driver, other] = [openDriver(url), openDriver(url)]
-    const store = openStore(url, { secret: 'x' })
-    t.teardown(() => Promise.all([driver.close(), other.close(), store.close()]))
-    await migrate(driver, OLD_SCHEMA)
-    const { price: _, ...priceless } = model('unset', null)
-    const rows: [kind: string, row: { name: string }][] = [
-      ['model', model('b', { input: 2 })],
-      ['model', model('a', { input: 1, tiers: { flex: 500_000 } })],
-      ['model', model('none', null)],
-      ['model', priceless],
-      ['group', group('vip', 0)],
-    ]
-    for (const [kind, row] of rows)
-      await driver.run('fill', 'INSERT INTO catalog_rows (kind, name, doc) VALUES (?, ?, ?)', [
-        kind,
-        row.name,
-        JSON.stringify(row),
-      ])
-    await Promise.all([migrate(driver), migrate(other), store.migrate()])
-    await store.migrate()
-    t.strictSame(await inForce(store), { a: 2, b: 3 })
-    t.match(await store.pricesAt(Number.MAX_SAFE_INTEGER), [
-      { model: 'a', version: 2, actor: 'migration', value: { input: 1, tiers: { flex: 500_000 } } },
-      { model: 'b', version: 3, actor: 'migration', value: { input: 2 } },
-    ])
-    t.match(await store.multiplierVersions('vip', ALL), [{ version: 1, value: 0, actor: 'migration' }])
-    await store.putModel(model('b', { input: 2 }), SETUP)
-    await store.putModel(model('none', { input: 2 }), SETUP)
-    t.strictSame(await inForce(store), { a: 2, b: 3, none: 4 })
   })
 }

@@ -98,15 +98,20 @@ t.test('what is inserted by the row is whole numbers, also where it is added to 
   db.close()
 })
 
-t.test('a schema of a newer version is refused', async t => {
+t.test('a store of another version of the program is refused and left untouched', async t => {
   const file = newFile()
   const store = openStore(`sqlite:${file}`, { secret: 'x' })
   await store.migrate()
   const db = new DatabaseSync(file)
   db.exec("UPDATE meta SET value = 99 WHERE name = 'schema'")
+  db.exec('DROP TABLE usage_sums')
   db.close()
-  await t.rejects(store.migrate(), /schema has version 99/)
+  await t.rejects(store.migrate(), /^store: it was made by another version .* Nothing was changed in it/)
+  await t.rejects(store.wantSchema(), /another version/)
   await store.close()
+  const after = new DatabaseSync(file, { readOnly: true })
+  t.equal(after.prepare("SELECT name FROM sqlite_master WHERE name = 'usage_sums'").get(), undefined)
+  after.close()
 })
 
 t.test('a file that cannot be is an unavailable store', async t => {

@@ -15,7 +15,6 @@ import { depositSuite } from './deposit-suite.ts'
 import { entrySuite } from './entry-suite.ts'
 import { exportSuite } from './export-suite.ts'
 import { keySuite } from './key-suite.ts'
-import { oldLog } from './old-log.ts'
 import { payAuditSuite } from './pay-audit-suite.ts'
 import { paySuite } from './pay-suite.ts'
 import { peopleSuite } from './people-suite.ts'
@@ -651,5 +650,4 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
   t.test('payments, audited', async t => payAuditSuite(t, newUrl))
   t.test('keys, their secrets and their uses', async t => keySuite(t, newUrl))
   t.test('versions of prices', async t => priceSuite(t, newUrl))
-  t.test('the usage log of the version before', t => oldLog(t, newUrl))
 }

@@ -4,15 +4,13 @@ import type { Test } from 'tap'
 import { attemptId, idAt, isAttemptId, timeOfId } from '../../lib/base/ids.ts'
 import { micro } from '../../lib/base/money.ts'
 import { openStore } from '../../lib/store/open.ts'
-import { fillModelHours } from '../../lib/store/sql/model-hours.ts'
 import { type BookedRow, type Refusal, type Store, SUMMARY_BY, SummaryRefused } from '../../lib/store/store.ts'
 import { FIRST_BYTE_BOUNDS_MS, REPORTED_SUMS } from '../../lib/store/usage-sums.ts'
 import { FIRST_BYTE_BUCKETS } from '../../lib/store/usage-tables.ts'
 import { outcomeOf } from '../../lib/terms/outcome.ts'
 import { ENDS, type Key, type Line, noUsage, PROTOCOLS, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { fund, settlement, usageRow } from '../support/store.ts'
-import { openDriver } from './old-log.ts'
+import { fund, openDriver, settlement, usageRow } from '../support/store.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -225,25 +223,6 @@ async function failing(t: Test, store: Store): Promise<void> {
   t.same(await ask(0, 1), [first])
 }
 
-/** As the migration does it, also when it runs twice. */
-async function filled(t: Test, store: Store, url: string): Promise<void> {
-  const { key } = await fund(store, 'a', 100)
-  const now = Math.floor(Date.now() / HOUR_MS) * HOUR_MS
-  const row = (ms: number, n: number, change: Partial<UsageRow> = {}) =>
-    usageRow(`${idAt(ms)}node0000${n}`, key, 0, change)
-  const rows = [row(now, 1), row(now - 9 * DAY_MS, 2, { end: 'upstream_cut' }), row(now - 10 * DAY_MS - HOUR_MS, 3)]
-  await store.settle(rows.map(row => settlement(row, 'h', 0)))
-  const driver = openDriver(url)
-  t.teardown(() => driver.close())
-  await driver.script(['DELETE FROM usage_sums WHERE grain = 4'])
-  for (let run = 0; run < 2; run++) {
-    await driver.script([fillModelHours(driver.dialect, 10)])
-    t.match(await store.modelFigures(0), [{ group: 'default', model: 'beta-4.7', answered: 1, failed: 1 }])
-  }
-  t.match(await store.audit(), { imbalance: 0 })
-  t.equal(await store.rebuildSums(), 1, 'what was left out is put right')
-}
-
 async function filters(t: Test, store: Store): Promise<void> {
   const [a, b] = [(await fund(store, 'a', 100)).key, (await fund(store, 'b', 100)).key]
   const at = (ms: number, n: number) => `${idAt(FROM_MS + ms)}node00${String(n).padStart(5, '0')}`
@@ -417,7 +396,6 @@ export function usageSuite(t: Test, newUrl: NewUrl): void {
   check('sums are what the rows come to', (t, one, two, url) => random(t, one, two, sql => spoil(url, sql)))
   check('reports', filters)
   check('hours in which models failed', failing)
-  check('how models fare is filled from the sums of usage', (t, one, _, url) => filled(t, one, url))
   check('rows that are rare', rare)
   check('attempts that cost something', attempts)
   check('refusals', refusals)

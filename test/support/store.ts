@@ -1,11 +1,14 @@
 /** Stores in memory for tests, and rows that most tests need. */
 import { micro } from '../../lib/base/money.ts'
+import type { Driver } from '../../lib/store/driver.ts'
+import { openMysql } from '../../lib/store/mysql.ts'
 import { openStore } from '../../lib/store/open.ts'
+import { openSqlite } from '../../lib/store/sqlite.ts'
 import type { NewKey, Settlement, Store } from '../../lib/store/store.ts'
 import type { Channel } from '../../lib/terms/channel.ts'
 import type { Limit } from '../../lib/terms/limits.ts'
 import { type Act, adminToken, COMMAND, FILE } from '../../lib/terms/people.ts'
-import { type Account, type Key, NOT_RECORDED, type UsageRow } from '../../lib/terms/records.ts'
+import type { Account, Key, UsageRow } from '../../lib/terms/records.ts'
 
 /** Who tests act as, and the acts by which they make their rows. */
 export const ADMIN = adminToken(null)
@@ -18,6 +21,16 @@ export const memoryStore = async (): Promise<Store> => {
   await store.migrate()
   return store
 }
+
+/** A driver of its own on a store, for what no method of the store does. */
+export const openDriver = (url: string): Driver =>
+  url.startsWith('sqlite:')
+    ? openSqlite(url, () => {})
+    : openMysql(
+        url,
+        () => {},
+        () => {},
+      )
 
 export const newKey = (accountId: number, change: Partial<NewKey> = {}): NewKey => ({
   accountId,
@@ -91,6 +104,20 @@ export async function fund(
   const key = await store.createKey(newKey(account.id, { cap: cap === null ? null : limitOf(cap) }), SETUP)
   return { account, key }
 }
+
+/** What most rows of tests leave unsaid. */
+export const NOT_RECORDED = {
+  priceVersion: null,
+  multiplier: null,
+  lines: [],
+  held: null,
+  cost: null,
+  askedMs: null,
+  attempts: [],
+  upstreamId: null,
+  clientRequestId: null,
+  via: null,
+} satisfies Partial<UsageRow>
 
 export const usageRow = (requestId: string, key: Key, charge: number, change: Partial<UsageRow> = {}): UsageRow => ({
   requestId,

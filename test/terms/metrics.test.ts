@@ -6,7 +6,8 @@ import type { BreakerState } from '../../lib/terms/channel.ts'
 import { METRICS, type MetricRow } from '../../lib/terms/metric-rows.ts'
 import { formatMetrics, type Snapshot } from '../../lib/terms/metric-snapshot.ts'
 import { Metrics, type Observed } from '../../lib/terms/metrics.ts'
-import { type Line, NOT_RECORDED, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
+import { type Line, noUsage, rowCounts, type UsageRow } from '../../lib/terms/records.ts'
+import { NOT_RECORDED } from '../support/store.ts'
 
 const rows = Object.values(METRICS) as MetricRow[]
 

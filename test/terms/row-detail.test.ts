@@ -48,9 +48,3 @@ t.test('whatever it is, it is read as it was', t => {
   }
   t.end()
 })
-
-t.test('rows of earlier versions', t => {
-  const detail = { lines: [{ ...USUAL, class: 'input', count: 1, price: 2 }], attempts: [] }
-  t.strictSame(readDetail(ROW, JSON.stringify(detail)), detail)
-  t.end()
-})

@@ -33,17 +33,3 @@ export async function raiseChargedHours(
   const sums = [...charges].sort(([a], [b]) => a - b).map(([accountId, charge]) => [accountId, hour, charge])
   await tx.insert({ into: INTO, row: '(?, ?, ?)', end: dialect.raise(['account_id', 'hour_no'], ['charge']) }, sums)
 }
-
-const HOUR_OF_LOG = `(booked_at_ms - booked_at_ms % ${HOUR_MS}) / ${HOUR_MS}`
-const HOUR_OF_PRUNING = `(SELECT (value - value % ${HOUR_MS}) / ${HOUR_MS} FROM meta WHERE name = 'prune')`
-
-/**
- * The statement of a migration that adds up a log which is there already. Of pruned rows it is known only how much they
- * charged, and that all of them were before the last pruning: they count as booked at that moment.
- */
-export const fillChargedHours = ({ ignore }: Dialect): string =>
-  `INSERT ${ignore} INTO ${TABLE} (account_id, hour_no, charge) ` +
-  'SELECT account_id, hour_no, SUM(charge) FROM (' +
-  `SELECT account_id, ${HOUR_OF_LOG} AS hour_no, charge FROM usage_log WHERE charge <> 0 UNION ALL ` +
-  `SELECT id, ${HOUR_OF_PRUNING}, archived FROM accounts WHERE archived <> 0) charges ` +
-  'GROUP BY account_id, hour_no'

@@ -3,7 +3,7 @@
  * account, and none of them may be read anew whenever another one comes.
  */
 import { type Deposit, floorOf, WEI, worthOf } from '../../terms/deposits.ts'
-import type { Driver, Statements } from '../driver.ts'
+import type { Statements } from '../driver.ts'
 import { toDeposit } from './deposit-rows.ts'
 import { big, integer } from './text.ts'
 
@@ -50,21 +50,4 @@ export async function lastOfEnough(
     if (waiting.reduce((sum, deposit) => sum + (worthOf(deposit) as bigint), 0n) < least * WEI) return null
   }
   return integer(row!, 'latest')
-}
-
-const BATCH = 1_000
-
-/** For deposits that are older than the column. */
-export async function fillWorth(driver: Driver): Promise<void> {
-  const sql =
-    'SELECT * FROM chain_deposits WHERE worth IS NULL AND (rate IS NOT NULL OR quoted = value) ORDER BY id LIMIT ?'
-  for (;;) {
-    const rows = (await driver.query('fillWorth', sql, [BATCH])).map(toDeposit)
-    if (rows.length === 0) return
-    for (const deposit of rows)
-      await driver.run('fillWorth', 'UPDATE chain_deposits SET worth = ? WHERE id = ?', [
-        depositWorth(deposit),
-        deposit.id,
-      ])
-  }
 }

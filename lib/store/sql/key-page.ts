@@ -1,11 +1,9 @@
-/** Pages of keys. The keys of an account, and those that a user made in it, are each a range of an index in its order. */
+/** Pages of keys. */
 import type { KeyCondition, KeyFilter } from '../account-store.ts'
+import { BY_ACCOUNT, BY_CREATOR } from '../core-tables.ts'
 import type { Dialect, Param } from '../driver.ts'
 import { KEY_COLUMNS } from './key-rows.ts'
 import { contains, pattern } from './text.ts'
-
-export const BY_ACCOUNT = ['account_id', 'deleted', 'id']
-export const BY_CREATOR = ['created_by', 'deleted', 'id']
 
 const WORKING = "k.status = 'enabled' AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ?)"
 

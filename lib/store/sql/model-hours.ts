@@ -5,28 +5,21 @@
  *
  * These are sums of usage of the grain `hourOfModel` (`sums.ts`), of which there are so few that a week is read at once.
  */
-import type { Dialect, Driver, Row } from '../driver.ts'
+import type { Driver, Row } from '../driver.ts'
 import type { FailingQuery, ModelDay, ModelFigures, ModelHour } from '../usage-store.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY, TELLING_OUTCOMES } from '../usage-tables.ts'
-import { DAY_HOURS, DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, TELLING_OUTCOMES } from '../usage-tables.ts'
+import { DAY_OFFSET_HOURS, dayOf, HOUR_MS, hourOf } from './sums.ts'
 import { count, integer, text } from './text.ts'
 
 const COUNTS = ['requests', ...FIRST_BYTE_BUCKETS]
 const TELLING = `outcome IN (${TELLING_OUTCOMES.map(outcome => `'${outcome}'`).join(', ')})`
-const SUMS = COUNTS.map(name => `SUM(${name}) AS ${name}`).join(', ')
+const _SUMS = COUNTS.map(name => `SUM(${name}) AS ${name}`).join(', ')
 
 /** What the hours of keys come to, in one hour; its columns are those of the other sums. */
 export const SUMS_OF_MODELS =
   "SELECT 0 AS account_id, 0 AS key_id, model, group_name, '' AS channel, '' AS protocol, outcome, " +
   `${SUM_COLUMNS.map(name => (COUNTS.includes(name) ? `SUM(${name}) AS ${name}` : `0 AS ${name}`)).join(', ')} ` +
   `FROM usage_sums WHERE grain = ${GRAIN.hour} AND hour_no = ? AND ${TELLING} GROUP BY model, group_name, outcome`
-
-/** The statement of a migration that makes these sums of the last days. */
-export const fillModelHours = ({ ignore, nowMs }: Dialect, days: number): string =>
-  `INSERT ${ignore} INTO usage_sums (${[...SUM_KEY, ...COUNTS].join(', ')}) ` +
-  `SELECT ${GRAIN.hourOfModel}, hour_no, 0, 0, model, group_name, '', '', outcome, ${SUMS} FROM usage_sums ` +
-  `WHERE grain = ${GRAIN.hour} AND hour_no >= ${nowMs} / ${HOUR_MS} - ${days * DAY_HOURS} AND ${TELLING} ` +
-  'GROUP BY hour_no, model, group_name, outcome'
 
 const ANSWERED = "SUM(CASE WHEN outcome = 'ok' THEN requests ELSE 0 END)"
 const FAILED = "SUM(CASE WHEN outcome = 'upstream' THEN requests ELSE 0 END)"

@@ -83,24 +83,3 @@ export async function pricesAt(driver: Driver, atMs: number): Promise<(Version<P
   const rows = await driver.query('pricesAt', AT, [atMs])
   return rows.map(row => ({ model: text(row, 'name'), ...toVersion<Price>(row) }))
 }
-
-/**
- * Makes versions of the prices and multipliers of a store that has none. It is one transaction, which first locks the
- * counter, so that of two processes that migrate at once the second finds nothing left to do.
- */
-export function firstVersions(driver: Driver): Promise<void> {
-  return driver.transaction('migrate', async tx => {
-    await lockVersions(tx)
-    const rows = await tx.query(
-      'SELECT kind, name, doc FROM catalog_rows WHERE version IS NULL ORDER BY kind, name',
-      [],
-    )
-    for (const row of rows) {
-      const [kind, name] = [text(row, 'kind'), text(row, 'name')]
-      const { price = null, multiplier = null } = json<{ price?: Price | null; multiplier?: number }>(row, 'doc')
-      if (kind === 'channel' || (price ?? multiplier) === null) continue
-      const version = await appendVersion(tx, driver, kind as PricedKind, name, 'migration', price ?? multiplier)
-      await tx.run('UPDATE catalog_rows SET version = ? WHERE kind = ? AND name = ?', [version, kind, name])
-    }
-  })
-}

@@ -8,7 +8,7 @@
  */
 import type { Dialect, Driver, Param, Row, Statements } from '../driver.ts'
 import { FIRST_BYTE_BOUNDS_MS, LINE_SUMS, ROW_COUNTS } from '../usage-sums.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN, SUM_COLUMNS, SUM_KEY } from '../usage-tables.ts'
 import { SUMS_OF_MODELS } from './model-hours.ts'
 import { prunedBefore } from './prune.ts'
 import { DAY_HOURS, dayOf, HOUR_MS, hourOf, raiseSums } from './sums.ts'
@@ -112,7 +112,7 @@ interface Step {
 /** The next hour that has anything, and its day when another day follows. */
 async function step(tx: Statements, dialect: Dialect, from: number): Promise<Step> {
   const whole = Math.ceil((await prunedBefore(tx)) / HOUR_MS)
-  const hour = await nextHour(tx, Math.max(from, whole, NO_HOUR + 1))
+  const hour = await nextHour(tx, Math.max(from, whole))
   if (hour === null) return { corrected: 0, next: null }
   const day = dayOf(hour)
   let corrected = 0

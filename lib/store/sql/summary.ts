@@ -8,7 +8,7 @@ import { timeOfId } from '../../base/ids.ts'
 import type { Driver, Param, Row, Statements } from '../driver.ts'
 import { type SummaryBy, type SummaryQuery, SummaryRefused, type SummaryRow } from '../usage-store.ts'
 import { REPORTED_SUMS, type ReportedSum } from '../usage-sums.ts'
-import { FIRST_BYTE_BUCKETS, GRAIN, NO_HOUR } from '../usage-tables.ts'
+import { FIRST_BYTE_BUCKETS, GRAIN } from '../usage-tables.ts'
 import { OF_ROW } from './rebuild.ts'
 import { type Part, parts, segments } from './summary-parts.ts'
 import { DAY_HOURS, DAY_OFFSET_HOURS, HOUR_MS, hourOf } from './sums.ts'
@@ -161,8 +161,8 @@ async function hoursOf(
     const hour = hourOf(timeOfId(requestId))
     return asked.from <= hour && hour < asked.to ? { from: hour, to: hour + 1 } : null
   }
-  const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE grain = ? AND hour_no > ?'
-  const [row] = await tx.query(sql, [GRAIN.dayOfAll, NO_HOUR])
+  const sql = 'SELECT MIN(hour_no) AS first, MAX(hour_no) AS last FROM usage_sums WHERE grain = ?'
+  const [row] = await tx.query(sql, [GRAIN.dayOfAll])
   if (row === undefined || row['first'] === null) return null
   const from = Math.max(integer(row, 'first'), asked.from)
   const to = Math.min(integer(row, 'last') + DAY_HOURS, asked.to)

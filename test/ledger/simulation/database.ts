@@ -6,7 +6,6 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Driver, Param, Row, RunResult, Statements } from '../../../lib/store/driver.ts'
 import { DuplicateKey } from '../../../lib/store/driver.ts'
 import { dialect } from '../../../lib/store/sqlite.ts'
-import { overlookRepeated } from '../../../lib/store/sqlite-thread.ts'
 
 const DUPLICATE = new Set([1555, 2067, 2579])
 
@@ -78,13 +77,7 @@ export class Database implements Driver {
   async prove(): Promise<void> {}
 
   async script(statements: readonly string[]): Promise<void> {
-    for (const sql of statements) {
-      try {
-        this.#db.exec(sql)
-      } catch (error) {
-        overlookRepeated(error as Error, sql)
-      }
-    }
+    for (const sql of statements) this.#db.exec(sql)
   }
 
   #exclusive<T>(fn: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 /** Runs seeds, one after the other in one process. */
-import { migrate } from '../../../lib/store/migrations.ts'
+import { migrate } from '../../../lib/store/schema.ts'
 import { Database } from './database.ts'
 import { Disk } from './disk.ts'
 import { World } from './world.ts'

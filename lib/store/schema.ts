@@ -1,0 +1,86 @@
+/**
+ * The schema of the store: all tables, and the mark by which a store says that its tables are these.
+ *
+ * The mark is a digest of the tables as they are defined here, so it changes with every edit of them. A store with another
+ * mark was made by another version of this program: it is refused with words, and nothing in it is changed.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { ACTIONS } from './action-tables.ts'
+import { CORE_TABLES, META } from './core-tables.ts'
+import { DEPOSIT_TABLES } from './deposit-tables.ts'
+import type { Driver } from './driver.ts'
+import { CHARGED_HOURS, ENTRIES } from './entry-tables.ts'
+import { PAY_TABLES } from './pay-tables.ts'
+import { PEOPLE } from './people-tables.ts'
+import { PRICE_VERSIONS } from './price-tables.ts'
+import { StoreUnavailable } from './store.ts'
+import { createTable, type Table } from './tables.ts'
+import { REFUSALS, USAGE_LOG, USAGE_SUMS } from './usage-tables.ts'
+
+const TABLES: readonly Table[] = [
+  ...CORE_TABLES,
+  PRICE_VERSIONS,
+  ENTRIES,
+  CHARGED_HOURS,
+  USAGE_LOG,
+  USAGE_SUMS,
+  REFUSALS,
+  ACTIONS,
+  ...PEOPLE,
+  ...PAY_TABLES,
+  ...DEPOSIT_TABLES,
+]
+
+/** 48 bits, so that it is an exact number in JavaScript. */
+const MARK = createHash('sha256').update(JSON.stringify(TABLES)).digest().readUIntBE(0, 6)
+
+/** Counters that a store has from the start: of changes, of versions of prices, and the moment of the last pruning. */
+const COUNTERS = ['changes', 'prices', 'prune']
+
+const EMPTY = 'store: it has no tables yet: run `gateway migrate`'
+const OTHER =
+  'store: it was made by another version of this program, which has other tables, and cannot be upgraded. Nothing was ' +
+  'changed in it. Start the version that made it, or name another place in `store`'
+
+/** The mark of the store; null = there are no tables. */
+async function markOf(driver: Driver): Promise<number | null> {
+  const rows = await driver.query('schema', "SELECT value FROM meta WHERE name = 'schema'", []).catch(error => {
+    if (error instanceof StoreUnavailable) throw error
+    return [] // there is no such table
+  })
+  return rows[0] === undefined ? null : Number(rows[0]['value'])
+}
+
+/** Throws an Error that says what to do when the store has no tables or those of another version. */
+export async function wantSchema(driver: Driver): Promise<void> {
+  const mark = await markOf(driver)
+  if (mark !== MARK) throw new Error(mark === null ? EMPTY : OTHER)
+}
+
+/** The random id of this store. Every journal record names it, so that no journal is applied to another store. */
+export async function storeId(driver: Driver): Promise<number> {
+  const [row] = await driver.query('storeId', "SELECT value FROM meta WHERE name = 'store'", [])
+  if (row === undefined) throw new Error(EMPTY)
+  return Number(row['value'])
+}
+
+/**
+ * Makes the tables unless they are there. Several processes may do so at the same time; the mark comes last, so that whoever
+ * finds it finds all tables. Throws when the store is that of another version, or when the engine fails `Driver.prove`.
+ */
+export async function migrate(driver: Driver): Promise<void> {
+  const { dialect } = driver
+  const mark = await markOf(driver)
+  if (mark !== null && mark !== MARK) throw new Error(OTHER)
+  if (mark === null) await driver.script(createTable(META, dialect))
+  await driver.prove()
+  if (mark !== null) return
+  const put = (name: string, value: number) =>
+    `INSERT ${dialect.ignore} INTO meta (name, value) VALUES ('${name}', ${value})`
+  await driver.script([
+    ...TABLES.flatMap(table => createTable(table, dialect)),
+    ...COUNTERS.map(name => put(name, 0)),
+    put('store', randomBytes(6).readUIntBE(0, 6)),
+    put('schema', MARK),
+  ])
+}
