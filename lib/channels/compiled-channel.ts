@@ -1,6 +1,7 @@
 /** A channel of the catalogue and its keys in the form that requests need, with all that follows from the catalogue's row. */
 import { hash as digest } from 'node:crypto'
 import type { Channel, ChannelKey } from '../terms/channel.ts'
+import { type OutputBounds, outputBounds } from '../protocols/maxima.ts'
 import { FORMS, type Protocol } from '../terms/records.ts'
 import { type Credential, credentialOf, secretsIn } from '../terms/upstream-credentials.ts'
 import { type AnswersOf, type Kind, type KindName, kindOf } from '../terms/upstream-kinds.ts'
@@ -54,6 +55,8 @@ export class CompiledChannel {
   readonly countPaths: Readonly<Partial<Record<Protocol, string>>>
   /** What is different at the kind beside the path. */
   readonly special: Kind['special']
+  /** How it bounds its answers, by the protocol in which it is asked. */
+  readonly bounds: Readonly<Record<Protocol, OutputBounds>>
   /** Whose answers its upstream gives; null = those of the protocols. */
   readonly answers: AnswersOf | null
   readonly protocols: readonly Protocol[]
@@ -88,6 +91,7 @@ export class CompiledChannel {
       FORMS.map(protocol => [protocol, countPathAt(channel, protocol)]).filter(([, path]) => path !== undefined),
     )
     this.special = kindOf(channel.kind)?.special ?? NOTHING_SPECIAL
+    this.bounds = Object.fromEntries(FORMS.map(form => [form, outputBounds(channel.kind, form, channel)])) as never
     this.answers = kindOf(channel.kind)?.answers ?? null
     this.protocols = channel.protocols
     const query = queryAt(channel)

@@ -16,6 +16,7 @@
  * When every channel rests after failures, one of them is asked all the same: the one that was tried least often in
  * vain lately. So a channel that works again is found soon.
  */
+import type { OutputBounds } from '../protocols/maxima.ts'
 import type { AnswerMaker } from '../store/store.ts'
 import type { Breaker } from './breaker.ts'
 import { type ChannelHealth, isFull, type KeyHealth } from './channel-health.ts'
@@ -69,6 +70,11 @@ export class Candidates {
     this.#affinity = affinity
     this.#random = random
     this.#asker = asker
+  }
+
+  /** How the channels bound their answers that speak the client's protocol: one for each way that differs. */
+  get bounds(): readonly OutputBounds[] {
+    return this.#route.bounds
   }
 
   /**

@@ -1,4 +1,5 @@
 /** The route of requests with one group, model and protocol: the channels that can serve them, in tiers by priority. */
+import type { OutputBounds } from '../protocols/maxima.ts'
 import type { Protocol } from '../terms/records.ts'
 import type { Target } from '../translate/protocol.ts'
 import type { CompiledChannel } from './compiled-channel.ts'
@@ -27,11 +28,14 @@ export interface Route {
   readonly tiers: readonly (readonly Candidate[])[]
   /** Some of the candidates translate. */
   readonly translates: boolean
+  /** How those that speak the client's protocol bound their answers: one for each way that differs. */
+  readonly bounds: readonly OutputBounds[]
 }
 
 interface Building extends Route {
   readonly tiers: Candidate[][]
   translates: boolean
+  readonly bounds: OutputBounds[]
 }
 
 /** The routes of one model in one group. */
@@ -49,13 +53,14 @@ export class ModelRoutes {
 
   add(protocol: Protocol, candidate: Candidate): void {
     let route = this.ofProtocol.get(protocol)
-    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [], translates: false }))
+    if (route === undefined) this.ofProtocol.set(protocol, (route = { tiers: [], translates: false, bounds: [] }))
     if (candidate.channel.enabled && !this.spoken.includes(protocol)) {
       this.spoken.push(protocol)
       if (candidate.lane !== null) this.translated.push(protocol)
     }
     if (this.offline) return
     if (candidate.lane !== null) route.translates = true
+    else if (candidate.channel.enabled) addBounds(route.bounds, candidate.channel.bounds[protocol])
     const last = route.tiers.at(-1)
     const [first] = last ?? []
     const isSameTier =
@@ -67,4 +72,9 @@ export class ModelRoutes {
   get offered(): readonly Protocol[] {
     return this.offline ? [] : this.spoken
   }
+}
+
+function addBounds(all: OutputBounds[], one: OutputBounds): void {
+  const { reads, within, readsBudget } = one
+  if (!all.some(it => it.reads === reads && it.within === within && it.readsBudget === readsBudget)) all.push(one)
 }

@@ -115,12 +115,13 @@ function mostProduced(model: Model, prices: Prices, rates: Rates, request: Reque
 
 /** Tokens of all `n` answers together. */
 function mostOutput(model: Model, prices: Prices, request: Request): number {
-  const { maxOutput, besideOutput, n, outputCap, advisors, drawingTools } = request
+  const { besideOutput, n, outputCap, advisors, drawingTools } = request
   const { defaultOutput, maxSearches } = model
-  const each = ceiling(model, maxOutput ?? defaultOutput) + ceiling(model, besideOutput ?? defaultOutput)
+  const maxOutput = request.maxOutput ?? Math.max(defaultOutput, request.leastOutput ?? 0)
+  const each = ceiling(model, maxOutput) + ceiling(model, besideOutput)
   let all = outputCap === undefined ? each * n : Math.min(each * n, outputCap)
   for (const { uses, maximum } of advisors)
-    all += (uses ?? maxSearches) * ceiling(model, maximum ?? model.maxOutput ?? maxOutput ?? defaultOutput)
+    all += (uses ?? maxSearches) * ceiling(model, maximum ?? model.maxOutput ?? maxOutput)
   // what tools draw are tokens where pictures have no price, and the maximum does not bound them
   if (drawingTools > 0 && prices.some(price => price.base.pictures === null))
     all += mostDrawings(model, request) * defaultOutput

@@ -5,10 +5,12 @@ import type { Protocol } from '../terms/records.ts'
 
 export interface Request {
   prompt: Prompt
-  /** The maximum of output tokens that the request names; null = it names none. */
+  /** The maximum of output tokens that the request names and its upstreams read; null = there is none. */
   maxOutput: number | null
-  /** Output tokens of each answer that the maximum does not bound (some reasoning); null = as `defaultOutput`. */
-  besideOutput: number | null
+  /** Without such a maximum an answer has the model's `defaultOutput`, and at least this. Absent = 0. */
+  leastOutput?: number
+  /** Output tokens of each answer that the maximum does not bound (some reasoning). */
+  besideOutput: number
   /** How many answers are wanted. */
   n: number
   /** Number of tools of the upstream that draw pictures. */

@@ -65,6 +65,11 @@ export class Tariff implements Priced {
     this.#factor = factorOf(multiplier)
   }
 
+  /** Output tokens of an answer of which nothing is known; of several models the most. */
+  get defaultOutput(): number {
+    return this.#model.defaultOutput
+  }
+
   /** Whether the price covers what answers of this protocol consist of. Elsewhere the model is not priced. */
   covers(protocol: Protocol): boolean {
     return protocolRow(protocol).price.cover.some(set => set.every(name => this.#price[name] !== undefined))

@@ -2,6 +2,8 @@
  * What the scan of a request body has found so far. The readers of values write it down here, and at the end it becomes
  * the facts of the body (`factsOf`).
  */
+import type { AskedEffort } from './effort.ts'
+import { type Maxima, NO_MAXIMA } from './maxima.ts'
 import { type Prompt, type ToolUses, textOnly } from './prompt.ts'
 import { NO_TIERS, type PictureKind, type TierNames } from './usage.ts'
 
@@ -27,11 +29,13 @@ export class Draft {
   /** The places in which the body names the model of the path again. */
   readonly repeatedModels: Span[] = []
   stream = false
-  /** The largest of all maxima of output tokens that the protocol reads; null = none is named. */
+  /** The largest of all maxima of output tokens, whatever their names; null = none is named. */
   maximum: number | null = null
-  /** Output tokens of thoughts that the maximum does not bound. */
-  beside = 0
-  thinks = false
+  /** Under which names a maximum is named. */
+  maxima: Maxima = NO_MAXIMA
+  /** See `Facts`. */
+  thinkingBudget = 0
+  effort: AskedEffort = 'off'
   n = 1
   /** Whether pictures follow from one another, and how many there may be; null = the request does not say. */
   sequence = false

@@ -1,5 +1,7 @@
 /** What a request's body says, as far as the gateway has to know it: what a scan of the body finds while it arrives. */
 import type { Advisor, Draft, Span, StreamOptions } from './draft.ts'
+import type { AskedEffort } from './effort.ts'
+import type { Maxima } from './maxima.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
 import { wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
@@ -14,10 +16,14 @@ export interface Facts {
   /** The places in which the body names the model of the path again, where all of them are to be replaced together. */
   repeatedModels: readonly Span[]
   stream: boolean
-  /** The largest maximum of output tokens that the protocol reads; null = none is named. 0 to 10^9. */
+  /** The largest number of output tokens that the body names, whatever the name; null = none. 0 to 10^9. */
   maxOutput: number | null
-  /** Output tokens of each answer that the maximum does not bound; null = there are some, and nobody says how many. */
-  besideOutput: number | null
+  /** Under which names the body names a maximum: it counts only where the upstream reads one of them. */
+  maxima: Maxima
+  /** `thinking_budget`: output tokens that may be thought beside the maximum, where the upstream reads it; 0 = none is named. */
+  thinkingBudget: number
+  /** How hard the model is asked to think. */
+  effort: AskedEffort
   /** How many answers are wanted; 1 to 10^6. */
   n: number
   /** `stream_options.include_usage === true`. */
@@ -81,7 +87,9 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     repeatedModels: draft.repeatedModels,
     stream: draft.stream,
     maxOutput: draft.maximum,
-    besideOutput: draft.beside || (draft.thinks ? null : 0),
+    maxima: draft.maxima,
+    thinkingBudget: draft.thinkingBudget,
+    effort: draft.effort,
     n: Math.min(MOST_N, Math.max(draft.n, draft.sequence ? (draft.sequenceLimit ?? LONGEST_SEQUENCE) : 1)),
     includeUsage: draft.includeUsage,
     streamOptions: draft.streamOptions,

@@ -6,7 +6,7 @@ import type { BodyScan } from './body.ts'
 import { Draft } from './draft.ts'
 import { type Facts, factsOf } from './facts.ts'
 import { OpenFrame } from './open-frame.ts'
-import type { Field, Place, Value } from './places.ts'
+import { type Field, isFirst, type Place, type Value } from './places.ts'
 import { JsonScanner } from './scan.ts'
 import type { Kind, ScanEvents } from './scan-events.ts'
 
@@ -49,8 +49,7 @@ export class JsonBodyScan implements BodyScan, ScanEvents {
       place.other?.(this.#draft, key)
       return null
     }
-    if ((this.#frame.seen & field.bit) !== 0) this.#draft.invalid ??= field.name
-    this.#frame.seen |= field.bit
+    if (!isFirst(this.#frame, field)) this.#draft.invalid ??= field.name
     return field
   }
 

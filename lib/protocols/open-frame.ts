@@ -17,6 +17,7 @@ export class OpenFrame implements Frame {
   hasRole = false
   picture: PictureKind | null = null
   seen = 0
+  seenMore = 0
 
   reset(place: Place, isArray: boolean, owner: Frame | null): void {
     this.owner = owner
@@ -24,7 +25,7 @@ export class OpenFrame implements Frame {
     this.isArray = isArray
     this.type = this.mime = this.head = ''
     this.dataLength = -1
-    this.urls = this.seen = 0
+    this.urls = this.seen = this.seenMore = 0
     this.uses = this.maximum = null
     this.hasId = this.hasRole = false
     this.picture = null

@@ -42,8 +42,9 @@ export interface Frame {
   hasRole: boolean
   /** The size and quality of pictures that the object names; null = none. */
   picture: PictureKind | null
-  /** Which fields of the place were seen, a bit for each. */
+  /** Which fields of the place were seen: a bit for each of the first 32, and for each of those behind them. */
   seen: number
+  seenMore: number
 }
 
 export type Read = (draft: Draft, value: Value, frame: Frame) => void
@@ -61,7 +62,9 @@ export interface FieldOptions {
 export interface Field {
   /** The name that clients are told. */
   name: string
+  /** Its bit in `seen`, or in `seenMore`; 0 in the other. */
   bit: number
+  bitMore: number
   limit: number
   read: Read | null
   inside: Place | null
@@ -89,6 +92,10 @@ const LIMIT = 64
 /** How many bytes of a string of data are enough to tell what it is. */
 export const HEAD = 256
 
+/** Bits of a number on which the language computes with bits. */
+const WORD = 32
+const MOST_FIELDS = 2 * WORD
+
 export class Place {
   readonly fields = new Map<string, Field>()
   readonly begin: PlaceOptions['begin']
@@ -105,7 +112,7 @@ export class Place {
    * case.
    */
   #snake = true
-  #bits = 0
+  #count = 0
 
   constructor(options: PlaceOptions = {}) {
     this.begin = options.begin
@@ -115,12 +122,18 @@ export class Place {
     this.nests = options.nests ?? false
     this.#free = options.free ?? false
     this.element =
-      options.element === undefined ? null : { name: '', bit: 0, limit: HEAD, read: options.element, inside: null }
+      options.element === undefined
+        ? null
+        : { name: '', bit: 0, bitMore: 0, limit: HEAD, read: options.element, inside: null }
   }
 
   /** Adds a field. Places that contain each other are tied together by later calls. */
   has(name: string, { limit = LIMIT, read, inside, alias }: FieldOptions = {}): this {
-    const field = { name, bit: 1 << this.#bits++, limit, read: read ?? null, inside: inside ?? null }
+    const at = this.#count++
+    if (at >= MOST_FIELDS) throw new Error(`a place has too many fields: ${name}`)
+    const bit = at < WORD ? 1 << at : 0
+    const bitMore = at < WORD ? 0 : 1 << (at - WORD)
+    const field = { name, bit, bitMore, limit, read: read ?? null, inside: inside ?? null }
     for (const spelling of alias === undefined ? [name] : [name, alias]) {
       this.fields.set(spelling, field)
       this.#folded.set(folded(spelling), field)
@@ -135,6 +148,14 @@ export class Place {
     if (this.#free || this.#lengths[name.length] !== true || (this.#snake && isSnake(name))) return null
     return this.#folded.get(folded(name)) ?? null
   }
+}
+
+/** Notes that a field stands in the object. False: it stood there already. */
+export function isFirst(frame: Frame, { bit, bitMore }: Field): boolean {
+  if (((frame.seen & bit) | (frame.seenMore & bitMore)) !== 0) return false
+  frame.seen |= bit
+  frame.seenMore |= bitMore
+  return true
 }
 
 /** Whether a name has only small letters and underscores. A loop is the fastest test, because names are short. */

@@ -1,6 +1,8 @@
 /** Readers of values that the bodies of several protocols share. Each writes down in the draft what a value says. */
 import type { Draft } from './draft.ts'
 import { decode, parse, scalarOf } from './json-text.ts'
+import { effortOf, moreEffort } from './effort.ts'
+import { ALL_MAXIMA, type MaximumName, MOST, maximumBit } from './maxima.ts'
 import type { Frame, Read, Value } from './places.ts'
 import { tierName } from './tiers.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
@@ -8,8 +10,6 @@ import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 /** The most other models that a request may name; no honest request names more. */
 const MOST_MODELS = 16
 
-/** The largest number of tokens, answers or uses. Larger numbers are read as this one. */
-export const MOST = 1e9
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
 /**
@@ -28,14 +28,50 @@ export function numberIn({ kind, text }: Value): number | null {
   return typeof value === 'number' && value >= 0 ? Math.min(MOST, Math.ceil(value)) : MOST
 }
 
-/** Reads a maximum of output tokens. The largest of all counts; 0 names none. */
-export const maximum: Read = (draft, value) => {
+/** Reads a maximum of output tokens under one of its names. The largest of all counts; 0 names none. */
+export const maximum = (name: MaximumName | 'maxOutputTokens'): Read => {
+  const bit = maximumBit(name)
+  return (draft, value) => {
+    const tokens = numberIn(value) || null
+    if (tokens === null) return
+    draft.maximum = largest(draft.maximum, tokens)
+    draft.maxima |= bit
+  }
+}
+
+/** Reads what an answer may hold at least, whatever its maximum is. 0 says nothing. */
+export const raise: Read = (draft, value) => {
   draft.maximum = largest(draft.maximum, numberIn(value) || null)
+}
+
+/** Reads a word for how hard the model shall think. */
+export const effort: Read = (draft, value) => {
+  if (!isNull(value)) draft.effort = moreEffort(draft.effort, effortOf(textOf(value)))
+}
+
+/** Reads whether the model shall think, where nothing says how hard: it shall, unless the value is `false` or `null`. */
+export const thinks: Read = (draft, value) => {
+  if (!isNull(value)) draft.effort = moreEffort(draft.effort, isOn(value) ? 'on' : 'none')
+}
+
+/** Reads how many tokens the model may think: 0 means none, and what cannot be read any number. */
+export const thinkingBudget: Read = (draft, value) => {
+  const tokens = numberIn(value)
+  if (tokens === null) return
+  draft.thinkingBudget = Math.max(draft.thinkingBudget, tokens)
+  draft.effort = moreEffort(draft.effort, tokens === 0 ? 'none' : 'on')
+}
+
+/** The same of a budget that belongs to the maximum, which some upstreams raise to it. */
+export const budgetWithin: Read = (draft, value, frame) => {
+  raise(draft, value, frame)
+  if (numberIn(value)) draft.effort = moreEffort(draft.effort, 'on')
 }
 
 /** Where a request begins whose answer has no tokens of output. */
 export const writesNothing = (draft: Draft): void => {
   draft.maximum = 0
+  draft.maxima = ALL_MAXIMA
 }
 
 /** Reads how many answers are wanted. */

@@ -101,6 +101,8 @@ export const toChannel = (channel: ChannelForm): Channel => ({
   cost: toCost(channel.cost),
   translate: channel.translate,
   cacheMarks: channel.cache_marks,
+  readsMax: channel.reads_max,
+  thoughts: channel.thoughts ?? null,
   status: channel.status,
 })
 

@@ -72,5 +72,7 @@ export const shownChannel = (channel: Channel) => ({
   cost: showCost(channel.cost),
   translate: channel.translate === true || channel.translate.length > 0 ? channel.translate : false,
   cache_marks: channel.cacheMarks,
+  reads_max: channel.readsMax,
+  thoughts: channel.thoughts,
   status: channel.status,
 })

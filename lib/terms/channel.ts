@@ -1,6 +1,7 @@
 /**
  * The record of a channel (an upstream and how it is asked) in the catalogue, and the state of a channel at run time.
  */
+import type { MaximumName, Thoughts } from '../protocols/maxima.ts'
 import type { Price, Protocol } from './records.ts'
 import type { KindName } from './upstream-kinds.ts'
 
@@ -53,6 +54,10 @@ export interface Channel {
   translate: true | Protocol[]
   /** Messages: `auto`: translated requests ask the upstream to cache, also where the client does not. */
   cacheMarks: CacheMarks
+  /** Names of the maximum that the upstream reads beside those of its kind or protocol. */
+  readsMax: MaximumName[]
+  /** Where the upstream writes its thoughts: within the maximum or beside it; null = as its kind says, else beside. */
+  thoughts: Thoughts | null
   status: 'enabled' | 'disabled'
   /**
    * The store holds the credentials encrypted under another secret. They cannot be read, so the channel cannot be used.

@@ -6,6 +6,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { MAXIMUM_NAMES, THOUGHTS } from '../protocols/maxima.ts'
 import { PROTOCOLS, type Protocol, protocolRow, TEXT_PROTOCOLS } from '../protocols/table.ts'
 import { CACHE_MARKS } from './channel.ts'
 import * as address from './config-addresses.ts'
@@ -259,6 +260,20 @@ export const channel = z.strictObject({
     .meta({
       description:
         '`auto`: translated requests ask a messages upstream to cache the prompt although the client does not, which is charged as cache writes. Default: off.',
+    }),
+  reads_max: z
+    .array(kind.oneOf(...MAXIMUM_NAMES))
+    .prefault([])
+    .meta({
+      description:
+        'Names of the maximum of output that the upstream reads beside those of its kind, or beside its protocol’s own. A maximum under a name that it does not read bounds nothing: see docs/upstreams.md.',
+    }),
+  thoughts: kind
+    .oneOf(...THOUGHTS)
+    .optional()
+    .meta({
+      description:
+        'Whether the maximum of output bounds the model’s thoughts too (`within`) or not (`beside`). Default: as the kind says, else `beside`.',
     }),
   status: kind.oneOf('enabled', 'disabled').prefault('enabled').meta({ description: 'Whether the channel is used.' }),
 })

@@ -25,6 +25,8 @@ export const channel = (name: string, change: Partial<Channel> = {}): Channel =>
   private: false,
   translate: [],
   cacheMarks: 'off',
+  readsMax: [],
+  thoughts: null,
   cost: null,
   status: 'enabled',
   ...change,

@@ -28,7 +28,8 @@ function randomRequest(random: Random): Request {
   const asked = request({
     prompt: randomPrompt(random),
     maxOutput: random.pick([null, 0, random.int(1, 100_000)]),
-    besideOutput: random.pick([0, 0, null, random.int(1, 10_000)]),
+    leastOutput: random.pick([0, 0, random.int(1, 10_000)]),
+    besideOutput: random.pick([0, 0, random.int(1, 10_000)]),
     n: random.pick([1, 1, random.int(2, 5)]),
     drawingTools: random.pick([0, 0, 0, 1, 2]),
     maxToolCalls: random.pick([null, random.int(1, 5)]),
@@ -79,9 +80,10 @@ function randomAnswer(random: Random, asked: Request, price: Price, of: Model) {
   spread(random, usage, input, inputClasses(asked))
   const ceiling = (tokens: number) => Math.min(tokens, of.maxOutput ?? tokens)
   const { defaultOutput, maxSearches } = of
-  const each = ceiling(asked.maxOutput ?? defaultOutput) + ceiling(asked.besideOutput ?? defaultOutput)
+  const most = asked.maxOutput ?? Math.max(defaultOutput, asked.leastOutput ?? 0)
+  const each = ceiling(most) + ceiling(asked.besideOutput)
   const advice = asked.advisors.map(
-    ({ uses, maximum }) => (uses ?? maxSearches) * ceiling(maximum ?? of.maxOutput ?? asked.maxOutput ?? defaultOutput),
+    ({ uses, maximum }) => (uses ?? maxSearches) * ceiling(maximum ?? of.maxOutput ?? most),
   )
   let output = some(random, each * asked.n + advice.reduce((a, b) => a + b, 0))
   const drawings = asked.drawingTools === 0 ? 0 : (asked.maxToolCalls ?? asked.drawingTools * maxSearches)

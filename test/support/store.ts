@@ -70,6 +70,8 @@ export const channel = (change: Partial<Channel> = {}): Channel => ({
   private: false,
   translate: true,
   cacheMarks: 'off',
+  readsMax: [],
+  thoughts: null,
   cost: null,
   status: 'enabled',
   ...change,

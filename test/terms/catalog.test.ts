@@ -102,6 +102,8 @@ t.test('records, with every default', async t => {
       cost: null,
       translate: true,
       cacheMarks: 'off',
+      readsMax: [],
+      thoughts: null,
       status: 'enabled',
     },
   ])

@@ -10,7 +10,7 @@ import { Draft } from '../draft.ts'
 import { type Facts, factsOf } from '../facts.ts'
 import { OpenFrame } from '../open-frame.ts'
 import { bytesAsText } from '../patterns.ts'
-import type { Field, Place, Value } from '../places.ts'
+import { type Field, isFirst, type Place, type Value } from '../places.ts'
 import { SoundMeter } from '../sound/sound.ts'
 import { boundaryOf } from './boundary.ts'
 import { MultipartScanner, type PartEvents } from './multipart.ts'
@@ -101,8 +101,7 @@ export class FormScan implements BodyScan, PartEvents {
       if (almost !== null || name === CHARSET) this.#refuse(almost?.name ?? name)
       return null
     }
-    if (name !== base || isFile || !isText || (this.#frame.seen & field.bit) !== 0) this.#refuse(field.name)
-    this.#frame.seen |= field.bit
+    if (!isFirst(this.#frame, field) || name !== base || isFile || !isText) this.#refuse(field.name)
     return field
   }
 

@@ -34,24 +34,26 @@ const tool = new Place({
   },
 }).has('type', { read: read.type })
 
-/** Notes that the model will think. Some upstreams do not count thoughts as part of the maximum. */
-const thinks: Read = (draft, value) => {
-  draft.thinks ||= read.isOn(value)
-}
-const thinking = new Place()
-  .has('type', {
-    read(draft, value) {
-      draft.thinks ||= !['disabled', 'none'].includes(read.textOf(value) ?? '')
-    },
-  })
-  .has('budget_tokens', { read: read.maximum })
+const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
+const reasoning = new Place()
+  .has('effort', { read: read.effort })
+  .has('enabled', { read: read.thinks })
+  .has('max_tokens', { read: read.budgetWithin })
+/** What some upstreams hand on to the template of the conversation. */
+const template = new Place().has('thinking', { read: read.thinks }).has('enable_thinking', { read: read.thinks })
 
 /** Notes a search that is switched on. */
 const searches: Read = (draft, value, frame) => {
   if (read.isOn(value)) read.searchTool(draft, frame)
 }
 
-const google = new Place().has('cached_content', read.stored('cached_content'))
+const googleThinking = new Place()
+  .has('thinking_level', { read: read.effort })
+  .has('thinking_budget', { read: read.thinkingBudget })
+  .has('include_thoughts', { read: read.thinks })
+const google = new Place()
+  .has('cached_content', read.stored('cached_content'))
+  .has('thinking_config', { inside: googleThinking })
 const extra = new Place().has('google', { inside: google })
 
 const streamOptions = new Place({
@@ -80,17 +82,15 @@ export const chatBody = top({
     draft.searches.unlimited ||= 1
   },
 })
-  .has('max_tokens', { read: read.maximum })
-  .has('max_completion_tokens', { read: read.maximum })
-  .has('thinking_budget', {
-    // upstreams that read it do not count thoughts as part of the maximum
-    read(draft, value) {
-      draft.beside = read.numberIn(value) ?? 0
-    },
-  })
-  .has('enable_thinking', { read: thinks })
+  .has('max_tokens', { read: read.maximum('max_tokens') })
+  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
+  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
+  .has('thinking_budget', { read: read.thinkingBudget })
+  .has('enable_thinking', { read: read.thinks })
+  .has('reasoning_effort', { read: read.effort })
   .has('thinking', { inside: thinking })
-  .has('reasoning', { inside: new Place().has('max_tokens', { read: read.maximum }) })
+  .has('reasoning', { inside: reasoning })
+  .has('chat_template_kwargs', { inside: template })
   .has('n', { read: read.answers })
   .has('best_of', { read: read.answers })
   .has('messages', { inside: message })

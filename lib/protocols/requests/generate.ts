@@ -71,8 +71,14 @@ const imageConfig = new Place({
   },
 }).has('imageSize', { alias: 'image_size', read: read.pictureSaid('size') })
 
+const thinking = new Place()
+  .has('thinkingLevel', { alias: 'thinking_level', read: read.effort })
+  .has('thinkingBudget', { alias: 'thinking_budget', read: read.thinkingBudget })
+  .has('includeThoughts', { alias: 'include_thoughts', read: read.thinks })
+
 const config = new Place()
-  .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum })
+  .has('maxOutputTokens', { alias: 'max_output_tokens', read: read.maximum('maxOutputTokens') })
+  .has('thinkingConfig', { alias: 'thinking_config', inside: thinking })
   .has('candidateCount', { alias: 'candidate_count', read: read.answers })
   .has('responseModalities', { alias: 'response_modalities', ...modalities })
   .has('speechConfig', { alias: 'speech_config', read: voice })

@@ -1,6 +1,7 @@
 /** The places of a messages request's body in which something matters. */
 
 import * as media from '../media-readers.ts'
+import { maximumBit } from '../maxima.ts'
 import { HEAD, Place } from '../places.ts'
 import * as read from '../readers.ts'
 
@@ -65,13 +66,15 @@ const server = new Place({ end: read.serverTool })
 
 const fallback = new Place()
   .has('model', read.otherModel)
-  .has('max_tokens', { read: read.maximum })
+  .has('max_tokens', { read: read.raise })
   .has('speed', read.tier('speed', 'speed'))
 
 const container = new Place().has('id', read.stored('container'))
 const thread = new Place().has('previous_message_id', read.stored('thread'))
 // in a turn with tools the budget of thoughts may be larger than the maximum
-const thinking = new Place().has('budget_tokens', { read: read.maximum })
+const thinking = new Place().has('type', { read: read.effort }).has('budget_tokens', { read: read.budgetWithin })
+const outputConfig = new Place().has('effort', { read: read.effort })
+const maxTokens = read.maximum('max_tokens')
 const metadata = new Place({ free: true }).has('user_id', read.userId)
 
 export const messagesBody = new Place({
@@ -84,11 +87,15 @@ export const messagesBody = new Place({
   .has('stream', read.stream)
   .has('max_tokens', {
     read(draft, value, frame) {
-      read.maximum(draft, value, frame)
+      maxTokens(draft, value, frame)
       // a request with a maximum of 0 gets no output: it only fills a cache
-      if (read.numberIn(value) === 0) draft.maximum ??= 0
+      if (read.numberIn(value) !== 0) return
+      draft.maximum ??= 0
+      draft.maxima |= maximumBit('max_tokens')
     },
   })
+  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
+  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
   .has('messages', { inside: message })
   .has('system', { inside: block })
   .has('tools', { inside: tool })
@@ -104,6 +111,7 @@ export const messagesBody = new Place({
   .has('container', { ...read.stored('container'), inside: container })
   .has('thread', { inside: thread })
   .has('thinking', { inside: thinking })
+  .has('output_config', { inside: outputConfig })
   .has('cache_control', { inside: cacheControl })
   .has('metadata', { inside: metadata })
   .has('service_tier', read.tier('service', 'service_tier'))

@@ -49,6 +49,8 @@ const tool = new Place({
 // a namespace has tools inside
 tool.has('tools', { inside: tool })
 
+const reasoning = new Place().has('effort', { read: read.effort })
+
 /** What keeps a client from naming items instead of sending them. */
 const REFERENCE = 'item_reference (store: false)'
 
@@ -98,7 +100,10 @@ export const responsesBody = top({
     draft.pictures = false
   },
 })
-  .has('max_output_tokens', { read: read.maximum })
+  .has('max_output_tokens', { read: read.maximum('max_output_tokens') })
+  .has('max_tokens', { read: read.maximum('max_tokens') })
+  .has('max_completion_tokens', { read: read.maximum('max_completion_tokens') })
+  .has('reasoning', { inside: reasoning })
   .has('max_tool_calls', {
     read(draft, value) {
       draft.maxToolCalls = read.numberIn(value) || null

@@ -75,6 +75,8 @@ const CHANNEL_DEFAULTS = {
   cost: null,
   translate: true,
   cacheMarks: 'off',
+  readsMax: [],
+  thoughts: null,
 }
 
 function channelOf(row: Row): SealedChannel {

@@ -1,0 +1,100 @@
+/**
+ * Under which names a request may say how much an answer may write, and which of these names an upstream reads. A name that
+ * nobody reads bounds nothing: an upstream that knows only `max_tokens` writes as much as it likes for a client that says
+ * `max_completion_tokens: 1`. What stands here was taken from the providers' own pages, or from clients that are made for
+ * them; where these say nothing, the provider reads its protocol's own name only.
+ */
+import type { KindName } from './kinds.ts'
+
+/** The largest number of tokens, answers or uses. Larger numbers, and those that cannot be read, are read as this one. */
+export const MOST = 1e9
+
+export const MAXIMUM_NAMES = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const
+export type MaximumName = (typeof MAXIMUM_NAMES)[number]
+
+/** A set of names, as bits. */
+export type Maxima = number
+export const NO_MAXIMA: Maxima = 0
+/** The bit of `generationConfig.maxOutputTokens`, which stands in no other protocol. */
+const GENERATE_MAXIMUM: Maxima = 1 << MAXIMUM_NAMES.length
+/** What a request names whose answer has no tokens of output. */
+export const ALL_MAXIMA: Maxima = (GENERATE_MAXIMUM << 1) - 1
+
+export const maximumBit = (name: MaximumName | 'maxOutputTokens'): Maxima =>
+  name === 'maxOutputTokens' ? GENERATE_MAXIMUM : 1 << MAXIMUM_NAMES.indexOf(name)
+
+const maximaOf = (names: readonly MaximumName[]): Maxima =>
+  names.reduce((all, name) => all | maximumBit(name), NO_MAXIMA)
+
+/** The name that belongs to a protocol. Others have none: either their answers have no tokens, or no request bounds them. */
+const OWN: Readonly<Record<string, Maxima>> = {
+  messages: maximumBit('max_tokens'),
+  chat: maximumBit('max_tokens'),
+  responses: maximumBit('max_output_tokens'),
+  generate: GENERATE_MAXIMUM,
+}
+
+export interface AtKindMaxima {
+  /** The names that it reads, where it is not the protocol's own alone. */
+  reads?: readonly MaximumName[]
+  /** Thoughts are written within the maximum. Absent: the maximum does not bound them, as far as is known. */
+  thoughts?: 'within'
+}
+
+const BOTH: readonly MaximumName[] = ['max_tokens', 'max_completion_tokens']
+const WITHIN: AtKindMaxima = { thoughts: 'within' }
+
+/**
+ * Kind → protocol → what is different there than the protocol's own name. `moonshot`, `minimax`, `groq`, `cerebras` and `xai`
+ * call `max_tokens` deprecated and read it all the same; `openrouter` hands either on under the name of whom it asks.
+ * `volcengine` bounds the answer by one and the answer with its thoughts by the other.
+ */
+export const MAXIMA_AT: Partial<Readonly<Record<KindName, Readonly<Record<string, AtKindMaxima>>>>> = {
+  anthropic: { messages: WITHIN, chat: { reads: BOTH, thoughts: 'within' } },
+  openai: { chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
+  azure: { messages: WITHIN, chat: { reads: BOTH, thoughts: 'within' }, responses: WITHIN },
+  'azure-deployments': { chat: { reads: BOTH, thoughts: 'within' } },
+  bedrock: { messages: WITHIN },
+  'bedrock-api-key': { messages: WITHIN },
+  vertex: { messages: WITHIN },
+  cerebras: { chat: { reads: BOTH } },
+  deepseek: { chat: WITHIN },
+  groq: { chat: { reads: BOTH } },
+  minimax: { chat: { reads: BOTH } },
+  moonshot: { chat: { reads: BOTH, thoughts: 'within' } },
+  openrouter: { chat: { reads: BOTH } },
+  volcengine: { chat: { reads: BOTH } },
+  xai: { chat: { reads: BOTH } },
+}
+
+/** The kinds whose chat completions read `thinking_budget`, which bounds what is thought beside the maximum. */
+const READ_BUDGET: ReadonlySet<KindName> = new Set(['dashscope', 'siliconflow'])
+
+/** How a channel bounds its answers in one protocol. */
+export interface OutputBounds {
+  /** The names that its upstream reads. */
+  readonly reads: Maxima
+  /** Whether its upstream thinks within the maximum. */
+  readonly within: boolean
+  /** Whether its upstream reads `thinking_budget`. */
+  readonly readsBudget: boolean
+}
+
+/** `readsMax` and `thoughts`: what the channel's own row says, more names and where thoughts are written; null = nothing. */
+export function outputBounds(
+  kind: KindName | null,
+  protocol: string,
+  { readsMax, thoughts }: { readsMax: readonly MaximumName[]; thoughts: Thoughts | null },
+): OutputBounds {
+  const at = kind === null ? undefined : MAXIMA_AT[kind]?.[protocol]
+  const usual = at?.reads === undefined ? (OWN[protocol] ?? ALL_MAXIMA) : maximaOf(at.reads)
+  return {
+    reads: usual | maximaOf(readsMax),
+    within: (thoughts ?? at?.thoughts) === 'within',
+    readsBudget: protocol === 'chat' && kind !== null && READ_BUDGET.has(kind),
+  }
+}
+
+/** Where an upstream writes its thoughts: within the maximum, or beside it. */
+export const THOUGHTS = ['within', 'beside'] as const
+export type Thoughts = (typeof THOUGHTS)[number]
