@@ -8,7 +8,16 @@
 import { type OperationDeps, storeNow } from '../operations/deps.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import type { Order, OrderMethod, Proof } from '../terms/pay.ts'
-import { type PayMethod, type Payment, ProviderAway, ProviderRefuses, type RefundNotice, type Said } from './method.ts'
+import {
+  type DisputeNotice,
+  type PayMethod,
+  type Payment,
+  ProviderAway,
+  ProviderRefuses,
+  type RefundNotice,
+  type Said,
+  type WarningNotice,
+} from './method.ts'
 import type { Till } from './till.ts'
 
 const HOUR_MS = 3_600_000
@@ -94,8 +103,11 @@ async function compareDays(deps: BillDeps, method: PayMethod, days: readonly str
       if (!(await compareDay(deps, method, day))) return true
       await store.pay.setPayMark(name, READ, day)
     } catch (error) {
-      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses)) throw error
-      log.warn({ method: name, day, reason: error.message }, 'the bill of a day cannot be had')
+      if (error instanceof StoreUnavailable || stopped()) throw error
+      // What nobody thought of in one bill keeps no other way to pay from its own.
+      if (!(error instanceof ProviderAway || error instanceof ProviderRefuses))
+        log.error({ err: error, method: name, day }, 'the bill of a day cannot be read')
+      else log.warn({ method: name, day, reason: error.message }, 'the bill of a day cannot be had')
       return day !== days[0]
     }
     if (stopped()) return true
@@ -106,19 +118,20 @@ async function compareDays(deps: BillDeps, method: PayMethod, days: readonly str
 /** False when it was stopped before the end. */
 async function compareDay(deps: BillDeps, method: PayMethod, day: string): Promise<boolean> {
   const billed = new Set<string>()
-  const refunds: RefundNotice[] = []
+  const back: (RefundNotice | DisputeNotice | WarningNotice)[] = []
   for await (const line of method.bill(day)) {
     if (deps.stopped()) return false
-    if (line.kind === 'refund') refunds.push(line)
+    if (line.kind !== 'paid') back.push(line)
     else {
       await comparePayment(deps, method, line, day, billed.has(line.orderId))
       billed.add(line.orderId)
     }
   }
   // What was paid and sent back on one day is credited first.
-  for (const refund of refunds) {
+  for (const line of back) {
     if (deps.stopped()) return false
-    await compareRefund(deps, method, refund, day)
+    if (line.kind === 'refund') await compareRefund(deps, method, line, day)
+    else await deps.till.take(method.name, line, 'bill')
   }
   return findUnbilled(deps, method, day, billed)
 }

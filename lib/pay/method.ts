@@ -148,8 +148,11 @@ export interface MissedEvent {
   notices(): Promise<readonly Notice[]>
 }
 
-/** A line of the provider's bill of a day. */
-export type BillLine = Payment | RefundNotice
+/**
+ * A line of the provider's bill of a day. Disputes and warnings are those that there are, as they are now: most have been told, and
+ * to take them again changes nothing.
+ */
+export type BillLine = Payment | RefundNotice | DisputeNotice | WarningNotice
 
 /** The times between which certificates are valid, ms since 1970. */
 export interface Validity {

@@ -50,6 +50,11 @@ export function worth(asked: number, rate: number | null): Micro {
   return micro(Number((BigInt(asked) * BigInt(rate)) / CENTS))
 }
 
+/** The most of an amount that is believed, whoever names it: a fen less than a billion. */
+const MOST_CENTS = 99_999_999_999
+export const isCents = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_CENTS
+
 const YUAN = /^(\d{1,9})(?:\.(\d{1,2}))?$/
 
 /** Fen of a text of yuan such as `12.3`; null when it is no such text. No floating point comes near it. */

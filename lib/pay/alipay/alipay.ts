@@ -5,6 +5,7 @@
 import { micro } from '../../base/money.ts'
 import type { AlipayConfig } from '../../terms/config-pay.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
+import type { Fields } from '../answers.ts'
 import { chinaTime, SUBJECT } from '../messages.ts'
 import {
   type BillLine,
@@ -115,6 +116,7 @@ export class Alipay implements PayMethod {
       ...this.#trade(order),
       notify_url: callback,
     })
+    checkNamed(fields, order)
     const code = textOf(fields, 'qr_code')
     if (code.length > LONGEST_CODE || !/^https:\/\//.test(code))
       throw new ProviderRefuses('an answer without a code to scan')
@@ -136,10 +138,11 @@ export class Alipay implements PayMethod {
   }
 
   async close(order: Order): Promise<Said> {
-    const { code } = await this.#client.post('/v3/alipay/trade/close', { out_trade_no: order.id })
-    if (code === null) return { kind: 'ended' }
+    const { code, fields } = await this.#client.post('/v3/alipay/trade/close', { out_trade_no: order.id })
     // It was paid meanwhile, or is closed: only a question tells which.
-    return code === 'TRADE_NOT_EXIST' ? { kind: 'absent' } : this.query(order)
+    if (code !== null) return code === 'TRADE_NOT_EXIST' ? { kind: 'absent' } : this.query(order)
+    checkNamed(fields, order)
+    return { kind: 'ended' }
   }
 
   async verify({ body }: RawCallback): Promise<Verified> {
@@ -171,4 +174,10 @@ export class Alipay implements PayMethod {
   bill(day: string): AsyncIterable<BillLine> {
     return billOf(this.#client, this.#seller, day)
   }
+}
+
+/** Not every answer names the order; one that names another is about something else. */
+function checkNamed(fields: Fields, { id }: Order): void {
+  const named = textOf(fields, 'out_trade_no')
+  if (named !== '' && named !== id) throw new ProviderAway('an answer about another order')
 }

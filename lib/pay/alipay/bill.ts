@@ -16,6 +16,7 @@ import { unzip } from './zip.ts'
 
 const PATH = '/v3/alipay/data/dataservice/bill/downloadurl/query'
 const TYPES = ['trade', 'signcustomer'] as const
+const NO_BILL: ReadonlySet<string> = new Set(['BILL_NOT_EXIST', 'NO_BILL_DATA'])
 /** A line of a table, by the names of its columns. */
 type Row = (column: string) => string
 
@@ -46,6 +47,7 @@ async function* rowsOf(
   day: string,
 ): AsyncGenerator<{ row: Row; digest: string }> {
   const { code, fields } = await client.get(PATH, { bill_type: type, bill_date: day })
+  if (code !== null && !NO_BILL.has(code)) throw new ProviderAway(`${code} of a bill`)
   if (code !== null) return // a day without trades has no bill
   const archive = await client.download(textOf(fields, 'bill_download_url'))
   const files = await Array.fromAsync(unzip(archive)).catch(error => {

@@ -1,16 +1,12 @@
 /** Requests of Alipay's version 3 protocol. No answer that says "done" is believed unless Alipay has signed it. */
 import type { Clock } from '../../base/clock.ts'
+import { type Answer, type Fields, readAnswer } from '../answers.ts'
 import { type Asked, ask } from '../ask.ts'
 import { ProviderAway, ProviderRefuses } from '../method.ts'
 import type { AlipayKeys } from './keys.ts'
 import { isAnswer, serialNamed, signedHeaders } from './signing.ts'
 
-export interface AlipayAnswer {
-  /** null = Alipay did as it was asked. */
-  code: string | null
-  fields: Readonly<Record<string, unknown>>
-  body: Buffer
-}
+export type AlipayAnswer = Answer
 
 export interface AlipayApp {
   appId: string
@@ -19,10 +15,7 @@ export interface AlipayApp {
   clock: Clock
 }
 
-const FAULT = 500
 const ERROR = 400
-/** Too slow, too many: the same request may do later. */
-const LATER: ReadonlySet<number> = new Set([408, 429])
 const LONGEST_MESSAGE = 200
 const MOST_DOWNLOADED_BYTES = 32 * 2 ** 20
 /** Refusals that say something about what was asked for; any other one says that our request is wrong. */
@@ -36,7 +29,7 @@ const SAYINGS: ReadonlySet<string> = new Set([
   'BILL_NOT_EXIST',
   'NO_BILL_DATA',
 ])
-const AWAY: ReadonlySet<string> = new Set(['SYSTEM_ERROR', 'UNKNOW_ERROR', 'UNKNOWN_ERROR'])
+const LATER: ReadonlySet<string> = new Set(['SYSTEM_ERROR', 'UNKNOW_ERROR', 'UNKNOWN_ERROR'])
 
 /** A field as text; '' when there is none. */
 export const textOf = (fields: AlipayAnswer['fields'], name: string): string => String(fields[name] ?? '')
@@ -71,15 +64,12 @@ export class AlipayClient {
     const { api, clock, keys } = this.#app
     const headers = signedHeaders(this.#app, method, path, body, clock.now())
     const answer = await ask(`${api}${path}`, { method, headers, ...(body === '' ? {} : { body }) })
-    const { status } = answer
-    const fields = parse(answer.body)
-    const code = status < ERROR ? null : codeOf(fields)
     const doubt = doubtOf(answer, keys)
-    if (doubt !== null) throw new ProviderAway(`status ${status}, ${code}: ${doubt}`)
-    if (fields === null || status >= FAULT || LATER.has(status) || code === '' || AWAY.has(code ?? ''))
-      throw new ProviderAway(`status ${status}, ${code}`)
+    if (doubt !== null) throw new ProviderAway(`status ${answer.status}: ${doubt}`)
+    const said = readAnswer(answer, { codeOf, later: LATER })
+    const { code, fields } = said
     if (code !== null && !SAYINGS.has(code)) throw new ProviderRefuses(`${code}: ${told(fields)}`)
-    return { code, fields, body: answer.body }
+    return said
   }
 }
 
@@ -101,24 +91,17 @@ function doubtOf({ status, headers, body }: Asked, { publicKey, serials }: Alipa
 const ANOTHER_CERTIFICATE =
   'the answer names another certificate of Alipay’s than `alipay_cert`: if Alipay has a new one, download it from open.alipay.com'
 
-/** Alipay writes the same code in several ways: `ACQ.TRADE_NOT_EXIST`, `isp.unknow-error`. */
-const codeOf = (fields: AlipayAnswer['fields'] | null): string =>
-  textOf(fields ?? {}, 'code')
-    .replace(/^[A-Za-z]{3}\./, '')
-    .replaceAll('-', '_')
-    .toUpperCase()
+/**
+ * The code of an error as Alipay writes them: `{"code":"ACQ.TRADE_NOT_EXIST","message":"…"}`. It writes the same one in several
+ * ways: `isp.unknow-error`, `UNKNOW_ERROR`.
+ */
+function codeOf({ code, message }: Fields): string | null {
+  const m = typeof code === 'string' ? /^(?:[A-Za-z]{3}\.)?([A-Z][A-Z0-9_]+|[a-z][a-z0-9_-]+)$/.exec(code) : null
+  return m === null || typeof message !== 'string' ? null : (m[1] as string).replaceAll('-', '_').toUpperCase()
+}
 
 /** Alipay's explanation, for logs and terminals. It may repeat all of the request. */
 const told = (fields: AlipayAnswer['fields']): string =>
   textOf(fields, 'message')
     .replace(/\p{Cc}/gu, ' ')
     .slice(0, LONGEST_MESSAGE)
-
-function parse(body: Buffer): Record<string, unknown> | null {
-  try {
-    const value = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
-  } catch {
-    return null
-  }
-}

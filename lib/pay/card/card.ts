@@ -20,7 +20,7 @@ import {
 import { billOf } from './bill.ts'
 import { StripeClient, StripeRefuses } from './client.ts'
 import { EVENT_TYPES, eventOf, noticesOf } from './events.ts'
-import { disputesOf, failedAsDisputed, refundsOf, saidOfRefund } from './money-back.ts'
+import { disputesOf, failedAsDisputed, pages, refundsOf, saidOfRefund } from './money-back.ts'
 import { createSession, idOf, orderOf, type Session, saidOf, sessionOf } from './sessions.ts'
 import { checkSignature } from './signature.ts'
 
@@ -146,22 +146,11 @@ export class Card implements PayMethod {
   async *missed(fromMs: number, untilMs: number): AsyncGenerator<MissedEvent> {
     const created = { gte: Math.floor(fromMs / 1_000), lt: Math.floor(untilMs / 1_000) }
     const types = [...EVENT_TYPES]
-    for (let after: string | undefined, more = true; more; ) {
-      const page = await this.#client.ask(stripe =>
-        stripe.events.list({
-          created,
-          types,
-          limit: PAGE,
-          ...(after === undefined ? {} : { starting_after: after }),
-        }),
-      )
-      for (const { id, type, livemode, account, data } of page.data) {
-        const object = data.object as { id: string }
-        const event = { id, type, livemode, object, ...(account === undefined ? {} : { account }) }
-        yield { eventId: id, notices: () => noticesOf(this.#client, event) }
-      }
-      after = page.data.at(-1)?.id
-      more = page.has_more && after !== undefined
+    const events = pages(this.#client, (stripe, after) => stripe.events.list({ created, types, limit: PAGE, ...after }))
+    for await (const { id, type, livemode, account, data } of events) {
+      const object = data.object as { id: string }
+      const event = { id, type, livemode, object, ...(account === undefined ? {} : { account }) }
+      yield { eventId: id, notices: () => noticesOf(this.#client, event) }
     }
   }
 }

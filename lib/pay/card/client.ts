@@ -11,9 +11,10 @@ import { BoundedHttp } from './http.ts'
 const API_VERSION = '2026-10-28.endive'
 const LIVE = 'https://api.stripe.com'
 
-const NOT_FOUND = 404
+/** Stripe's name of the error of an object that does not exist. */
+const MISSING = 'resource_missing'
 /** The same request will be refused again. Everything else may do later. */
-const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, NOT_FOUND])
+const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 402, 403, 404])
 
 const DEFAULT_PORTS = { 'https:': 443, 'http:': 80 } as const
 
@@ -62,11 +63,11 @@ export class StripeClient {
     return this.#send(request)
   }
 
-  /** null = Stripe has no such object. */
+  /** null = Stripe says that it has no such object, which another 404 does not say. */
   find<T>(request: (stripe: Stripe) => Promise<T>): Promise<T | null> {
     return this.ask(stripe =>
       request(stripe).catch(error => {
-        if (error instanceof Stripe.errors.StripeError && error.statusCode === NOT_FOUND) return null
+        if (error instanceof Stripe.errors.StripeError && error.code === MISSING) return null
         throw error
       }),
     )

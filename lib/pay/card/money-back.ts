@@ -3,18 +3,43 @@
  * come in any order, so the object is always asked for as it is now.
  */
 import type Stripe from 'stripe'
-import type { DisputeNotice, Notice, RefundNotice, RefundSaid } from '../method.ts'
-import { isOrderId } from '../numbers.ts'
+import {
+  type DisputeNotice,
+  type Notice,
+  ProviderAway,
+  ProviderRefuses,
+  type RefundNotice,
+  type RefundSaid,
+  type WarningNotice,
+} from '../method.ts'
+import { isCents, isOrderId } from '../numbers.ts'
 import type { StripeClient } from './client.ts'
 
 const PAGE = 100
 const SECOND_MS = 1_000
 const EXPAND = ['payment_intent']
+const EXPAND_ALL = ['data.payment_intent']
 
-/** null = the payment is of something else that uses the same account. */
+/**
+ * null = the payment is of something else that uses the same account. Throws ProviderAway when Stripe has put an id in the place of
+ * the object that it was asked for: then nobody knows whose it is.
+ */
 export function orderOfIntent(intent: string | Stripe.PaymentIntent | null | undefined): string | null {
-  const order = typeof intent === 'object' ? intent?.metadata['order'] : undefined
+  if (typeof intent === 'string') throw new ProviderAway(`the payment ${intent} came without what belongs to it`)
+  const order = intent?.metadata?.['order']
   return order !== undefined && isOrderId(order) ? order : null
+}
+
+/** An amount in the smallest unit. Throws ProviderAway when it is none. */
+export function centsOf(amount: unknown, of: string): number {
+  if (!isCents(amount)) throw new ProviderAway(`${of} came without an amount that can be read`)
+  return amount
+}
+
+/** What an event names, Stripe must know: a message about money that goes back is not passed over because it cannot be found. */
+function found<T>(object: T | null, id: string): T {
+  if (object === null) throw new ProviderRefuses(`Stripe does not know ${id}, which its event is about`)
+  return object
 }
 
 export const saidOfRefund = ({ status }: Stripe.Refund): RefundSaid =>
@@ -30,7 +55,7 @@ export function refundNotice(refund: Stripe.Refund): RefundNotice | null {
     refundId: metadata?.['refund'] ?? null,
     providerId,
     orderId,
-    amount,
+    amount: centsOf(amount, providerId),
     state: saidOfRefund(refund),
   }
 }
@@ -41,9 +66,9 @@ export const failedAsDisputed = ({ failure_reason: why, status }: Stripe.Refund)
 
 /** A refund that a dispute has stopped makes room for that dispute, which may have found nothing to freeze. */
 export async function noticesOfRefund(client: StripeClient, id: string): Promise<Notice[]> {
-  const refund = await client.find(stripe => stripe.refunds.retrieve(id, { expand: EXPAND }))
-  const notice = refund === null ? null : refundNotice(refund)
-  if (refund === null || notice === null) return []
+  const refund = found(await client.find(stripe => stripe.refunds.retrieve(id, { expand: EXPAND })), id)
+  const notice = refundNotice(refund)
+  if (notice === null) return []
   const { id: intent } = refund.payment_intent as Stripe.PaymentIntent
   return [notice, ...(failedAsDisputed(refund) ? await disputesOf(client, intent) : [])]
 }
@@ -51,7 +76,7 @@ export async function noticesOfRefund(client: StripeClient, id: string): Promise
 /** All refunds of a payment. */
 export const refundsOf = (client: StripeClient, intent: string): Promise<Stripe.Refund[]> =>
   client.ask(stripe =>
-    Array.fromAsync(stripe.refunds.list({ payment_intent: intent, limit: PAGE, expand: [`data.${EXPAND[0]}`] })),
+    Array.fromAsync(stripe.refunds.list({ payment_intent: intent, limit: PAGE, expand: EXPAND_ALL })),
   )
 
 const OPEN: ReadonlySet<string> = new Set([
@@ -68,40 +93,58 @@ function stateOf({ status, balance_transactions }: Stripe.Dispute): DisputeNotic
   if (status === 'lost') return 'lost'
   if (status !== 'prevented') return null
   // A dispute is prevented by giving the money back; what moved says whether that was done in the dispute itself.
-  return balance_transactions.reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won'
+  return (balance_transactions ?? []).reduce((sum, { amount }) => sum + amount, 0) < 0 ? 'lost' : 'won'
 }
 
 /** Until when Stripe takes evidence. */
-const dueOf = ({ status, evidence_details: { due_by } }: Stripe.Dispute): { dueAtMs?: number } =>
-  status.endsWith('needs_response') && due_by !== null ? { dueAtMs: due_by * SECOND_MS } : {}
+function dueOf({ status, evidence_details: evidence }: Stripe.Dispute): { dueAtMs?: number } {
+  const dueAtS: unknown = evidence?.due_by
+  const isDue = status.endsWith('needs_response') && typeof dueAtS === 'number' && Number.isInteger(dueAtS)
+  return isDue && dueAtS > 0 && dueAtS < LATEST_S ? { dueAtMs: dueAtS * SECOND_MS } : {}
+}
+/** The year 9999: a later time is none. */
+const LATEST_S = 253_370_764_800
 
 export async function noticesOfDispute(client: StripeClient, id: string): Promise<Notice[]> {
-  const dispute = await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND }))
-  const orderId = orderOfIntent(dispute?.payment_intent)
-  if (dispute === null || orderId === null) return []
-  const notice = disputeNotice(dispute)
-  if (notice !== null) return [notice]
-  const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
-  const warning = { kind: 'warning', orderId, reference: id, detail, ...dueOf(dispute), refund: false } as const
-  return dispute.status === 'warning_needs_response' ? [warning] : []
+  const dispute = found(await client.find(stripe => stripe.disputes.retrieve(id, { expand: EXPAND })), id)
+  const notice = disputeNotice(dispute) ?? disputeWarning(dispute)
+  return notice === null ? [] : [notice]
 }
+
+/** What a person has to know of a dispute in which no money moves, or nobody here knows whether it does. */
+function disputeWarning(dispute: Stripe.Dispute): WarningNotice | null {
+  const { id, status, payment_intent: intent } = dispute
+  const orderId = orderOfIntent(intent)
+  if (orderId === null || PASSED.has(status)) return null
+  if (status === 'warning_needs_response') {
+    const detail = 'the payer’s bank inquires about the payment: answer at Stripe, before it becomes a dispute'
+    return { kind: 'warning', orderId, reference: id, detail, ...dueOf(dispute), refund: false }
+  }
+  const detail = `a dispute has the state “${shortOf(status)}”, which is not known here: look at it at Stripe`
+  return { kind: 'warning', orderId, reference: `state:${id}`, detail, refund: false }
+}
+
+/** Inquiries that nobody has to answer, or that are over, and disputes whose state `stateOf` knows. */
+const PASSED: ReadonlySet<string> = new Set(['warning_under_review', 'warning_closed'])
+const LONGEST_STATE = 64
+const shortOf = (status: unknown): string => String(status).replace(/\W/g, ' ').slice(0, LONGEST_STATE)
 
 /** The dispute's payment intent must be expanded. null = it is not of an order, or no money moves. */
 function disputeNotice(dispute: Stripe.Dispute): DisputeNotice | null {
   const { id: disputeId, payment_intent: intent } = dispute
   const [orderId, state] = [orderOfIntent(intent), stateOf(dispute)]
   if (orderId === null || state === null) return null
+  const { currency } = intent as Stripe.PaymentIntent
+  const amount = centsOf((intent as Stripe.PaymentIntent).amount, disputeId)
   // Banks may dispute in the payer's own currency. All of the payment is at stake then.
-  const { amount, currency } = intent as Stripe.PaymentIntent
-  const disputed = dispute.currency === currency ? Math.min(dispute.amount, amount) : amount
+  const disputed = dispute.currency === currency ? Math.min(centsOf(dispute.amount, disputeId), amount) : amount
   return { kind: 'dispute', disputeId, orderId, amount: disputed, state, ...dueOf(dispute) }
 }
 
 /** All disputes of a payment in which money moves. */
 export async function disputesOf(client: StripeClient, intent: string): Promise<DisputeNotice[]> {
-  const expand = [`data.${EXPAND[0]}`]
   const list = await client.ask(stripe =>
-    Array.fromAsync(stripe.disputes.list({ payment_intent: intent, limit: PAGE, expand })),
+    Array.fromAsync(stripe.disputes.list({ payment_intent: intent, limit: PAGE, expand: EXPAND_ALL })),
   )
   return list.map(disputeNotice).filter(notice => notice !== null)
 }
@@ -111,8 +154,57 @@ export async function noticesOfWarning(client: StripeClient, id: string): Promis
   const warning = await client.find(stripe =>
     stripe.radar.earlyFraudWarnings.retrieve(id, { expand: ['charge.payment_intent'] }),
   )
-  if (warning === null || typeof warning.charge === 'string' || !warning.actionable) return []
-  const orderId = orderOfIntent(warning.charge.payment_intent)
-  const detail = `Stripe warns of fraud (${warning.fraud_type}): what is left of the payment is sent back`
-  return orderId === null ? [] : [{ kind: 'warning', orderId, reference: id, detail, refund: true }]
+  const notice = warningNotice(found(warning, id))
+  return notice === null ? [] : [notice]
+}
+
+/** The warning's charge and payment intent must be expanded. null = it is not of an order, or something has been done about it. */
+function warningNotice({ id: reference, actionable, charge, fraud_type }: Stripe.Radar.EarlyFraudWarning) {
+  if (!actionable) return null
+  if (typeof charge === 'string') throw new ProviderAway(`the charge ${charge} came without what belongs to it`)
+  const orderId = orderOfIntent(charge.payment_intent)
+  const detail = `Stripe warns of fraud (${fraud_type}): what is left of the payment is sent back`
+  return orderId === null ? null : ({ kind: 'warning', orderId, reference, detail, refund: true } as const)
+}
+
+/** What of disputes and warnings the bill of a day has: see `bill.ts`. */
+export async function* noticesSince(
+  client: StripeClient,
+  disputedFromS: number,
+  warnedFromS: number,
+  untilS: number,
+): AsyncGenerator<DisputeNotice | WarningNotice> {
+  const disputes = pages(client, (stripe, after) =>
+    stripe.disputes.list({ created: { gte: disputedFromS, lt: untilS }, limit: PAGE, expand: EXPAND_ALL, ...after }),
+  )
+  for await (const dispute of disputes) {
+    const notice = disputeNotice(dispute) ?? disputeWarning(dispute)
+    if (notice !== null) yield notice
+  }
+  const expand = ['data.charge.payment_intent']
+  const warnings = pages(client, (stripe, after) =>
+    stripe.radar.earlyFraudWarnings.list({ created: { gte: warnedFromS, lt: untilS }, limit: PAGE, expand, ...after }),
+  )
+  for await (const warning of warnings) {
+    const notice = warningNotice(warning)
+    if (notice !== null) yield notice
+  }
+}
+
+interface Page<T> {
+  data: T[]
+  has_more: boolean
+}
+
+/** A list, a page at a time, so that an error of Stripe's is one of ours also in the middle of it. */
+export async function* pages<T extends { id: string }>(
+  client: StripeClient,
+  list: (stripe: Stripe, after: { starting_after?: string }) => Promise<Page<T>>,
+): AsyncGenerator<T> {
+  for (let after: string | undefined, more = true; more; ) {
+    const page = await client.ask(stripe => list(stripe, after === undefined ? {} : { starting_after: after }))
+    yield* page.data
+    after = page.data.at(-1)?.id
+    more = page.has_more && after !== undefined
+  }
 }

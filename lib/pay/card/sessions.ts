@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type Stripe from 'stripe'
 import type { Order } from '../../terms/pay.ts'
 import { type Payment, ProviderAway, ProviderRefuses, type Said } from '../method.ts'
-import { isOrderId } from '../numbers.ts'
+import { isCents, isOrderId } from '../numbers.ts'
 import type { StripeClient } from './client.ts'
 
 export type Session = Stripe.Checkout.Session
@@ -102,7 +102,7 @@ export function saidOf(client: StripeClient, session: Session): Said {
 export function payment({ account }: StripeClient, session: Session): Payment {
   const { amount_total: amount, currency, payment_intent, livemode, id } = session
   const [orderId, transactionId] = [orderOf(session), idOf(payment_intent)]
-  if (orderId === null || transactionId === null || amount === null || currency === null)
+  if (orderId === null || transactionId === null || !isCents(amount) || typeof currency !== 'string')
     throw new ProviderRefuses(`the session ${id} is paid and lacks an order, a payment, an amount or a currency`)
   return {
     kind: 'paid',

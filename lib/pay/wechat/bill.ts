@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { digestOf, fromChinaTime, linesOf, UNREADABLE } from '../messages.ts'
 import { type BillLine, ProviderAway, ProviderRefuses, type RefundSaid } from '../method.ts'
 import { fenOf, isOrderId, ourRefund } from '../numbers.ts'
-import { REFUNDS, textOf, type WechatClient } from './client.ts'
+import { ABSENT_BILL, REFUNDS, textOf, type WechatClient } from './client.ts'
 import { type Merchant, merchantOf, refundSaid } from './trades.ts'
 
 const PATH = '/v3/bill/tradebill'
@@ -31,7 +31,7 @@ type Row = Record<Column, string>
 
 /** `day`: `2030-01-31`, in China's time. */
 export async function* billOf(client: WechatClient, merchant: Merchant, day: string): AsyncGenerator<BillLine> {
-  const { said, fields } = await client.get(PATH, { bill_date: day, bill_type: 'ALL' })
+  const { said, fields } = await client.get(PATH, { bill_date: day, bill_type: 'ALL' }, ABSENT_BILL)
   if (said === 'absent') return // a day without payments has no bill
   if (textOf(fields, 'hash_type') !== 'SHA1') throw new ProviderRefuses('a bill with a hash of another kind')
   const file = await client.download(textOf(fields, 'download_url'))

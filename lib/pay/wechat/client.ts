@@ -1,10 +1,9 @@
 /** Requests of WeChat Pay's version 3 protocol. No answer that says "done" is believed unless WeChat Pay has signed it. */
 import type { Clock } from '../../base/clock.ts'
+import { type Fields, readAnswer } from '../answers.ts'
 import { type Asked, ask } from '../ask.ts'
 import { NotVerified, ProviderAway, ProviderRefuses } from '../method.ts'
 import type { KeyRing, RequestSigner } from './signing.ts'
-
-export type Fields = Readonly<Record<string, unknown>>
 
 export interface WechatAnswer {
   /** `absent`: there is no such order, refund or bill. */
@@ -20,12 +19,7 @@ export interface ClientParts {
   clock: Clock
 }
 
-/** 202 says that the request was taken and nothing was done yet. */
-const DONE: ReadonlySet<number> = new Set([200, 204])
-const FAULT = 500
-/** Too slow, too many: the same request may do later. */
-const LATER: ReadonlySet<number> = new Set([408, 429])
-const LATER_CODES: ReadonlySet<string> = new Set([
+const LATER: ReadonlySet<string> = new Set([
   'SYSTEM_ERROR',
   'BANK_ERROR',
   'FREQUENCY_LIMITED',
@@ -33,14 +27,15 @@ const LATER_CODES: ReadonlySet<string> = new Set([
   'RATELIMIT_EXCEEDED',
   'STATEMENT_CREATING',
 ])
-const ABSENT_CODES: ReadonlySet<string> = new Set([
+/** What WeChat Pay says of an order, a refund or a bill that does not exist. */
+const ABSENT_THING: ReadonlySet<string> = new Set([
   'ORDER_NOT_EXIST',
   'ORDERNOTEXIST',
   'RESOURCE_NOT_EXISTS',
   'RESOURCE_NOT_EXIST',
   'REFUND_NOT_EXISTS',
-  'NO_STATEMENT_EXIST',
 ])
+export const ABSENT_BILL: ReadonlySet<string> = new Set(['NO_STATEMENT_EXIST'])
 const LONGEST_REASON = 200
 export const REFUNDS = '/v3/refund/domestic/refunds'
 const MOST_BILL_BYTES = 64 * 2 ** 20
@@ -57,15 +52,9 @@ export const partOf = (fields: Fields, name: string): Fields => {
   return typeof value === 'object' && value !== null ? (value as Fields) : {}
 }
 
-/** null = no JSON object. */
-export function parsed(body: Buffer): Fields | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
-  } catch {
-    return null
-  }
-}
+/** The code of an error as WeChat Pay writes them: `{"code":"ORDER_NOT_EXIST","message":"…"}`. */
+const codeOf = ({ code, message }: Fields): string | null =>
+  typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code) && typeof message === 'string' ? code : null
 
 export class WechatClient {
   readonly #parts: ClientParts
@@ -78,9 +67,10 @@ export class WechatClient {
     return this.#read(await this.#ask('POST', path, JSON.stringify(fields)))
   }
 
-  async get(path: string, query: Record<string, string> = {}): Promise<WechatAnswer> {
+  /** `absent`: the codes that say that what was asked about does not exist. */
+  async get(path: string, query: Record<string, string> = {}, absent = ABSENT_THING): Promise<WechatAnswer> {
     const search = new URLSearchParams(query).toString()
-    return this.#read(await this.#ask('GET', search === '' ? path : `${path}?${search}`, ''))
+    return this.#read(await this.#ask('GET', search === '' ? path : `${path}?${search}`, ''), absent)
   }
 
   /** The file at an address that a signed answer has named. The file itself is not signed; the answer has its hash. */
@@ -107,18 +97,14 @@ export class WechatClient {
   }
 
   /** Throws ProviderAway when nobody knows what became of the request, ProviderRefuses when it is refused for good. */
-  #read({ status, headers, body }: Asked): WechatAnswer {
-    if (DONE.has(status)) {
-      this.#check(headers, body)
-      const fields = status === 204 ? {} : parsed(body)
-      if (fields === null) throw new ProviderAway('an answer that is no JSON')
-      return { said: 'done', fields, body }
-    }
-    const fields = parsed(body) ?? {}
-    const code = textOf(fields, 'code')
-    if (status < 400 || status >= FAULT || LATER.has(status) || code === '' || LATER_CODES.has(code))
-      throw new ProviderAway(`status ${status}, ${code}`)
-    if (ABSENT_CODES.has(code)) return { said: 'absent', fields, body }
+  #read(asked: Asked, absent = ABSENT_THING): WechatAnswer {
+    const { headers, body } = asked
+    const { code, fields } = readAnswer(asked, { codeOf, later: LATER })
+    if (code === null) this.#check(headers, body)
+    // Refusals may come without a signature, because WeChat Pay cannot always tell whom it talks to. A wrong one is never believed.
+    else if (headers['wechatpay-signature'] !== undefined) this.#check(headers, body)
+    if (code === null) return { said: 'done', fields, body }
+    if (absent.has(code)) return { said: 'absent', fields, body }
     throw new ProviderRefuses(`${code}: ${textOf(fields, 'message')}`.slice(0, LONGEST_REASON))
   }
 

@@ -6,8 +6,9 @@
 import { digestOf, UNREADABLE } from '../messages.ts'
 import type { Notice, Payment, RefundNotice, RefundSaid, Said } from '../method.ts'
 import { NotVerified, ProviderAway } from '../method.ts'
-import { ourRefund } from '../numbers.ts'
-import { type Fields, partOf, textOf } from './client.ts'
+import { isCents, ourRefund } from '../numbers.ts'
+import type { Fields } from '../answers.ts'
+import { partOf, textOf } from './client.ts'
 
 /** Whose payments they are. */
 export interface Merchant {
@@ -22,7 +23,7 @@ export const merchantOf = ({ appid }: Merchant, mchid: string, application: stri
 
 const wholeOf = (fields: Fields, name: string): number => {
   const value = fields[name]
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : UNREADABLE
+  return isCents(value) ? value : UNREADABLE
 }
 
 /** ms since 1970 of a time with its zone; null when it is none. */

@@ -4,6 +4,7 @@ import { hourInZone } from '../../base/zone.ts'
 import type { WechatConfig } from '../../terms/config-pay.ts'
 import type { Order, Refund } from '../../terms/pay.ts'
 import { SUBJECT } from '../messages.ts'
+import { parsed } from '../answers.ts'
 import {
   type BillLine,
   type MethodTools,
@@ -17,7 +18,7 @@ import {
   type Verified,
 } from '../method.ts'
 import { billOf } from './bill.ts'
-import { parsed, partOf, REFUNDS, textOf, WechatClient } from './client.ts'
+import { partOf, REFUNDS, textOf, WechatClient } from './client.ts'
 import { decrypted, KeyRing, RequestSigner } from './signing.ts'
 import { type Merchant, noticesOf, refundSaid, saidOf } from './trades.ts'
 

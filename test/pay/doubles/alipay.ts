@@ -69,6 +69,8 @@ export class AlipayDouble {
   slow = false
   /** Bills that this merchant can have. */
   bills: readonly string[] = ['trade', 'signcustomer']
+  /** Somebody on the way answers in Alipay's place; null = nobody does. */
+  inBetween: (path: string) => { status: number; body: string } | null = () => null
   /** Paths that were asked, and requests that were refused because of their signature. */
   readonly asked: string[] = []
   readonly forged: string[] = []
@@ -185,6 +187,9 @@ export class AlipayDouble {
     if (url.pathname === '/gateway.do') return this.#page(url.searchParams, res)
     if (url.pathname === '/pay') return this.#payHere(new URLSearchParams(body), res)
     if (url.pathname === '/bill') return this.#bill(url.searchParams, res)
+    const foreign = this.inBetween(url.pathname)
+    if (foreign !== null)
+      return void res.writeHead(foreign.status, { 'content-type': 'application/json' }).end(foreign.body)
     const fault = this.faults.shift() ?? 'none'
     if (fault === 'drop') return void res.destroy()
     if (fault === 'busy') return this.#answer(res, error(429, 'isv.app-call-limited'), 'none')

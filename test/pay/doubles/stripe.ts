@@ -19,6 +19,12 @@ const KEYS_KEPT_MS = 24 * 3_600_000
  */
 export type Fault = 'reset' | 'made_reset' | '500' | 'made_500' | '429' | 'html' | 'huge' | 'redirect'
 
+/** An answer that is not the provider's. */
+export interface Foreign {
+  status: number
+  body: string
+}
+
 interface Kept {
   request: string
   status: number
@@ -41,6 +47,10 @@ export class StripeDouble {
   url = ''
   /** Called before a request is answered. */
   before: (route: string) => void = () => {}
+  /** Somebody on the way answers in Stripe's place; null = nobody does. */
+  inBetween: (route: string) => Foreign | null = () => null
+  /** Changes an object that is about to be sent, also one that stands in a list. */
+  change: (route: string, object: Json) => unknown = () => {}
   readonly #kept = new Map<string, Kept>()
   readonly #server = createServer((req, res) => void this.#serve(req, res))
 
@@ -95,6 +105,9 @@ export class StripeDouble {
       .join('/')}`
     const fault = this.faults.get(route)?.shift()
     this.before(route)
+    const foreign = this.inBetween(route)
+    if (foreign !== null)
+      return void res.writeHead(foreign.status, { 'content-type': 'application/json' }).end(foreign.body)
     if (fault === 'reset') return void req.socket.destroy()
     const answer = this.#answer(req, route, url, body, fault)
     this.asked.push(route)
@@ -143,7 +156,9 @@ export class StripeDouble {
     this.ledger.tick()
     try {
       const object = this.#route(route, url.pathname.split('/').find(part => ID.test(part)) ?? '', form)
-      return { status: 200, body: JSON.stringify(this.#expand(object, Object.values(form.expand ?? {}))) }
+      const sent = this.#expand(object, Object.values(form.expand ?? {}))
+      for (const row of sent.object === 'list' ? sent.data : [sent]) this.change(route, row)
+      return { status: 200, body: JSON.stringify(sent) }
     } catch (error) {
       if (!(error instanceof StripeFault)) throw error
       return { status: error.status, body: JSON.stringify({ error: error.error }) }
@@ -175,12 +190,14 @@ export class StripeDouble {
         return ledger.get('refund', id)
       case 'GET /v1/disputes':
         return page(
-          ledger.all('dispute').filter(row => row.payment_intent === form.payment_intent),
+          ledger.all('dispute').filter(row => [undefined, row.payment_intent].includes(form.payment_intent)),
           form,
           '/v1/disputes',
         )
       case 'GET /v1/disputes/:id':
         return ledger.get('dispute', id)
+      case 'GET /v1/radar/early_fraud_warnings':
+        return page(ledger.all('radar.early_fraud_warning'), form, '/v1/radar/early_fraud_warnings')
       case 'GET /v1/radar/early_fraud_warnings/:id':
         return ledger.get('radar.early_fraud_warning', id)
       case 'GET /v1/events': {

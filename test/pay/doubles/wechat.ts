@@ -77,6 +77,8 @@ export class WechatDouble {
   readonly refunds = new Map<string, WechatRefund>()
   /** For the next answers, one each. */
   readonly faults: Fault[] = []
+  /** Somebody on the way answers in WeChat Pay's place; null = nobody does. */
+  inBetween: (route: string) => { status: number; body: string } | null = () => null
   /** Called after a question was answered, before the answer is sent. */
   between: () => void = () => {}
   /** Which key signs what is not asked for by a key. */
@@ -252,6 +254,8 @@ export class WechatDouble {
     if (fault === '429') return this.#send(res, refusal(429, 'FREQUENCY_LIMITED'))
     const url = new URL(req.url as string, this.url)
     this.asked.push(`${req.method} ${url.pathname}`)
+    const foreign = this.inBetween(`${req.method} ${url.pathname}`)
+    if (foreign !== null) return this.#send(res, foreign)
     const answer = this.#isSigned(req, body)
       ? this.#answer(req.method as string, url, body)
       : refusal(401, 'SIGN_ERROR')

@@ -1,0 +1,61 @@
+/**
+ * What counts as an answer of a provider. Between here and a provider stand proxies, balancers and API gateways that answer in
+ * its place, some in JSON: whatever is neither what was asked for nor an error in the provider's own form is nobody's word, and
+ * says as little as no answer at all.
+ */
+import type { Asked } from './ask.ts'
+import { ProviderAway } from './method.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+export interface Answer {
+  /** The provider's name of why it did not do as it was asked; null = it did. */
+  code: string | null
+  fields: Fields
+  body: Buffer
+}
+
+/** How the answers of a provider to one question are told from those of others. */
+export interface Form {
+  /** What an error is named, as far as it has the provider's own form; null = it has not. */
+  codeOf(fields: Fields): string | null
+  /** Errors after which the same request may do. */
+  later?: ReadonlySet<string>
+  /** Whether a success is what was asked for. Default: every object is. */
+  fits?(fields: Fields): boolean
+}
+
+/** 202 says that a request was taken and nothing was done yet. */
+const DONE: ReadonlySet<number> = new Set([200, 201, 204])
+const NO_CONTENT = 204
+const [ERROR, FAULT] = [400, 500]
+/** Too slow, too early, too many: the same request may do later. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** Throws ProviderAway when it is nobody's word, or asks to come again. Whether it is signed is for the caller to check. */
+export function readAnswer({ status, body }: Asked, { codeOf, later, fits }: Form): Answer {
+  const fields = status === NO_CONTENT ? {} : parsed(body)
+  const isError = status >= ERROR && status < FAULT
+  const code = isError && fields !== null ? codeOf(fields) : null
+  const away = (why: string): ProviderAway =>
+    new ProviderAway(`status ${status}${code === null ? '' : `, ${code}`}: ${why}`)
+  if (isError) {
+    if (fields === null || code === null) throw away('no error in the form of the provider')
+    if (LATER.has(status) || later?.has(code)) throw away('it asks to come again')
+    return { code, fields, body }
+  }
+  if (!DONE.has(status)) throw away('no success')
+  if (fields === null) throw away('no JSON object')
+  if (fits !== undefined && !fits(fields)) throw away('an answer of another kind than was asked for')
+  return { code, fields, body }
+}
+
+/** null = no JSON object. */
+export function parsed(body: Buffer): Fields | null {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null
+  } catch {
+    return null
+  }
+}
