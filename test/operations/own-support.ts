@@ -41,8 +41,9 @@ const line = (random: Random, model: string, name: Line['class'], count: number)
   price: random.int(1, 9_000_000),
 })
 
+/** The first row is the oldest that may be, so that every store reaches as far back, however few rows it has. */
 function randomRow(random: Random, key: Key, n: number): UsageRow {
-  const atMs = NOW_MS - random.int(1, DAYS * DAY_MS)
+  const atMs = NOW_MS - (n === 0 ? DAYS * DAY_MS : random.int(1, DAYS * DAY_MS))
   const model = random.pick(['m1', 'm1', 'm2', '=m3'])
   const input = random.int(0, 999)
   return usageRow(`${idAt(atMs)}n0de00${String(n).padStart(5, '0')}`, key, random.int(0, 999), {
