@@ -24,13 +24,18 @@ export function tariffOfAll(x: Asking, channel: CompiledChannel | undefined, oth
   return Tariff.dearest([x.tariff as Tariff, ...others.map(name => tariffOfPass(x, channel, name))])
 }
 
+/** The models of ours that a channel's upstream may mean by this name. The one that was asked for is preferred. */
+export function modelsBehind(channel: CompiledChannel | undefined, name: string, asked: string): readonly string[] {
+  const mapped = channel?.modelsOf.get(name) ?? [name]
+  return mapped.includes(asked) ? [asked] : mapped
+}
+
 /** The price of a pass. `name` is the upstream's name of the model; null = the model that was asked for. */
 function tariffOfPass(x: Asking, channel: CompiledChannel | undefined, name: string | null): Tariff {
   const asked = x.tariff as Tariff
   if (name === null) return asked
-  const mapped = channel?.modelsOf.get(name) ?? []
-  if (mapped.includes(x.model)) return asked
-  const could = mapped.length > 0 ? mapped : [name]
+  const could = modelsBehind(channel, name, x.model)
+  if (could.includes(x.model)) return asked
   const priced = could.map(model => priceOf(x, model)).filter(tariff => tariff !== null)
   if (could.length === 1 && priced[0] !== undefined) return priced[0]
   // it is not known which model this was, so each class of tokens has the highest price of all models that it could be

@@ -27,6 +27,7 @@ export abstract class BytesMeter implements Meter {
   readonly secondsReported = false
   readonly foreign = false
   readonly answerId = null
+  readonly unknownFinish = false
   readonly atBoundary = false
   readonly matters = 0
 

@@ -4,7 +4,7 @@ import type { ContentKeys } from './content-keys.ts'
 import { Counted } from './counted.ts'
 import { DocumentReader } from './document.ts'
 import { idOf, saysError } from './event-text.ts'
-import { ItemReader, type ItemRules } from './items.ts'
+import { ItemReader, type ItemRules, type Noting } from './items.ts'
 import type { LengthStopState, Meter } from './meter.ts'
 import type { PictureCounter } from './pictures.ts'
 import type { Report } from './reports.ts'
@@ -20,20 +20,28 @@ export interface DocumentRules {
   readonly keys: ContentKeys
   /** Whether nothing of an answer is output, so that its content is only noticed and not counted. */
   readonly writesNothing?: boolean
-  /** `pieces`: how many strings of base64 have begun. */
-  reportOf(document: DocumentReader, pieces: number): Report | null
+  /** `pieces`: how many strings of base64 have begun. `inItem`: usage that stands in one of the `items`. */
+  reportOf(document: DocumentReader, pieces: number, inItem: unknown): Report | null
   /** The names of tiers that the document tells. Absent = the protocol has none. */
   tiersOf?(document: DocumentReader): ToldTiers
-  /** An array whose elements tell of searches. */
+  /** An array whose elements tell of searches, of usage, or of why the answer ended. */
   readonly items?: ItemRules
+  /** Whether the document shows that the answer searched. */
+  searched?(document: DocumentReader): boolean
+  /** Whether the document says why it ended in a word that nobody knows, where its `items` do not say it. */
+  unknownFinish?(document: DocumentReader): boolean
+  /** The member that has the answer's id. Absent = `id`. It is one of `members`. */
+  readonly id?: string
 }
 
-export class DocumentMeter extends Counted implements Meter {
+export class DocumentMeter extends Counted implements Meter, Noting {
   readonly #rules: DocumentRules
   readonly #document: DocumentReader
   #reported: Report | null | undefined = undefined
   #blank = true
   #whole = false
+  #inItem: unknown
+  #unknownFinish = false
 
   constructor(rules: DocumentRules, pictures: PictureCounter | null = null, byPiece = pictures !== null) {
     super(rules.keys, pictures, byPiece)
@@ -58,7 +66,7 @@ export class DocumentMeter extends Counted implements Meter {
   }
 
   protected get reported(): Report | null {
-    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces)
+    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces, this.#inItem)
     return this.#reported
   }
 
@@ -103,8 +111,25 @@ export class DocumentMeter extends Counted implements Meter {
     return document.bad || this.#whole
   }
 
+  tellUsage(usage: unknown): void {
+    this.#inItem ??= usage
+  }
+
+  override get searches(): number {
+    const isSeen = this.#rules.searched?.(this.#document) ?? false
+    return Math.max(super.searches, isSeen ? 1 : 0)
+  }
+
+  get unknownFinish(): boolean {
+    return this.#unknownFinish || (this.#rules.unknownFinish?.(this.#document) ?? false)
+  }
+
+  set unknownFinish(isUnknown: boolean) {
+    this.#unknownFinish = isUnknown
+  }
+
   get answerId(): string | null {
-    return idOf(this.#document.value('id'))
+    return idOf(this.#document.value(this.#rules.id ?? 'id'))
   }
 
   get atBoundary(): boolean {

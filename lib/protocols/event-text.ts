@@ -4,8 +4,6 @@ import { isFields } from './fields.ts'
 /** Whether the value of an `error` member is an error. Some upstreams always send the member, with null in it. */
 export const saysError = (value: unknown): boolean => isFields(value) || (typeof value === 'string' && value !== '')
 
-/** The members of an answer that most protocols read. */
-export const USAGE_AND_ERROR: ReadonlySet<string> = new Set(['usage', 'error'])
 
 /** An event's data as an object; undefined = it is none, or some of it is missing. */
 export function parseEvent(data: Buffer, cut: Buffer | null): Record<string, unknown> | undefined {
@@ -30,8 +28,12 @@ export function typeOf(name: string, data: Buffer, cut: Buffer | null): string {
   return begins ?? shortText(parseEvent(data, cut)?.['type'], '')
 }
 
+/** No upstream has longer ids. */
+const LONGEST_ID = 1024
+
 /** The id of an answer as it stands in the body; null = it has none. */
-export const idOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+export const idOf = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID ? value : null
 
 /**
  * A string of an event that the gateway will repeat in words of its own; the fallback where it is missing or too long.

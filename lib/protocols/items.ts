@@ -4,17 +4,24 @@
  * the number and the length of the values that are kept of one element.
  */
 import { type Fields, isFields } from './fields.ts'
-import { decode } from './json-text.ts'
+import { decode, parse } from './json-text.ts'
 import type { Kind } from './scan-events.ts'
 
-/** Members that are looked into; an array stands for each of its elements. `text`: a string is read here. */
+/**
+ * Members that are looked into; an array stands for each of its elements. `text`: a string is read here; `value`: an object, whatever
+ * it has.
+ */
 export interface Branch {
-  readonly [member: string]: Branch | 'text'
+  readonly [member: string]: Branch | 'text' | 'value'
 }
 
-/** What is told of searches that are seen in an element. */
-export interface Searching {
+/** What is told of what is seen in an element. */
+export interface Noting {
   search(key: string, counts?: boolean): void
+  /** Usage that stands in an element. */
+  tellUsage(usage: unknown): void
+  /** Whether the answer says why it ended in a word that nobody knows. */
+  unknownFinish: boolean
 }
 
 export interface ItemRules {
@@ -22,28 +29,29 @@ export interface ItemRules {
   /** The members of each element that are read. */
   readonly branch: Branch
   /** Is called with each element; `index`: its place in the array. */
-  read(tally: Searching, item: Fields, index: number): void
+  read(tally: Noting, item: Fields, index: number): void
 }
 
 const LONGEST_TEXT = 4096
+const LONGEST_VALUE = 64 * 1024
 /** The most objects, arrays and texts that are kept of one element. */
 const MOST_VALUES = 1000
 
 interface Open {
-  branch: Branch | 'text'
+  branch: Branch[string]
   /** What was read so far; null = the array itself, whose elements are handed over. */
   value: Fields | unknown[] | null
 }
 
 export class ItemReader {
   readonly #rules: ItemRules
-  readonly #tally: Searching
+  readonly #tally: Noting
   readonly #open: Open[] = []
   #values = 0
   /** How many objects and arrays the array has so far. */
   items = 0
 
-  constructor(rules: ItemRules, tally: Searching) {
+  constructor(rules: ItemRules, tally: Noting) {
     this.#rules = rules
     this.#tally = tally
   }
@@ -71,14 +79,17 @@ export class ItemReader {
   }
 
   wants(key: string): number {
-    return this.#branchOf(key) === 'text' ? LONGEST_TEXT : 0
+    const branch = this.#branchOf(key)
+    if (branch === 'value') return LONGEST_VALUE
+    return branch === 'text' ? LONGEST_TEXT : 0
   }
 
   enter(key: string, kind: 'object' | 'array'): boolean {
     if (this.#open.length === 1) this.items++
     const branch = this.#branchOf(key)
     const inArray = this.#isArray
-    if (branch === undefined || (kind === 'array' ? inArray : branch === 'text') || !this.#hasRoom()) return false
+    if (branch === undefined || branch === 'value') return false
+    if ((kind === 'array' ? inArray : branch === 'text') || !this.#hasRoom()) return false
     const value = kind === 'array' ? [] : {}
     this.#put(key, value)
     this.#open.push({ branch, value })
@@ -86,9 +97,11 @@ export class ItemReader {
   }
 
   member(key: string, kind: Kind, text: string | null): void {
-    if (kind !== 'string' || text === null || this.#branchOf(key) !== 'text' || !this.#hasRoom()) return
-    const value = decode(text)
-    if (value !== null) this.#put(key, value)
+    if (text === null) return
+    const branch = this.#branchOf(key)
+    if (branch !== (kind === 'string' ? 'text' : 'value') || !this.#hasRoom()) return
+    const value = branch === 'text' ? decode(text) : parse(text)
+    if (value !== null && value !== undefined) this.#put(key, value)
   }
 
   leave(): void {
@@ -107,10 +120,10 @@ export class ItemReader {
     return value === null || Array.isArray(value)
   }
 
-  #branchOf(key: string): Branch | 'text' | undefined {
+  #branchOf(key: string): Branch[string] | undefined {
     const { branch } = this.#top
     if (this.#isArray) return branch
-    return branch !== 'text' && Object.hasOwn(branch, key) ? branch[key] : undefined
+    return typeof branch === 'object' && Object.hasOwn(branch, key) ? branch[key] : undefined
   }
 
   #hasRoom(): boolean {

@@ -59,7 +59,9 @@ export interface Meter {
   readonly failed: boolean
   /** Whether the answer came to its end before anything failed. A failure after the end changes nothing. */
   readonly concluded: boolean
-  /** The answer's own id, where a later request may name it; null = none was seen. */
+  /** Whether the answer said why it ended in a word that nobody knows (`finish-words.ts`). */
+  readonly unknownFinish: boolean
+  /** The answer's own id; null = none was seen. */
   readonly answerId: string | null
   /** Whether the last byte ended an event, so that the gateway may write here. Documents have no such place. */
   readonly atBoundary: boolean

@@ -54,15 +54,16 @@ const without = (from: Modal, less: Modal): Modal => ({
   audio: from.audio - less.audio,
 })
 
-/** Details as OpenAI-compatible upstreams report them. */
+/** Details as OpenAI-compatible upstreams report them. Frames of a film count as pictures; its sound is named apart. */
 export function detailsOf(details: Fields): Modal {
   const text = first(details, 'text_tokens', 'cached_text_tokens') ?? 0
-  const image = first(details, 'image_tokens', 'cached_image_tokens') ?? 0
+  const pictures = first(details, 'image_tokens', 'cached_image_tokens') ?? 0
+  const image = pictures + (first(details, 'video_tokens', 'cached_video_tokens') ?? 0)
   const audio = first(details, 'audio_tokens', 'cached_audio_tokens') ?? 0
   return text + image + audio === 0 ? NO_DETAILS : { text, image, audio }
 }
 
-/** Frames of a film count as pictures; its sound is named apart. Documents, and whatever else there may be, are text. */
+/** Documents, and whatever else there may be, are text. */
 const MODALITIES: Readonly<Record<string, keyof Modal>> = { IMAGE: 'image', VIDEO: 'image', AUDIO: 'audio' }
 
 /** Details as a list of `{modality, tokenCount}`. */

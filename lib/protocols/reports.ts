@@ -2,11 +2,12 @@
 import type { Fields } from './fields.ts'
 import type { CountedKind, Usage } from './usage.ts'
 
-const MOST = 1e9
+/** The largest number that a report may have. */
+export const MOST = 1e9
 
-/** A whole number from 0 to 10^9; null = anything else, which counts as not reported. */
+/** A number from 0 to 10^9, a fraction as the next whole number; null = anything else, which counts as not reported. */
 export const reported = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST ? value : null
+  typeof value === 'number' && value >= 0 && value <= MOST ? Math.ceil(value) : null
 
 /**
  * What one model used, of an answer in which several took part. `model` is the upstream's name of it; null = the model

@@ -22,6 +22,8 @@ export interface Tally {
   search(key: string, counts?: boolean): void
   terminal: boolean
   failed: boolean
+  /** See `Meter.unknownFinish`. */
+  unknownFinish: boolean
   /** See `Meter.answerId`. */
   answerId: string | null
   /** What a length stop would have to say, as far as the first event told. */
@@ -60,6 +62,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   terminal = false
   failed = false
   concluded = false
+  unknownFinish = false
   answerId: string | null = null
   tiers: TierNames = NO_TIERS
   stop: Partial<LengthStopState> = {}

@@ -10,6 +10,7 @@
  * behind its `close`. Every block is closed before `stop`; `stop` comes once, and `end` behind it. `fail` may come at any
  * time, and nothing follows it.
  */
+import { type FinishingProtocol, finishOf } from '../protocols/finish-words.ts'
 import type { Opaque } from './ask.ts'
 import type { Failure } from './failure.ts'
 import type { Literal, Source } from './json/literal.ts'
@@ -27,6 +28,12 @@ export const STOP_REASONS = [
 ] as const
 /** `length`: the maximum that was asked for; `context`: that of the model; `sequence`: a stop sequence came. */
 export type StopReason = (typeof STOP_REASONS)[number]
+
+/** What a protocol's own word means. `unknown`: of one that nobody knows. */
+export function reasonOf(protocol: FinishingProtocol, word: string, unknown: StopReason = 'other'): StopReason {
+  const finish = finishOf(protocol, word) ?? unknown
+  return finish === 'failed' ? 'other' : finish
+}
 
 export type AnswerEvent = BeginEvent | OpenEvent | DeltaEvent | SealEvent | NoteEvent | CloseEvent | ThinkingEvent | End
 

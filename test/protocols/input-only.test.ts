@@ -20,7 +20,7 @@ const ANSWERS: [name: string, Protocol, body: object, input: number | null][] = 
   [
     'usage that is no number',
     'embeddings',
-    { data: vectors([0]), usage: { prompt_tokens: -1, total_tokens: 1.5 } },
+    { data: vectors([0]), usage: { prompt_tokens: -1, total_tokens: '15' } },
     null,
   ],
   ['usage in the wrong place', 'embeddings', { data: [{ embedding: [0], usage: { total_tokens: 9 } }] }, null],

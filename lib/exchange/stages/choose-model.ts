@@ -1,6 +1,9 @@
 /** Finds out which model is asked for, in the path or in the body, and refuses one that the key may not use. */
 import type { KeyEntry } from '../../access/keys.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import type { Protocol } from '../../terms/records.ts'
+import type { Exchange } from '../exchange.ts'
+import { modelsBehind } from '../passes.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
 import { NEXT } from '../verdict.ts'
@@ -15,11 +18,27 @@ export const chooseModel = stage<'key' | 'body' | 'confirmed', 'model'>((x, serv
   if (x.model === '') return refuse(x, services, 'no_model')
   const { models } = x.entry as KeyEntry
   if (models !== null && !models.has(x.model)) return refuse(x, services, 'model_restricted', [x.model])
-  // the upstream would make a part of the answer with another model, which the key may not use
-  const other = models === null || x.free ? undefined : facts.otherModels.find(name => name !== x.model)
-  if (other !== undefined) return refuse(x, services, 'model_restricted', [other])
+  const other = models === null || x.free ? null : forbidden(x, models, facts.otherModels)
+  if (other !== null) return refuse(x, services, 'model_restricted', [other])
   return NEXT
 })
+
+/**
+ * The first model that the key may not use, of those with which an upstream would make a part of the answer; null = it may use all.
+ * The body names them as the upstream does, or as we do, and each channel may have names of its own.
+ */
+function forbidden(x: Exchange, allowed: ReadonlySet<string>, others: readonly string[]): string | null {
+  if (others.length === 0) return null
+  const route = x.world.routes.find((x.entry as KeyEntry).key.group, x.model, x.protocol as Protocol)
+  const serving = route?.tiers.flat().flatMap(({ channel }) => (channel.enabled ? [channel] : [])) ?? []
+  const channels = serving.length === 0 ? [undefined] : serving
+  for (const name of others)
+    for (const channel of channels) {
+      const model = modelsBehind(channel, name, x.model).find(one => !allowed.has(one))
+      if (model !== undefined) return model
+    }
+  return null
+}
 
 /** Some clients repeat the model of the path in the body, and some upstreams may read it there. */
 const sameModel = (ofBody: string | null, ofPath: string): boolean => ofBody === ofPath || ofBody === `models/${ofPath}`

@@ -4,8 +4,9 @@
  */
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
-import { parseEvent, saysError, shortText } from '../event-text.ts'
+import { idOf, parseEvent, saysError, shortText } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { isStrangeFinish } from '../finish-words.ts'
 import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
@@ -14,8 +15,9 @@ import { bytesAsText, Patterns } from '../patterns.ts'
 import { DATA, Places, type Spot } from '../picture-places.ts'
 import { PictureCounter } from '../pictures.ts'
 import type { AnswerForm } from '../protocol.ts'
-import { first, type Report, report } from '../reports.ts'
+import { first, MOST, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
+import { UsageWords } from '../usage-words.ts'
 
 const KEYS = new ContentKeys({
   text: ['content', 'arguments', 'refusal', 'input', 'transcript'],
@@ -31,37 +33,40 @@ const PARTS: Spot = {
 }
 const MESSAGE: Spot = { inside: { images: PARTS, content: PARTS } }
 const PICTURES = new Places('image_url', { inside: { choices: { inside: { delta: MESSAGE, message: MESSAGE } } } })
-const MEMBERS: ReadonlySet<string> = new Set(['usage', 'error', 'service_tier'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'x_groq', 'error', 'service_tier'])
+/** Members of an answer that have what a search has found. */
+const FOUND = ['web_search', 'search_results']
 const OPEN_BRACKET = 0x5b
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
+
+const WORDS = new UsageWords('chat')
 
 /** Returns null when the tokens of the prompt or of the completion are missing. */
 function reportOf(value: unknown): Report | null {
   if (!isFields(value)) return null
-  const prompt = first(value, 'prompt_tokens')
-  const completion = first(value, 'completion_tokens')
+  const prompt = WORDS.largest(value, 'prompt')
+  const completion = WORDS.largest(value, 'completion')
   if (prompt === null || completion === null) return null
   const details = fieldsOf(value['prompt_tokens_details'])
-  const total = first(value, 'total_tokens') ?? 0
   const usage = fromPrompt({
     prompt,
-    cached: first(details, 'cached_tokens') ?? first(value, 'prompt_cache_hit_tokens') ?? 0,
-    written: first(details, 'cache_write_tokens') ?? 0,
-    // some upstreams leave reasoning out of the completion, and only their total tells
-    output: Math.max(completion, total - prompt),
+    cached: WORDS.count(value, 'cached'),
+    ...WORDS.written(value),
+    output: WORDS.output(value, prompt, completion),
     details: {
       prompt: detailsOf(details),
       cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
       output: detailsOf(fieldsOf(value['completion_tokens_details'])),
     },
   })
-  usage.searches = searchesOf(value)
+  usage.input = Math.min(MOST, usage.input + WORDS.count(value, 'beside'))
+  usage.searches = WORDS.searches(value)
   return report(usage)
 }
 
-/** The number of searches that single providers report beside the tokens. */
-const searchesOf = (usage: Fields): number =>
-  first(usage, 'num_search_queries') ?? first(fieldsOf(usage['server_tool_use']), 'web_search_requests') ?? 0
+/** Some say the usage in the first choice, or in a member of their own, and not on top of the answer. */
+const usageIn = (answer: Fields, inChoice: unknown): unknown =>
+  answer['usage'] ?? inChoice ?? fieldsOf(answer['x_groq'])['usage']
 
 /**
  * Notes that an answer searched, because it cites what it found. How often it searched is not to be seen, so that this
@@ -73,15 +78,26 @@ function noteCitations(tally: Pick<Tally, 'search'>, message: Fields): void {
     tally.search('cited')
 }
 
+/** What a choice tells beside its text. `inside`: where its message stands. */
+function noteChoice(tally: Pick<Tally, 'search' | 'unknownFinish'>, choice: Fields, inside: 'delta' | 'message'): void {
+  noteCitations(tally, fieldsOf(choice[inside]))
+  if (isStrangeFinish('chat', choice['finish_reason'])) tally.unknownFinish = true
+}
+
+const hasFound = (value: unknown): boolean => Array.isArray(value) && value.some(isFields)
+const NO_CHOICES: readonly unknown[] = []
+/** How many objects and arrays are around the usage of a choice. */
+const IN_CHOICE = 3
+
 /**
- * Every event with usage, an error or the end has one of these patterns in it. They do not match `"usage":null`, which
- * many other events have.
+ * Every event with usage, wherever it stands, an error or the end has one of these patterns in it; most that say why the answer
+ * ended have one, too. They do not match `"usage":null` and `"finish_reason":null`, which many other events have.
  */
-const ENDS = ['usage":{', 'usage": {', 'usage" :', 'error"', '[DONE]']
+const ENDS = ['_tokens"', 'sh_reason":"', 'sh_reason": "', 'error"', '[DONE]']
 const MARKERS = new Patterns(ENDS)
 
-/** Where searches have a price: events that cite what was found have nothing else of interest. */
-const SEARCH_MARKERS = new Patterns([...ENDS, '"url_c'])
+/** Where searches have a price: events that show what was found have nothing else of interest. */
+const SEARCH_MARKERS = new Patterns([...ENDS, '"url_c', 'web_search"', 'search_results"'])
 
 const KNOWN = new Patterns(['"choices"', '"error"', '[DONE]', '"usage"'])
 
@@ -108,18 +124,24 @@ class Rules implements EventRules {
     if (this.#first) this.#begin(tally, data, cut)
     if (!this.markers.isIn(bytesAsText(data))) return
     const parsed = parseEvent(data, cut)
-    tally.report(reportOf(parsed === undefined ? lastObject(data, 'usage', 1) : parsed['usage']))
-    if (parsed === undefined) return
+    if (parsed === undefined) {
+      tally.report(reportOf(lastObject(data, 'usage', 1) ?? lastObject(data, 'usage', IN_CHOICE)))
+      return
+    }
     if (saysError(parsed['error'])) tally.failed = true
+    tally.answerId ??= idOf(parsed['id'])
     tally.tell({ service: parsed['service_tier'] })
-    const { choices } = parsed
-    if (Array.isArray(choices)) for (const choice of choices) noteCitations(tally, fieldsOf(fieldsOf(choice)['delta']))
+    if (FOUND.some(name => hasFound(parsed[name]))) tally.search('cited')
+    const choices = Array.isArray(parsed['choices']) ? parsed['choices'] : NO_CHOICES
+    for (const choice of choices) noteChoice(tally, fieldsOf(choice), 'delta')
+    tally.report(reportOf(usageIn(parsed, fieldsOf(choices[0])['usage'])))
   }
 
   #begin(tally: Tally, data: Buffer, cut: Buffer | null): void {
     this.#first = false
     const parsed = parseEvent(data, cut)
     if (parsed === undefined) return
+    tally.answerId = idOf(parsed['id'])
     tally.tell({ service: parsed['service_tier'] })
     if (!this.#lengthStop) return
     tally.stop = {
@@ -132,8 +154,11 @@ class Rules implements EventRules {
 
 const ITEMS: ItemRules = {
   array: 'choices',
-  branch: { message: { annotations: { type: 'text' } } },
-  read: (tally, choice) => noteCitations(tally, fieldsOf(choice['message'])),
+  branch: { message: { annotations: { type: 'text' } }, finish_reason: 'text', usage: 'value' },
+  read(tally, choice, index) {
+    noteChoice(tally, choice, 'message')
+    if (index === 0) tally.tellUsage(choice['usage'])
+  },
 }
 
 const DOCUMENT: DocumentRules = {
@@ -141,8 +166,10 @@ const DOCUMENT: DocumentRules = {
   items: ITEMS,
   own: ['choices'],
   keys: KEYS,
-  reportOf: document => reportOf(document.value('usage')),
+  reportOf: (document, _pieces, inChoice) =>
+    reportOf(usageIn({ usage: document.value('usage'), x_groq: document.value('x_groq') }, inChoice)),
   tiersOf: document => ({ service: document.value('service_tier') }),
+  searched: document => FOUND.some(name => document.itemsOf(name) > 0),
 }
 
 export const chatAnswers: AnswerForm = {

@@ -1,8 +1,9 @@
 /** Answers of native generate-content. Every event has the usage so far; thoughts are counted beside the candidates. */
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
-import { parseEvent, saysError, shortText } from '../event-text.ts'
+import { idOf, parseEvent, saysError, shortText } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { isStrangeFinish } from '../finish-words.ts'
 import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
@@ -83,7 +84,12 @@ function noteQueries(tally: Pick<Tally, 'search'>, candidate: Fields): void {
   for (const query of queries) if (typeof query === 'string' && query !== '') tally.search(query)
 }
 
-const MEMBERS: ReadonlySet<string> = new Set(['usageMetadata', 'error'])
+function noteCandidate(tally: Pick<Tally, 'search' | 'unknownFinish'>, candidate: Fields): void {
+  noteQueries(tally, candidate)
+  if (isStrangeFinish('generate', candidate['finishReason'])) tally.unknownFinish = true
+}
+
+const MEMBERS: ReadonlySet<string> = new Set(['responseId', 'usageMetadata', 'error'])
 
 /**
  * The ends of `usageMetadata`, `finishReason`, `blockReason` and `error`: a search is faster when patterns begin with
@@ -121,7 +127,8 @@ class Rules implements EventRules {
     if (saysError(parsed['error'])) tally.failed = true
     if (finished(parsed)) tally.terminal = true
     const { candidates } = parsed
-    if (Array.isArray(candidates)) for (const candidate of candidates) noteQueries(tally, fieldsOf(candidate))
+    if (Array.isArray(candidates)) for (const candidate of candidates) noteCandidate(tally, fieldsOf(candidate))
+    tally.answerId ??= idOf(parsed['responseId'])
     tally.stop = { answerId: shortText(parsed['responseId'], ''), model: shortText(parsed['modelVersion'], '') }
   }
 }
@@ -134,8 +141,8 @@ function finished(chunk: Record<string, unknown>): boolean {
 
 const ITEMS: ItemRules = {
   array: 'candidates',
-  branch: { groundingMetadata: { webSearchQueries: 'text' } },
-  read: noteQueries,
+  branch: { groundingMetadata: { webSearchQueries: 'text' }, finishReason: 'text' },
+  read: noteCandidate,
 }
 
 const DOCUMENT: DocumentRules = {
@@ -145,6 +152,7 @@ const DOCUMENT: DocumentRules = {
   keys: KEYS,
   reportOf: document => reportOf(document.value('usageMetadata')),
   tiersOf: document => tiersIn(document.value('usageMetadata')),
+  id: 'responseId',
 }
 
 export const generateAnswers: AnswerForm = {

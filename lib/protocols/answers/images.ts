@@ -24,7 +24,7 @@ import { chatAnswers } from './chat.ts'
 const STREAM_KEYS = new ContentKeys({ text: ['revised_text'] })
 const DOCUMENT_KEYS = new ContentKeys({ encoded: ['b64_json', 'url'] })
 
-const MEMBERS: ReadonlySet<string> = new Set(['usage', 'error', 'size', 'quality'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'size', 'quality'])
 
 /** Returns null when there is neither a picture nor a number. */
 function reportOf(images: number, value: unknown, kinds: readonly CountedKind[]): Report | null {

@@ -10,7 +10,7 @@ import { first, type Report, report } from '../reports.ts'
 import { noUsage } from '../usage.ts'
 
 /** `meta` and `tokens` are where Cohere, and those who speak like it, tell usage. */
-const MEMBERS: ReadonlySet<string> = new Set(['usage', 'usageMetadata', 'meta', 'tokens', 'error'])
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'usageMetadata', 'meta', 'tokens', 'error'])
 
 /** Finds the input in all the places in which some upstream reports it. */
 function reportOf(member: (name: string) => unknown): Report | null {

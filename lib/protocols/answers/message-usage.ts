@@ -58,7 +58,8 @@ export class MessageUsage {
     for (const pass of passes) add(sum, pass.usage)
     // when the passes have less than the top level, some of them are missing
     if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, { namesOutput })
-    return report(sum, { namesOutput, passes: passes.some(namesModel) ? passes : [] })
+    // each pass has a prompt of its own, whatever model made it
+    return report(sum, { namesOutput, passes: passes.length > 1 || passes.some(namesModel) ? passes : [] })
   }
 
   /** Cache writes that are not split by life count as the life that the request asked for. */

@@ -4,8 +4,9 @@
  */
 import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter } from '../document-meter.ts'
-import { parseEvent, typeOf, USAGE_AND_ERROR } from '../event-text.ts'
+import { idOf, parseEvent, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { isStrangeFinish } from '../finish-words.ts'
 import type { ItemRules } from '../items.ts'
 import { lastObject } from '../last-object.ts'
 import type { MeterOptions } from '../meter.ts'
@@ -60,7 +61,7 @@ class Rules implements EventRules {
         this.#start(tally, data, cut)
         return
       case 'message_delta':
-        this.#report(tally, parseEvent(data, cut)?.['usage'] ?? lastObject(data, 'usage', 1), 'later')
+        this.#end(tally, parseEvent(data, cut) ?? { usage: lastObject(data, 'usage', 1) })
         return
       case 'content_block_start':
         this.#block(tally, parseEvent(data, cut) ?? {})
@@ -79,7 +80,13 @@ class Rules implements EventRules {
   #start(tally: Tally, data: Buffer, cut: Buffer | null): void {
     this.#usage = new MessageUsage(this.#ttl) // a second start begins a new count
     const message = parseEvent(data, cut)?.['message']
+    tally.answerId = idOf(fieldsOf(message)['id'])
     this.#report(tally, isFields(message) ? message['usage'] : lastObject(data, 'usage', 2), 'first')
+  }
+
+  #end(tally: Tally, event: Fields): void {
+    this.#report(tally, event['usage'], 'later')
+    if (isStrangeFinish('messages', fieldsOf(event['delta'])['stop_reason'])) tally.unknownFinish = true
   }
 
   #report(tally: Tally, usage: unknown, event: 'first' | 'later'): void {
@@ -95,6 +102,8 @@ class Rules implements EventRules {
   }
 }
 
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'error', 'stop_reason'])
+
 const ITEMS: ItemRules = {
   array: 'content',
   branch: { type: 'text', name: 'text' },
@@ -106,11 +115,12 @@ export const messagesAnswers: AnswerForm = {
   meter(options: MeterOptions) {
     if (options.events) return new StreamMeter(new Rules(options.cacheTtl), KEYS)
     return new DocumentMeter({
-      members: USAGE_AND_ERROR,
+      members: MEMBERS,
       own: ['content'],
       keys: KEYS,
       items: ITEMS,
       tiersOf: document => tiersIn(document.value('usage')),
+      unknownFinish: document => isStrangeFinish('messages', document.value('stop_reason')),
       reportOf(document) {
         const usage = new MessageUsage(options.cacheTtl)
         usage.add(document.value('usage'))

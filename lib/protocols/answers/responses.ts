@@ -4,6 +4,7 @@ import { ContentKeys } from '../content-keys.ts'
 import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, shortText, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
+import { isStrangeFinish } from '../finish-words.ts'
 import type { ItemRules } from '../items.ts'
 import { lastMembers } from '../last-object.ts'
 import type { LengthStopState, MeterOptions } from '../meter.ts'
@@ -15,6 +16,7 @@ import type { AnswerForm } from '../protocol.ts'
 import { add, first, type Report, report } from '../reports.ts'
 import { type EventRules, StreamMeter, type Tally } from '../stream-meter.ts'
 import type { Usage } from '../usage.ts'
+import { UsageWords } from '../usage-words.ts'
 
 /**
  * Content that counts in a stream. Only deltas are new text, and other events repeat it; but some upstreams send no
@@ -38,24 +40,33 @@ const PICTURES = new Places('image_generation_call', {
   inside: { output: ITEM, item: ITEM, response: { again: true, inside: { output: ITEM } } },
 })
 /** The members of a document that are read. */
-const MEMBERS: ReadonlySet<string> = new Set(['id', 'usage', 'tool_usage', 'error', 'service_tier'])
+const MEMBERS: ReadonlySet<string> = new Set([
+  'id',
+  'usage',
+  'tool_usage',
+  'error',
+  'service_tier',
+  'status',
+  'incomplete_details',
+])
 const event = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
 /** The number of the gateway's own events, which come last: larger than any that an upstream will have reached. */
 const SEQUENCE = 1_000_000
 
+const WORDS = new UsageWords('responses')
+
 /** `tools`: the usage of tools that draw pictures or search, which is not part of the usage itself. */
 function reportOf(value: unknown, tools: unknown): Report | null {
   if (!isFields(value)) return null
-  const prompt = first(value, 'input_tokens')
-  const output = first(value, 'output_tokens')
+  const prompt = WORDS.largest(value, 'prompt')
+  const output = WORDS.largest(value, 'completion')
   if (prompt === null || output === null) return null
   const details = fieldsOf(value['input_tokens_details'])
   const usage = fromPrompt({
     prompt,
-    output,
-    cached: first(details, 'cached_tokens') ?? 0,
-    written: first(details, 'cache_write_tokens') ?? 0,
-    written1h: first(fieldsOf(details['cache_write_tokens_details']), 'ttl_12h_tokens') ?? 0,
+    output: WORDS.output(value, prompt, output),
+    cached: WORDS.count(value, 'cached'),
+    ...WORDS.written(value),
     details: {
       prompt: detailsOf(details),
       cached: detailsOf(fieldsOf(details['cached_tokens_details'])),
@@ -64,7 +75,7 @@ function reportOf(value: unknown, tools: unknown): Report | null {
   })
   const { image_gen, web_search } = fieldsOf(tools)
   if (isFields(image_gen)) add(usage, drawingOf(image_gen))
-  usage.searches = first(fieldsOf(web_search), 'num_requests') ?? 0
+  usage.searches = Math.max(WORDS.searches(value), first(fieldsOf(web_search), 'num_requests') ?? 0)
   return report(usage)
 }
 
@@ -88,6 +99,10 @@ function drawingOf(drawing: Fields): Usage {
 const SEARCH = 'web_search_call'
 /** What is read of the last event, which may be too long to be kept. */
 const LAST = ['usage', 'tool_usage', 'service_tier']
+
+/** Whether an answer says why it ended in words that nobody knows. */
+const endsStrangely = (status: unknown, details: unknown): boolean =>
+  isStrangeFinish('responses', status) || isStrangeFinish('responses', fieldsOf(details)['reason'])
 
 /** A call of the search tool counts unless its action proves to be another than a search. */
 function noteCall(tally: Pick<Tally, 'search'>, item: Fields, index: number): void {
@@ -170,6 +185,8 @@ class Rules implements EventRules {
     const response = isFields(whole) ? whole : lastMembers(data, LAST, 2)
     tally.report(reportOf(response['usage'], response['tool_usage']))
     tally.tell({ service: response['service_tier'] })
+    tally.answerId ??= idOf(response['id'])
+    if (endsStrangely(response['status'], response['incomplete_details'])) tally.unknownFinish = true
     const { output } = response
     if (Array.isArray(output)) for (const [index, item] of output.entries()) noteCall(tally, fieldsOf(item), index)
   }
@@ -198,6 +215,7 @@ const DOCUMENT: DocumentRules = {
   keys: DOCUMENT_KEYS,
   reportOf: document => reportOf(document.value('usage'), document.value('tool_usage')),
   tiersOf: document => ({ service: document.value('service_tier') }),
+  unknownFinish: document => endsStrangely(document.value('status'), document.value('incomplete_details')),
 }
 
 export const responsesAnswers: AnswerForm = {

@@ -88,7 +88,7 @@ class EventsMeter extends StreamMeter {
 }
 
 const DOCUMENT: DocumentRules = {
-  members: new Set(['usage', 'error', 'duration']),
+  members: new Set(['id', 'usage', 'error', 'duration']),
   own: ['text', 'segments'],
   keys: DOCUMENT_KEYS,
   reportOf: document => reportOf(fieldsOf(document.value('usage'))),

@@ -1,29 +1,13 @@
 /** Answers of upstreams that speak chat completions: their chunks, or the one document. */
+import { finishOf } from '../../protocols/finish-words.ts'
 import { Blocks, unreadable } from '../blocks.ts'
 import { citationOf } from '../citation.ts'
-import type { StopReason } from '../events.ts'
+import { reasonOf } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 import { failureIn } from '../upstream-error.ts'
 import { CallReader } from './call-reader.ts'
-
-const REASONS: Readonly<Record<string, StopReason>> = {
-  stop: 'end',
-  end_turn: 'end',
-  eos: 'end',
-  stop_sequence: 'sequence',
-  length: 'length',
-  max_tokens: 'length',
-  model_length: 'context',
-  tool_calls: 'tool',
-  tool_use: 'tool',
-  function_call: 'tool',
-  content_filter: 'refusal',
-  refusal: 'refusal',
-}
-/** Upstreams that speak for others say so that these failed. */
-const FAILED = /^(?:error|abort|insufficient_system_resource)$/
 
 export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
 
@@ -124,7 +108,8 @@ class Rules implements AnswerRules {
 
   #reason(word: string | null): void {
     if (word === null || word === '') return
-    if (FAILED.test(word)) this.blocks.fail(unreadable(`the upstream stopped: ${word}`))
-    this.blocks.reason = Object.hasOwn(REASONS, word) ? (REASONS[word] as StopReason) : 'other'
+    // upstreams that speak for others say so that these failed
+    if (finishOf('chat', word) === 'failed') this.blocks.fail(unreadable(`the upstream stopped: ${word}`))
+    this.blocks.reason = reasonOf('chat', word)
   }
 }

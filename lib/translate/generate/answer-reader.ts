@@ -1,6 +1,6 @@
 /** Answers of upstreams that speak generate-content: their events, the one document, or all events as one array. */
 import { Blocks, unreadable } from '../blocks.ts'
-import type { StopReason } from '../events.ts'
+import { reasonOf } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
@@ -8,27 +8,6 @@ import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 import { failureIn } from '../upstream-error.ts'
 import { get, literalOf, stringOf } from './members.ts'
 
-const REASONS: Readonly<Record<string, StopReason>> = {
-  STOP: 'end',
-  MAX_TOKENS: 'length',
-  CONTINUATION: 'length',
-  SAFETY: 'refusal',
-  RECITATION: 'refusal',
-  LANGUAGE: 'refusal',
-  BLOCKLIST: 'refusal',
-  PROHIBITED_CONTENT: 'refusal',
-  SPII: 'refusal',
-  NO_IMAGE: 'refusal',
-  IMAGE_SAFETY: 'refusal',
-  IMAGE_PROHIBITED_CONTENT: 'refusal',
-  IMAGE_RECITATION: 'refusal',
-  IMAGE_OTHER: 'refusal',
-  MALFORMED_FUNCTION_CALL: 'malformed',
-  MALFORMED_RESPONSE: 'malformed',
-  UNEXPECTED_TOOL_CALL: 'malformed',
-  TOO_MANY_TOOL_CALLS: 'malformed',
-  MISSING_THOUGHT_SIGNATURE: 'malformed',
-}
 /** What the client is told where the upstream does not say more. */
 const BLOCKED: Literal = '"The prompt was blocked by the provider."'
 
@@ -107,7 +86,7 @@ class Rules implements AnswerRules {
   #reason(word: string | null): void {
     if (word === null || word === '') return
     this.#word = word.slice(0, 100)
-    this.blocks.reason = Object.hasOwn(REASONS, word) ? (REASONS[word] as StopReason) : 'other'
+    this.blocks.reason = reasonOf('generate', word)
   }
 
   #part(tree: Tree, part: Node): void {

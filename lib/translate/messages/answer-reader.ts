@@ -1,23 +1,11 @@
 /** Answers of upstreams of the messages protocol: their events, or the one document. */
 import { Blocks, MOST_BLOCKS, unreadable } from '../blocks.ts'
-import type { StopReason } from '../events.ts'
+import { reasonOf } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import { EMPTY, type Literal, quote } from '../json/literal.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
 import { failureIn } from '../upstream-error.ts'
-
-const REASONS: Readonly<Record<string, StopReason>> = {
-  end_turn: 'end',
-  max_tokens: 'length',
-  max_messages: 'length',
-  stop_sequence: 'sequence',
-  tool_use: 'tool',
-  refusal: 'refusal',
-  pause_turn: 'pause',
-  steered: 'pause',
-  model_context_window_exceeded: 'context',
-}
 
 /** Where each kind of delta has its text. */
 const DELTAS: Readonly<Record<string, string>> = {
@@ -191,7 +179,7 @@ class Rules implements AnswerRules {
   #stop(tree: Tree, node: Node): void {
     const reason = tree.string(tree.get(node, 'stop_reason'))
     if (reason === null) return
-    this.blocks.reason = Object.hasOwn(REASONS, reason) ? (REASONS[reason] as StopReason) : 'other'
+    this.blocks.reason = reasonOf('messages', reason)
     this.blocks.sequence = tree.literal(tree.get(node, 'stop_sequence'))
   }
 }

@@ -3,7 +3,7 @@
  * times: in deltas, at the end of a text, at the end of its item and in the last event. What came once is not told again.
  */
 import { Blocks, unreadable } from '../blocks.ts'
-import type { StopReason } from '../events.ts'
+import { reasonOf } from '../events.ts'
 import { type AnswerRules, readerOf } from '../input.ts'
 import type { Node, Tree } from '../json/tree.ts'
 import type { AnswerReader, ReaderOptions } from '../protocol.ts'
@@ -11,8 +11,6 @@ import { failureIn } from '../upstream-error.ts'
 import { OutputReader } from './output-reader.ts'
 
 export const answerReader = (options: ReaderOptions): AnswerReader => readerOf(new Rules(options), options.events)
-
-const CUT: Readonly<Record<string, StopReason>> = { content_filter: 'refusal', steered: 'pause' }
 
 class Rules implements AnswerRules {
   readonly blocks: Blocks
@@ -94,8 +92,7 @@ class Rules implements AnswerRules {
     }
     this.#output.late(tree, tree.elements(tree.get(response, 'output')))
     const why = tree.string(tree.get(tree.get(response, 'incomplete_details'), 'reason')) ?? ''
-    const known = Object.hasOwn(CUT, why) ? (CUT[why] as StopReason) : 'length'
-    this.blocks.reason = isCut ? known : 'end'
+    this.blocks.reason = isCut ? reasonOf('responses', why, 'length') : 'end'
     this.blocks.finish()
   }
 }

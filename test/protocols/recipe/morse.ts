@@ -55,6 +55,7 @@ class BytesMeter implements Meter {
   readonly foreign = false
   readonly failed = false
   readonly answerId = null
+  readonly unknownFinish = false
   readonly atBoundary = false
   readonly matters = 0
 
