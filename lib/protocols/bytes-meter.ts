@@ -68,6 +68,10 @@ export abstract class BytesMeter implements Meter {
     return this.counted
   }
 
+  get failedAlone(): boolean {
+    return this.failed
+  }
+
   get final(): boolean {
     return this.terminal && this.usage !== null
   }

@@ -66,7 +66,8 @@ export class DocumentMeter extends Counted implements Meter, Noting {
   }
 
   protected get reported(): Report | null {
-    if (this.#reported === undefined) this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces, this.#inItem)
+    if (this.#reported === undefined)
+      this.#reported = this.#rules.reportOf(this.#document, this.counter.pieces, this.#inItem)
     return this.#reported
   }
 
@@ -102,6 +103,10 @@ export class DocumentMeter extends Counted implements Meter, Noting {
 
   get failed(): boolean {
     return saysError(this.#document.value('error'))
+  }
+
+  get failedAlone(): boolean {
+    return this.failed && this.counted === 0 && this.images === 0
   }
 
   get foreign(): boolean {

@@ -4,7 +4,6 @@ import { isFields } from './fields.ts'
 /** Whether the value of an `error` member is an error. Some upstreams always send the member, with null in it. */
 export const saysError = (value: unknown): boolean => isFields(value) || (typeof value === 'string' && value !== '')
 
-
 /** An event's data as an object; undefined = it is none, or some of it is missing. */
 export function parseEvent(data: Buffer, cut: Buffer | null): Record<string, unknown> | undefined {
   if (cut !== null) return undefined

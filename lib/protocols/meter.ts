@@ -57,6 +57,8 @@ export interface Meter {
   readonly terminal: boolean
   /** Whether the upstream sent an error of its own, as an event or a body. */
   readonly failed: boolean
+  /** Whether the error is all that came: nothing of an answer came before it. */
+  readonly failedAlone: boolean
   /** Whether the answer came to its end before anything failed. A failure after the end changes nothing. */
   readonly concluded: boolean
   /** Whether the answer said why it ended in a word that nobody knows (`finish-words.ts`). */

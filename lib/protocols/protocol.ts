@@ -147,6 +147,8 @@ export interface AnswerForm {
   encodedPictures?: PictureMembers
   /** An answer is an event stream only where its content type says so. Absent: also where one was asked for. */
   eventsByType?: true
+  /** A later request may continue an answer by its id, at the upstream that made it. Absent: answers are only told apart by it. */
+  continuable?: true
   /** The answer of its token counting path; null = it has none. */
   countAnswer: ((tokens: number) => object) | null
 }

@@ -51,6 +51,8 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
   #known = false
   /** Whether an event was seen that is not one of the protocol. */
   #strange = false
+  /** Whether an event came that belongs to an answer, before anything failed. */
+  #answered = false
   #ending = false
   /** Where in the current chunk the last report ended; -1 = the chunk has none. */
   #reportedAt = -1
@@ -114,6 +116,7 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
       this.#strange ||= !this.#known && !this.#ending
     }
     this.#rules.read(this, name, data, cut)
+    this.#answered ||= this.#known && !this.failed
     this.concluded ||= this.terminal && !this.failed
   }
 
@@ -135,6 +138,10 @@ export class StreamMeter extends Counted implements Meter, EventSink, Tally {
 
   get final(): boolean {
     return this.namesOutput && this.counted === this.#countedAtReport
+  }
+
+  get failedAlone(): boolean {
+    return this.failed && !this.#answered && this.counted === 0
   }
 
   get foreign(): boolean {

@@ -139,7 +139,7 @@ export interface FailingQuery {
 }
 
 export interface UsageStore {
-  /** null when the account has no usage row with this `answerId`. */
+  /** null when the account has no usage row with this `answerId`, or the answer cannot be continued. */
   answerMaker(accountId: number, answerId: string): Promise<AnswerMaker | null>
   /** Newest first. */
   usage(filter: UsageFilter): Promise<BookedRow[]>

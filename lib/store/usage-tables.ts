@@ -63,7 +63,7 @@ export const USAGE_LOG: Table = {
     ['at_ms'],
     ['account_id', 'at_ms', 'seq', 'charge'],
     ['key_id', 'at_ms'],
-    ['answer_id'],
+    ['account_id', 'answer_id'],
     ['account_id', 'client_request_id'],
   ],
 }

@@ -57,6 +57,16 @@ export const METRICS = {
   ),
   duration: histogram('gateway_request_seconds', ['protocol'], 'Time of a request, from its start to its end.'),
   tokens: counter('gateway_tokens_total', ['model', 'class'], 'Tokens charged.'),
+  usageCounted: counter(
+    'gateway_usage_counted_total',
+    ['channel'],
+    'Whole answers whose upstream reported no usage that could be read, so that what they used was counted.',
+  ),
+  finishUnknown: counter(
+    'gateway_finish_unknown_total',
+    ['channel'],
+    'Answers that say why they ended in a word that the gateway does not know.',
+  ),
   tierUnlisted: counter(
     'gateway_tier_unlisted_total',
     ['model'],

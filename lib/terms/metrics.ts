@@ -47,6 +47,8 @@ export class Metrics {
   readonly #firstByte = new Histogram()
   readonly #duration = new Histogram()
   readonly #tokens = new Tally()
+  readonly #usageCounted = new Tally()
+  readonly #finishUnknown = new Tally()
   readonly #tierUnlisted = new Tally()
   readonly #pictureUnmatched = new Tally()
   readonly pictures = new PictureTallies()
@@ -95,6 +97,14 @@ export class Metrics {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
     for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
+  }
+
+  usageCounted(channel: string): void {
+    this.#usageCounted.add(1, channel)
+  }
+
+  finishUnknown(channel: string): void {
+    this.#finishUnknown.add(1, channel)
   }
 
   tierUnlisted(model: string): void {
@@ -186,6 +196,10 @@ export class Metrics {
         return this.#duration.samples(name, labels)
       case 'tokens':
         return this.#tokens.samples(labels)
+      case 'usageCounted':
+        return this.#usageCounted.samples(labels)
+      case 'finishUnknown':
+        return this.#finishUnknown.samples(labels)
       case 'tierUnlisted':
         return this.#tierUnlisted.samples(labels)
       case 'pictureUnmatched':

@@ -66,9 +66,9 @@ export interface UsageRow extends RowCounts {
   /** Time to the first byte of the answer; null when none came. */
   firstByteMs: number | null
   durationMs: number
-  /** The `id` in the body of an answer that a later request may continue; null = the answer cannot be continued. */
+  /** The upstream's id of its answer, as it stands in the body; null = it has none. */
   answerId: string | null
-  /** Fingerprint (`CompiledKey.fingerprint`) of the upstream key that made the answer; null when `answerId` is null. */
+  /** Fingerprint (`CompiledKey.fingerprint`) of the upstream key that made the answer; null = no later request can continue the answer by its id. */
   upstreamKey: string | null
   /** Version of the model's price when the money was held; null = not recorded. */
   priceVersion: number | null

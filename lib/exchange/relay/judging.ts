@@ -2,10 +2,10 @@
  * Judges the answer of an upstream by its head and by its first bytes: whether it is an answer, and what the client is better told
  * in its place. While an answer is not judged, the next candidate may still be asked.
  */
-import type { Meter } from '../../protocols/meter.ts'
 import type { Protocol } from '../../terms/records.ts'
 import type { Closing } from './closing.ts'
 import type { Machine } from './machine.ts'
+import type { Reading } from './reading.ts'
 import { couldNotCount, refusesKey } from './upstream-status.ts'
 
 /** What is not 2xx passes as it comes, unless the client is better told something else. */
@@ -19,14 +19,23 @@ export function judgeStatus({ attempts, telling, x }: Machine, closing: Closing,
 }
 
 /**
- * By what the meter says of the first bytes. False: the answer began with an error and nothing else, and another candidate is
- * being asked.
+ * By what the meter says of the first bytes. False: the answer began with an error and nothing else. Another candidate is being
+ * asked; or there is none, and the client of a stream is told an error of ours. A document with an error passes, and is free.
  */
-export function judgeFirst(machine: Machine, { failed, counted }: Meter): boolean {
-  const { attempts } = machine
-  const isAnswer = !failed || counted > 0
+export function judgeFirst(
+  machine: Machine,
+  closing: Closing,
+  { meter, events }: Pick<Reading, 'meter' | 'events'>,
+): boolean {
+  const { attempts, x } = machine
+  const isAnswer = !meter.failed || meter.counted > 0
   attempts.judge(isAnswer ? 'ok' : 'failed')
   if (!isAnswer && attempts.tryNext()) return false
+  if (events && meter.failedAlone && !x.free) {
+    attempts.discard()
+    closing.giveUp('upstream')
+    return false
+  }
   machine.go('accept')
   return true
 }

@@ -132,7 +132,7 @@ export class Reader implements ReadingEvents, Gathered, Onward {
   #takePlain(chunk: Buffer, reading: Reading): void {
     const boundary = reading.meter.atBoundary
     const keepsUp = reading.feed(chunk)
-    if (this.#m.state === 'judging' && !judgeFirst(this.#m, reading.meter)) return
+    if (this.#m.state === 'judging' && !judgeFirst(this.#m, this.#closing, reading)) return
     if (!keepsUp) this.#pressure.hold(DECODING)
     if (this.#m.x.free) {
       // all of a count is looked at before any of it goes on

@@ -7,6 +7,7 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
 import {
@@ -50,13 +51,16 @@ const NO_LINES: readonly Line[] = []
 export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup {
   const entry = x.entry as KeyEntry
   const tariff = x.tariff as Tariff
-  const used = usedOf(x, o)
+  // an error that came alone is free, whatever it reports
+  const used = usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o)
   const answer = answerOf(x, o, used)
   const bill = used.basis === 'none' ? null : tariff.bill(answer)
+  const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   // a translated answer has an id of ours, which nobody can continue
-  const answerId = o.how === 'nothing' || o.via !== null ? null : (o.reading?.meter.answerId ?? null)
-  if (answerId !== null)
-    services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: o.upstreamKey })
+  const maker =
+    answerId !== null && o.via === null && protocolRow(x.protocol as Protocol).continuable ? o.upstreamKey : null
+  if (answerId !== null && maker !== null)
+    services.answers.remember(entry.account.id, answerId, { channel: o.channel, key: maker })
   const hold = x.hold as Hold
   const counts = rowCounts(used.usage)
   const row: UsageRow = {
@@ -81,7 +85,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     firstByteMs: o.firstByteMs === null ? null : whole(o.firstByteMs),
     durationMs: whole(services.clock.monotonic() - x.startedMs),
     answerId,
-    upstreamKey: answerId === null ? null : o.upstreamKey,
+    upstreamKey: maker,
     priceVersion: tariff.priceVersion,
     multiplier: tariff.multiplier,
     lines: bill?.lines ?? NO_LINES,
@@ -97,7 +101,14 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   x.usage = used.usage
   x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
   if (bill !== null) countUnpriced(x, services, bill)
+  countUnread(services, o, row)
   return group
+}
+
+/** What an operator may have to look at, because an upstream speaks in words that are not known. */
+function countUnread({ metrics }: Services, { channel, how, reading }: Outcome, { basis }: UsageRow): void {
+  if (how === 'completed' && basis === 'counted') metrics.usageCounted(channel)
+  if (reading?.meter.unknownFinish) metrics.finishUnknown(channel)
 }
 
 /** Where an answer costs nothing that had to be counted, its charge is as good as reported. */

@@ -97,7 +97,7 @@ export class Translating {
     meter.feed(chunk, bytesAsText(chunk))
     const isJudged = this.#m.state !== 'judging'
     if (!isJudged && translation !== null) this.#judge(chunk, reading, translation)
-    else if (isJudged || judgeFirst(this.#m, meter)) this.#onward.goOn(chunk, reading)
+    else if (isJudged || judgeFirst(this.#m, this.#closing, reading)) this.#onward.goOn(chunk, reading)
   }
 
   #judge(chunk: Buffer, reading: Reading, translation: Translation): void {

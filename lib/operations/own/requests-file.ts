@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<Exported>[] = [
   column('first_byte_ms', both('首字节(毫秒)', 'First byte (ms)'), ({ row }) => row.firstByteMs),
   column('duration_ms', both('总时长(毫秒)', 'Duration (ms)'), ({ row }) => row.durationMs),
   column('attempts', both('尝试次数', 'Attempts'), ({ row }) => row.attempts.length),
-  column('answer_id', both('回答编号', 'Answer id'), ({ row }) => row.answerId, true),
+  column('answer_id', both('回答编号', 'Answer id'), ({ row }) => (row.via === null ? row.answerId : null), true),
   column('client_request_id', both('客户端编号', 'Client’s id'), ({ row }) => row.clientRequestId, true),
 ]
 

@@ -88,7 +88,8 @@ export const shownReceipt = (
   released: row.held === null ? null : formatMicro(subtract(row.held, row.charge)),
   asked_ms: row.askedMs,
   attempts: row.attempts.length,
-  answer_id: row.answerId,
+  // of a translated answer the client knows an id of ours, and not its upstream's
+  answer_id: row.via === null ? row.answerId : null,
   ended: ENDED[row.end],
   rests_on: RESTS_ON[row.basis],
 })

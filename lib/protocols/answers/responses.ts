@@ -220,6 +220,7 @@ const DOCUMENT: DocumentRules = {
 
 export const responsesAnswers: AnswerForm = {
   terminalIsLast: true,
+  continuable: true,
   meter({ events, pictures }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
     return events ? new StreamMeter(new Rules(), STREAM_KEYS, counter) : new DocumentMeter(DOCUMENT, counter)

@@ -14,7 +14,9 @@ export const answerKey = (id: string): string =>
 
 export async function answerMaker(driver: Driver, accountId: number, answerId: string): Promise<AnswerMaker | null> {
   const sql =
-    'SELECT channel, upstream_key FROM usage_log WHERE answer_id = ? AND account_id = ? ORDER BY seq DESC LIMIT 1'
-  const [row] = await driver.query('answerMaker', sql, [answerKey(answerId), accountId])
-  return row === undefined ? null : { channel: text(row, 'channel'), key: text(row, 'upstream_key') }
+    'SELECT channel, upstream_key FROM usage_log WHERE account_id = ? AND answer_id = ? ORDER BY seq DESC LIMIT 1'
+  const [row] = await driver.query('answerMaker', sql, [accountId, answerKey(answerId)])
+  // Only the newest is looked at: some upstreams give all their answers one id.
+  if (row === undefined || row['upstream_key'] === null) return null
+  return { channel: text(row, 'channel'), key: text(row, 'upstream_key') }
 }

@@ -15,7 +15,7 @@ const MOST = 50
 const PLACES: [column: string, index: string, value: (id: string) => string][] = [
   ['request_id', indexName(USAGE_LOG, ['request_id']), id => id],
   ['client_request_id', indexName(USAGE_LOG, ['account_id', 'client_request_id']), id => id],
-  ['answer_id', indexName(USAGE_LOG, ['answer_id']), answerKey],
+  ['answer_id', indexName(USAGE_LOG, ['account_id', 'answer_id']), answerKey],
 ]
 
 export function requestsOfId(driver: Driver, { accountId, keyIds }: AccountKeys, id: string): Promise<BookedRow[]> {

@@ -56,6 +56,7 @@ class BytesMeter implements Meter {
   readonly failed = false
   readonly answerId = null
   readonly unknownFinish = false
+  readonly failedAlone = false
   readonly atBoundary = false
   readonly matters = 0
 
