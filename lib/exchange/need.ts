@@ -83,6 +83,7 @@ function requestOf(
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture
+  if (facts.tools.length > 0) request.tools = facts.tools
   if (!facts.answersSound) request.answersSound = false
   if (!facts.answersPictures) request.answersPictures = false
   return request

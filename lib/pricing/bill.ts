@@ -6,6 +6,7 @@
  * Where it is not known which of several models made a part, every line of it takes the dearest of their prices.
  */
 import { invariant } from '../base/assert.ts'
+import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
 import { type CountedKind, NO_TIERS, type PictureKind, type TierNames, UNSAID } from '../protocols/usage.ts'
 import type { Fee, Line, TokenClass, Usage } from '../terms/records.ts'
 import { MILLION } from './amount.ts'
@@ -13,6 +14,7 @@ import type { List } from './list.ts'
 import type { ModelPrice } from './model-price.ts'
 import { reportedElse } from './pictures.ts'
 import type { AppliedTier } from './tiers.ts'
+import { piecesOf } from './tool-fees.ts'
 
 /** The models that something is charged at: one, or all that it could be. */
 export interface Priced {
@@ -41,6 +43,8 @@ export interface Answer<T extends Priced = Priced> {
    */
   parts?: readonly Part<T>[]
   tiers?: AnswerTiers
+  /** Tools that cost by the piece: those that the request names, and how often each was used. */
+  tools?: { asked: readonly AskedTool[]; used: readonly UsedTool[] }
   /** Of the pictures among `usage.images`, those whose kind the answer says. */
   pictures?: { asked: PictureKind; reported: readonly CountedKind[] }
 }
@@ -54,6 +58,7 @@ export interface Lines {
 }
 
 const NO_PARTS: readonly Part[] = []
+const NO_PRICES: readonly ModelPrice[] = []
 const NO_TIER_NAMES = { asked: NO_TIERS, reported: NO_TIERS }
 
 export function linesOf(answer: Answer, asked: Priced): Lines {
@@ -74,6 +79,7 @@ export function linesOf(answer: Answer, asked: Priced): Lines {
   }
   if (parts.length > 0) checkCounts(usage)
   addFees(made, answer, whole.prices, prompt)
+  if (answer.tools !== undefined) made.lines.push(...toolLines(answer.tools, whole.prices))
   return made
 }
 
@@ -221,6 +227,29 @@ function addFee(made: Lines, name: Fee, prices: Priced['prices'], prompt: number
       count,
       price,
     })
+}
+
+/** A tool that the request names several times, with containers of several sizes, costs as the dearest of them. */
+export function toolLines({ asked, used }: NonNullable<Answer['tools']>, prices: Priced['prices']): Line[] {
+  const lines: Line[] = []
+  for (const one of used) {
+    let most: Line | null = null
+    for (const tool of asked)
+      for (const price of tool.stem === one.stem ? prices : NO_PRICES) {
+        const line = toolLine(price, tool, one)
+        if (line !== null && (most === null || costOf([line]) > costOf([most]))) most = line
+      }
+    if (most !== null) lines.push(most)
+  }
+  return lines
+}
+
+function toolLine({ model, version, toolFees }: ModelPrice, tool: AskedTool, used: UsedTool): Line | null {
+  const fee = toolFees.of(tool)
+  const count = fee === null ? 0 : piecesOf(fee, used)
+  if (fee === null || count === 0) return null
+  const { name, price } = fee
+  return { model, priceVersion: version, list: 'base', tier: MILLION, tierName: null, class: name, count, price }
 }
 
 const costOf = (charged: readonly Charged[]): bigint =>

@@ -8,11 +8,12 @@
  */
 import type { Micro } from '../base/money.ts'
 import type { Prompt } from '../protocols/prompt.ts'
+import type { AskedTool, UsedTool } from '../protocols/server-tools.ts'
 import { protocolRow } from '../protocols/table.ts'
 import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
 import { amountOf, type Factor, factorOf } from './amount.ts'
-import { type Answer, type Lines, linesOf, type Priced } from './bill.ts'
+import { type Answer, type Lines, linesOf, type Priced, toolLines } from './bill.ts'
 import { estimatedInput } from './estimated-input.ts'
 import { AnswerHold, holdOf } from './hold.ts'
 import { ModelPrice } from './model-price.ts'
@@ -33,7 +34,16 @@ export interface Bill extends Lines {
 const PRICES: readonly string[] = [...TOKEN_CLASSES, ...FEES]
 /** Prices of what is known without a report of the upstream. */
 const KNOWN_FEES: readonly string[] = ['request', 'character']
-const KNOWN: ReadonlySet<string> = new Set([...PRICES, 'search_unit', 'over', 'tiers'])
+const KNOWN: ReadonlySet<string> = new Set([
+  ...PRICES,
+  'maps',
+  'container',
+  'code_execution',
+  'tools',
+  'search_unit',
+  'over',
+  'tiers',
+])
 
 /**
  * Returns null for a model without price, which cannot be used; and for a price with parts that only a later version of
@@ -124,6 +134,30 @@ export class Tariff implements Priced {
     const pictures = this.prices[0].base.pictures
     if (pictures === null || pictures.find(asked) !== null) return null
     return pictures.hasSize(asked) ? 'quality' : 'size'
+  }
+
+  /**
+   * Whether every tool that a request names has a price. A tool: it has none, and the request is refused with 400. `leave out`:
+   * all have one but searches that are only offered, without which the request may be answered.
+   */
+  judgeTools(tools: readonly AskedTool[]): AskedTool | 'leave out' | null {
+    const [{ toolFees }] = this.prices
+    const isPriced = (tool: AskedTool): boolean =>
+      tool.cost === 'tokens' || toolFees.of(tool) !== null || (tool.cost === 'web_search' && this.pricesSearches)
+    const unpriced = tools.filter(tool => !isPriced(tool))
+    const [first] = unpriced
+    if (first === undefined) return null
+    // of searches all are left out, or none
+    const all = tools.filter(({ cost }) => cost === 'web_search')
+    const kept = unpriced.find(({ cost, forced, place }) => cost !== 'web_search' || forced || place === null)
+    return kept ?? (all.length > unpriced.length ? first : 'leave out')
+  }
+
+  /** What tools cost that were used so often, without the group's multiplier: micro-CNY. */
+  toolsCost(asked: readonly AskedTool[], used: readonly UsedTool[]): number {
+    let sum = 0
+    for (const { price, count } of toolLines({ asked, used }, this.prices)) sum += price * count
+    return sum
   }
 
   /** The most that the request can cost. */

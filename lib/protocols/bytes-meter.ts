@@ -21,6 +21,7 @@ export abstract class BytesMeter implements Meter {
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
+  readonly tools = []
   readonly tiers = NO_TIERS
   readonly reportedOutput = 0
   readonly images = 0

@@ -5,6 +5,7 @@
  */
 import type { Facts } from './facts.ts'
 import type { Pass } from './reports.ts'
+import type { UsedTool } from './server-tools.ts'
 import type { CountedKind, TierNames, Usage } from './usage.ts'
 
 /**
@@ -45,6 +46,8 @@ export interface Meter {
   readonly pictureKinds: readonly CountedKind[]
   /** Number of web searches so far: as reported or as seen in the answer, whichever is more. */
   readonly searches: number
+  /** How often other tools of the upstream were used, as far as is seen or reported; only where `MeterOptions.tools` says so. */
+  readonly tools: readonly UsedTool[]
   /** The names of tier, speed and place that the answer reported last. */
   readonly tiers: TierNames
   /** Seconds of sound that are charged, in whole seconds: as reported, else as found out so far. */
@@ -92,6 +95,8 @@ export interface MeterOptions {
   pictures?: boolean
   /** Whether searches have a price, for which events of streams are read that only tell of searches. */
   searches?: boolean
+  /** Whether the request names tools that cost by the piece, for which the events are read that tell of calls. */
+  tools?: boolean
   /** What the request says of sound. */
   sound?: Pick<Facts, 'characters' | 'uploadS' | 'soundBytesPerS'>
   /** The content type of the answer. */

@@ -96,6 +96,7 @@ export class Reading {
       cacheTtl: facts?.cacheTtl ?? '5m',
       pictures: x.tariff?.pricesPictures ?? false,
       searches: x.tariff?.pricesSearches ?? false,
+      tools: facts !== null && facts.tools.length > 0,
       type,
       ...(facts === null ? {} : { sound: facts }),
       ...(length === undefined || isEncoded ? {} : { bodyBytes: Number(length) }),
@@ -181,7 +182,7 @@ export class Reading {
   /** True when the hold covers what was produced so far, so that it may go on to the client. */
   coveredBy(growth: Growth): boolean {
     const { foreign, meter } = this
-    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images, meter.searches)
+    return growth.covers(foreign ? this.tokensOfBytes : meter.produced, meter.images, meter.searches, meter.tools)
   }
 
   /** The answer is whole, and nothing of interest can follow. */

@@ -7,6 +7,7 @@ import { type Micro, micro, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
+import { type UsedTool, withUnseen } from '../../protocols/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
@@ -23,6 +24,7 @@ import type { Exchange } from '../exchange.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
+import type { Reading } from './reading.ts'
 import { type Ended, type Used, usedOf } from './used.ts'
 
 export interface Outcome extends Ended {
@@ -126,7 +128,7 @@ function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmat
 /** What was used, in the words of the tariff: beside what was asked for, what the answer says of itself. */
 function answerOf(
   x: Exchange,
-  { channel, reading }: Pick<Outcome, 'channel' | 'reading'>,
+  { channel, reading, delivered }: Pick<Outcome, 'channel' | 'reading' | 'delivered'>,
   { usage, passes }: Used,
 ): Answer<Tariff> {
   const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
@@ -136,7 +138,16 @@ function answerOf(
   const reported = reading?.meter.tiers ?? NO_TIERS
   if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
   if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
+  if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
   return answer
+}
+
+/** Only tools that the request names are charged: others belong to what those do. */
+function addTools(x: Exchange, answer: Answer<Tariff>, { sent }: Reading, seen: readonly UsedTool[]): void {
+  const { tools: asked } = sent ?? (x.facts as Facts)
+  if (asked.length === 0) return
+  const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
+  answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
 }
 
 /** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */

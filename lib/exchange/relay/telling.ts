@@ -9,7 +9,7 @@ import type { Failure } from '../../translate/failure.ts'
 import type { WrittenError } from '../../translate/protocol.ts'
 import { dropBody } from '../body-memory.ts'
 import type { Exchange } from '../exchange.ts'
-import { nameLosses } from '../lane-headers.ts'
+import { nameLeftOut, nameLosses } from '../lane-headers.ts'
 import { answer, ownHeaders, refuse } from '../refuse.ts'
 import type { Services } from '../services.ts'
 import type { Answer } from './answer.ts'
@@ -89,8 +89,10 @@ export class Telling {
     const { status, lane } = this.#answer
     const headers = ownHeaders(x)
     this.announced = lane === null && tellsLength(this.#answer)
-    if (lane === null) passedHead(this.#answer, this.announced, headers)
-    else translatedHead(this.#answer, lane, this.#length, headers)
+    if (lane === null) {
+      passedHead(this.#answer, this.announced, headers)
+      nameLeftOut(x, headers)
+    } else translatedHead(this.#answer, lane, this.#length, headers)
     x.status = lane === null ? status : 200
     x.reply.begin(x.status, headers, this.#services.clock.now())
   }
@@ -164,6 +166,7 @@ export class Telling {
     const headers = ownHeaders(x)
     headers.push('content-type', EVENTS_TYPE)
     if (x.lanes !== null) nameLosses(x.lanes, headers)
+    else nameLeftOut(x, headers)
     x.reply.begin(200, headers, this.#services.clock.now())
     x.reply.write(Buffer.from('\n'))
   }

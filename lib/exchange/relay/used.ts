@@ -23,7 +23,7 @@ export interface Ended {
   how: How
   reading: Reading | null
   /** What went on to the client, where the rest was held back; null = the client got all that was read. */
-  delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches'> | null
+  delivered: Pick<Growth, 'delivered' | 'deliveredImages' | 'deliveredSearches' | 'deliveredTools'> | null
 }
 
 export interface Used {
@@ -76,7 +76,8 @@ function withoutSeconds(x: Exchange, o: Ended): Used {
   // where an answer is cut, the client got what was told of it
   const isCut = how === 'broken' || how === 'stopped'
   const { counted: seen, produced } = isCut ? reading : meter
-  if ((how === 'broken' || how === 'left') && usage === null && seen === 0 && searches === 0) return least
+  const isEmpty = usage === null && seen === 0 && searches === 0 && meter.tools.length === 0
+  if ((how === 'broken' || how === 'left') && isEmpty) return least
   const output = Math.min(most, produced)
   const told = how !== 'stopped' && usage !== null && meter.reportedOutput >= output
   if (usage === null) return counted({ ...estimate(x), images, searches }, output)

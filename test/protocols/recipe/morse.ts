@@ -48,6 +48,7 @@ class BytesMeter implements Meter {
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
+  readonly tools = []
   readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
   readonly seconds = 0
