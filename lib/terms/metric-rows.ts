@@ -91,6 +91,12 @@ export const METRICS = {
     aggregator: 'max',
   }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
+  disputed: counter(
+    'gateway_disputed_cny_total',
+    ['channel'],
+    'CNY not charged, because the upstream reported more than its request can have caused.',
+    { money: true },
+  ),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(
     'gateway_channel_state',

@@ -53,6 +53,7 @@ export class Metrics {
   readonly #pictureUnmatched = new Tally()
   readonly pictures = new PictureTallies()
   readonly #charge = new Tally()
+  readonly #disputed = new Tally()
   readonly #attempts = new Tally()
   readonly #hedges = new Tally()
   readonly #settlements = new Tally()
@@ -96,6 +97,7 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
+    if (row.disputed > 0) this.#disputed.add(row.disputed, row.channel)
     for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
   }
 
@@ -210,6 +212,8 @@ export class Metrics {
         return this.pictures.samples(id)
       case 'charge':
         return this.#charge.samples(labels)
+      case 'disputed':
+        return this.#disputed.samples(labels)
       case 'attempts':
         return this.#attempts.samples(labels)
       case 'channelState':

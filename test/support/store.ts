@@ -1,5 +1,5 @@
 /** Stores in memory for tests, and rows that most tests need. */
-import { micro } from '../../lib/base/money.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openMysql } from '../../lib/store/mysql.ts'
 import { openStore } from '../../lib/store/open.ts'
@@ -113,6 +113,7 @@ export const NOT_RECORDED = {
   multiplier: null,
   lines: [],
   held: null,
+  disputed: ZERO,
   cost: null,
   askedMs: null,
   attempts: [],
