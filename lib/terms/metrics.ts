@@ -55,6 +55,8 @@ export class Metrics {
   readonly #charge = new Tally()
   readonly #disputed = new Tally()
   readonly #attempts = new Tally()
+  readonly #rests = new Tally()
+  readonly #restsForgotten = new Tally()
   readonly #hedges = new Tally()
   readonly #settlements = new Tally()
   readonly #storeQueries = new Tally()
@@ -136,6 +138,14 @@ export class Metrics {
   /** Of a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
     this.#translations.add(1, what, outcome)
+  }
+
+  rest(channel: string, scope: 'account' | 'others' | 'all'): void {
+    this.#rests.add(1, channel, scope)
+  }
+
+  restForgotten(): void {
+    this.#restsForgotten.add(1)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -222,6 +232,10 @@ export class Metrics {
         return keyStateSamples(observed.channelStates())
       case 'attemptsOpen':
         return attemptsOpenSamples(observed.channelStates())
+      case 'rests':
+        return this.#rests.samples(labels)
+      case 'restsForgotten':
+        return this.#restsForgotten.samples(labels)
       case 'hedges':
         return this.#hedges.samples(labels)
       case 'holdsOpen':
