@@ -4,6 +4,7 @@ import { formatMicro, type Micro, micro } from '../../base/money.ts'
 import type { Claim } from '../../channels/claim.ts'
 import { Hold, type Refusal } from '../../ledger/ledger.ts'
 import type { Exchange } from '../exchange.ts'
+import { countMoneyWait, moneyLeftMs } from '../money-wait.ts'
 import { needOf } from '../need.ts'
 import { stage } from '../plan.ts'
 import { refuse } from '../refuse.ts'
@@ -17,9 +18,9 @@ export const reserve = stage<'tariff', 'hold'>((x, services) => {
   if (!services.ledger.accepting) return refuse(x, services, 'unavailable')
   // a request that costs nothing also needs an account that is not empty
   const need = micro(Math.max(1, estimate(x, services)))
-  const held = services.ledger.reserve(account, key, need)
+  const held = services.ledger.reserve(account, key, need, moneyLeftMs(x))
   if (!(held instanceof Promise)) return judge(x, services, held)
-  return held.then(
+  return countMoneyWait(x, services, held).then(
     answer => judge(x, services, answer),
     error => storeFailed(x, services, error),
   )
