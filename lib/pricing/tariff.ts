@@ -14,6 +14,7 @@ import type { PictureKind, PriceLine, TierNames } from '../protocols/usage.ts'
 import { FEES, type Group, type Model, type Price, type Protocol, TOKEN_CLASSES } from '../terms/records.ts'
 import { amountOf, type Factor, factorOf } from './amount.ts'
 import { type Answer, type Lines, linesOf, type Priced, toolLines } from './bill.ts'
+import { type Cause, mostInputCaused, mostOutputCaused } from './bound.ts'
 import { estimatedInput } from './estimated-input.ts'
 import { AnswerHold, holdOf } from './hold.ts'
 import { ModelPrice } from './model-price.ts'
@@ -60,7 +61,8 @@ export class Tariff implements Priced {
   readonly prices: readonly [ModelPrice, ...ModelPrice[]]
   /** Of the group, in millionths. */
   readonly multiplier: number
-  readonly #models: readonly Model[]
+  /** Those that may answer. */
+  readonly models: readonly Model[]
   readonly #model: Model
   readonly #price: Price
   readonly #factor: Factor
@@ -69,7 +71,7 @@ export class Tariff implements Priced {
   constructor(models: readonly Model[], prices: Priced['prices'], price: Price, multiplier: number) {
     this.prices = prices
     this.multiplier = multiplier
-    this.#models = models
+    this.models = models
     this.#model = widest(models)
     this.#price = price
     this.#factor = factorOf(multiplier)
@@ -120,7 +122,7 @@ export class Tariff implements Priced {
     const [first] = of
     if (of.length === 1) return first
     const prices = [...new Set(of.flatMap(tariff => tariff.prices))] as [ModelPrice, ...ModelPrice[]]
-    const models = [...new Set(of.flatMap(tariff => tariff.#models))]
+    const models = [...new Set(of.flatMap(tariff => tariff.models))]
     return new Tariff(models, prices, first.#price, first.multiplier)
   }
 
@@ -173,6 +175,21 @@ export class Tariff implements Priced {
   /** Input tokens of what stands in the body itself. */
   estimatedInput(prompt: Prompt): number {
     return estimatedInput(this.#model, prompt)
+  }
+
+  /** The most tokens of input that a request can have caused at any of the models; see `bound.ts`. */
+  mostInput(prompt: Prompt, calls: number, written = 0): number {
+    let most = 0
+    for (const model of this.models) most = Math.max(most, mostInputCaused(model, prompt, calls, written))
+    return most
+  }
+
+  /** The same of output; the arguments are those of `mostOutputCaused`. */
+  mostOutput(cause: Cause, maximum: number | null, isRead: boolean, thinksBeside: boolean): number {
+    let most = 0
+    for (const model of this.models)
+      most = Math.max(most, mostOutputCaused(model, cause, maximum, isRead, thinksBeside))
+    return most
   }
 
   /** What the answer is charged. */

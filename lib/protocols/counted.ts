@@ -49,7 +49,15 @@ export abstract class Counted {
   }
 
   get searches(): number {
-    return Math.max(this.reported?.usage.searches ?? 0, this.#searches?.count ?? 0)
+    return Math.max(this.reported?.usage.searches ?? 0, this.seenSearches)
+  }
+
+  get seenImages(): number {
+    return this.pictures?.count ?? this.reported?.seenImages ?? 0
+  }
+
+  get seenSearches(): number {
+    return this.#searches?.count ?? 0
   }
 
   /** Notes a search that is seen in the answer. `counts` false: the call proved to be no search. */

@@ -74,6 +74,7 @@ export class Draft {
   /** How fast text is spoken, where it is slower than usual: 0.25 to 1. */
   pace = 1
   uploadS = 0
+  uploadBytes = 0
   soundBytesPerS: number | null = null
   /** Bytes of text that upstreams count in addition, because they read a part of the body more than once. */
   repeatedBytes = 0

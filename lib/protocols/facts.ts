@@ -5,7 +5,7 @@ import type { AskedEffort } from './effort.ts'
 import type { Maxima } from './maxima.ts'
 import type { Prompt, ToolUses } from './prompt.ts'
 import type { AskedTool } from './server-tools.ts'
-import { wholeSeconds } from './sound/sound.ts'
+import { DENSEST_BYTES_PER_S, wholeSeconds } from './sound/sound.ts'
 import { type PictureKind, type TierNames, UNSAID } from './usage.ts'
 
 export interface Facts {
@@ -65,6 +65,8 @@ export interface Facts {
   spokenS: number
   /** Seconds of sound in files that are to be written down. */
   uploadS: number
+  /** The most that this sound can last, whatever its files say. */
+  mostUploadS: number
   /** Bytes of a second of the answer, where plain samples are asked for; null = they are not. */
   soundBytesPerS: number | null
   /** Names of models beside the request's own. */
@@ -124,6 +126,7 @@ export function factsOf(draft: Draft, bodyBytes: number, openedAt: number): Fact
     characters: draft.characters,
     spokenS: spokenS(draft),
     uploadS: wholeSeconds(draft.uploadS),
+    mostUploadS: Math.ceil(draft.uploadBytes / DENSEST_BYTES_PER_S),
     soundBytesPerS: draft.soundBytesPerS,
     otherModels: draft.otherModels,
     invalid: draft.invalid,

@@ -51,6 +51,23 @@ export const noUsage = (): Usage => ({
   characters: 0,
 })
 
+/** The classes of the prompt, and those of the answer. */
+export const OUTPUT_CLASSES = ['output', 'output_audio', 'output_image'] as const satisfies readonly TokenClass[]
+export const INPUT_CLASSES: readonly TokenClass[] = TOKEN_CLASSES.filter(
+  name => !(OUTPUT_CLASSES as readonly TokenClass[]).includes(name),
+)
+
+/** All tokens of input. */
+export const inputOf = (usage: Usage): number =>
+  usage.input +
+  usage.input_audio +
+  usage.input_image +
+  usage.cache_read +
+  usage.cache_read_audio +
+  usage.cache_read_image +
+  usage.cache_write_5m +
+  usage.cache_write_1h
+
 /** All tokens of output. */
 export const outputOf = (usage: Usage): number => usage.output + usage.output_audio + usage.output_image
 

@@ -91,6 +91,12 @@ export const METRICS = {
     aggregator: 'max',
   }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
+  disputed: counter(
+    'gateway_disputed_cny_total',
+    ['channel'],
+    'CNY not charged, because the upstream reported more than its request can have caused.',
+    { money: true },
+  ),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(
     'gateway_channel_state',
@@ -103,6 +109,16 @@ export const METRICS = {
     ['channel', 'key'],
     'Circuit breaker of each key, where a channel has several: values as above; `key` is its position, from 1.',
     { aggregator: 'max' },
+  ),
+  rests: counter(
+    'gateway_channel_rests_total',
+    ['channel', 'scope'],
+    'Rests of a model at the channel, because its upstream said that it is too busy or reported what cannot be: of one account (`account`), of all others for a moment (`others`), of all (`all`).',
+  ),
+  restsForgotten: counter(
+    'gateway_channel_rests_forgotten_total',
+    [],
+    'Rests of single accounts that were forgotten before their end, because there were too many.',
   ),
   attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way at the channel.'),
   hedges: counter(

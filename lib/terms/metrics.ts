@@ -60,7 +60,10 @@ export class Metrics {
   readonly #pictureUnmatched = new Tally()
   readonly pictures = new PictureTallies()
   readonly #charge = new Tally()
+  readonly #disputed = new Tally()
   readonly #attempts = new Tally()
+  readonly #rests = new Tally()
+  readonly #restsForgotten = new Tally()
   readonly #hedges = new Tally()
   readonly #settlements = new Tally()
   readonly #storeQueries = new Tally()
@@ -107,6 +110,7 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
+    if (row.disputed > 0) this.#disputed.add(row.disputed, row.channel)
     for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
   }
 
@@ -145,6 +149,14 @@ export class Metrics {
   /** Of a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
     this.#translations.add(1, what, outcome)
+  }
+
+  rest(channel: string, scope: 'account' | 'others' | 'all'): void {
+    this.#rests.add(1, channel, scope)
+  }
+
+  restForgotten(): void {
+    this.#restsForgotten.add(1)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -221,6 +233,8 @@ export class Metrics {
         return this.pictures.samples(id)
       case 'charge':
         return this.#charge.samples(labels)
+      case 'disputed':
+        return this.#disputed.samples(labels)
       case 'attempts':
         return this.#attempts.samples(labels)
       case 'channelState':
@@ -229,6 +243,10 @@ export class Metrics {
         return keyStateSamples(observed.channelStates())
       case 'attemptsOpen':
         return attemptsOpenSamples(observed.channelStates())
+      case 'rests':
+        return this.#rests.samples(labels)
+      case 'restsForgotten':
+        return this.#restsForgotten.samples(labels)
       case 'hedges':
         return this.#hedges.samples(labels)
       case 'holdsOpen':

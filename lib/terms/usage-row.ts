@@ -78,6 +78,8 @@ export interface UsageRow extends RowCounts {
   lines: readonly Line[]
   /** The money held when the request ended, growth included; null = not recorded. */
   held: Micro | null
+  /** What the upstream reported above what the request can have caused, at the price of the charge. It is not charged. */
+  disputed: Micro
   /** What the upstream charges for the request; null = not known. */
   cost: Micro | null
   /** Time from the arrival of the request until the first upstream was asked; null = not recorded. */

@@ -1,6 +1,6 @@
 /** Stores in memory for tests, and rows that most tests need. */
 import type { Clock } from '../../lib/base/clock.ts'
-import { micro } from '../../lib/base/money.ts'
+import { micro, ZERO } from '../../lib/base/money.ts'
 import { StoreHealth } from '../../lib/store/health.ts'
 import type { Driver } from '../../lib/store/driver.ts'
 import { openMysql } from '../../lib/store/mysql.ts'
@@ -118,6 +118,7 @@ export const NOT_RECORDED = {
   multiplier: null,
   lines: [],
   held: null,
+  disputed: ZERO,
   cost: null,
   askedMs: null,
   attempts: [],

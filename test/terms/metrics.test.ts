@@ -201,6 +201,11 @@ t.test('what is counted is shown', async t => {
     ['lost refusals', m => m.refusalsLost('store', 2), ['gateway_refusals_lost_total{cause="store"} 2']],
     ['usage', m => m.usageCounted('c'), ['gateway_usage_counted_total{channel="c"} 1']],
     ['a finish', m => m.finishUnknown('c'), ['gateway_finish_unknown_total{channel="c"} 1']],
+    [
+      'a dispute',
+      m => m.settlement('m', settled({ disputed: micro(7_500_000) })),
+      ['gateway_disputed_cny_total{channel="one"} 7.5', 'gateway_settlements_total{basis="reported"} 1'],
+    ],
     ['a tier', m => m.tierUnlisted('m'), ['gateway_tier_unlisted_total{model="m"} 1']],
     ['a picture', m => m.pictureUnmatched('m'), ['gateway_picture_unmatched_total{model="m"} 1']],
     ['a label as it comes', m => m.refusal('a"b\\c\nd'), ['gateway_refusals_total{reason="a\\"b\\\\c\\nd"} 1']],

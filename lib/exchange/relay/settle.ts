@@ -3,7 +3,7 @@
  * the receipt of the charge.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import { type Micro, micro, ZERO } from '../../base/money.ts'
+import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
@@ -24,6 +24,7 @@ import type { Exchange } from '../exchange.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
+import { causedOf } from './bounds.ts'
 import type { Reading } from './reading.ts'
 import { type Ended, type Used, usedOf } from './used.ts'
 
@@ -56,7 +57,9 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   // an error that came alone is free, whatever it reports
   const used = usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o)
   const answer = answerOf(x, o, used)
-  const bill = used.basis === 'none' ? null : tariff.bill(answer)
+  const told = used.basis === 'none' ? null : tariff.bill(answer)
+  const bill = told === null ? null : billOf(x, o, used, answer, told)
+  const disputed = bill === null || told === null ? ZERO : subtract(told.charge, bill.charge)
   const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   // a translated answer has an id of ours, which nobody can continue
   const maker =
@@ -92,7 +95,8 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     multiplier: tariff.multiplier,
     lines: bill?.lines ?? NO_LINES,
     held: micro(hold.amount),
-    cost: costOf(x, o, bill, answer),
+    disputed,
+    cost: costOf(x, o, told, answer),
     askedMs: whole(x.dispatchedMs - x.startedMs),
     attempts: o.attempts,
     upstreamId: o.upstreamId,
@@ -111,6 +115,16 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
 function countUnread({ metrics }: Services, { channel, how, reading }: Outcome, { basis }: UsageRow): void {
   if (how === 'completed' && basis === 'counted') metrics.usageCounted(channel)
   if (reading?.meter.unknownFinish) metrics.finishUnknown(channel)
+}
+
+/** What the customer is charged: what the request can have caused of what was reported. */
+function billOf(x: Exchange, { reading }: Outcome, used: Used, answer: Answer<Tariff>, told: Bill): Bill {
+  if (reading === null || !(used.isReport || used.usage.seconds > 0)) return told
+  const caused = causedOf(x, reading, answer)
+  if (caused === answer) return told
+  const bill = (x.tariff as Tariff).bill(caused)
+  // a price list for large prompts may be the cheaper one
+  return bill.charge < told.charge ? bill : told
 }
 
 /** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
@@ -150,7 +164,7 @@ function addTools(x: Exchange, answer: Answer<Tariff>, { sent }: Reading, seen: 
   answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
 }
 
-/** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */
+/** What the upstream takes, for all that it reports; null = not known. It takes money also for an answer that was taken back from the client. */
 const costOf = (x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null =>
   bill === null
     ? costOfUncharged(x, { ...o, how: 'broken' })

@@ -89,12 +89,13 @@ export class Telling {
     const { status, lane } = this.#answer
     const headers = ownHeaders(x)
     this.announced = lane === null && tellsLength(this.#answer)
+    const now = this.#services.clock.now()
     if (lane === null) {
-      passedHead(this.#answer, this.announced, headers)
+      passedHead(this.#answer, now, this.announced, headers)
       nameLeftOut(x, headers)
-    } else translatedHead(this.#answer, lane, this.#length, headers)
+    } else translatedHead(this.#answer, now, lane, this.#length, headers)
     x.status = lane === null ? status : 200
-    x.reply.begin(x.status, headers, this.#services.clock.now())
+    x.reply.begin(x.status, headers, now)
   }
 
   /** What is written of an answer at its end; of a document this is all. */
@@ -225,7 +226,7 @@ export class Telling {
   /** An upstream's error, which the gateway has written in the words of the client's protocol. */
   answerError({ status, body }: WrittenError): void {
     const headers = ownHeaders(this.#x)
-    errorHead(this.#answer, status, headers)
+    errorHead(this.#answer, this.#services.clock.now(), status, headers)
     answer(this.#x, this.#services, status, headers, Buffer.from(body, 'latin1'))
   }
 

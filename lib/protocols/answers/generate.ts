@@ -205,11 +205,11 @@ const TOOL_DOCUMENT: DocumentRules = { ...DOCUMENT, items: TOOL_ITEMS }
 
 export const generateAnswers: AnswerForm = {
   terminalIsLast: false,
-  meter({ events, pictures, searches = false, tools = false }: MeterOptions) {
+  meter({ events, pictures, searches = false, tools = false, mostOutput }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
     return events
       ? new StreamMeter(new Rules(searches, tools), KEYS, counter)
-      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, counter)
+      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, mostOutput, counter)
   },
   words: {
     keepAlive: '\n',

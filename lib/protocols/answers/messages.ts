@@ -3,7 +3,7 @@
  * placeholder.
  */
 import { ContentKeys } from '../content-keys.ts'
-import { DocumentMeter } from '../document-meter.ts'
+import { DocumentMeter, type DocumentRules } from '../document-meter.ts'
 import { idOf, parseEvent, typeOf } from '../event-text.ts'
 import { type Fields, fieldsOf, isFields } from '../fields.ts'
 import { isStrangeFinish } from '../finish-words.ts'
@@ -133,7 +133,7 @@ export const messagesAnswers: AnswerForm = {
   terminalIsLast: true,
   meter(options: MeterOptions) {
     if (options.events) return new StreamMeter(new Rules(options.cacheTtl), KEYS)
-    return new DocumentMeter({
+    const rules: DocumentRules = {
       members: MEMBERS,
       own: ['content'],
       keys: KEYS,
@@ -145,7 +145,8 @@ export const messagesAnswers: AnswerForm = {
         usage.add(document.value('usage'))
         return usage.report
       },
-    })
+    }
+    return new DocumentMeter(rules, options.mostOutput)
   },
   words: {
     keepAlive: event('ping', { type: 'ping' }),

@@ -269,11 +269,11 @@ const TOOL_DOCUMENT: DocumentRules = { ...DOCUMENT, items: TOOL_ITEMS }
 export const responsesAnswers: AnswerForm = {
   terminalIsLast: true,
   continuable: true,
-  meter({ events, pictures, tools = false }: MeterOptions) {
+  meter({ events, pictures, tools = false, mostOutput }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
     return events
       ? new StreamMeter(new Rules(tools), STREAM_KEYS, counter)
-      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, counter)
+      : new DocumentMeter(tools ? TOOL_DOCUMENT : DOCUMENT, mostOutput, counter)
   },
   words: {
     keepAlive: '\n',
