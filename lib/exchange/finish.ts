@@ -3,6 +3,7 @@
  * the exchange still has, counts the metrics and writes one log line. An error in here is logged, and disturbs no other
  * exchange.
  */
+import type { KeyEntry } from '../access/keys.ts'
 import { formatMicro } from '../base/money.ts'
 import { logLine, quoted, quotedFromClient } from '../terms/log.ts'
 import { dropBody } from './body-memory.ts'
@@ -37,8 +38,16 @@ export function giveBack(x: Exchange, services: Services): void {
   x.relay?.release()
   dropBody(x, services.buffered)
   if (x.hold !== null && !x.hold.resolved) services.ledger.void(x.hold)
+  giveRightBack(x, services)
   if (x.entered && x.entry !== null) services.concurrency.leave(x.entry.account.id)
   if (x.relay === null) x.claim?.release() // chosen and never asked
+}
+
+/** Its account may have another request open that is not covered. */
+export function giveRightBack(x: Exchange, { uncovered }: Services): void {
+  if (!x.uncovered) return
+  x.uncovered = false
+  uncovered.give((x.entry as KeyEntry).account.id, x.id)
 }
 
 function count(x: Exchange, { metrics }: Services, totalMs: number): void {

@@ -3,8 +3,7 @@ import { type Micro, micro, ZERO } from '../base/money.ts'
 import type { Candidates } from '../channels/pick.ts'
 import type { Candidate } from '../channels/route.ts'
 import type { Hold } from '../ledger/ledger.ts'
-import type { Request, Tariff } from '../pricing/tariff.ts'
-import { asksToThink } from '../protocols/effort.ts'
+import type { Request } from '../pricing/tariff.ts'
 import type { Facts } from '../protocols/facts.ts'
 import type { OutputBounds } from '../protocols/maxima.ts'
 import type { Prompt } from '../protocols/prompt.ts'
@@ -13,22 +12,25 @@ import type { Protocol } from '../terms/records.ts'
 import type { Lane } from '../translate/lane.ts'
 import type { Exchange } from './exchange.ts'
 import { laneOf } from './lanes.ts'
-import { boundsAt, isNamed } from './output.ts'
+import { boundsAt, canThink, isNamed, openOutput } from './output.ts'
 import { tariffOfAll } from './passes.ts'
 import type { Services } from './services.ts'
 
-/** The most that the exchange can cost at the candidate. Where the hold grows with the answer, it is also noted what it has for that. */
-export function needOf(x: Exchange, services: Services, candidate: Candidate): Micro {
+/**
+ * `worst`: what the answer has nearly always at most, also where no maximum bounds it or its thoughts. `named`: what the
+ * request names, and without a maximum the model's `default_output`.
+ */
+export type Case = 'worst' | 'named'
+
+/** What the exchange may cost at the candidate. Where the hold grows with the answer, it is also noted what it has for that. */
+export function needOf(x: Exchange, services: Services, candidate: Candidate, of: Case): Micro {
   const lane = laneOf(x, services, candidate)
   const facts = lane?.facts ?? (x.facts as Facts)
+  const bounds = lane === null ? boundsOfAll(x, candidate) : [boundsAt(x, candidate)]
+  const open = of === 'named' ? 0 : openOutput(x, services)
+  const thoughts = open > 0 && canThink(x, services, facts) ? open : 0
+  const request = requestOf(x, facts, lane, { bounds, open, thoughts })
   const tariff = tariffOfAll(x, candidate.channel, facts.otherModels)
-  const request = requestOf(
-    x,
-    facts,
-    lane,
-    tariff,
-    lane === null ? boundsOfAll(x, candidate) : [boundsAt(x, candidate)],
-  )
   if (x.coveredOutput > 0) x.answerHold = tariff.answerHold(request)
   return tariff.estimate(request)
 }
@@ -36,7 +38,8 @@ export function needOf(x: Exchange, services: Services, candidate: Candidate): M
 /** What must be held for a further candidate above what is held. Only where some candidate translates can one need more than another. */
 export function moreFor(x: Exchange, services: Services, candidate: Candidate): Micro {
   if (x.lanes === null || x.attempts === 1) return ZERO
-  return micro(Math.max(0, needOf(x, services, candidate) - (x.hold as Hold).amount))
+  const of = x.uncovered || x.coveredOutput > 0 ? 'named' : 'worst'
+  return micro(Math.max(0, needOf(x, services, candidate, of) - (x.hold as Hold).amount))
 }
 
 /** Of all who may be asked in the client's protocol: whoever of them answers, its reading of the request is held. */
@@ -45,30 +48,30 @@ function boundsOfAll(x: Exchange, candidate: Candidate): readonly OutputBounds[]
   return bounds.length > 0 ? bounds : [boundsAt(x, candidate)]
 }
 
-/** The most that any of them thinks beside the maximum of an answer. */
-function besideOf(facts: Facts, bounds: readonly OutputBounds[], thoughts: number): number {
+/** How much an answer may have that no maximum bounds, and how much may be thought beside one that is bounded. */
+interface Unbounded {
+  bounds: readonly OutputBounds[]
+  open: number
+  thoughts: number
+}
+
+/** The most that any of the upstreams thinks beside the maximum of an answer. */
+function besideOf({ thinkingBudget: budget }: Facts, { bounds, thoughts }: Unbounded): number {
   let most = 0
   for (const { within, readsBudget } of bounds) {
     if (within) continue
-    const budget = facts.thinkingBudget
-    most = Math.max(most, readsBudget && budget > 0 ? budget : Math.max(budget, thoughts))
+    most = Math.max(most, readsBudget && budget > 0 ? budget : thoughts === 0 ? 0 : Math.max(budget, thoughts))
   }
   return most
 }
 
 /** Most requests say nothing of tiers and pictures, and are held at prices that are ready for them. */
-function requestOf(
-  x: Exchange,
-  facts: Facts,
-  lane: Lane | null,
-  tariff: Tariff,
-  bounds: readonly OutputBounds[],
-): Request {
-  const named = bounds.every(one => isNamed(facts, one))
+function requestOf(x: Exchange, facts: Facts, lane: Lane | null, unbounded: Unbounded): Request {
+  const named = unbounded.bounds.every(one => isNamed(facts, one))
   const request: Request = {
     prompt: lane === null ? facts.prompt : largerOf(facts.prompt, (x.facts as Facts).prompt),
     maxOutput: named ? facts.maxOutput : null,
-    besideOutput: besideOf(facts, bounds, asksToThink(facts.effort) ? tariff.defaultOutput : 0),
+    besideOutput: named ? besideOf(facts, unbounded) : 0,
     n: facts.n,
     drawingTools: facts.drawingTools,
     maxToolCalls: facts.maxToolCalls,
@@ -77,13 +80,12 @@ function requestOf(
     cacheTtl: facts.cacheTtl,
     protocol: lane?.via ?? (x.protocol as Protocol),
   }
-  if (!named && facts.maxOutput !== null) request.leastOutput = facts.maxOutput
+  if (!named) request.leastOutput = Math.max(unbounded.open, facts.maxOutput ?? 0)
   if (x.coveredOutput > 0) request.outputCap = x.coveredOutput
   if (facts.uploadS + facts.spokenS > 0) request.seconds = facts.uploadS + facts.spokenS
   if (facts.characters > 0) request.characters = facts.characters
   if (facts.tiers !== NO_TIERS) request.tiers = facts.tiers
   if (facts.picture !== UNSAID) request.picture = facts.picture
-  if (facts.tools.length > 0) request.tools = facts.tools
   if (!facts.answersSound) request.answersSound = false
   if (!facts.answersPictures) request.answersPictures = false
   return request

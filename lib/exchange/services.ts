@@ -17,9 +17,11 @@ import type { Pools } from '../upstream/pools.ts'
 import { TranslationThread } from '../translate/thread/thread.ts'
 import type { Signers } from '../upstream/signers.ts'
 import type { World } from '../world/world.ts'
+import { ModelStats } from './model-stats.ts'
 import { ReadOns } from './read-ons.ts'
 import { RefusalLog } from './refusal-log.ts'
 import { Sweeper } from './sweeper.ts'
+import { Uncovered } from './uncovered.ts'
 import { UpstreamLog } from './upstream-log.ts'
 
 export interface Services {
@@ -44,6 +46,10 @@ export interface Services {
   /** The newest world; an exchange keeps the one that was newest when its body was whole. */
   world: World
   readOns: ReadOns
+  /** What is known of the answers of models. */
+  stats: ModelStats
+  /** Which accounts have a request open that their money does not cover. */
+  uncovered: Uncovered
   upstreamLog: UpstreamLog
   refusals: RefusalLog
   /** Where large bodies are translated. */
@@ -64,10 +70,12 @@ export const ownServices = ({
   metrics,
 }: Pick<Services, 'log' | 'clock' | 'store' | 'metrics'>): Pick<
   Services,
-  'sweeper' | 'readOns' | 'upstreamLog' | 'refusals' | 'translating'
+  'sweeper' | 'readOns' | 'stats' | 'uncovered' | 'upstreamLog' | 'refusals' | 'translating'
 > => ({
   sweeper: new Sweeper(clock),
   readOns: new ReadOns(),
+  stats: new ModelStats({ store, clock, log }),
+  uncovered: new Uncovered({ store, clock, log }),
   upstreamLog: new UpstreamLog(log, clock),
   refusals: new RefusalLog({ store, clock, metrics, log }),
   translating: new TranslationThread({

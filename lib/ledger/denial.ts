@@ -5,8 +5,8 @@ import type { Grant, Purse } from '../store/store.ts'
 /** The most to ask for at once, in micro-CNY: the store multiplies amounts, which must stay safe integers. */
 export const MOST_ASKED = 500_000_000_000_000
 
-/** Why there is no hold: too little money (`available` is what no open request holds), or no answer of the store. */
-export type Denial = { denied: 'money'; purse: Purse; available: Micro } | { denied: 'store' }
+/** Why there is no hold: too little money (`available` is what no open request holds, `held` what they hold), or no answer of the store. */
+export type Denial = { denied: 'money'; purse: Purse; available: Micro; held: Micro } | { denied: 'store' }
 
 /** Whether `amount` would fit if all other processes gave their leases of this purse back. `held`: by this process. */
 export function mayCome({ elsewhere, purse }: Grant, held: number, amount: number): boolean {

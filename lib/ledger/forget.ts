@@ -5,7 +5,6 @@
  */
 import type { Clock } from '../base/clock.ts'
 import { Rounds } from '../base/rounds.ts'
-import type { StoreHealth } from '../store/health.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Leases } from './leases.ts'
 import type { LedgerLog } from './log.ts'
@@ -19,7 +18,6 @@ export interface ForgettingOptions {
   store: Store
   clock: Clock
   log: LedgerLog
-  health: StoreHealth
   leases: Leases
   tabs: Tabs
   holder: () => string
@@ -46,8 +44,7 @@ export class Forgetting {
 
   /** The store deletes rows of leases that are empty; one that is given back just now may go only in the next round. */
   async #forget(): Promise<void> {
-    const { store, leases, tabs, holder, log, now, health } = this.#o
-    if (health.state !== 'ok') return // what is leased is all that can be spent now
+    const { store, leases, tabs, holder, log, now } = this.#o
     leases.forget()
     tabs.forget()
     try {

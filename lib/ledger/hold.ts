@@ -10,6 +10,8 @@ export interface Refusal {
    */
   refused: 'quota' | 'estimate' | 'cap_used' | 'cap' | 'unavailable'
   available: Micro
+  /** What would be available if no request of the purse were open. */
+  unheld: Micro
   need: Micro
 }
 
@@ -30,15 +32,19 @@ export class Hold {
   }
 }
 
+const unavailable = (need: Micro): Refusal => ({ refused: 'unavailable', available: ZERO, unheld: ZERO, need })
+
 /** `denial` is of the account's purse or of its budget's. */
 export function accountRefusal(denial: Denial, need: Micro): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
-  return { refused: denial.available <= 0 ? 'quota' : 'estimate', available: denial.available, need }
+  if (denial.denied === 'store') return unavailable(need)
+  const { available, held } = denial
+  return { refused: available <= 0 ? 'quota' : 'estimate', available, unheld: micro(available + held), need }
 }
 
 /** `unsettled` is what was charged to the cap's purse but may not be in the store yet, so it is missing in `purse.spent`. */
 export function capRefusal(denial: Denial, cap: Micro, need: Micro, unsettled: number): Refusal {
-  if (denial.denied === 'store') return { refused: 'unavailable', available: ZERO, need }
+  if (denial.denied === 'store') return unavailable(need)
   const rest = cap - denial.purse.spent
-  return { refused: rest <= 0 ? 'cap_used' : 'cap', available: micro(Math.max(0, rest - unsettled)), need }
+  const available = micro(Math.max(0, rest - unsettled))
+  return { refused: rest <= 0 ? 'cap_used' : 'cap', available, unheld: available, need }
 }

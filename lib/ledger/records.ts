@@ -50,7 +50,6 @@ const COLUMNS = [
   'priceVersion',
   'multiplier',
   'held',
-  'disputed',
   'cost',
   'askedMs',
   'upstreamId',

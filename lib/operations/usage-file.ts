@@ -43,7 +43,6 @@ const CSV_COLUMNS = [
   'output',
   'pieces',
   'charge',
-  'disputed',
   'cost',
   'margin',
   'held',

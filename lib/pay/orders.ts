@@ -25,7 +25,6 @@ import {
   RESOLVED,
   SMALLEST,
   sameRefund,
-  TOO_MUCH,
   tooMany,
   wrong,
 } from './order-faults.ts'
@@ -77,8 +76,6 @@ export class Orders {
       })
     const nowMs = await storeNow(this.#deps)
     const rate = method.currency === 'CNY' ? null : await this.#rate(method.currency, nowMs)
-    const asked = askedFor(amount, rate)
-    if (asked > method.mostAsked) throw TOO_MUCH()
     const expiresAtMs = nowMs + method.lifeMs
     const made = await store.pay.makeOrder(
       {
@@ -87,7 +84,7 @@ export class Orders {
         userId: act.actor.userId,
         method: method.name,
         amount,
-        asked,
+        asked: askedFor(amount, rate),
         currency: method.currency,
         rate,
         merchant: method.merchant,

@@ -11,7 +11,6 @@ import { RateLimiter } from '../access/rate.ts'
 import type { Clock } from '../base/clock.ts'
 import { idMaker } from '../base/ids.ts'
 import { Health } from '../channels/health.ts'
-import type { RestEvent } from '../channels/rests.ts'
 import { RetryBudget } from '../channels/retry-budget.ts'
 import { proveKey } from '../exchange/prove-key.ts'
 import { ownServices, type Services } from '../exchange/services.ts'
@@ -39,8 +38,6 @@ export interface ServiceParts {
   world: World
   /** Chance, which spreads the rests of channels over time. Default: Math.random. */
   random?: () => number
-  /** Tells the other serving processes of this gateway of a rest. */
-  tellRest?: ((event: RestEvent) => void) | undefined
   /** The most connections to one upstream address. */
   connectionsPerOrigin?: number
 }
@@ -55,14 +52,6 @@ export function createServices(parts: ServiceParts): Services {
     prove: (channel, key) => proveKey(services, channel, key),
     onAuthFailure: channel =>
       log.error({ channel }, 'the upstream refuses the channel key: it is not used for a while'),
-    rests: {
-      ...(parts.tellRest === undefined ? {} : { tell: parts.tellRest }),
-      onRest(note) {
-        metrics.rest(note.at.channel, note.scope)
-        services.upstreamLog.rests(note)
-      },
-      onForgotten: () => metrics.restForgotten(),
-    },
   })
   const pools = new Pools(poolOptions(config, connectionsPerOrigin), {
     onReserved: (upstream, reason) => log.error({ upstream }, reason),
@@ -72,10 +61,10 @@ export function createServices(parts: ServiceParts): Services {
     nextId: idMaker(() => ledger.wall.now()),
     log,
     metrics,
-    keys: new KeyCache({ store, clock, health: ledger.health }),
+    keys: new KeyCache({ store, clock }),
     keyUses: new KeyUses({ store, clock, log }),
-    answers: new Answers({ store, clock, health: ledger.health }),
-    rates: new RateLimiter({ store, clock, log, health: ledger.health }),
+    answers: new Answers({ store, clock }),
+    rates: new RateLimiter({ store, clock, log }),
     concurrency: new Concurrency(),
     buffered: new Buffered(),
     ledger,
@@ -131,8 +120,6 @@ export function observeServices({ ledger, health, metrics }: Services, imbalance
   const observed: Observed = {
     holdsOpen: () => ledger.holdsOpen,
     heldMicro: () => ledger.heldTotal,
-    leaseCalls: () => ledger.leaseCalls,
-    storeState: () => ledger.health.state,
     journalEntries: () => ledger.journalEntries,
     setAside: () => ledger.orphans.setAside,
     clockSkewMs: () => ledger.wall.skewMs,

@@ -88,6 +88,11 @@ export class ContentCounter {
     return this.tokensBeside(0)
   }
 
+  /** Whether some of the content is thoughts. */
+  get thinks(): boolean {
+    return this.#thought > 0
+  }
+
   /** The tokens without `encoded` characters of base64, which are charged in another way. */
   tokensBeside(encoded: number): number {
     const text = Math.max(this.#text + Math.max(this.#thought, this.#beside), this.#again / MOST_REPEATS)

@@ -115,5 +115,18 @@ export const CORE_TABLES: readonly Table[] = [
     key: ['kind', 'owner', 'name'],
   },
   { name: 'changes', columns: { seq: 'int', kind: 'code', ref: 'code' }, key: ['seq'] },
+  // What is known of the answers of models, by series (see `lib/exchange/model-stats.ts`). thinks: 1 = some were thought about.
+  {
+    name: 'model_stats',
+    columns: { model: 'name', series: 'code', version: 'int', figure: 'int?', thinks: 'int', samples: 'doc' },
+    key: ['model', 'series'],
+  },
+  // Who has an account's one right to an uncovered request, and until when, by the store's clock.
+  {
+    name: 'uncovered',
+    columns: { account_id: 'int', ticket: 'code', until_ms: 'int' },
+    key: ['account_id'],
+    index: [['ticket']],
+  },
   { name: 'rate_windows', columns: { account_id: 'int', version: 'int', state: 'doc' }, key: ['account_id'] },
 ]

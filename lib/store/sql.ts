@@ -28,6 +28,8 @@ import { Holders } from './sql/holders.ts'
 import { keyIdsOf, keyLabelOf, keyLabels } from './sql/key-labels.ts'
 import { rollKey } from './sql/key-secrets.ts'
 import { keyUses, recordKeyUses } from './sql/key-uses.ts'
+import { modelSeries, seriesSamples, swapSeries } from './sql/model-stats.ts'
+import { giveUncovered, keepUncovered, takeUncovered } from './sql/uncovered.ts'
 import { Keys } from './sql/keys.ts'
 import { forgetPurses } from './sql/limit-purses.ts'
 import { lowBalance, setLowBalance } from './sql/low-balance.ts'
@@ -54,6 +56,7 @@ import type {
   KeyChange,
   KeyFilter,
   KeyUse,
+  ModelSeries,
   Mark,
   ModelEdit,
   NewAccount,
@@ -88,7 +91,6 @@ export class SqlStore implements Store {
 
   readonly people: People
   readonly zone: string
-  readonly timeoutMs: number
   readonly #slice: number
   readonly #exports: ExportThread | null
 
@@ -103,7 +105,6 @@ export class SqlStore implements Store {
   ) {
     this.#exports = exports
     this.zone = zone
-    this.timeoutMs = driver.timeoutMs
     this.#slice = slice
     this.#driver = driver
     this.#sealer = sealer
@@ -124,7 +125,9 @@ export class SqlStore implements Store {
     await this.#exports?.close()
     await this.#driver.close()
   }
-  ping = () => this.#driver.ping()
+  ping = async () => {
+    await this.#driver.run('ping', 'UPDATE holders SET beat = beat WHERE id = ?', [''])
+  }
 
   id = () => storeId(this.#driver)
   now = async () => {
@@ -209,6 +212,14 @@ export class SqlStore implements Store {
   rateWindow = (accountId: number) => this.#holders.rateWindow(accountId)
   swapRateWindow = (accountId: number, version: number, state: string) =>
     this.#holders.swapRateWindow(accountId, version, state)
+
+  modelSeries = () => modelSeries(this.#driver)
+  seriesSamples = (model: string, series: string) => seriesSamples(this.#driver, model, series)
+  swapSeries = (row: ModelSeries, before: number, samples: string) => swapSeries(this.#driver, row, before, samples)
+  takeUncovered = (accountId: number, ticket: string, forMs: number) =>
+    takeUncovered(this.#driver, accountId, ticket, forMs)
+  keepUncovered = (tickets: readonly string[], forMs: number) => keepUncovered(this.#driver, tickets, forMs)
+  giveUncovered = (accountId: number, ticket: string) => giveUncovered(this.#driver, accountId, ticket)
 
   actions = (filter: ActionFilter) => readActions(this.#driver, filter)
 

@@ -27,6 +27,7 @@ import type { PeopleStore } from './people-store.ts'
 import type { ModelEdit, PriceStore } from './price-store.ts'
 import type { Purse, PurseId } from './purses.ts'
 import type { RequestStore } from './request-store.ts'
+import type { StatsStore } from './stats-store.ts'
 import type { UsageStore } from './usage-store.ts'
 
 export * from './account-store.ts'
@@ -42,6 +43,7 @@ export type * from './people-store.ts'
 export * from './price-store.ts'
 export * from './purses.ts'
 export type * from './request-store.ts'
+export type * from './stats-store.ts'
 export * from './usage-store.ts'
 export { FIRST_BYTE_BOUNDS_MS } from './usage-sums.ts'
 
@@ -147,6 +149,7 @@ export interface Store
     PriceStore,
     ActionStore,
     RequestStore,
+    StatsStore,
     ExportStore {
   /** Money that comes in: orders, proofs, refunds. */
   readonly pay: PayStore
@@ -154,8 +157,6 @@ export interface Store
   readonly people: PeopleStore
   /** Name of the time zone in which periods begin. */
   readonly zone: string
-  /** A statement that has no answer for so long fails with StoreUnavailable. */
-  readonly timeoutMs: number
   /** Runs `prove`, then creates or upgrades the schema. Throws when a newer version of the program wrote the schema. */
   migrate(): Promise<void>
   /** Throws an Error that says what to do when the schema is not that of this program. */

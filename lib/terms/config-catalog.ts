@@ -32,9 +32,6 @@ export const MODEL_DEFAULTS = {
   mediaInput: 2000,
   toolInput: 16_000,
   maxSearches: 10,
-  context: 2_000_000,
-  overheadInput: 4096,
-  pictureInputMax: 65_536,
   family: null as string | null,
   offline: [] as Offline,
   imageForm: null as ImageForm | null,
@@ -88,10 +85,10 @@ const model = z.strictObject({
     .whole(1)
     .optional()
     .meta({ description: 'Most output tokens that the model can produce. Default: not known.' }),
-  default_output: kind
-    .whole(0)
-    .prefault(DEFAULT_OUTPUT)
-    .meta({ description: 'Output tokens held for a request that names no maximum.' }),
+  default_output: kind.whole(0).prefault(DEFAULT_OUTPUT).meta({
+    description:
+      'Output tokens that a request without a maximum is held at least: see “The worst case” in docs/charging.md.',
+  }),
   input_factor: kind
     .millionths({ zh: '大于0的倍率', en: 'a factor above 0' }, 1)
     .prefault(1.1)
@@ -112,18 +109,6 @@ const model = z.strictObject({
     .whole(0, MOST_TOKENS)
     .prefault(MODEL_DEFAULTS.maxSearches)
     .meta({ description: 'How many uses of such a tool are held when the request does not limit them.' }),
-  context: kind.whole(1, MOST_TOKENS).prefault(MODEL_DEFAULTS.context).meta({
-    description:
-      'Context window of the model: the most input tokens of one prompt that are charged, whatever an upstream reports.',
-  }),
-  overhead_input: kind.whole(0, MOST_TOKENS).prefault(MODEL_DEFAULTS.overheadInput).meta({
-    description:
-      'Input tokens that an upstream may add to what stands in the body, such as a system prompt of its own. More is not charged.',
-  }),
-  picture_input_max: kind
-    .whole(0, MOST_TOKENS)
-    .prefault(MODEL_DEFAULTS.pictureInputMax)
-    .meta({ description: 'Most input tokens that are charged for one picture.' }),
   family: kind.name
     .optional()
     .meta({ description: 'Family under which the catalogue lists the model. Default: none.' }),

@@ -6,11 +6,9 @@
 import path from 'node:path'
 import type { Listener } from './config-addresses.ts'
 import { validate } from './config-issues.ts'
-import { checkPay } from './config-pay.ts'
 import { checkPeople, type PeopleConfig, toPeopleConfig } from './config-people.ts'
 import { type ConfigForm, configSchema } from './config-schema.ts'
 import type { Rate } from './records.ts'
-import { titleOf } from './pay-title.ts'
 import { readSource, Source } from './yaml.ts'
 
 export type { Listener } from './config-addresses.ts'
@@ -106,7 +104,7 @@ export interface Config extends PeopleConfig {
 }
 
 /** As people write it; amounts are in micro-CNY. */
-export type PayConfig = Omit<ConfigForm['pay'], 'title'> & { title: string }
+export type PayConfig = ConfigForm['pay']
 
 export interface ImageLinks {
   folder: string
@@ -127,7 +125,6 @@ function fromSource(source: Source): Config {
     checkListeners(form, source)
     checkFolders(form, source)
     checkPeople(form, source)
-    checkPay(form, source)
   }
   source.throwProblems()
   return toConfig(form as ConfigForm, source)
@@ -209,6 +206,6 @@ function toConfig(form: ConfigForm, source: Source): Config {
     },
     ...toPeopleConfig(form),
     log: form.log,
-    pay: { ...form.pay, title: form.pay.title ?? titleOf(form.public.main) },
+    pay: form.pay,
   }
 }

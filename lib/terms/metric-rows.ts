@@ -20,6 +20,12 @@ export interface MetricRow {
 /** How an exchange ended whose client left, or was cut off because it took nothing. */
 export const GONE_OUTCOMES = ['drained', 'cut', 'slow'] as const
 
+/** Why an upstream was read on no longer although it had not ended: its time was over, or others needed the place. */
+export const READ_ON_ENDS = ['time', 'room'] as const
+
+/** What became of a request whose account cannot pay its worst case, and could pay what is held for one such request. */
+export const UNCOVERED_OUTCOMES = ['admitted', 'refused'] as const
+
 /** What became of a picture that was to be a link. */
 export const PICTURE_OUTCOMES = ['kept', 'no_room', 'failed', 'not_base64'] as const
 export type PictureOutcome = (typeof PICTURE_OUTCOMES)[number]
@@ -91,12 +97,6 @@ export const METRICS = {
     aggregator: 'max',
   }),
   charge: counter('gateway_charge_cny_total', ['model'], 'CNY charged.', { money: true }),
-  disputed: counter(
-    'gateway_disputed_cny_total',
-    ['channel'],
-    'CNY not charged, because the upstream reported more than its request can have caused.',
-    { money: true },
-  ),
   attempts: counter('gateway_upstream_attempts_total', ['channel', 'result'], 'Attempts at an upstream.'),
   channelState: gauge(
     'gateway_channel_state',
@@ -110,16 +110,6 @@ export const METRICS = {
     'Circuit breaker of each key, where a channel has several: values as above; `key` is its position, from 1.',
     { aggregator: 'max' },
   ),
-  rests: counter(
-    'gateway_channel_rests_total',
-    ['channel', 'scope'],
-    'Rests of a model at the channel, because its upstream said that it is too busy or reported what cannot be: of one account (`account`), of all others for a moment (`others`), of all (`all`).',
-  ),
-  restsForgotten: counter(
-    'gateway_channel_rests_forgotten_total',
-    [],
-    'Rests of single accounts that were forgotten before their end, because there were too many.',
-  ),
   attemptsOpen: gauge('gateway_upstream_open', ['channel'], 'Attempts under way at the channel.'),
   hedges: counter(
     'gateway_hedges_total',
@@ -128,16 +118,6 @@ export const METRICS = {
   ),
   holdsOpen: gauge('gateway_holds_open', [], 'Requests under way for which money is set aside.'),
   held: gauge('gateway_held_cny', [], 'CNY set aside for requests under way.', { money: true }),
-  moneyWait: histogram(
-    'gateway_money_wait_seconds',
-    [],
-    'Time that a request waited for the store to set money aside, for requests that had to wait.',
-  ),
-  leaseCalls: counter(
-    'gateway_lease_calls_total',
-    ['result'],
-    'Calls of the store for leases of balances, caps and budgets: granted, nothing (the purse has none) or failed (no answer).',
-  ),
   settlements: counter('gateway_settlements_total', ['basis'], 'Settled requests, by what their charge is based on.'),
   settlementLag: gauge(
     'gateway_settlement_lag_seconds',
@@ -158,13 +138,17 @@ export const METRICS = {
     aggregator: 'max',
   }),
   storeQueries: counter('gateway_store_queries_total', ['op'], 'Statements sent to the store.'),
-  storeState: gauge(
-    'gateway_store_state',
-    [],
-    'Whether the store answers, as its processes know it: 0 yes, 1 too late for a request that waits, 2 no.',
-    { aggregator: 'max' },
-  ),
   storeErrors: counter('gateway_store_errors_total', ['op'], 'Statements sent to the store that failed.'),
+  uncovered: counter(
+    'gateway_uncovered_total',
+    ['outcome'],
+    'Requests whose account could not pay their worst case: admitted (with less held, one of an account at a time) or refused (while another request of the account is open).',
+  ),
+  readOnsClosed: counter(
+    'gateway_read_ons_closed_total',
+    ['reason'],
+    'Upstreams that were closed before their end although they were read on after their client had left: time (`client_gone.drain` or `timeouts.first_byte` was over) or room (`client_gone.concurrent` was reached).',
+  ),
   clientGone: counter(
     'gateway_client_gone_total',
     ['outcome'],

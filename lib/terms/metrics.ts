@@ -6,7 +6,7 @@
 import type { Registry } from 'prom-client'
 import type { ChannelState } from './channel.ts'
 import { attemptsOpenSamples, keyStateSamples, stateSamples } from './channel-samples.ts'
-import { GONE_OUTCOMES, METRICS } from './metric-rows.ts'
+import { GONE_OUTCOMES, READ_ON_ENDS, UNCOVERED_OUTCOMES, METRICS } from './metric-rows.ts'
 import { AGGREGATORS, promClient, type Snapshot, toValues } from './metric-snapshot.ts'
 import { PayTallies } from './pay-tallies.ts'
 import { PictureTallies } from './picture-tallies.ts'
@@ -17,9 +17,6 @@ import { Histogram, type Sample, Tally } from './tallies.ts'
 export interface Observed {
   holdsOpen(): number
   heldMicro(): number
-  /** By what came of them. */
-  leaseCalls(): Readonly<Record<string, number>>
-  storeState(): 'ok' | 'slow' | 'away'
   journalEntries(): number
   setAside(): { settlements: number; unreadable: number; journals: number }
   clockSkewMs(): number
@@ -31,8 +28,6 @@ export interface Observed {
 const NOTHING: Observed = {
   holdsOpen: () => 0,
   heldMicro: () => 0,
-  leaseCalls: () => ({}),
-  storeState: () => 'ok',
   journalEntries: () => 0,
   setAside: () => ({ settlements: 0, unreadable: 0, journals: 0 }),
   clockSkewMs: () => 0,
@@ -41,7 +36,6 @@ const NOTHING: Observed = {
   imbalanceMicro: () => 0,
 }
 
-const STORE_STATES = { ok: 0, slow: 1, away: 2 }
 const TOKENS: ReadonlySet<string> = new Set(TOKEN_CLASSES)
 
 export class Metrics {
@@ -52,7 +46,6 @@ export class Metrics {
   readonly #overhead = new Histogram()
   readonly #firstByte = new Histogram()
   readonly #duration = new Histogram()
-  readonly #moneyWait = new Histogram()
   readonly #tokens = new Tally()
   readonly #usageCounted = new Tally()
   readonly #finishUnknown = new Tally()
@@ -60,15 +53,14 @@ export class Metrics {
   readonly #pictureUnmatched = new Tally()
   readonly pictures = new PictureTallies()
   readonly #charge = new Tally()
-  readonly #disputed = new Tally()
   readonly #attempts = new Tally()
-  readonly #rests = new Tally()
-  readonly #restsForgotten = new Tally()
   readonly #hedges = new Tally()
   readonly #settlements = new Tally()
   readonly #storeQueries = new Tally()
   readonly #storeErrors = new Tally()
   readonly #clientGone = new Tally()
+  readonly #uncovered = new Tally()
+  readonly #readOnsClosed = new Tally()
   readonly #consoleRequests = new Tally()
   readonly #translations = new Tally()
   readonly pay = new PayTallies()
@@ -79,6 +71,8 @@ export class Metrics {
   constructor() {
     for (const basis of BASES) this.#settlements.add(0, basis)
     for (const outcome of GONE_OUTCOMES) this.#clientGone.add(0, outcome)
+    for (const outcome of UNCOVERED_OUTCOMES) this.#uncovered.add(0, outcome)
+    for (const reason of READ_ON_ENDS) this.#readOnsClosed.add(0, reason)
   }
 
   inflight(protocol: string, by: number): void {
@@ -88,10 +82,6 @@ export class Metrics {
   request(protocol: string, status: number, seconds: number): void {
     this.#requests.add(1, protocol, status)
     this.#duration.observe(seconds, protocol)
-  }
-
-  moneyWait(seconds: number): void {
-    this.#moneyWait.observe(seconds)
   }
 
   overhead(seconds: number): void {
@@ -110,7 +100,6 @@ export class Metrics {
   settlement(model: string, row: UsageRow): void {
     this.#settlements.add(1, row.basis)
     if (row.charge > 0) this.#charge.add(row.charge, model)
-    if (row.disputed > 0) this.#disputed.add(row.disputed, row.channel)
     for (const line of row.lines) if (TOKENS.has(line.class)) this.#tokens.add(line.count, line.model, line.class)
   }
 
@@ -138,6 +127,14 @@ export class Metrics {
     this.#attempts.add(1, channel, result)
   }
 
+  uncovered(outcome: (typeof UNCOVERED_OUTCOMES)[number]): void {
+    this.#uncovered.add(1, outcome)
+  }
+
+  readOnClosed(reason: (typeof READ_ON_ENDS)[number]): void {
+    this.#readOnsClosed.add(1, reason)
+  }
+
   clientGone(outcome: (typeof GONE_OUTCOMES)[number]): void {
     this.#clientGone.add(1, outcome)
   }
@@ -149,14 +146,6 @@ export class Metrics {
   /** Of a body that was too large to be translated on the main thread. */
   translation(what: string, outcome: string): void {
     this.#translations.add(1, what, outcome)
-  }
-
-  rest(channel: string, scope: 'account' | 'others' | 'all'): void {
-    this.#rests.add(1, channel, scope)
-  }
-
-  restForgotten(): void {
-    this.#restsForgotten.add(1)
   }
 
   hedge(outcome: 'won' | 'lost'): void {
@@ -233,8 +222,6 @@ export class Metrics {
         return this.pictures.samples(id)
       case 'charge':
         return this.#charge.samples(labels)
-      case 'disputed':
-        return this.#disputed.samples(labels)
       case 'attempts':
         return this.#attempts.samples(labels)
       case 'channelState':
@@ -243,22 +230,12 @@ export class Metrics {
         return keyStateSamples(observed.channelStates())
       case 'attemptsOpen':
         return attemptsOpenSamples(observed.channelStates())
-      case 'rests':
-        return this.#rests.samples(labels)
-      case 'restsForgotten':
-        return this.#restsForgotten.samples(labels)
       case 'hedges':
         return this.#hedges.samples(labels)
       case 'holdsOpen':
         return plain(observed.holdsOpen())
       case 'held':
         return plain(observed.heldMicro())
-      case 'moneyWait':
-        return this.#moneyWait.samples(name, labels)
-      case 'leaseCalls':
-        return Object.entries(observed.leaseCalls()).map(([result, value]) => ({ labels: { result }, value }))
-      case 'storeState':
-        return plain(STORE_STATES[observed.storeState()])
       case 'settlements':
         return this.#settlements.samples(labels)
       case 'settlementLag':
@@ -275,6 +252,10 @@ export class Metrics {
         return this.#storeErrors.samples(labels)
       case 'translations':
         return this.#translations.samples(labels)
+      case 'uncovered':
+        return this.#uncovered.samples(labels)
+      case 'readOnsClosed':
+        return this.#readOnsClosed.samples(labels)
       case 'clientGone':
         return this.#clientGone.samples(labels)
       case 'consoleRequests':

@@ -1,20 +1,19 @@
 /** A maximum of output counts only under a name that the upstream reads: what is held for each way of naming one. */
 import t from 'tap'
 import type { Facts } from '../../lib/protocols/facts.ts'
-import { mostOutputOf } from '../../lib/exchange/output.ts'
+import { mostOutputAt } from '../../lib/exchange/output.ts'
 import type { Exchange } from '../../lib/exchange/exchange.ts'
 import { readFileSync } from 'node:fs'
 import { targetOf } from '../../lib/channels/target.ts'
 import { type KindName, KINDS } from '../../lib/protocols/kinds.ts'
 import { MAXIMA_AT, maximumBit, outputBounds } from '../../lib/protocols/maxima.ts'
-import { tariff } from '../pricing/support.ts'
 import { MODEL, NOTHING_LEFT, open, PATHS, HEADERS } from './support/gateway.ts'
 
 type Channels = Record<string, Record<string, unknown>>
 type Spoken = 'messages' | 'chat' | 'responses' | 'generate'
 
 /** Tokens that are held where nobody knows how much comes. */
-const UNKNOWN = 4096
+const UNKNOWN = 128_000
 const GENERIC: Channels = { a: {} }
 const OPENAI: Channels = { a: { kind: 'openai', protocols: ['chat', 'responses'] } }
 const BOTH: Channels = { a: { kind: 'openai', protocols: ['chat'] }, b: {} }
@@ -22,7 +21,7 @@ const BOTH: Channels = { a: { kind: 'openai', protocols: ['chat'] }, b: {} }
 const ROWS: [what: string, channels: Channels, protocol: Spoken, body: object, held: number][] = [
   ['its own name', GENERIC, 'chat', { max_tokens: 100 }, 100],
   ['a name that it does not read', GENERIC, 'chat', { max_completion_tokens: 1 }, UNKNOWN],
-  ['one that says more than is held', GENERIC, 'chat', { max_completion_tokens: 9000 }, 9000],
+  ['one that says more than is held', GENERIC, 'chat', { max_completion_tokens: 200_000 }, 200_000],
   ['both', GENERIC, 'chat', { max_tokens: 100, max_completion_tokens: 7 }, 100],
   ['both, and what is not read says more', GENERIC, 'chat', { max_tokens: 100, max_completion_tokens: 700 }, 700],
   ['0 of what is read names nothing', GENERIC, 'chat', { max_tokens: 0, max_completion_tokens: 7 }, UNKNOWN],
@@ -45,7 +44,7 @@ const ROWS: [what: string, channels: Channels, protocol: Spoken, body: object, h
   ['messages that fill a cache', GENERIC, 'messages', { max_tokens: 0 }, 0],
   ['generate', GENERIC, 'generate', { generationConfig: { maxOutputTokens: 7 } }, 7],
   ['generate, as chat says it', GENERIC, 'generate', { max_tokens: 7 }, UNKNOWN],
-  ['a budget of thoughts is no maximum', GENERIC, 'chat', { reasoning: { max_tokens: 7 } }, 2 * UNKNOWN],
+  ['a budget of thoughts is no maximum', GENERIC, 'chat', { reasoning: { max_tokens: 7 } }, UNKNOWN],
 ]
 
 for (const [what, channels, protocol, body, held] of ROWS)
@@ -79,10 +78,19 @@ t.test('what a channel can write at most, for bounds', async t => {
   for (const [facts, model, bounds, most] of rows) {
     const row = { maxOutput: null, thinking: null, ...model }
     const read = maximumBit('max_tokens')
-    const x = { model: 'm', world: { model: () => row } } as unknown as Exchange
-    const sent = { maxOutput: null, maxima: read, n: 1, effort: 'off', drawingTools: 0, ...facts } as unknown as Facts
-    const of = { reads: read, within: false, readsBudget: false, ...bounds }
-    t.equal(mostOutputOf(x, tariff({ input: 1 }, row), sent, of), most, JSON.stringify([facts, model, bounds]))
+    const x = {
+      form: 'chat',
+      model: 'm',
+      facts: { maxOutput: null, maxima: read, n: 1, effort: 'off', ...facts },
+      world: { model: () => row },
+    } as unknown as Exchange
+    const channel = { bounds: { chat: { reads: read, within: false, readsBudget: false, ...bounds } } }
+    const candidate = { channel, upstreamModel: 'm', lane: null }
+    t.equal(
+      mostOutputAt(x, { stats: { thinks: () => false } } as never, candidate as never),
+      most,
+      JSON.stringify([facts, model, bounds]),
+    )
   }
 })
 

@@ -740,7 +740,7 @@ const s = await open(t, {
   hedge: '5s',
   keys: [
     ...FOUR.map(client => ({ name: client, secret: capped(client), cap: 0.001 })),
-    { name: 'small', secret: SMALL_KEY, cap: 0.01 },
+    { name: 'small', secret: SMALL_KEY, cap: 0.21 },
   ],
   config: {
     hold: { output_tokens: 16 },

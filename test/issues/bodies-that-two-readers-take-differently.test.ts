@@ -11,8 +11,7 @@ import type { Talking } from '../support/talking.ts'
 const M = `"model":"${MODEL}"`
 
 async function scene(t: Parameters<typeof open>[0]) {
-  const price = { input: 2, output: 8, container: { '1g': 0 } }
-  const s = await open(t, { model: { price } })
+  const s = await open(t)
   s.at('a').script = call => call.whole(400, { error: { message: 'from upstream' } })
   const ask = async (path: string, body: string, headers: Record<string, string> = {}) => {
     const client = s.ask({ path, headers: { ...HEADERS, ...headers }, body })

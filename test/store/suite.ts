@@ -20,6 +20,7 @@ import { paySuite } from './pay-suite.ts'
 import { peopleSuite } from './people-suite.ts'
 import { priceSuite } from './price-suite.ts'
 import { requestSuite } from './request-suite.ts'
+import { statsSuite } from './stats-suite.ts'
 import { usageSuite } from './usage-suite.ts'
 
 const SECRET = 'a test secret'
@@ -639,6 +640,7 @@ export function storeSuite(t: Test, newUrl: NewUrl): void {
     await clean(t, two, { charges: 465 })
   })
 
+  statsSuite(check)
   usageSuite(t, newUrl)
   t.test('requests and refusals of an account', async t => requestSuite(t, newUrl))
   t.test('exports', async t => exportSuite(t, newUrl))

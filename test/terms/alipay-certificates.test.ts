@@ -13,11 +13,7 @@ const publicKey = { alipay_public_key: alipay.publicKey }
 
 const problem = (keys: object): string => {
   try {
-    parseConfig(
-      stringify({ public: { main: 'https://a.example' }, pay: { alipay: { ...base, ...keys } } }),
-      'g.yaml',
-      {},
-    )
+    parseConfig(stringify({ admin_token: 'a-token-for-tests', pay: { alipay: { ...base, ...keys } } }), 'g.yaml', {})
     return ''
   } catch (error) {
     return error instanceof ConfigError ? error.message : String(error)

@@ -56,7 +56,6 @@ export function attemptRow(x: Exchange, { attempt, note, why }: GivenUp, reading
     multiplier,
     lines: [],
     held: null,
-    disputed: ZERO,
     cost,
     askedMs: Math.max(0, Math.round(attempt.startedMs - x.startedMs)),
     attempts: [note],

@@ -7,7 +7,7 @@ import type { CommitGroup } from '../../ledger/ledger.ts'
 import type { ErrorName } from '../../terms/errors.ts'
 import type { End, UsageRow } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
-import { finish } from '../finish.ts'
+import { finish, giveRightBack } from '../finish.ts'
 import type { Services } from '../services.ts'
 import { CLIENT_CLOSED } from '../verdict.ts'
 import type { Answer } from './answer.ts'
@@ -72,6 +72,7 @@ export class Books {
       status: x.status !== 0 ? x.status : ofAnswer,
       refusal,
       channel: this.#attempts.channel,
+      candidate: this.#attempts.candidate,
       upstreamKey: this.#attempts.upstreamKey,
       reading,
       delivered: isCutShort ? growth : null,
@@ -81,6 +82,7 @@ export class Books {
       besides: this.#besides,
       via: this.#attempts.candidate.lane?.via ?? null,
     })
+    giveRightBack(x, this.#services)
     if (how !== 'completed') this.#services.ledger.write() // the client is told at once
   }
 

@@ -3,11 +3,11 @@
  * the receipt of the charge.
  */
 import type { KeyEntry } from '../../access/keys.ts'
-import { type Micro, micro, subtract, ZERO } from '../../base/money.ts'
+import { type Micro, micro, ZERO } from '../../base/money.ts'
+import type { Candidate } from '../../channels/route.ts'
 import type { CommitGroup, Hold } from '../../ledger/ledger.ts'
 import type { Answer, Bill, Tariff } from '../../pricing/tariff.ts'
 import type { Facts } from '../../protocols/facts.ts'
-import { type UsedTool, withUnseen } from '../../protocols/server-tools.ts'
 import { protocolRow } from '../../protocols/table.ts'
 import { type CountedKind, NO_TIERS } from '../../protocols/usage.ts'
 import { ERRORS, type ErrorName } from '../../terms/errors.ts'
@@ -21,11 +21,10 @@ import {
   type UsageRow,
 } from '../../terms/records.ts'
 import type { Exchange } from '../exchange.ts'
+import { boundsAt, isNamed } from '../output.ts'
 import { partsOf } from '../passes.ts'
 import { clientIdOf } from '../request.ts'
 import type { Services } from '../services.ts'
-import { causedOf } from './bounds.ts'
-import type { Reading } from './reading.ts'
 import { type Ended, type Used, usedOf } from './used.ts'
 
 export interface Outcome extends Ended {
@@ -34,6 +33,7 @@ export interface Outcome extends Ended {
   status: number
   refusal: ErrorName | undefined
   channel: string
+  candidate: Candidate
   /** The fingerprint of the upstream key. */
   upstreamKey: string
   firstByteMs: number | null
@@ -57,9 +57,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   // an error that came alone is free, whatever it reports
   const used = usedOf(x, o.reading?.meter.failedAlone ? { ...o, how: 'nothing' } : o)
   const answer = answerOf(x, o, used)
-  const told = used.basis === 'none' ? null : tariff.bill(answer)
-  const bill = told === null ? null : billOf(x, o, used, answer, told)
-  const disputed = bill === null || told === null ? ZERO : subtract(told.charge, bill.charge)
+  const bill = used.basis === 'none' ? null : tariff.bill(answer)
   const answerId = o.how === 'nothing' ? null : (o.reading?.meter.answerId ?? null)
   // a translated answer has an id of ours, which nobody can continue
   const maker =
@@ -95,8 +93,7 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
     multiplier: tariff.multiplier,
     lines: bill?.lines ?? NO_LINES,
     held: micro(hold.amount),
-    disputed,
-    cost: costOf(x, o, told, answer),
+    cost: costOf(x, o, bill, answer),
     askedMs: whole(x.dispatchedMs - x.startedMs),
     attempts: o.attempts,
     upstreamId: o.upstreamId,
@@ -108,23 +105,32 @@ export function settle(x: Exchange, services: Services, o: Outcome): CommitGroup
   x.row = row // only now: when the ledger could not take the row, the hold is given back at the end
   if (bill !== null) countUnpriced(x, services, bill)
   countUnread(services, o, row)
+  learn(x, services, o, used)
   return group
+}
+
+/** A whole answer tells how much its model writes, and how much of that is not seen. Those with pictures or sound tell nothing. */
+function learn(x: Exchange, { stats }: Services, { how, reading, candidate }: Outcome, { basis, usage }: Used): void {
+  if (how !== 'completed' || basis !== 'reported' || reading === null) return
+  const { meter, sent } = reading
+  const beside = usage.output_image + usage.output_audio + meter.images
+  if (usage.output === 0 || beside > 0) return
+  const facts = sent ?? (x.facts as Facts)
+  stats.note({
+    account: (x.entry as KeyEntry).account.id,
+    model: x.model,
+    effort: facts.effort,
+    output: usage.output,
+    counted: meter.counted,
+    thinks: meter.thinks,
+    unbounded: isNamed(facts, boundsAt(x, candidate)) ? null : facts.n,
+  })
 }
 
 /** What an operator may have to look at, because an upstream speaks in words that are not known. */
 function countUnread({ metrics }: Services, { channel, how, reading }: Outcome, { basis }: UsageRow): void {
   if (how === 'completed' && basis === 'counted') metrics.usageCounted(channel)
   if (reading?.meter.unknownFinish) metrics.finishUnknown(channel)
-}
-
-/** What the customer is charged: what the request can have caused of what was reported. */
-function billOf(x: Exchange, { reading }: Outcome, used: Used, answer: Answer<Tariff>, told: Bill): Bill {
-  if (reading === null || !(used.isReport || used.usage.seconds > 0)) return told
-  const caused = causedOf(x, reading, answer)
-  if (caused === answer) return told
-  const bill = (x.tariff as Tariff).bill(caused)
-  // a price list for large prompts may be the cheaper one
-  return bill.charge < told.charge ? bill : told
 }
 
 /** Where an answer costs nothing that had to be counted, its charge is as good as reported. */
@@ -142,7 +148,7 @@ function countUnpriced(x: Exchange, { metrics }: Services, { unlistedTier, unmat
 /** What was used, in the words of the tariff: beside what was asked for, what the answer says of itself. */
 function answerOf(
   x: Exchange,
-  { channel, reading, delivered }: Pick<Outcome, 'channel' | 'reading' | 'delivered'>,
+  { channel, reading }: Pick<Outcome, 'channel' | 'reading'>,
   { usage, passes }: Used,
 ): Answer<Tariff> {
   const { tiers, picture } = reading?.sent ?? (x.facts as Facts)
@@ -152,19 +158,10 @@ function answerOf(
   const reported = reading?.meter.tiers ?? NO_TIERS
   if (tiers !== NO_TIERS || reported !== NO_TIERS) answer.tiers = { asked: tiers, reported }
   if (usage.images > 0) answer.pictures = { asked: picture, reported: reading?.meter.pictureKinds ?? NO_KINDS }
-  if (reading !== null) addTools(x, answer, reading, delivered?.deliveredTools ?? reading.meter.tools)
   return answer
 }
 
-/** Only tools that the request names are charged: others belong to what those do. */
-function addTools(x: Exchange, answer: Answer<Tariff>, { sent }: Reading, seen: readonly UsedTool[]): void {
-  const { tools: asked } = sent ?? (x.facts as Facts)
-  if (asked.length === 0) return
-  const { hidesCalls = false } = protocolRow(x.protocol as Protocol).price
-  answer.tools = { asked, used: withUnseen(asked, seen, hidesCalls) }
-}
-
-/** What the upstream takes, for all that it reports; null = not known. It takes money also for an answer that was taken back from the client. */
+/** What the upstream takes; null = not known. It takes money also for an answer that was taken back from the client. */
 const costOf = (x: Exchange, o: Outcome, bill: Bill | null, answer: Answer<Tariff>): Micro | null =>
   bill === null
     ? costOfUncharged(x, { ...o, how: 'broken' })

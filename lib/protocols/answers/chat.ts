@@ -61,7 +61,7 @@ function reportOf(value: unknown): Report | null {
   })
   usage.input = Math.min(MOST, usage.input + WORDS.count(value, 'beside'))
   usage.searches = WORDS.searches(value)
-  return report(usage)
+  return report(usage, { thinks: WORDS.count(value, 'reasoning') > 0 })
 }
 
 /** Some say the usage in the first choice, or in a member of their own, and not on top of the answer. */
@@ -174,11 +174,11 @@ const DOCUMENT: DocumentRules = {
 
 export const chatAnswers: AnswerForm = {
   terminalIsLast: true,
-  meter({ events, lengthStop, pictures, searches = false, mostOutput }: MeterOptions) {
+  meter({ events, lengthStop, pictures, searches = false }: MeterOptions) {
     const counter = pictures ? new PictureCounter(PICTURES, events) : null
     return events
       ? new StreamMeter(new Rules(lengthStop, searches), KEYS, counter)
-      : new DocumentMeter(DOCUMENT, mostOutput, counter)
+      : new DocumentMeter(DOCUMENT, counter)
   },
   words: {
     keepAlive: '\n',

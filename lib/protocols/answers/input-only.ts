@@ -34,7 +34,7 @@ export function inputAnswers(...own: string[]): AnswerForm {
   }
   return {
     terminalIsLast: false,
-    meter: ({ mostOutput }) => new DocumentMeter(rules, mostOutput),
+    meter: () => new DocumentMeter(rules),
     words: NO_WORDS,
     countAnswer: null,
   }

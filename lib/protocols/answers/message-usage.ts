@@ -16,6 +16,7 @@ export class MessageUsage {
   readonly #numbers: Record<string, number> = {}
   #namesOutput = false
   #iterations: Fields[] = []
+  #thinks = false
 
   constructor(ttl: '5m' | '1h') {
     this.#ttl = ttl
@@ -32,6 +33,7 @@ export class MessageUsage {
     this.#namesOutput ||= output !== null && (output > 0 || event === undefined)
     const split = fieldsOf(usage['cache_creation'])
     for (const name of SPLIT) this.#put(name, split[name])
+    this.#thinks ||= (first(fieldsOf(usage['output_tokens_details']), 'thinking_tokens') ?? 0) > 0
     this.#put(SEARCHES, fieldsOf(usage['server_tool_use'])[SEARCHES])
     if (Array.isArray(usage['iterations'])) this.#iterations = usage['iterations'].filter(isFields)
   }
@@ -45,11 +47,11 @@ export class MessageUsage {
   /** The report so far; null = the input is not known yet. */
   get report(): Report | null {
     if (this.#numbers['input_tokens'] === undefined) return null
-    const namesOutput = this.#namesOutput
+    const said = { namesOutput: this.#namesOutput, thinks: this.#thinks }
     const top = { ...this.#usageOf(this.#numbers, this.#numbers), searches: first(this.#numbers, SEARCHES) ?? 0 }
     // after a fallback the top level has the usage of the fallback; otherwise other passes are not in it
     const fallback = this.#iterations.findLast(pass => pass['type'] === 'fallback_message')
-    if (fallback !== undefined) return report(top, { namesOutput, passes: [{ model: modelOf(fallback), usage: top }] })
+    if (fallback !== undefined) return report(top, { ...said, passes: [{ model: modelOf(fallback), usage: top }] })
     const passes = this.#iterations.map(pass => ({
       model: modelOf(pass),
       usage: this.#usageOf(pass, fieldsOf(pass['cache_creation'])),
@@ -57,9 +59,9 @@ export class MessageUsage {
     const sum = { ...noUsage(), searches: top.searches }
     for (const pass of passes) add(sum, pass.usage)
     // when the passes have less than the top level, some of them are missing
-    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, { namesOutput })
+    if (sum.output < top.output || promptOf(sum) < promptOf(top)) return report(top, said)
     // each pass has a prompt of its own, whatever model made it
-    return report(sum, { namesOutput, passes: passes.length > 1 || passes.some(namesModel) ? passes : [] })
+    return report(sum, { ...said, passes: passes.length > 1 || passes.some(namesModel) ? passes : [] })
   }
 
   /** Cache writes that are not split by life count as the life that the request asked for. */

@@ -28,9 +28,8 @@ export const transcriptionsBody = formBody({
   place,
   files: ['file'],
   hears: true,
-  upload(draft, { seconds, bytes }) {
+  upload(draft, { seconds }) {
     draft.uploadS += seconds
-    draft.uploadBytes += bytes
     draft.prompt.sounds++
     draft.prompt.soundS += Math.ceil(seconds)
   },

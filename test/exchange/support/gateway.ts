@@ -40,8 +40,6 @@ export const KEY = 'sk-scenario-0123456789'
 export const OTHER_KEY = 'sk-scenario-of-another'
 /** Of an account without money. */
 export const POOR_KEY = 'sk-scenario-of-the-poor'
-/** Of an account that a test adds. */
-export const keyOf = (account: string): string => `sk-scenario-of-account-${account}`
 const KEY_REFUSED = 'the upstream refuses the channel key: it is not used for a while'
 export const MODEL = 'm'
 /** A path of each protocol, and a key wherever any of them reads one. */
@@ -66,14 +64,14 @@ export interface Options {
   /** What differs in the row of `MODEL`. */
   model?: Json
   hedge?: string
+  /** Of both accounts, in micro-CNY. */
+  credit?: number
   /** Requests a minute; default: as many as come. */
   rate?: number
   /** More of the key's row. */
   key?: Json
   /** More keys of the same account. */
   keys?: Json[]
-  /** More accounts and their balances in CNY; the key of each is `keyOf` its name. */
-  accounts?: Record<string, number>
   /** Retries allowed over 10 s, whatever the share; default plenty. */
   retriesFloor?: number
   /** Beside the API, on the main address. */
@@ -84,6 +82,7 @@ export type Scene = Awaited<ReturnType<typeof open>>
 
 export async function open(t: Test, options: Options = {}) {
   const clock = new TestClock()
+  const credit = options.credit ?? CREDIT
   clock.advance(1_000_000)
   const names = Object.keys(options.channels ?? { a: {} })
   const upstreams = new Map<string, Upstream>()
@@ -116,20 +115,13 @@ export async function open(t: Test, options: Options = {}) {
     })),
     channels,
     accounts: [
-      ...['one', 'two'].map(name => ({ name, groups: ['default'], balance: CREDIT / 1_000_000 })),
+      ...['one', 'two'].map(name => ({ name, groups: ['default'], balance: credit / 1_000_000 })),
       { name: 'poor', groups: ['default'] },
-      ...Object.entries(options.accounts ?? {}).map(([name, balance]) => ({ name, groups: ['default'], balance })),
     ],
     keys: [
       { account: 'one', name: 'k', secret: KEY, group: 'default', ...options.key },
       { account: 'two', name: 'k', secret: OTHER_KEY, group: 'default' },
       { account: 'poor', name: 'k', secret: POOR_KEY },
-      ...Object.keys(options.accounts ?? {}).map(name => ({
-        account: name,
-        name: 'k',
-        secret: keyOf(name),
-        group: 'default',
-      })),
       ...(options.keys ?? []).map(key => ({ account: 'one', group: 'default', ...key })),
     ],
   }
@@ -191,7 +183,7 @@ export async function open(t: Test, options: Options = {}) {
     const charges = rows.reduce((sum, row) => sum + row.charge, 0)
     const audit = await store.audit()
     const failures = logged.filter(line => line['msg'] === 'exchange failed')
-    return { rows, left, failures, ok: audit.ok && purse?.credit === CREDIT && purse.spent === charges }
+    return { rows, left, failures, ok: audit.ok && purse?.credit === credit && purse.spent === charges }
   }
 
   const newWorld = async () => enterWorld(services, new World(config, await store.catalog()), CONNECTIONS)

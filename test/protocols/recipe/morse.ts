@@ -5,6 +5,7 @@
 import type { BodyForm, BodyScan } from '../../../lib/protocols/body.ts'
 import { Draft } from '../../../lib/protocols/draft.ts'
 import { type Facts, factsOf } from '../../../lib/protocols/facts.ts'
+import { ALL_MAXIMA } from '../../../lib/protocols/maxima.ts'
 import type { Meter } from '../../../lib/protocols/meter.ts'
 import { clientPath, NO_WORDS, type ProtocolRow, SAME_HEADERS } from '../../../lib/protocols/protocol.ts'
 import { noUsage, type Usage } from '../../../lib/protocols/usage.ts'
@@ -31,6 +32,7 @@ class FormScan implements BodyScan {
     draft.modelIsString = true
     draft.modelSpan = { start, end: start + draft.model.length }
     draft.maximum = 1000
+    draft.maxima = ALL_MAXIMA
     return factsOf(draft, this.#bytes, 0)
   }
 }
@@ -48,15 +50,13 @@ class BytesMeter implements Meter {
   readonly passes = []
   readonly pictureKinds = []
   readonly searches = 0
-  readonly tools = []
-  readonly seenImages = 0
-  readonly seenSearches = 0
   readonly tiers = { service: null, speed: null, geo: null }
   readonly images = 0
   readonly seconds = 0
   readonly secondsReported = false
   readonly foreign = false
   readonly failed = false
+  readonly thinks = false
   readonly answerId = null
   readonly unknownFinish = false
   readonly failedAlone = false

@@ -1,0 +1,125 @@
+/** What is learned of the answers of models: figures that nobody moves alone, shared by all processes, kept over restarts. */
+import t from 'tap'
+import { lastOf, ModelStats, type WholeAnswer } from '../../lib/exchange/model-stats.ts'
+import { type StatsStore, type Store, StoreUnavailable } from '../../lib/store/store.ts'
+import { TestClock } from '../support/clock.ts'
+import { memoryStore } from '../support/store.ts'
+
+const log = { error: (data: object) => t.fail(JSON.stringify(data)) } as never
+
+const answer = (change: Partial<WholeAnswer> = {}): WholeAnswer => ({
+  account: 1,
+  model: 'm',
+  effort: 'off',
+  output: 100,
+  counted: 100,
+  thinks: false,
+  unbounded: null,
+  ...change,
+})
+
+async function stats(store: StatsStore, clock = new TestClock()): Promise<ModelStats> {
+  const made = new ModelStats({ store, clock, log })
+  await made.start()
+  return made
+}
+
+/** Notes `count` answers, of as many accounts in turn. */
+function note(to: ModelStats, count: number, accounts: number, change: (i: number) => Partial<WholeAnswer>): void {
+  for (let i = 0; i < count; i++) to.note(answer({ account: (i % accounts) + 1, ...change(i) }))
+}
+
+async function opened(t: { teardown(fn: () => unknown): unknown }): Promise<Store> {
+  const store = await memoryStore()
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test('the ratio of what is reported to what is seen', async t => {
+  const rows: [what: string, count: number, accounts: number, output: number, counted: number, want: number][] = [
+    ['all is seen', 100, 5, 100, 100, 1000],
+    ['a tenth is seen', 100, 5, 1000, 100, 10_000],
+    ['it is kept in thousandths', 100, 5, 1000, 300, 3334],
+    ['less is reported than seen', 100, 5, 50, 100, 1000],
+    ['next to nothing is seen', 100, 5, 100_000, 1, 20_000],
+    ['nothing is seen', 100, 5, 100, 0, 20_000],
+    ['too few answers', 99, 5, 1000, 100, 1000],
+    ['too few accounts', 1000, 4, 1000, 100, 1000],
+  ]
+  for (const [what, count, accounts, output, counted, want] of rows) {
+    const one = await stats(await opened(t))
+    note(one, count, accounts, () => ({ effort: 'high', output, counted }))
+    await one.merge()
+    t.equal(one.hiddenRatio('m', 'high'), want, what)
+    t.equal(one.hiddenRatio('m', 'low'), 1000, 'another effort is another ratio')
+    t.equal(one.hiddenRatio('other', 'high'), 1000, 'another model too')
+  }
+})
+
+t.test('how much is written where no maximum is named', async t => {
+  const rows: [what: string, count: number, accounts: number, output: (i: number) => number, want: number | null][] = [
+    ['the 99th percentile', 200, 5, i => i + 1, 198],
+    ['too few answers', 199, 5, i => i + 1, null],
+    ['too few accounts', 500, 4, i => i + 1, null],
+  ]
+  for (const [what, count, accounts, output, want] of rows) {
+    const one = await stats(await opened(t))
+    note(one, count, accounts, i => ({ output: output(i), unbounded: 1 }))
+    await one.merge()
+    t.equal(one.openOutput('m'), want, what)
+  }
+  const one = await stats(await opened(t))
+  note(one, 200, 5, () => ({ output: 1000, unbounded: 4 }))
+  note(one, 200, 5, () => ({ output: 9000 }))
+  await one.merge()
+  t.equal(one.openOutput('m'), 250, 'of each answer, and of requests with a maximum nothing')
+})
+
+t.test('one account moves nothing', async t => {
+  const store = await opened(t)
+  const one = await stats(store)
+  note(one, 400, 8, () => ({ effort: 'high', output: 1000, counted: 100, unbounded: 1 }))
+  await one.merge()
+  for (let i = 0; i < 5000; i++)
+    one.note(answer({ account: 99, effort: 'high', output: 10, counted: 10, unbounded: 1 }))
+  await one.merge()
+  t.equal(one.openOutput('m'), 1000)
+  t.ok(one.hiddenRatio('m', 'high') > 9000, `${one.hiddenRatio('m', 'high')}`)
+  const samples = lastOf(Array.from({ length: 3000 }, (_, i) => ({ ...answer(), account: i < 1000 ? i : 7 })))
+  t.equal(samples.filter(({ account }) => account === 7).length, 50)
+  t.equal(samples.length, 1000)
+})
+
+t.test('several processes learn together, and a restart forgets nothing', async t => {
+  const store = await opened(t)
+  const [clock, other] = [new TestClock(), new TestClock()]
+  const one = await stats(store, clock)
+  const two = await stats(store, other)
+  note(one, 60, 3, () => ({ output: 500 }))
+  for (let i = 0; i < 60; i++) two.note(answer({ account: (i % 3) + 10, output: 500, thinks: i === 7 }))
+  t.equal(two.thinks('m'), true, 'what a process has seen itself it knows at once')
+  t.equal(one.thinks('m'), false)
+  await Promise.all([one.merge(), two.merge()])
+  await one.merge()
+  t.equal(one.hiddenRatio('m', 'off'), 5000)
+  t.equal(one.thinks('m'), true)
+  const three = await stats(store)
+  t.equal(three.hiddenRatio('m', 'off'), 5000)
+  t.equal(three.thinks('m'), true)
+  await two.merge()
+  t.equal(two.hiddenRatio('m', 'off'), 5000)
+})
+
+t.test('the end of a process loses nothing, and a store that is away nothing for a while', async t => {
+  const store = await opened(t)
+  const swapSeries: StatsStore['swapSeries'] = () => Promise.reject(new StoreUnavailable('away'))
+  const { modelSeries, seriesSamples } = store
+  const away = { modelSeries, seriesSamples, swapSeries } as StatsStore
+  const one = await stats(away)
+  note(one, 120, 6, () => ({ output: 300 }))
+  await one.merge()
+  t.equal(one.hiddenRatio('m', 'off'), 1000)
+  away.swapSeries = store.swapSeries
+  await one.stop()
+  t.equal((await stats(store)).hiddenRatio('m', 'off'), 3000)
+})
